@@ -1,0 +1,82 @@
+//! What a command failed of, as a person reads it: the error, its causes, a hint, and an exit code.
+
+/// The exit codes; scripts rely on them, so none ever changes its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    /// The answer is no: there are changes, it is not ready, something is missing.
+    No = 1,
+    Usage = 2,
+    /// A manifest is invalid, whichever command reads it.
+    Manifest = 3,
+    /// A precondition failed, and nothing was changed.
+    Precondition = 4,
+    /// Partly done; the same command goes on.
+    Partly = 5,
+    /// Another run holds the shoot.
+    Held = 6,
+    NotFound = 7,
+    NotAllowed = 8,
+    /// KubeVirt, CDI, storage or the scheduler could not do it.
+    Infrastructure = 9,
+    /// A guest did not join.
+    Guest = 10,
+    /// Delete left something.
+    Leftovers = 11,
+    /// Protected, or declined at the prompt.
+    Declined = 12,
+    /// A fault of kvshoot itself.
+    Bug = 70,
+    Timeout = 124,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Message and causes are lower-case fragments; hints are whole commands or sentences.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    pub(crate) causes: Vec<String>,
+    pub(crate) hints: Vec<String>,
+    /// All has been told already; only the exit code is left.
+    pub(crate) silent: bool,
+}
+
+impl CommandError {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            silent: false,
+        }
+    }
+
+    /// Ends the command with a code; the words were said elsewhere.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self {
+            silent: true,
+            ..Self::new(exit, "")
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}

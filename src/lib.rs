@@ -1,0 +1,11 @@
+//! kvshoot makes Kubernetes clusters out of KubeVirt virtual machines.
+
+mod commands;
+mod flow;
+mod manifest;
+mod model;
+mod plan;
+mod ui;
+mod validate;
+
+pub use commands::{Cli, run};

@@ -1,0 +1,62 @@
+//! What is wrong with a manifest, and where.
+
+use crate::model::FieldPath;
+pub(crate) use crate::model::Kind;
+
+use super::source::Place;
+
+/// So many are told of one document; nobody reads more, and a hostile file shall not fill the memory.
+pub(super) const MAX_PROBLEMS: usize = 10_000;
+
+/// One thing that is wrong. Reading, checking and the rules all tell this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) path: FieldPath,
+    pub(crate) kind: Kind,
+    /// Stable, for machines: `yaml/tab`, `schema/unknown-key`, `pool/minimum-above-maximum`.
+    pub(crate) code: &'static str,
+    /// A lower-case fragment, without the path.
+    pub(crate) message: String,
+    /// What to do about it, as a sentence fragment.
+    pub(crate) hint: Option<String>,
+    pub(crate) place: Option<Place>,
+    /// Other places that explain it, possibly in another file.
+    pub(crate) related: Vec<(Place, String)>,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        path: FieldPath,
+        kind: Kind,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            path,
+            kind,
+            code,
+            message: message.into(),
+            hint: None,
+            place: None,
+            related: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hint = hint.map(Into::into);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+        self.related.push((place, label.into()));
+        self
+    }
+}

@@ -1,0 +1,289 @@
+//! The four configurations of Gardener's KubeVirt provider, and the parts of KubeVirt's API that they embed.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Quantity;
+
+/// The version of all four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) enum ProviderVersion {
+    #[serde(rename = "kubevirt.provider.extensions.gardener.cloud/v1alpha1")]
+    V1Alpha1,
+}
+
+/// Declares a type with one word, for `kind`.
+macro_rules! word {
+    ($name:ident) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[schemars(inline)]
+        pub(crate) enum $name {
+            $name,
+        }
+    };
+}
+mod kinds {
+    use super::{Deserialize, JsonSchema, Serialize};
+    word!(CloudProfileConfig);
+    word!(InfrastructureConfig);
+    word!(ControlPlaneConfig);
+    word!(WorkerConfig);
+}
+
+/// What the KubeVirt provider needs to know about images and machine types
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CloudProfileConfig {
+    pub(crate) api_version: ProviderVersion,
+    pub(crate) kind: kinds::CloudProfileConfig,
+    /// Where the images of the profile are imported from
+    #[schemars(length(min = 1))]
+    pub(crate) machine_images: Vec<MachineImageSource>,
+    /// Limits of machine types of the profile, by name
+    #[serde(default)]
+    pub(crate) machine_types: Vec<MachineTypeLimits>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MachineImageSource {
+    /// Name of an image of the profile
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    #[schemars(length(min = 1))]
+    pub(crate) versions: Vec<MachineImageSourceVersion>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MachineImageSourceVersion {
+    /// Version of the image in the profile
+    #[schemars(length(min = 1))]
+    pub(crate) version: String,
+    /// URL that CDI imports from
+    #[serde(rename = "sourceURL")]
+    #[schemars(length(min = 1))]
+    pub(crate) source_url: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct MachineTypeLimits {
+    #[serde(default)]
+    pub(crate) name: String,
+    pub(crate) limits: Option<Limits>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Limits {
+    pub(crate) cpu: Option<Quantity>,
+    pub(crate) memory: Option<Quantity>,
+}
+
+/// Networks that the machines are attached to
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InfrastructureConfig {
+    pub(crate) api_version: ProviderVersion,
+    pub(crate) kind: kinds::InfrastructureConfig,
+    pub(crate) networks: Option<Networks>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Networks {
+    /// NetworkAttachmentDefinitions that exist; they are never changed
+    #[serde(default)]
+    pub(crate) shared_networks: Vec<SharedNetwork>,
+    /// NetworkAttachmentDefinitions that are made for this shoot
+    #[serde(default)]
+    pub(crate) tenant_networks: Vec<TenantNetwork>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SharedNetwork {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TenantNetwork {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// CNI configuration, JSON as a text
+    #[schemars(length(min = 1))]
+    pub(crate) config: String,
+    /// Take the place of the pod network
+    #[serde(default)]
+    pub(crate) default: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ControlPlaneConfig {
+    pub(crate) api_version: ProviderVersion,
+    pub(crate) kind: kinds::ControlPlaneConfig,
+    pub(crate) cloud_controller_manager: Option<CloudControllerManager>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CloudControllerManager {
+    #[serde(default)]
+    pub(crate) feature_gates: BTreeMap<String, bool>,
+}
+
+/// How the virtual machines of a pool are made
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkerConfig {
+    pub(crate) api_version: ProviderVersion,
+    pub(crate) kind: kinds::WorkerConfig,
+    pub(crate) devices: Option<Devices>,
+    pub(crate) cpu: Option<Cpu>,
+    pub(crate) memory: Option<Memory>,
+    pub(crate) dns_policy: Option<String>,
+    pub(crate) dns_config: Option<DnsConfig>,
+    /// Import the root disk of every machine by itself instead of cloning one golden volume
+    #[serde(default)]
+    pub(crate) disable_pre_allocated_data_volumes: bool,
+    #[serde(default)]
+    pub(crate) overcommit_guest_overhead: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Devices {
+    #[serde(default)]
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) rng: Option<Empty>,
+    #[serde(default)]
+    pub(crate) block_multi_queue: bool,
+    #[serde(default)]
+    pub(crate) network_interface_multiqueue: bool,
+    /// The same as networkInterfaceMultiqueue, as the provider's documentation spells it
+    #[serde(default)]
+    pub(crate) network_interface_multi_queue: bool,
+}
+
+/// A mapping that says something by being there
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("properties" = {}))]
+pub(crate) struct Empty {}
+
+/// KubeVirt's Disk; what is given is handed on as it is
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Disk {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    pub(crate) disk: Option<DiskTarget>,
+    pub(crate) lun: Option<LunTarget>,
+    pub(crate) cdrom: Option<CdRomTarget>,
+    pub(crate) boot_order: Option<u32>,
+    pub(crate) cache: Option<String>,
+    pub(crate) io: Option<String>,
+    pub(crate) serial: Option<String>,
+    pub(crate) tag: Option<String>,
+    #[serde(rename = "dedicatedIOThread")]
+    pub(crate) dedicated_io_thread: Option<bool>,
+    pub(crate) shareable: Option<bool>,
+    pub(crate) error_policy: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DiskTarget {
+    pub(crate) bus: Option<String>,
+    pub(crate) pci_address: Option<String>,
+    pub(crate) readonly: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LunTarget {
+    pub(crate) bus: Option<String>,
+    pub(crate) readonly: Option<bool>,
+    pub(crate) reservation: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CdRomTarget {
+    pub(crate) bus: Option<String>,
+    pub(crate) readonly: Option<bool>,
+    pub(crate) tray: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cpu {
+    pub(crate) cores: Option<u32>,
+    pub(crate) sockets: Option<u32>,
+    pub(crate) threads: Option<u32>,
+    pub(crate) max_sockets: Option<u32>,
+    pub(crate) model: Option<String>,
+    #[serde(default)]
+    pub(crate) features: Vec<CpuFeature>,
+    pub(crate) dedicated_cpu_placement: Option<bool>,
+    pub(crate) isolate_emulator_thread: Option<bool>,
+    pub(crate) numa: Option<Numa>,
+    pub(crate) realtime: Option<Realtime>,
+}
+
+/// An object, or as the provider's documentation has it a plain name
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum CpuFeature {
+    Name(String),
+    Object(CpuFeatureObject),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CpuFeatureObject {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    pub(crate) policy: Option<String>,
+}
+
+super::one_of!(CpuFeature { Name, Object(CpuFeatureObject) });
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Numa {
+    pub(crate) guest_mapping_passthrough: Option<Empty>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Realtime {
+    pub(crate) mask: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Memory {
+    pub(crate) hugepages: Option<Hugepages>,
+    pub(crate) guest: Option<Quantity>,
+    pub(crate) max_guest: Option<Quantity>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Hugepages {
+    pub(crate) page_size: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DnsConfig {
+    #[serde(default)]
+    pub(crate) nameservers: Vec<String>,
+    #[serde(default)]
+    pub(crate) searches: Vec<String>,
+    #[serde(default)]
+    pub(crate) options: Vec<DnsOption>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DnsOption {
+    pub(crate) name: Option<String>,
+    pub(crate) value: Option<String>,
+}

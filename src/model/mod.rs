@@ -1,0 +1,21 @@
+//! What people write: plain data, no rules.
+//!
+//! A field without `Option` and without `default` is required; `length(min = 1)` says that empty counts as absent.
+//! The doc comment of a field is its description in the schema and in `kvshoot explain`.
+
+mod cloud_profile;
+mod field;
+mod finding;
+mod kubermatic;
+mod kubevirt;
+mod scalar;
+mod shoot;
+
+pub(crate) use cloud_profile::*;
+pub(crate) use field::{FieldPath, Segment};
+pub(crate) use finding::{Document, Finding, Kind};
+pub(crate) use kubermatic::*;
+pub(crate) use kubevirt::*;
+use scalar::one_of;
+pub(crate) use scalar::{Amount, Duration, FORMATS, IntOrString, Parse, Quantity, Unused};
+pub(crate) use shoot::*;

@@ -1,0 +1,282 @@
+//! What a plan is made of.
+
+use super::hash::Hash;
+use super::observed::Observed;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names the thing wanted, not how it is done, so it outlives a replaced machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Id(pub(crate) Arc<str>);
+
+/// An item already in the plan. Only [`Plan::add`] makes one, so no cycle can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Need(u32);
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) id: Id,
+    /// A sentence that the person sees.
+    pub(crate) title: String,
+    pub(crate) needs: Arc<[Need]>,
+    pub(crate) state: State,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum State {
+    Done,
+    /// May be done now.
+    Due(Action),
+    /// The world is at it; says at what.
+    Waiting(String),
+    /// Due, but a need or a bound holds it back. Keeps no run alive.
+    Blocked,
+    Failed(Failure),
+}
+
+/// Why something cannot be done, and whose matter that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) class: Class,
+    /// A lower-case fragment that names the object and the cause.
+    pub(crate) message: String,
+}
+
+/// Judged by the typed status of an answer, never by its text; decides the exit code and Gardener's error code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// A right is missing: 401 or 403.
+    NotAllowed,
+    /// 403 of the quota admission.
+    Quota,
+    /// An object of the name is there and is not ours.
+    Foreign,
+    /// Something that has to be there is not: a shared network, an installed API.
+    Missing,
+    /// The server or one of its webhooks refuses the object as it is.
+    Refused,
+    /// KubeVirt, CDI, storage or the scheduler cannot do it.
+    Infrastructure,
+    /// No answer from the API server in all the time there was.
+    Unreachable,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Makes the object, or brings it to the wanted content.
+    Apply(Wanted),
+    Delete(Target),
+    /// Marks the machine as leaving (that write is the decision), then empties its node.
+    Drain(Target),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Side {
+    Provider,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// The ConfigMap that stands for the shoot.
+    Record,
+    /// A tenant network's NetworkAttachmentDefinition.
+    Network,
+    /// A golden volume's DataVolume.
+    Image,
+    /// A machine's Secret.
+    UserData,
+    /// A VirtualMachine, with its user data.
+    Machine,
+}
+
+/// One object on one side: what tells actions apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) side: Side,
+    pub(crate) kind: Kind,
+    pub(crate) name: Arc<str>,
+}
+
+/// An object to be, as data; rendered only when it is performed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) key: Key,
+    /// Of all that decides the content.
+    pub(crate) hash: Hash,
+    pub(crate) content: Content,
+}
+
+/// What rendering needs beyond the shoot itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Content {
+    /// The name says it all.
+    Plain,
+    /// A new machine with its user data; `zone` is the index in the pool.
+    Machine {
+        pool: Arc<str>,
+        zone: usize,
+        ordinal: u32,
+    },
+    /// The user data of a machine that is there without it.
+    UserData { pool: Arc<str> },
+    /// Labels and annotations of a machine that stays as it is otherwise.
+    Metadata { pool: Arc<str>, uid: Arc<str> },
+}
+
+/// An object that is there: a new one of the same name is not meant.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) key: Key,
+    pub(crate) uid: Arc<str>,
+    /// The newest that is known of it; an action that decides for good is tied to it.
+    pub(crate) version: Arc<str>,
+    /// Set when the decision rests on the machine not being ready: look again first.
+    pub(crate) unless_ready: bool,
+    /// Set when it goes because it failed; counts against its zone in this run.
+    pub(crate) setback: Option<Setback>,
+}
+
+/// Where a machine failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setback {
+    pub(crate) pool: Arc<str>,
+    pub(crate) hash: Hash,
+    pub(crate) zone: usize,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) items: Vec<Item>,
+    /// When time alone would change the plan, since the run began.
+    pub(crate) wake: Option<Duration>,
+}
+
+impl Plan {
+    /// Adds an item, and settles its state.
+    ///
+    /// Needs hold back what is due, never what is done: an old address that flickers does not undo a
+    /// certificate. What was sent is waited for, and what was refused as it stands has failed.
+    pub(crate) fn add(
+        &mut self,
+        observed: &Observed,
+        id: Id,
+        title: String,
+        needs: impl Into<Arc<[Need]>>,
+        state: State,
+    ) -> Need {
+        let needs = needs.into();
+        let state = match state {
+            State::Due(_) if !needs.iter().all(|it| self.is_done(*it)) => State::Blocked,
+            State::Due(action) => observed.in_run(action),
+            other => other,
+        };
+        self.items.push(Item {
+            id,
+            title,
+            needs,
+            state,
+        });
+        Need(
+            u32::try_from(self.items.len() - 1)
+                .expect("fewer items than machines that a cluster can hold"),
+        )
+    }
+
+    pub(crate) fn is_done(&self, need: Need) -> bool {
+        self.items[need.0 as usize].state == State::Done
+    }
+
+    pub(crate) fn item(&self, need: Need) -> &Item {
+        &self.items[need.0 as usize]
+    }
+
+    pub(crate) fn wake_at(&mut self, at: Duration) {
+        self.wake = Some(self.wake.map_or(at, |it| it.min(at)));
+    }
+}
+
+impl Action {
+    pub(crate) fn key(&self) -> &Key {
+        match self {
+            Action::Apply(it) => &it.key,
+            Action::Delete(it) | Action::Drain(it) => &it.key,
+        }
+    }
+
+    /// The verb, as it stands in a plan: create, change, drain or delete.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Action::Apply(Wanted {
+                content: Content::Metadata { .. },
+                ..
+            }) => "change",
+            Action::Apply(_) => "apply",
+            Action::Delete(_) => "delete",
+            Action::Drain(_) => "drain",
+        }
+    }
+}
+
+impl Key {
+    pub(crate) fn provider(kind: Kind, name: impl Into<Arc<str>>) -> Key {
+        Key {
+            side: Side::Provider,
+            kind,
+            name: name.into(),
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(class: Class, message: impl Into<String>) -> Failure {
+        Failure {
+            class,
+            message: message.into(),
+        }
+    }
+}
+
+impl Class {
+    /// The code that Gardener gives such an error, as its `last errors` have it.
+    pub(crate) fn gardener_code(self) -> Option<&'static str> {
+        match self {
+            Class::NotAllowed => Some("ERR_INFRA_UNAUTHORIZED"),
+            Class::Quota => Some("ERR_INFRA_QUOTA_EXCEEDED"),
+            Class::Missing | Class::Foreign | Class::Refused => Some("ERR_CONFIGURATION_PROBLEM"),
+            Class::Infrastructure => Some("ERR_INFRA_DEPENDENCIES"),
+            Class::Unreachable => None,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// As kubectl names the kind of the object.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Record => "ConfigMap",
+            Kind::Network => "NetworkAttachmentDefinition",
+            Kind::Image => "DataVolume",
+            Kind::UserData => "Secret",
+            Kind::Machine => "VirtualMachine",
+        })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+impl From<String> for Id {
+    fn from(text: String) -> Id {
+        Id(text.into())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

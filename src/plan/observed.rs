@@ -1,0 +1,162 @@
+//! What is there, as far as plans care: facts of the world, and of this run.
+
+use super::hash::Hash;
+use super::item::{Action, Failure, Key, Kind, State};
+use super::roll::Phase;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All that a plan is made from beside the manifest.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Observed {
+    /// Since the run began, by a clock that never jumps.
+    pub(crate) now: Duration,
+    pub(crate) facts: Arc<Facts>,
+    /// Begun and not answered. Counted as if it had happened, but never as done.
+    pub(crate) sent: HashMap<Key, Action>,
+    /// Refused as it stands: the same again would be refused again.
+    pub(crate) refused: HashMap<Key, (Action, Failure)>,
+    /// Machines that failed in this run, by pool and hash, for each zone.
+    pub(crate) setbacks: HashMap<(Arc<str>, Hash), Vec<u32>>,
+}
+
+/// What the provider cluster holds of one shoot: projections, taken when an object arrives.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Facts {
+    /// Where the shoot's objects are.
+    pub(crate) namespace: Arc<str>,
+    pub(crate) record: Option<Record>,
+    /// Everything with our labels but the record and the machines.
+    pub(crate) objects: HashMap<Key, Object>,
+    /// By pool, in order of name.
+    pub(crate) machines: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Machine>>,
+    /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
+    pub(crate) shared: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    /// StorageClasses by name; empty when they may not be read.
+    pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
+    /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
+    pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+/// The ConfigMap that stands for the shoot.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) uid: Arc<str>,
+    pub(crate) version: Arc<str>,
+    /// Of the manifest, the profile and the sizes in it.
+    pub(crate) hash: Hash,
+    /// The size of each pool, as it was last decided.
+    pub(crate) sizes: BTreeMap<Arc<str>, usize>,
+    pub(crate) leaving: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StorageClass {
+    /// Its volumes belong to one zone: bound when first used, or of limited topology.
+    pub(crate) zonal: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Object {
+    pub(crate) uid: Arc<str>,
+    pub(crate) version: Arc<str>,
+    pub(crate) hash: Hash,
+    pub(crate) leaving: bool,
+    pub(crate) fact: Fact,
+}
+
+/// What one kind tells beyond being there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fact {
+    None,
+    Image(Import),
+}
+
+/// How far the import of a golden volume is.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Import {
+    pub(crate) done: bool,
+    /// Of the image, 0 to 100; None before it begins.
+    pub(crate) percent: Option<f32>,
+    /// Bytes in a second, by the volume's size: what passed between two looks.
+    pub(crate) speed: Option<u64>,
+    /// What it waits for, in the words of the importer or of the deepest object that blocks it.
+    pub(crate) waits: Option<Arc<str>>,
+    /// It will not succeed; in the importer's words.
+    pub(crate) failed: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Machine {
+    pub(crate) uid: Arc<str>,
+    pub(crate) version: Arc<str>,
+    pub(crate) hash: Hash,
+    /// Index of its zone in the pool.
+    pub(crate) zone: usize,
+    pub(crate) ordinal: u32,
+    /// Seconds since 1970 by the server's clock: only the order counts.
+    pub(crate) born: u64,
+    pub(crate) look: Look,
+    /// When this run first saw it look so.
+    pub(crate) since: Duration,
+    /// Name of the golden volume that it was cloned from.
+    pub(crate) image: Option<Arc<str>>,
+    /// Other networks than the pod network, as `namespace/name`.
+    pub(crate) networks: Arc<[Arc<str>]>,
+    /// The pool's labels and annotations as they stand on it, as canonical JSON.
+    pub(crate) metadata: Arc<str>,
+    /// KubeVirt's word for its status: Running, Provisioning, ErrorUnschedulable…
+    pub(crate) status: Arc<str>,
+    /// The deepest fact that keeps it from running, once it was looked for.
+    pub(crate) cause: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Not running yet; what it waits for stands elsewhere.
+    Coming,
+    Ready,
+    /// Was ready once.
+    NotReady,
+    /// The hypervisor says it will not run.
+    Broken,
+    Draining,
+    /// Nothing runs on it any more.
+    Drained,
+    Deleting,
+}
+
+impl Observed {
+    pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
+        self.facts.objects.get(&Key::provider(kind, name))
+    }
+
+    pub(crate) fn pool(&self, name: &str) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
+        self.facts.machines.get(name).into_iter().flatten()
+    }
+
+    /// What this run knows about an action that is due.
+    pub(crate) fn in_run(&self, action: Action) -> State {
+        if self.sent.contains_key(action.key()) {
+            return State::Waiting("an answer".into());
+        }
+        match self.refused.get(action.key()) {
+            Some((refused, failure)) if *refused == action => State::Failed(failure.clone()),
+            _ => State::Due(action),
+        }
+    }
+
+    /// Time has a part in it only here: one that never served fails at its limit.
+    pub(crate) fn phase(&self, machine: &Machine, limit: Duration) -> Phase {
+        match machine.look {
+            Look::Coming if self.now >= machine.since + limit => Phase::Failed,
+            Look::Coming => Phase::Creating,
+            Look::Ready => Phase::Ready,
+            Look::NotReady => Phase::NotReady,
+            Look::Broken => Phase::Failed,
+            Look::Draining | Look::Drained => Phase::Draining,
+            Look::Deleting => Phase::Deleting,
+        }
+    }
+}
