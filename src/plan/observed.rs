@@ -42,6 +42,8 @@ pub(crate) struct Facts {
 /// The ConfigMap that stands for the shoot.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Record {
+    /// The technical ID.
+    pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     /// Of the manifest, the profile and the sizes in it.
