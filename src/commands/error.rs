@@ -1,5 +1,7 @@
 //! What a command failed of, as a person reads it: the error, its causes, a hint, and an exit code.
 
+use crate::ui::{Failure, Ui};
+
 /// The exit codes; scripts rely on them, so none ever changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -66,6 +68,18 @@ impl CommandError {
             silent: true,
             ..Self::new(exit, "")
         }
+    }
+
+    /// Says it to the person, and gives what to exit with.
+    pub(super) fn tell(&self, ui: &Ui) -> Exit {
+        if !self.silent {
+            ui.failure(Failure {
+                message: &self.message,
+                causes: &self.causes,
+                hints: &self.hints,
+            });
+        }
+        self.exit
     }
 
     #[must_use]
