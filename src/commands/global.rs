@@ -3,7 +3,9 @@
 use super::{CommandError, Exit, complete, logging};
 use crate::config::Config;
 use crate::ui::{Color, ProgressMode, Run, Settings, Ui};
+use clap::ArgMatches;
 use clap::builder::FalseyValueParser;
+use clap::parser::ValueSource;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -36,7 +38,6 @@ pub(crate) struct Global {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = SANDBOX,
-        conflicts_with_all = ["kubeconfig", "context"],
     )]
     sandbox: Option<String>,
     /// Let a kubeconfig that stands in a manifest run programs
@@ -96,6 +97,23 @@ pub(crate) struct OutputFlags {
 pub(crate) const SANDBOX: &str = "default";
 
 impl Global {
+    /// A flag that was typed outdoes a variable that was set long ago; two flags contradict each other.
+    pub(super) fn settle(&mut self, matches: &ArgMatches) -> Result<(), CommandError> {
+        let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(other) = ["kubeconfig", "context", "cluster", "user"]
+            .into_iter()
+            .find(|it| typed(it))
+        else {
+            return Ok(());
+        };
+        if typed("sandbox") {
+            let message = format!("--sandbox and --{other} name two provider clusters");
+            return Err(CommandError::new(Exit::Usage, message));
+        }
+        self.sandbox = None;
+        Ok(())
+    }
+
     /// The name of the sandbox that stands in for the provider cluster, if one does.
     pub(crate) fn sandbox(&self) -> Option<&str> {
         match self.sandbox.as_deref()? {

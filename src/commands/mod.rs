@@ -23,7 +23,7 @@ mod version;
 
 use crate::config::Config;
 use crate::ui::tell_panics;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -77,9 +77,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let parsed = command_as(args.first().map(OsString::as_os_str))
         .try_get_matches_from(args)
-        .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     match parsed {
-        Ok(cli) => run(cli),
+        Ok((cli, matches)) => run(cli, &matches),
         Err(error) => {
             // Help that nobody reads to its end is no error.
             let _ = error.print();
@@ -126,9 +126,12 @@ fn complete(args: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-fn run(cli: Cli) -> ExitCode {
+fn run(mut cli: Cli, matches: &ArgMatches) -> ExitCode {
+    let settled = cli.global.settle(matches);
     let context = Context::new(cli.global, cli.command.verb());
-    let result = context.log().and_then(|()| cli.command.run(&context));
+    let result = settled
+        .and_then(|()| context.log())
+        .and_then(|()| cli.command.run(&context));
     let exit = result.unwrap_or_else(|error| error.tell(&context.ui));
     match context.ui.close(exit.code()) {
         Some(cause) if exit == Exit::Done => {

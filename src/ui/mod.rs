@@ -210,4 +210,3 @@ fn ended(line: &str) -> String {
         false => format!("{line}\n"),
     }
 }
-

@@ -4,6 +4,7 @@ use super::super::stream::Stream;
 use super::super::{Failure, Run};
 use crate::flow::{Event, EventKind};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,10 +92,11 @@ impl JsonLog {
         }
         let error = state.error.take();
         let mut fields = state.end.take().unwrap_or_else(|| {
+            let outcome = if exit_code == 0 { "done" } else { "refused" };
             let summary = error
                 .as_ref()
                 .map_or("", |it| it["message"].as_str().unwrap_or(""));
-            object(json!({"outcome": "refused", "summary": summary}))
+            object(json!({"outcome": outcome, "summary": summary}))
         });
         fields.insert("exit_code".to_owned(), exit_code.into());
         if let Some(error) = error {
@@ -103,18 +105,39 @@ impl JsonLog {
         self.write(state.at, "run.finished", fields);
     }
 
-    fn write(&self, at: Duration, kind: &str, fields: Map<String, Value>) {
-        let mut line = object(json!({
-            "v": VERSION,
-            "type": kind,
-            "ts": (self.now)().to_string(),
-            "at_ms": u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
-            "run": self.run.id,
-            "verb": self.run.verb,
-        }));
-        line.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
-        self.err.write(&format!("{}\n", Value::Object(line)));
+    fn write(&self, at: Duration, kind: &'static str, mut fields: Map<String, Value>) {
+        fields.retain(|_, value| !value.is_null());
+        let line = Line {
+            v: VERSION,
+            kind,
+            ts: (self.now)().to_string(),
+            at_ms: millis(at),
+            run: &self.run.id,
+            verb: self.run.verb,
+            fields,
+        };
+        let line = serde_json::to_string(&line).expect("plain data is JSON");
+        self.err.write(&format!("{line}\n"));
     }
+}
+
+/// What every line has, and what is its own.
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u32,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    ts: String,
+    /// Since the run began.
+    at_ms: u64,
+    run: &'a str,
+    verb: &'static str,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn type_of(kind: &EventKind) -> &'static str {
@@ -146,7 +169,7 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
         EventKind::ItemGone { id } => json!({"id": id}),
         EventKind::Progress { done, total } => json!({"done": done, "total": total}),
         EventKind::Retried { id, cause, again } => {
-            json!({"id": id, "cause": cause, "again_ms": again.as_millis() as u64})
+            json!({"id": id, "cause": cause, "again_ms": millis(*again)})
         }
         EventKind::Note { text } => json!({"level": "info", "text": text}),
         EventKind::Interrupted => json!({}),
