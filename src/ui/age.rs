@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn ages_are_those_of_kubectl() {
         let told = |seconds| age(Duration::from_secs(seconds));
-        let days = |days| told(days * 86_400);
+        let days = |days: u64| told(days * 86_400);
         assert_eq!(
             [told(0), told(119), told(120), told(312), told(600)],
             ["0s", "119s", "2m", "5m12s", "10m"]

@@ -210,3 +210,6 @@ fn ended(line: &str) -> String {
         false => format!("{line}\n"),
     }
 }
+
+#[cfg(test)]
+mod tests;

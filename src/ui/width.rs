@@ -14,14 +14,35 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// Title and reason within `columns`: the reason gets what the title leaves, but at least a third.
+/// Title and reason within `columns`. Of a long reason the end is kept, for there stands the deepest fact.
 pub(super) fn title_and_why(title: &str, why: Option<&str>, columns: usize) -> String {
     let Some(why) = why else {
         return cut(title, columns);
     };
-    let wanted = measure_text_width(why).min(columns / 3) + 2;
-    let title = cut(title, columns.saturating_sub(wanted));
-    cut(&format!("{title}: {why}"), columns)
+    let half = measure_text_width(why).min(columns / 2);
+    let title = cut(title, columns.saturating_sub(half + 2));
+    let room = columns.saturating_sub(measure_text_width(&title) + 2);
+    format!("{title}: {}", end_of(why, room))
+}
+
+pub(super) fn fits(title: &str, why: Option<&str>, columns: usize) -> bool {
+    let why = why.map_or(0, |it| measure_text_width(it) + 2);
+    measure_text_width(title) + why <= columns
+}
+
+/// The last `columns` of a text, and a mark where it was cut.
+fn end_of(text: &str, columns: usize) -> String {
+    let text = cut(text, usize::MAX);
+    let mut wide = measure_text_width(&text);
+    if wide <= columns {
+        return text;
+    }
+    let mut rest = text.chars();
+    while wide >= columns.max(1) {
+        let Some(letter) = rest.next() else { break };
+        wide -= measure_text_width(letter.encode_utf8(&mut [0; 4]));
+    }
+    format!("…{}", rest.as_str())
 }
 
 /// Broken at blanks into lines of at most `columns`; a longer word is left whole.

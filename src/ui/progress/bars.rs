@@ -143,9 +143,10 @@ impl Bars {
         else {
             return;
         };
+        let word = format!("{outcome:<7}");
         let word = match exit_code {
-            0 => self.style.green(outcome),
-            _ => self.style.red(outcome),
+            0 => self.style.green(word),
+            _ => self.style.red(word),
         };
         let summary = format!("{summary} ({})", elapsed(event.at));
         self.above(word, &summary);

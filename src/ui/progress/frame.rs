@@ -2,7 +2,7 @@
 
 use super::super::age::elapsed;
 use super::super::style::Style;
-use super::super::width::{cut, padded, title_and_why};
+use super::super::width::{cut, fits, padded, title_and_why};
 use super::track::{Track, Tracked};
 use crate::flow::Status;
 use std::time::Duration;
@@ -96,7 +96,13 @@ fn header_line(header: &Header, now: Duration, columns: usize, style: Style) -> 
 fn item_line(item: &Tracked, indent: &str, now: Duration, columns: usize, style: Style) -> Line {
     let time = elapsed(now.saturating_sub(item.since));
     let room = columns.saturating_sub(indent.len() + 17);
-    let what = title_and_why(&item.title, item.why.as_deref(), room);
+    let why = item.why.as_deref();
+    // Below its pool the place says enough, where the title would leave no room for the reason.
+    let title = match item.place() {
+        Some(place) if !fits(&item.title, why, room) => place,
+        _ => &item.title,
+    };
+    let what = title_and_why(title, why, room);
     let word = match item.status {
         Status::Waiting => style.cyan("waiting"),
         status => status.word().to_owned(),

@@ -78,13 +78,11 @@ impl Lines {
         let Some(longest) = self.track.longest() else {
             return String::new();
         };
-        let mut text = format!(
-            "{} for {}",
-            told(&longest.title, longest.why.as_deref()),
-            elapsed(now.saturating_sub(longest.since)),
-        );
+        let time = elapsed(now.saturating_sub(longest.since));
+        let title = format!("{} ({time})", longest.title);
+        let mut text = told(&title, longest.why.as_deref());
         if running > 1 {
-            text += &format!(" (and {} more)", running - 1);
+            text += &format!("; and {} more", running - 1);
         }
         self.line(now, "still", &text)
     }

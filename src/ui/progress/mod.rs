@@ -4,6 +4,8 @@ mod bars;
 mod frame;
 pub(super) mod json;
 mod lines;
+#[cfg(test)]
+mod tests;
 mod track;
 
 use super::{Failure, Ui};

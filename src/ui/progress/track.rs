@@ -93,10 +93,18 @@ impl Tracked {
         runs(self.status)
     }
 
-    /// Of `machine/POOL/zK/I`, a place in a pool.
     pub(super) fn pool(&self) -> Option<&str> {
-        let (pool, place) = self.id.strip_prefix("machine/")?.split_once('/')?;
-        place.starts_with('z').then_some(pool)
+        self.machine().map(|(pool, _)| pool)
+    }
+
+    /// In its pool: `zK/I`.
+    pub(super) fn place(&self) -> Option<&str> {
+        self.machine().map(|(_, place)| place)
+    }
+
+    fn machine(&self) -> Option<(&str, &str)> {
+        let parts = self.id.strip_prefix("machine/")?.split_once('/')?;
+        parts.1.starts_with('z').then_some(parts)
     }
 }
 
