@@ -1,6 +1,7 @@
 //! kvshoot makes Kubernetes clusters out of KubeVirt virtual machines.
 
 mod commands;
+mod config;
 mod flow;
 mod manifest;
 mod model;
@@ -8,4 +9,4 @@ mod plan;
 mod ui;
 mod validate;
 
-pub use commands::{Cli, run};
+pub use commands::{command, main};
