@@ -2,6 +2,7 @@
 
 pub(crate) mod hash;
 pub(crate) mod item;
+pub(crate) mod names;
 pub(crate) mod observed;
 pub(crate) mod roll;
 pub(crate) mod spread;
