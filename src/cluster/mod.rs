@@ -2,12 +2,24 @@
 
 mod connect;
 mod error;
+mod fence;
 mod kinds;
+mod lease;
+mod observe;
+mod perform;
+mod project;
 mod request;
+mod watch;
+mod world;
 
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
+pub(crate) use fence::Fence;
 pub(crate) use kinds::Resource;
+pub(crate) use lease::{Holder, Lease};
+pub(crate) use observe::{Beside, Observer};
+pub(crate) use perform::Performer;
+pub(crate) use project::RECORD_SIZES;
 pub(crate) use request::{Listed, Place};
 
 use std::fmt;
