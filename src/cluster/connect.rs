@@ -173,6 +173,7 @@ fn unusable(server: &str, error: kube::Error) -> Error {
             let what = super::What {
                 verb: "get",
                 resource: "credentials".to_owned(),
+                kind: "credentials".to_owned(),
                 name: None,
                 namespace: None,
             };

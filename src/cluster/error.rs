@@ -35,20 +35,20 @@ pub(crate) enum Error {
     #[error("not allowed to {what}: {message}")]
     NotAllowed { what: What, message: String },
     /// The server's words tell what was asked, used and limited.
-    #[error("{what}: {message}")]
+    #[error("{}: {message}", what.object())]
     Quota { what: What, message: String },
-    #[error("{what}: changed meanwhile")]
+    #[error("{} changed meanwhile", what.object())]
     Conflict { what: What },
     /// The history that a watch or a page goes on from is no longer kept.
     #[error("{what}: the server keeps no such old state")]
     Expired { what: What },
-    #[error("{what}: not found")]
+    #[error("{} not found", what.object())]
     NotFound { what: What },
-    #[error("{what}: exists already")]
+    #[error("{} exists already", what.object())]
     Exists { what: What },
-    #[error("{what}: exists and is not kvshoot's, or of another shoot")]
+    #[error("{} exists and is not kvshoot's, or of another shoot", what.object())]
     Foreign { what: What },
-    #[error("{what}: refused: {message}")]
+    #[error("{} is refused: {message}", what.object())]
     Invalid { what: What, message: String },
     #[error("{what}: the server asks to wait")]
     Throttled {
@@ -91,6 +91,8 @@ pub(crate) struct What {
     pub(crate) verb: &'static str,
     /// As in a Role: `virtualmachines.kubevirt.io`.
     pub(crate) resource: String,
+    /// As in a manifest: `VirtualMachine`.
+    pub(crate) kind: String,
     pub(crate) name: Option<String>,
     pub(crate) namespace: Option<String>,
 }
@@ -104,6 +106,17 @@ pub(crate) enum Verdict {
     Look,
     /// The same again would be refused again.
     Refuse(Class),
+}
+
+impl What {
+    /// The object, or the kind and where it is looked for.
+    fn object(&self) -> String {
+        match (&self.name, &self.namespace) {
+            (Some(name), _) => format!("{} {name}", self.kind),
+            (None, Some(namespace)) => format!("{} in namespace {namespace}", self.resource),
+            (None, None) => self.resource.clone(),
+        }
+    }
 }
 
 impl Error {

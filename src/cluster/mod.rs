@@ -1,15 +1,18 @@
 //! The one door to API servers: what is there comes in as facts, what to do goes out as requests.
 
+mod cause;
 mod connect;
 mod error;
 mod fence;
 mod kinds;
 mod lease;
+mod leftovers;
 mod observe;
 mod perform;
 mod project;
 mod request;
 mod watch;
+mod why;
 mod world;
 
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
@@ -17,10 +20,11 @@ pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
 pub(crate) use kinds::Resource;
 pub(crate) use lease::{Holder, Lease};
+pub(crate) use leftovers::{Leftover, Leftovers};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
 pub(crate) use project::RECORD_SIZES;
-pub(crate) use request::{Listed, Place};
+pub(crate) use request::{Listed, Place, Select};
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use super::kinds::{self, Resource};
 use super::project::{self, text};
 use super::request::Place;
 use super::watch::Feed;
+use super::why::look_for_causes;
 use super::world::World;
 use crate::plan::item::{Key, Kind};
 use crate::plan::names;
@@ -79,6 +80,8 @@ impl Observer {
         for (version, feed) in first {
             tasks.spawn(feed.follow(version));
         }
+        let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
+        tasks.spawn(causes);
         let publisher = shared.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
@@ -215,7 +218,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
 }
 
 /// A tenant of the provider cluster need not see what belongs to the cluster.
-fn if_allowed(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
+pub(super) fn if_allowed(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
     match items {
         Err(Error::NotAllowed { .. }) => Ok(Vec::new()),
         other => other,

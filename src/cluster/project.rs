@@ -103,6 +103,7 @@ pub(super) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
         what: What {
             verb: "list",
             resource: Resource::of(kind).to_string(),
+            kind: kind.to_string(),
             name: None,
             namespace: None,
         },

@@ -32,6 +32,13 @@ pub(crate) struct Place<'a> {
     pub(crate) name: Option<&'a str>,
 }
 
+/// Which objects of a kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Select<'a> {
+    pub(crate) labels: Option<&'a str>,
+    pub(crate) fields: Option<&'a str>,
+}
+
 /// All objects of a kind at one time.
 #[derive(Debug)]
 pub(crate) struct Listed {
@@ -61,6 +68,7 @@ impl<'a> Place<'a> {
         What {
             verb,
             resource: self.resource.to_string(),
+            kind: self.resource.kind.to_owned(),
             name: self.name.map(str::to_owned),
             namespace: self.namespace.map(str::to_owned),
         }
@@ -96,7 +104,19 @@ impl Provider {
         place: Place<'_>,
         selector: Option<&str>,
     ) -> Result<Listed, Error> {
-        self.list_as(place, selector, place.accept(true)).await
+        let select = Select {
+            labels: selector,
+            fields: None,
+        };
+        self.list_as(place, select, place.accept(true)).await
+    }
+
+    pub(crate) async fn list_where(
+        &self,
+        place: Place<'_>,
+        select: Select<'_>,
+    ) -> Result<Listed, Error> {
+        self.list_as(place, select, place.accept(true)).await
     }
 
     /// The same without what the objects hold.
@@ -105,13 +125,17 @@ impl Provider {
         place: Place<'_>,
         selector: Option<&str>,
     ) -> Result<Listed, Error> {
-        self.list_as(place, selector, METADATA_LIST).await
+        let select = Select {
+            labels: selector,
+            fields: None,
+        };
+        self.list_as(place, select, METADATA_LIST).await
     }
 
     async fn list_as(
         &self,
         place: Place<'_>,
-        selector: Option<&str>,
+        select: Select<'_>,
         accept: &'static str,
     ) -> Result<Listed, Error> {
         let mut items = Vec::new();
@@ -120,8 +144,11 @@ impl Provider {
             let mut request = Request::new("GET", place.path())
                 .accept(accept)
                 .query("limit", &PAGE.to_string());
-            if let Some(selector) = selector {
-                request = request.query("labelSelector", selector);
+            if let Some(labels) = select.labels {
+                request = request.query("labelSelector", labels);
+            }
+            if let Some(fields) = select.fields {
+                request = request.query("fieldSelector", fields);
             }
             if let Some(next) = &next {
                 request = request.query("continue", next);
@@ -244,6 +271,7 @@ impl Provider {
         let what = What {
             verb: "get",
             resource: what.to_owned(),
+            kind: what.to_owned(),
             name: None,
             namespace: None,
         };
