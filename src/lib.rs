@@ -1,5 +1,6 @@
 //! kvshoot makes Kubernetes clusters out of KubeVirt virtual machines.
 
+mod cluster;
 mod commands;
 mod config;
 mod flow;
