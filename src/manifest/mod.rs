@@ -18,7 +18,7 @@ mod tree;
 use serde::de::DeserializeOwned;
 
 use crate::model::{
-    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Segment, Shoot,
+    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Segment, Shoot, nearest,
 };
 
 pub(crate) use problem::{Kind, Problem};
@@ -420,7 +420,7 @@ fn known(
     };
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
-        let hint = check::nearest(kind, kinds()).map_or_else(
+        let hint = nearest(kind, kinds()).map_or_else(
             || format!("one of {}", kinds().collect::<Vec<_>>().join(", ")),
             |meant| format!("did you mean {meant}?"),
         );

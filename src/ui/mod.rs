@@ -1,5 +1,7 @@
 //! Prints; nothing else does. Results go to stdout, all else to stderr.
 
+pub(crate) mod problems;
+
 use crate::commands::{CommandError, Exit};
 
 #[derive(Debug, Default)]

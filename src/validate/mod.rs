@@ -3,7 +3,32 @@
 //! [`validate`] tells every broken rule at once, or gives a [`ValidShoot`], in which all that the profile
 //! answers (sizes, images, classes) stands filled in. Nothing else makes one, and planning takes nothing else.
 
-use crate::model::{Amount, CloudProfile, Finding, Kubelet, Quantity, Shoot, Taint, WorkerConfig};
+mod cni;
+mod infrastructure;
+mod kubernetes;
+mod machine;
+mod metadata;
+mod names;
+mod networking;
+mod offer;
+mod report;
+mod system_components;
+mod taints;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod volumes;
+mod worker_config;
+mod workers;
+mod zones;
+
+use crate::model::{
+    self, Amount, CloudProfile, Document, Finding, Kind, Kubelet, Quantity, Shoot, Taint,
+    WorkerConfig,
+};
+use offer::Offer;
+use report::{At, Report};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +38,8 @@ pub(crate) struct Input<'a> {
     pub(crate) profile: &'a CloudProfile,
     /// The Shoot as it was applied last; what is unchanged since is not judged again.
     pub(crate) before: Option<&'a Shoot>,
+    /// The profile of that time, for what the present one no longer offers.
+    pub(crate) profile_before: Option<&'a CloudProfile>,
     /// The day of the judgement, for expiration dates.
     pub(crate) now: jiff::Timestamp,
 }
@@ -40,7 +67,7 @@ pub(crate) struct ValidShoot {
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) pools: Vec<Pool>,
-    /// What was read, for the record.
+    /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
     pub(crate) manifest: Shoot,
     pub(crate) profile: CloudProfile,
     /// Only this module can make one.
@@ -129,4 +156,73 @@ pub(crate) struct Volume {
 pub(crate) struct DataVolume {
     pub(crate) name: String,
     pub(crate) volume: Volume,
+}
+
+/// Judges a Shoot by itself, against its profile, and against what was applied last.
+pub(crate) fn validate(input: &Input) -> Verdict {
+    let mut report = Report::default();
+    let shoot = judge(input, &mut report);
+    if shoot.is_none() && report.errors.is_empty() {
+        // Cannot happen; but nothing may be applied that nobody vouches for.
+        let at = &At::root(Document::Shoot);
+        report.error(
+            at,
+            Kind::Invalid,
+            "shoot/unresolved",
+            "cannot be resolved against its profile",
+        );
+    }
+    Verdict {
+        shoot: shoot.filter(|_| report.errors.is_empty()),
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
+fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
+    let shoot = input.shoot;
+    let root = &At::root(Document::Shoot);
+    let spec = &root.key("spec");
+    let provider = &spec.key("provider");
+    let id = metadata::id(&shoot.metadata);
+    let of = |profile| Offer::of(profile, &shoot.spec.region);
+    let judge = workers::Judge {
+        input,
+        offer: of(input.profile),
+        offer_before: input.profile_before.map(of),
+    };
+    metadata::check(&shoot.metadata, &root.key("metadata"), report);
+    let kubernetes = kubernetes::version(input, &judge.offer, &spec.key("kubernetes"), report);
+    kubernetes::settings(input, &spec.key("kubernetes"), report);
+    let networking = networking::check(input, &spec.key("networking"), report);
+    let networks = infrastructure::check(input, &id, &provider.key("infrastructureConfig"), report);
+    let pools = workers::check(&judge, &provider.key("workers"), report);
+
+    let (kubernetes, pools) = (kubernetes?, pools?);
+    Some(ValidShoot {
+        name: shoot.metadata.name.clone(),
+        project: metadata::project(&shoot.metadata).to_owned(),
+        id,
+        region: shoot.spec.region.clone(),
+        networking: networking?,
+        networks,
+        manifest: with_choices(shoot, &kubernetes, &pools),
+        kubernetes,
+        pools,
+        profile: input.profile.clone(),
+        _proof: (),
+    })
+}
+
+/// The Shoot as Gardener would store it: a version that was left open is the one that was chosen.
+fn with_choices(shoot: &Shoot, kubernetes: &str, pools: &[Pool]) -> Shoot {
+    let mut shoot = shoot.clone();
+    kubernetes.clone_into(&mut shoot.spec.kubernetes.version);
+    for (worker, pool) in shoot.spec.provider.workers.iter_mut().zip(pools) {
+        worker.machine.image = Some(model::Image {
+            name: pool.image.name.clone(),
+            version: Some(pool.image.version.clone()),
+        });
+    }
+    shoot
 }
