@@ -7,17 +7,22 @@ mod cni;
 mod infrastructure;
 mod kubernetes;
 mod machine;
+mod maintenance;
 mod metadata;
 mod names;
 mod networking;
 mod offer;
+mod profile;
+mod profile_config;
 mod report;
+mod spec;
 mod system_components;
 mod taints;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod update;
 mod volumes;
 mod worker_config;
 mod workers;
@@ -29,6 +34,7 @@ use crate::model::{
 };
 use offer::Offer;
 use report::{At, Report};
+pub(crate) use spec::profile_named;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -179,6 +185,23 @@ pub(crate) fn validate(input: &Input) -> Verdict {
     }
 }
 
+/// Judges a CloudProfile that no Shoot asks for.
+pub(crate) fn validate_profile(profile: &CloudProfile) -> Verdict {
+    let mut report = Report::default();
+    judge_profile(profile, &mut report);
+    Verdict {
+        shoot: None,
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
+fn judge_profile(profile: &CloudProfile, report: &mut Report) {
+    let at = &At::root(Document::CloudProfile);
+    profile::check(profile, at, report);
+    profile_config::check(profile, at, report);
+}
+
 fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
     let shoot = input.shoot;
     let root = &At::root(Document::Shoot);
@@ -191,7 +214,13 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         offer: of(input.profile),
         offer_before: input.profile_before.map(of),
     };
+    judge_profile(input.profile, report);
     metadata::check(&shoot.metadata, &root.key("metadata"), report);
+    spec::check(input, &judge.offer, spec, report);
+    if let Some(before) = input.before {
+        update::check(before, shoot, spec, report);
+    }
+    maintenance::check(shoot, spec, report);
     let kubernetes = kubernetes::version(input, &judge.offer, &spec.key("kubernetes"), report);
     kubernetes::settings(input, &spec.key("kubernetes"), report);
     let networking = networking::check(input, &spec.key("networking"), report);

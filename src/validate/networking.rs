@@ -5,8 +5,8 @@ use crate::model::{Cidr, Kind};
 use super::report::{At, Report};
 use super::{Input, Networking};
 
-const DEFAULT_PODS: &str = "100.96.0.0/11";
-const DEFAULT_SERVICES: &str = "100.64.0.0/13";
+pub(super) const DEFAULT_PODS: &str = "100.96.0.0/11";
+pub(super) const DEFAULT_SERVICES: &str = "100.64.0.0/13";
 
 pub(super) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Networking> {
     let networking = &input.shoot.spec.networking;
