@@ -10,6 +10,7 @@ mod global;
 mod help;
 mod images;
 mod list;
+mod load;
 mod nodes;
 mod plan;
 mod pools;

@@ -38,7 +38,7 @@ mod kinds {
 }
 
 /// What the KubeVirt provider needs to know about images and machine types
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileConfig {
     pub(crate) api_version: ProviderVersion,

@@ -11,19 +11,14 @@ use serde_json::{Value, json};
 use crate::manifest::{Place, Problem, Source};
 
 /// What `kvshoot validate -o json` prints.
-pub(crate) fn json(
-    valid: bool,
-    errors: &[Problem],
-    warnings: &[Problem],
-    sources: &[Source],
-) -> Value {
+pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source]) -> Value {
     let list = |problems: &[Problem]| -> Vec<Value> {
         problems
             .iter()
             .map(|problem| one_as_json(problem, sources))
             .collect()
     };
-    json!({"valid": valid, "errors": list(errors), "warnings": list(warnings)})
+    json!({"valid": errors.is_empty(), "errors": list(errors), "warnings": list(warnings)})
 }
 
 /// All keys are always there, so that a program needs no cases.
@@ -45,8 +40,29 @@ fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
     })
 }
 
+/// All that is wrong, warnings last but for the sum of all.
+pub(crate) fn all_as_text(
+    errors: &[Problem],
+    warnings: &[Problem],
+    sources: &[Source],
+    color: bool,
+    width: usize,
+) -> String {
+    let errors_shown = errors.iter().map(|it| (it, Severity::Error));
+    let warnings_shown = warnings.iter().map(|it| (it, Severity::Warning));
+    let mut out: String = errors_shown
+        .chain(warnings_shown)
+        .map(|(it, severity)| text(it, severity, sources, color, width))
+        .collect();
+    if let Some(summary) = summary(errors.len(), warnings.len()) {
+        out += &summary;
+        out.push('\n');
+    }
+    out
+}
+
 /// The last line, such as `3 errors, 1 warning`; nothing when all is well.
-pub(crate) fn summary(errors: usize, warnings: usize) -> Option<String> {
+fn summary(errors: usize, warnings: usize) -> Option<String> {
     let count = |n: usize, word: &str| match n {
         0 => None,
         1 => Some(format!("1 {word}")),

@@ -170,7 +170,7 @@ fn newest<'o>(
             .error(
                 &at.key("version"),
                 Kind::Required,
-                "machine/image-version",
+                "machine/image-version-not-offered",
                 message,
             )
             .hint("name a version");

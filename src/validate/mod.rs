@@ -185,6 +185,38 @@ pub(crate) fn validate(input: &Input) -> Verdict {
     }
 }
 
+/// The technical ID of a Shoot, valid or not.
+pub(crate) fn id(shoot: &Shoot) -> String {
+    metadata::id(&shoot.metadata)
+}
+
+/// Judges a Shoot whose profile is not there, by itself and against what was applied last.
+pub(crate) fn validate_alone(
+    shoot: &Shoot,
+    before: Option<&Shoot>,
+    now: jiff::Timestamp,
+) -> Verdict {
+    let profile = CloudProfile::nothing();
+    let input = Input {
+        shoot,
+        profile: &profile,
+        before,
+        profile_before: None,
+        now,
+    };
+    let mut report = Report::default();
+    judge(&input, &mut report);
+    // Nothing is offered; what follows from that alone is not said.
+    let stands =
+        |it: &Finding| it.document == Document::Shoot && !it.code.ends_with("-not-offered");
+    report.errors.retain(stands);
+    Verdict {
+        shoot: None,
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
 /// Judges a CloudProfile that no Shoot asks for.
 pub(crate) fn validate_profile(profile: &CloudProfile) -> Verdict {
     let mut report = Report::default();

@@ -62,7 +62,7 @@ fn offered(judge: &Judge, pool: &Scope, zone: &str, at: &super::report::At, repo
         }
         Some((_, it)) if !judge.offer.zones.contains_key(zone) => {
             let names = it.zones.iter().map(|it| it.name.as_str());
-            not_offered(at, "zone/not-in-region", zone, names, report);
+            not_offered(at, "zone/not-offered", zone, names, report);
         }
         Some(_) => {}
     }
