@@ -11,6 +11,7 @@ mod global;
 mod help;
 mod images;
 mod list;
+mod load;
 mod logging;
 mod nodes;
 mod plan;

@@ -4,6 +4,7 @@ mod age;
 mod ask;
 mod output;
 mod panic;
+pub(crate) mod problems;
 mod progress;
 mod stream;
 mod style;
