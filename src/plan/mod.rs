@@ -1,5 +1,7 @@
 //! Proof and observation to items. Asks no cluster, clock or chance.
 
+#[cfg(test)]
+mod check;
 pub(crate) mod hash;
 pub(crate) mod item;
 pub(crate) mod observed;
