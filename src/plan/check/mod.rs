@@ -13,6 +13,7 @@ use super::roll::{Machine, Moves, Pool};
 mod broken;
 mod invariants;
 mod mutants;
+mod stale;
 mod states;
 
 /// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
