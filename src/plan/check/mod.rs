@@ -11,6 +11,8 @@ use super::hash::Hash;
 use super::roll::{Machine, Moves, Pool};
 
 mod broken;
+mod dice;
+mod interleave;
 mod invariants;
 mod mutants;
 mod stale;
