@@ -37,6 +37,7 @@ fn every_rule_that_is_wrong_on_purpose_is_noticed() {
             rule,
             setbacks: name.ends_with("given up"),
             order: name == ORDER_IS_FREE.0,
+            until: Some(name),
             ..Search::SMALL
         };
         search.run().broken.assert_has(name);

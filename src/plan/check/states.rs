@@ -31,6 +31,8 @@ pub(super) struct Search {
     pub(super) setbacks: bool,
     /// Each move is made, and the plan looked at again.
     pub(super) order: bool,
+    /// Once this is broken, no more is looked at.
+    pub(super) until: Option<&'static str>,
     /// For a number of zones.
     pub(super) kinds: fn(usize) -> Vec<Kind>,
 }
@@ -51,6 +53,7 @@ impl Search {
         beyond: 0,
         setbacks: false,
         order: true,
+        until: None,
         kinds,
     };
 
@@ -100,6 +103,9 @@ impl Search {
         machines: &mut Vec<Machine>,
         found: &mut Found,
     ) {
+        if self.until.is_some_and(|it| found.broken.has(it)) {
+            return;
+        }
         let Some((&(hash, zone, phase), rest)) = kinds.split_first() else {
             return self.state(pool, machines, found);
         };

@@ -32,6 +32,7 @@ fn every_bound_holds_behind_a_store_that_lags() {
 fn a_bound_breaks_when_what_is_sent_is_not_seen() {
     let world = World {
         sent_is_seen: false,
+        faults: 1,
         ..World::new(&[2, 1])
     };
     let broken = world.search().broken;
@@ -55,6 +56,7 @@ fn a_bound_breaks_without_a_second_look() {
 fn a_bound_breaks_when_the_first_list_lags() {
     let world = World {
         consistent_list: false,
+        faults: 1,
         ..World::new(&[2, 1])
     };
     world.search().broken.assert_has("total");
