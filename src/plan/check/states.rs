@@ -113,14 +113,14 @@ impl Search {
         self.states(pool, rest, room, machines, found);
         for n in 1..=room {
             let same_name = |it: &&Machine| (it.hash.tag(), it.zone) == (hash.tag(), zone);
-            let ordinal = number(machines.iter().filter(same_name).count());
+            let ordinal = machines.iter().filter(same_name).count();
             // Ages run against the order of the kinds in odd places, so that no phase is always the oldest.
-            let place = number(machines.len());
+            let place = machines.len() as u64;
             let born = if n % 2 == 0 { 100 + place } else { 100 - place };
             machines.push(Machine {
                 hash,
                 zone,
-                ordinal,
+                ordinal: u32::try_from(ordinal).expect("a small pool"),
                 phase,
                 born,
             });
@@ -146,10 +146,6 @@ fn bounds(desired: usize) -> impl Iterator<Item = (usize, usize)> {
     all.filter(|it| *it != (0, 0))
         .map(move |(surge, unavailable)| (surge, unavailable.min(desired)))
         .filter(move |it| desired == 0 || *it != (0, 0))
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).expect("a small pool")
 }
 
 const LIVE_OR_FAILED: [Phase; 4] = [

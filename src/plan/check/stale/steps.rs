@@ -90,7 +90,7 @@ impl Step<'_> {
             zone: twin.zone,
             ordinal: twin.ordinal,
             phase,
-            born: u32::from(twin.hash) * 100 + twin.ordinal,
+            born: u64::from(twin.hash) * 100 + u64::from(twin.ordinal),
         })
     }
 
