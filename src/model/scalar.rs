@@ -274,3 +274,33 @@ impl Amount {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Amount;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_are_rounded_in_favour_of_what_serves(percent in 0..=100usize, total in 0..5000usize) {
+            let share = Amount::Percent(percent);
+            let (up, down) = (share.rounded_up(total), share.rounded_down(total));
+            prop_assert!(up * 100 >= total * percent && total * percent >= down * 100);
+            prop_assert!(up - down <= 1 && up <= total);
+            prop_assert_eq!(up == down, total * percent % 100 == 0);
+        }
+
+        /// What validation asks for: a share above zero lets an update begin, whatever the size.
+        #[test]
+        fn a_share_for_surge_is_one_at_least(percent in 1..=100usize, total in 1..5000usize) {
+            prop_assert!(Amount::Percent(percent).rounded_up(total) >= 1);
+        }
+
+        #[test]
+        fn no_more_than_all_are_unavailable(number in 0..5000usize, total in 0..5000usize) {
+            prop_assert_eq!(Amount::Number(number).rounded_up(total), number);
+            prop_assert_eq!(Amount::Number(number).rounded_down(total), number.min(total));
+            prop_assert!(Amount::Percent(number).rounded_down(total) <= total);
+        }
+    }
+}

@@ -4,6 +4,8 @@
 //! gives the object of an action. A plan is at once the preview, the progress, the answer to "what blocks", and
 //! the work list; after a crash the next observation is the recovery.
 
+#[cfg(test)]
+mod check;
 mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
