@@ -99,3 +99,6 @@ impl fmt::Debug for Provider {
         write!(f, "Provider({}, {})", self.server, self.namespace)
     }
 }
+
+#[cfg(test)]
+mod fake_tests;
