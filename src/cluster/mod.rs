@@ -7,8 +7,10 @@ mod fence;
 mod kinds;
 mod lease;
 mod leftovers;
+mod look;
 mod observe;
 mod perform;
+mod preflight;
 mod project;
 mod request;
 mod watch;
@@ -21,8 +23,10 @@ pub(crate) use fence::Fence;
 pub(crate) use kinds::Resource;
 pub(crate) use lease::{Holder, Lease};
 pub(crate) use leftovers::{Leftover, Leftovers};
+pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
+pub(crate) use preflight::Right;
 pub(crate) use project::RECORD_SIZES;
 pub(crate) use request::{Listed, Place, Select};
 
@@ -95,3 +99,6 @@ impl fmt::Debug for Provider {
         write!(f, "Provider({}, {})", self.server, self.namespace)
     }
 }
+
+#[cfg(test)]
+mod fake_tests;

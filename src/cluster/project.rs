@@ -270,3 +270,7 @@ pub(super) fn arc(value: &Value) -> Arc<str> {
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

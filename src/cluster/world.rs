@@ -304,3 +304,7 @@ fn plain(object: &store::Object<Seen>, fact: Fact) -> Object {
         fact,
     }
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;
