@@ -111,6 +111,7 @@ fn command_as(program: Option<&OsStr>) -> clap::Command {
 
 /// Answers the shell, when it is the shell that asks.
 fn complete(args: &[OsString]) -> Option<ExitCode> {
+    complete::remember(args);
     let directory = Config::default().current_dir();
     let done = CompleteEnv::with_factory(command)
         .bin("kvshoot")
@@ -132,14 +133,17 @@ fn run(mut cli: Cli, matches: &ArgMatches) -> ExitCode {
     let result = settled
         .and_then(|()| context.log())
         .and_then(|()| cli.command.run(&context));
-    let exit = result.unwrap_or_else(|error| error.tell(&context.ui));
-    match context.ui.close(exit.code()) {
-        Some(cause) if exit == Exit::Done => {
-            let error = CommandError::new(Exit::No, "cannot write the result").cause(cause);
-            ExitCode::from(error.tell(&context.ui).code())
-        }
-        _ => ExitCode::from(exit.code()),
+    let mut exit = result.unwrap_or_else(|error| error.tell(&context.ui));
+    if let Some(cause) = context.ui.unwritten()
+        && exit == Exit::Done
+    {
+        exit = CommandError::new(Exit::No, "cannot write the result")
+            .cause(cause)
+            .tell(&context.ui);
     }
+    context.ui.close(exit.code());
+    context.leave();
+    ExitCode::from(exit.code())
 }
 
 impl Command {

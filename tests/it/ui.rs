@@ -9,7 +9,9 @@ fn check(line: &str) -> String {
 
 #[test]
 fn the_exit_codes_are_these() {
-    assert_data_eq!(check("help exit-codes"), str![[r#"
+    assert_data_eq!(
+        check("help exit-codes"),
+        str![[r#"
 CODE   MEANING
 0      done, and nothing is left to do
 1      the answer is no: there are changes, it is not ready, something is missing
@@ -29,27 +31,30 @@ CODE   MEANING
 130    interrupted (SIGINT); the same command goes on
 143    terminated (SIGTERM); the same command goes on
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
 fn the_variables_are_these() {
-    assert_data_eq!(check("help environment"), str![[r#"
+    assert_data_eq!(
+        check("help environment"),
+        str![[r#"
 VARIABLE                        MEANING
-KVSHOOT_ALLOW_EXEC              --allow-exec
-KVSHOOT_CLUSTER                 --cluster
-KVSHOOT_COLOR                   --color
-KVSHOOT_CONTEXT                 --context
-KVSHOOT_KUBECONFIG              --kubeconfig
-KVSHOOT_LOG_FILE                --log-file
-KVSHOOT_LOG_FORMAT              --log-format
-KVSHOOT_NAMESPACE               --namespace
-KVSHOOT_NO_INPUT                --no-input
-KVSHOOT_PROGRESS                --progress
-KVSHOOT_QUIET                   --quiet
-KVSHOOT_SANDBOX                 --sandbox
-KVSHOOT_USER                    --user
-KVSHOOT_VERBOSE                 --verbose
+KVSHOOT_ALLOW_EXEC              --allow-exec: Let a kubeconfig that stands in a manifest run programs
+KVSHOOT_CLUSTER                 --cluster: Cluster of the kubeconfig, instead of that of the context
+KVSHOOT_COLOR                   --color: When to use colour
+KVSHOOT_CONTEXT                 --context: Context of the kubeconfig
+KVSHOOT_KUBECONFIG              --kubeconfig: Kubeconfig of the provider cluster
+KVSHOOT_LOG_FILE                --log-file: Log to a file, in detail
+KVSHOOT_LOG_FORMAT              --log-format: Format of the log
+KVSHOOT_NAMESPACE               --namespace: Namespace of the shoot's objects, instead of that of the context
+KVSHOOT_NO_INPUT                --no-input: Ask nothing
+KVSHOOT_PROGRESS                --progress: How to tell how it goes
+KVSHOOT_QUIET                   --quiet: Print results and errors only
+KVSHOOT_SANDBOX                 --sandbox: Take the sandbox as the provider cluster; see `kvshoot sandbox`
+KVSHOOT_USER                    --user: User of the kubeconfig, instead of that of the context
+KVSHOOT_VERBOSE                 --verbose: Log to standard error; again for more
 KUBECONFIG                      kubeconfig files, the first one strongest
 NO_COLOR                        no colour
 CLICOLOR_FORCE                  colour, terminal or not
@@ -60,7 +65,8 @@ XDG_CONFIG_HOME                 configuration in kvshoot/, CloudProfiles in kvsh
 XDG_CACHE_HOME                  what may be lost at any time, in kvshoot/
 XDG_STATE_HOME                  sandboxes, in kvshoot/
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
@@ -82,14 +88,19 @@ fn help_shows_no_value_of_the_environment() {
 
 #[test]
 fn a_wrong_command_line_is_exit_code_2() {
-    assert_data_eq!(check("help of nothing"), str![[r#"
+    assert_data_eq!(
+        check("help of nothing"),
+        str![[r#"
 ------- stderr -------
 error: no help on `of nothing`
 hint: kvshoot help lists the commands; topics are exit-codes and environment
 ------- exit code 2
 
-"#]]);
-    assert_data_eq!(check("lisst"), str![[r#"
+"#]]
+    );
+    assert_data_eq!(
+        check("lisst"),
+        str![[r#"
 ------- stderr -------
 error: unrecognized subcommand 'lisst'
 
@@ -100,20 +111,27 @@ Usage: kvshoot [OPTIONS] <COMMAND>
 For more information, try '--help'.
 ------- exit code 2
 
-"#]]);
-    assert_data_eq!(check("list --sandbox --context x"), str![[r#"
+"#]]
+    );
+    assert_data_eq!(
+        check("list --sandbox --context x"),
+        str![[r#"
 ------- stderr -------
 error: --sandbox and --context name two provider clusters
 ------- exit code 2
 
-"#]]);
-    assert_data_eq!(check("version --log-file /nowhere/at/all"), str![[r#"
+"#]]
+    );
+    assert_data_eq!(
+        check("version --log-file /nowhere/at/all"),
+        str![[r#"
 ------- stderr -------
 error: cannot write the log /nowhere/at/all
   because No such file or directory (os error 2)
 ------- exit code 2
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
@@ -133,16 +151,22 @@ fn flags_of_the_environment_are_read_as_people_write_them() {
 
 #[test]
 fn the_version_is_told_to_people_and_to_programs() {
-    assert_data_eq!(check("version"), str![[r#"
+    assert_data_eq!(
+        check("version"),
+        str![[r#"
 kvshoot 0.1.0
 
-"#]]);
-    assert_data_eq!(check("version -o json"), str![[r#"
+"#]]
+    );
+    assert_data_eq!(
+        check("version -o json"),
+        str![[r#"
 {
   "version": "0.1.0"
 }
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
@@ -151,7 +175,9 @@ fn as_a_plugin_of_kubectl_it_is_called_so() {
     let plugin = kvshoot.home().join("kubectl-kvshoot");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kvshoot"), &plugin).unwrap();
     let output = kvshoot.program(&plugin, ["version", "--bogus"]);
-    assert_data_eq!(output.to_string(), str![[r#"
+    assert_data_eq!(
+        output.to_string(),
+        str![[r#"
 ------- stderr -------
 error: unexpected argument '--bogus' found
 
@@ -160,7 +186,8 @@ Usage: kubectl kvshoot version [OPTIONS]
 For more information, try '--help'.
 ------- exit code 2
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
@@ -171,11 +198,28 @@ fn contexts_are_completed_from_every_kubeconfig() {
         .file("one", "contexts: [{name: prod}, {name: lab}]\n")
         .file("two", "contexts: [{name: lab}, {name: laptop}]\n");
     let output = kvshoot.args(["--", "kvshoot", "list", "--context", "la"]);
-    assert_data_eq!(output.to_string(), str![[r#"
+    assert_data_eq!(
+        output.to_string(),
+        str![[r#"
 lab
 laptop
 
-"#]]);
+"#]]
+    );
+}
+
+#[test]
+fn contexts_are_completed_from_the_kubeconfig_of_the_line() {
+    let kvshoot = Kvshoot::new()
+        .env("COMPLETE", "fish")
+        .file("one", "contexts: [{name: lab}]\nusers: [{name: me}]\n");
+    let complete = |line: &str| {
+        let words = format!("-- kvshoot {line}");
+        kvshoot.args(words.split(' ')).to_string()
+    };
+    assert_eq!(complete("--kubeconfig one list --context l"), "lab\n");
+    assert_eq!(complete("list --kubeconfig=one --user m"), "me\n");
+    assert_eq!(complete("list --context l"), "");
 }
 
 #[test]

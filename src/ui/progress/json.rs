@@ -56,8 +56,19 @@ impl JsonLog {
     }
 
     pub(in super::super) fn note(&self, level: &str, text: &str) {
-        let at = self.state.lock().unwrap_or_else(PoisonError::into_inner).at;
-        self.write(at, "note", object(json!({"level": level, "text": text})));
+        self.beside("note", json!({"level": level, "text": text}));
+    }
+
+    pub(in super::super) fn problem(&self, problem: Value) {
+        self.beside("manifest.problem", json!({"problem": problem}));
+    }
+
+    /// What is told beside the run, at the time of its last event.
+    fn beside(&self, kind: &'static str, fields: Value) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.closed {
+            self.write(state.at, kind, object(fields));
+        }
     }
 
     /// Keeps the error, for it belongs to the last line.
