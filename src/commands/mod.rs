@@ -38,7 +38,8 @@ pub(crate) use global::{Context, Global};
     name = "kvshoot",
     version,
     disable_help_subcommand = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = "More: kvshoot help exit-codes, kvshoot help environment"
 )]
 struct Cli {
     #[command(flatten)]

@@ -87,14 +87,15 @@ impl JsonLog {
         self.finish(&mut state, exit_code);
     }
 
-    /// Never waits: whoever panicked may hold the lock.
-    pub(in super::super) fn panicked(&self, exit_code: u8) {
-        if let Ok(mut state) = self.state.try_lock() {
-            state.end = None;
-            state.error =
-                Some(json!({"message": "kvshoot has a fault", "causes": [], "hints": []}));
-            self.finish(&mut state, exit_code);
-        }
+    /// Whether it could be told; never waits, for whoever panicked may hold the lock.
+    pub(in super::super) fn panicked(&self, exit_code: u8, message: &str) -> bool {
+        let Ok(mut state) = self.state.try_lock() else {
+            return false;
+        };
+        state.end = None;
+        state.error = Some(json!({"message": message, "causes": [], "hints": []}));
+        self.finish(&mut state, exit_code);
+        true
     }
 
     fn finish(&self, state: &mut State, exit_code: u8) {
