@@ -1,6 +1,6 @@
 //! What a command failed of, as a person reads it: the error, its causes, a hint, and an exit code.
 
-use crate::ui::{FAULT, Failure, Ui};
+use crate::ui::{FAULT, Failure, Refused, Ui};
 
 /// The exit codes; scripts rely on them, so none ever changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +112,18 @@ impl CommandError {
         Self {
             silent: true,
             ..Self::new(exit, "")
+        }
+    }
+
+    /// Of a question that got no yes; `flag` is what says yes where nobody can be asked.
+    pub(crate) fn refused(refused: Refused, what: &str, flag: &str) -> Self {
+        match refused {
+            Refused::Declined => Self::new(Exit::Declined, format!("not told to {what}")),
+            Refused::Nobody => Self::new(
+                Exit::Usage,
+                format!("cannot {what} without being told so, and there is nobody to ask"),
+            )
+            .hint(format!("say it by {flag}")),
         }
     }
 

@@ -184,4 +184,38 @@ impl Context {
         let runtime = self.runtime.get().expect("it was just set");
         Ok(runtime.block_on(future))
     }
+
+    /// Ends without waiting for what still runs aside, such as a name that is being resolved.
+    pub(super) fn leave(self) {
+        if let Some(runtime) = self.runtime.into_inner() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::Cli;
+    use clap::{CommandFactory, FromArgMatches};
+
+    fn check(line: &str) -> Option<String> {
+        let matches = Cli::command().get_matches_from(line.split(' '));
+        let mut global = Cli::from_arg_matches(&matches).unwrap().global;
+        global.settle(&matches).unwrap();
+        global.sandbox().map(str::to_owned)
+    }
+
+    #[test]
+    fn the_sandbox_is_named_or_the_default_one() {
+        let default = Some("default".to_owned());
+        assert_eq!(check("kvshoot version"), None);
+        assert_eq!(check("kvshoot version --sandbox"), default);
+        assert_eq!(check("kvshoot --sandbox version"), default);
+        assert_eq!(check("kvshoot version --sandbox=1"), default);
+        assert_eq!(
+            check("kvshoot version --sandbox=two"),
+            Some("two".to_owned())
+        );
+        assert_eq!(check("kvshoot version --sandbox=off"), None);
+    }
 }

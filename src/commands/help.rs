@@ -70,7 +70,7 @@ fn environment() -> Table {
 fn variables_of(command: &clap::Command) -> Vec<(String, String)> {
     let own = command.get_arguments().filter_map(|arg| {
         let name = arg.get_env()?.to_string_lossy().into_owned();
-        Some((name, format!("--{}", arg.get_long()?)))
+        Some((name, format!("--{}: {}", arg.get_long()?, arg.get_help()?)))
     });
     own.chain(command.get_subcommands().flat_map(variables_of))
         .collect()

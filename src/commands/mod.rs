@@ -39,7 +39,8 @@ pub(crate) use global::{Context, Global};
     name = "kvshoot",
     version,
     disable_help_subcommand = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = "More: kvshoot help exit-codes, kvshoot help environment"
 )]
 struct Cli {
     #[command(flatten)]
@@ -112,6 +113,7 @@ fn command_as(program: Option<&OsStr>) -> clap::Command {
 
 /// Answers the shell, when it is the shell that asks.
 fn complete(args: &[OsString]) -> Option<ExitCode> {
+    complete::remember(args);
     let directory = Config::default().current_dir();
     let done = CompleteEnv::with_factory(command)
         .bin("kvshoot")
@@ -133,14 +135,17 @@ fn run(mut cli: Cli, matches: &ArgMatches) -> ExitCode {
     let result = settled
         .and_then(|()| context.log())
         .and_then(|()| cli.command.run(&context));
-    let exit = result.unwrap_or_else(|error| error.tell(&context.ui));
-    match context.ui.close(exit.code()) {
-        Some(cause) if exit == Exit::Done => {
-            let error = CommandError::new(Exit::No, "cannot write the result").cause(cause);
-            ExitCode::from(error.tell(&context.ui).code())
-        }
-        _ => ExitCode::from(exit.code()),
+    let mut exit = result.unwrap_or_else(|error| error.tell(&context.ui));
+    if let Some(cause) = context.ui.unwritten()
+        && exit == Exit::Done
+    {
+        exit = CommandError::new(Exit::No, "cannot write the result")
+            .cause(cause)
+            .tell(&context.ui);
     }
+    context.ui.close(exit.code());
+    context.leave();
+    ExitCode::from(exit.code())
 }
 
 impl Command {

@@ -22,34 +22,28 @@ impl Ui {
 
     /// Asks for yes or no; no answer is no.
     pub(crate) fn confirm(&self, question: &str) -> Result<(), Refused> {
-        self.ask(|| {
-            dialoguer::Confirm::new()
-                .with_prompt(question)
-                .default(false)
-                .interact_on_opt(&console::Term::stderr())
-                .map(|answer| answer == Some(true))
-        })
+        let is_yes = |answer: &str| matches!(answer, "y" | "Y" | "yes" | "Yes" | "YES");
+        self.ask(&format!("{question} [y/N]"), is_yes)
     }
 
     /// Asks to type `name`, for what cannot be taken back.
     pub(crate) fn confirm_name(&self, question: &str, name: &str) -> Result<(), Refused> {
-        self.ask(|| {
-            dialoguer::Input::<String>::new()
-                .with_prompt(question)
-                .allow_empty(true)
-                .interact_text_on(&console::Term::stderr())
-                .map(|answer| answer.trim() == name)
-        })
+        self.ask(question, |answer| answer == name)
     }
 
-    fn ask(&self, question: impl FnOnce() -> dialoguer::Result<bool>) -> Result<(), Refused> {
+    /// Reads a whole line: a prompt that reads keys hides the cursor, and Ctrl-C would leave it so.
+    fn ask(&self, question: &str, is_yes: impl Fn(&str) -> bool) -> Result<(), Refused> {
         if !self.can_ask() {
             return Err(Refused::Nobody);
         }
-        // An interrupted or broken prompt is no yes.
-        match question() {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(Refused::Declined),
+        let answer = dialoguer::Input::<String>::new()
+            .with_prompt(question)
+            .allow_empty(true)
+            .interact_on(&console::Term::stderr());
+        // A prompt that broke is no yes.
+        match answer {
+            Ok(answer) if is_yes(answer.trim()) => Ok(()),
+            Ok(_) | Err(_) => Err(Refused::Declined),
         }
     }
 }

@@ -125,6 +125,14 @@ impl Ui {
         self.tell("report", text, text);
     }
 
+    /// A fault in a manifest: laid out for people, as data for programs.
+    pub(crate) fn problem(&self, text: &str, value: serde_json::Value) {
+        match &self.json {
+            Some(json) => json.problem(value),
+            None => self.err.write(&ended(text)),
+        }
+    }
+
     /// The error, its causes, and last what to do about it.
     pub(crate) fn failure(&self, failure: Failure<'_>) {
         if let Some(json) = &self.json {
@@ -133,13 +141,17 @@ impl Ui {
         self.err.write(&self.failure_text(failure));
     }
 
-    /// Ends the stream of events and both streams of text. Gives a failure to write the result.
-    pub(crate) fn close(&self, exit_code: u8) -> Option<String> {
+    /// Why not all of the result could be written, if a reader that went away is not the reason.
+    pub(crate) fn unwritten(&self) -> Option<String> {
+        self.out.flush();
+        self.out.failure()
+    }
+
+    /// Ends the stream of events, when there is one. Nothing is told after it.
+    pub(crate) fn close(&self, exit_code: u8) {
         if let Some(json) = &self.json {
             json.close(exit_code);
         }
-        self.out.flush();
-        self.out.failure()
     }
 
     /// The reader of a run's events that `--progress` and the terminal ask for.

@@ -17,30 +17,37 @@ pub(crate) fn tell_panics() {
     }));
 }
 
-/// Lets a stream of events end as it has to, before anything else is told of a panic.
+/// A stream of events is told of a panic as of any other end, and nothing comes after it.
 pub(super) fn end_stream_at_panic(json: Arc<JsonLog>) {
-    let told_so_far = take_hook();
+    let tell = take_hook();
     set_hook(Box::new(move |info| {
-        json.panicked(FAULT);
-        told_so_far(info);
+        if json.panicked(FAULT, &message(info)) {
+            leave();
+        }
+        tell(info);
     }));
 }
 
-fn text(info: &PanicHookInfo<'_>) -> String {
+fn message(info: &PanicHookInfo<'_>) -> String {
     let message = info.payload_as_str().unwrap_or("no message");
     let place = info
         .location()
         .map(|it| format!("{}:{}", it.file(), it.line()))
         .unwrap_or_default();
+    format!("kvshoot has a fault: {message} ({place})")
+}
+
+fn text(info: &PanicHookInfo<'_>) -> String {
     let backtrace = std::backtrace::Backtrace::capture();
     let backtrace = match backtrace.status() {
         std::backtrace::BacktraceStatus::Captured => format!("{backtrace}\n"),
         _ => String::new(),
     };
     format!(
-        "{backtrace}error: kvshoot has a fault: {message} ({place})\n\
+        "{backtrace}error: {message}\n\
          hint: what was made is safe; the same command goes on from here\n\
          hint: please report this, with the command and {version}\n",
+        message = message(info),
         version = concat!("kvshoot ", env!("CARGO_PKG_VERSION")),
     )
 }

@@ -249,7 +249,9 @@ fn a_run_told_as_json_tells_all_as_json() {
     };
     let told = check(settings, |ui| {
         tell_all(ui);
-        assert_eq!(ui.close(8), None);
+        ui.problem("text", serde_json::json!({"code": "schema/unknown"}));
+        ui.close(8);
+        ui.warn("too late");
     });
     let lines: Vec<&str> = told.lines().skip(1).collect();
     assert!(
@@ -283,7 +285,7 @@ fn a_reader_that_went_away_is_no_failure_but_a_full_disk_is() {
         let err = Stream::new(Box::new(Written::default()), false, None, &settings);
         let ui = Ui::with_streams(out, err, settings);
         ui.data("x");
-        ui.close(0)
+        ui.unwritten()
     };
     assert_eq!(closed(io::ErrorKind::BrokenPipe), None);
     assert_eq!(

@@ -41,20 +41,20 @@ fn the_variables_are_these() {
         check("help environment"),
         str![[r#"
 VARIABLE                        MEANING
-KVSHOOT_ALLOW_EXEC              --allow-exec
-KVSHOOT_CLUSTER                 --cluster
-KVSHOOT_COLOR                   --color
-KVSHOOT_CONTEXT                 --context
-KVSHOOT_KUBECONFIG              --kubeconfig
-KVSHOOT_LOG_FILE                --log-file
-KVSHOOT_LOG_FORMAT              --log-format
-KVSHOOT_NAMESPACE               --namespace
-KVSHOOT_NO_INPUT                --no-input
-KVSHOOT_PROGRESS                --progress
-KVSHOOT_QUIET                   --quiet
-KVSHOOT_SANDBOX                 --sandbox
-KVSHOOT_USER                    --user
-KVSHOOT_VERBOSE                 --verbose
+KVSHOOT_ALLOW_EXEC              --allow-exec: Let a kubeconfig that stands in a manifest run programs
+KVSHOOT_CLUSTER                 --cluster: Cluster of the kubeconfig, instead of that of the context
+KVSHOOT_COLOR                   --color: When to use colour
+KVSHOOT_CONTEXT                 --context: Context of the kubeconfig
+KVSHOOT_KUBECONFIG              --kubeconfig: Kubeconfig of the provider cluster
+KVSHOOT_LOG_FILE                --log-file: Log to a file, in detail
+KVSHOOT_LOG_FORMAT              --log-format: Format of the log
+KVSHOOT_NAMESPACE               --namespace: Namespace of the shoot's objects, instead of that of the context
+KVSHOOT_NO_INPUT                --no-input: Ask nothing
+KVSHOOT_PROGRESS                --progress: How to tell how it goes
+KVSHOOT_QUIET                   --quiet: Print results and errors only
+KVSHOOT_SANDBOX                 --sandbox: Take the sandbox as the provider cluster; see `kvshoot sandbox`
+KVSHOOT_USER                    --user: User of the kubeconfig, instead of that of the context
+KVSHOOT_VERBOSE                 --verbose: Log to standard error; again for more
 KUBECONFIG                      kubeconfig files, the first one strongest
 NO_COLOR                        no colour
 CLICOLOR_FORCE                  colour, terminal or not
@@ -206,6 +206,20 @@ laptop
 
 "#]]
     );
+}
+
+#[test]
+fn contexts_are_completed_from_the_kubeconfig_of_the_line() {
+    let kvshoot = Kvshoot::new()
+        .env("COMPLETE", "fish")
+        .file("one", "contexts: [{name: lab}]\nusers: [{name: me}]\n");
+    let complete = |line: &str| {
+        let words = format!("-- kvshoot {line}");
+        kvshoot.args(words.split(' ')).to_string()
+    };
+    assert_eq!(complete("--kubeconfig one list --context l"), "lab\n");
+    assert_eq!(complete("list --kubeconfig=one --user m"), "me\n");
+    assert_eq!(complete("list --context l"), "");
 }
 
 #[test]

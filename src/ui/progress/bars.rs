@@ -81,8 +81,9 @@ impl Bars {
             EventKind::Progress { done, total } => {
                 (self.header.done, self.header.total) = (*done, *total);
             }
-            // Seen in the picture, unless it lasts; then the item itself says why.
-            EventKind::Retried { .. } => {}
+            EventKind::Retried { id, cause, .. } => {
+                self.track.retried(id, cause);
+            }
             EventKind::Note { text } => self.above("note   ".to_owned(), text),
             EventKind::Interrupted => {
                 self.header.stopping = true;

@@ -56,8 +56,19 @@ impl JsonLog {
     }
 
     pub(in super::super) fn note(&self, level: &str, text: &str) {
-        let at = self.state.lock().unwrap_or_else(PoisonError::into_inner).at;
-        self.write(at, "note", object(json!({"level": level, "text": text})));
+        self.beside("note", json!({"level": level, "text": text}));
+    }
+
+    pub(in super::super) fn problem(&self, problem: Value) {
+        self.beside("manifest.problem", json!({"problem": problem}));
+    }
+
+    /// What is told beside the run, at the time of its last event.
+    fn beside(&self, kind: &'static str, fields: Value) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.closed {
+            self.write(state.at, kind, object(fields));
+        }
     }
 
     /// Keeps the error, for it belongs to the last line.
@@ -76,14 +87,15 @@ impl JsonLog {
         self.finish(&mut state, exit_code);
     }
 
-    /// Never waits: whoever panicked may hold the lock.
-    pub(in super::super) fn panicked(&self, exit_code: u8) {
-        if let Ok(mut state) = self.state.try_lock() {
-            state.end = None;
-            state.error =
-                Some(json!({"message": "kvshoot has a fault", "causes": [], "hints": []}));
-            self.finish(&mut state, exit_code);
-        }
+    /// Whether it could be told; never waits, for whoever panicked may hold the lock.
+    pub(in super::super) fn panicked(&self, exit_code: u8, message: &str) -> bool {
+        let Ok(mut state) = self.state.try_lock() else {
+            return false;
+        };
+        state.end = None;
+        state.error = Some(json!({"message": message, "causes": [], "hints": []}));
+        self.finish(&mut state, exit_code);
+        true
     }
 
     fn finish(&self, state: &mut State, exit_code: u8) {

@@ -54,8 +54,10 @@ impl Lines {
             },
             EventKind::Progress { .. } => String::new(),
             EventKind::Retried { id, cause, again } => {
-                let title = self.track.get(id).map_or(id, |it| &it.title);
-                let text = format!("{title}: {cause}; again in {}", elapsed(*again));
+                let Some(item) = self.track.retried(id, cause) else {
+                    return String::new();
+                };
+                let text = format!("{}: {cause}; again in {}", item.title, elapsed(*again));
                 self.line(at, "retry", &text)
             }
             EventKind::Note { text } => self.line(at, "note", text),

@@ -55,12 +55,16 @@ impl Track {
         before
     }
 
-    pub(super) fn gone(&mut self, id: &str) -> Option<Tracked> {
-        self.items.remove(id)
+    /// Takes over why an item that runs is not through yet, and gives it if that is news.
+    pub(super) fn retried(&mut self, id: &str, cause: &str) -> Option<&Tracked> {
+        let item = self.items.get_mut(id)?;
+        let news = item.why.as_deref() != Some(cause);
+        item.why = Some(cause.to_owned());
+        news.then_some(item)
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&Tracked> {
-        self.items.get(id)
+    pub(super) fn gone(&mut self, id: &str) -> Option<Tracked> {
+        self.items.remove(id)
     }
 
     /// In the order in which they were first told of, which is that of the plan.

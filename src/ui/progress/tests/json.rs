@@ -84,7 +84,7 @@ fn the_last_line_is_the_end_also_without_a_run_and_only_once() {
             hints: &["kvshoot explain shoot.spec".to_owned()],
         });
         log.close(3);
-        log.panicked(70);
+        log.panicked(70, "too late");
         log.close(3);
     });
     assert_data_eq!(
@@ -112,4 +112,13 @@ fn what_is_said_after_the_run_stands_before_its_end() {
 
 "#]]
     );
+}
+
+#[test]
+fn a_fault_is_the_end_of_a_run_that_seemed_through() {
+    let told = check(|log| {
+        log.event(&failure().pop().unwrap());
+        assert!(log.panicked(70, "kvshoot has a fault: boom (src/x.rs:1)"));
+    });
+    assert_data_eq!(told, str![[r#""#]]);
 }

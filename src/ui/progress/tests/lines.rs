@@ -34,7 +34,7 @@ fn a_run_that_fails() {
 +00:00  done     Network tenant-a
 +00:01  waiting  Import image ubuntu 24.04: 3% (0.1/2.4 GiB)
 +00:08  waiting  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-+00:38  still    Import image ubuntu 24.04: 14% (0.3/2.4 GiB) for 38s
++00:38  still    Import image ubuntu 24.04 (38s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
 +00:41  working  Machine 1 of pool worker in zone 1
 +00:41  working  Machine 1 of pool worker in zone 2
@@ -44,7 +44,7 @@ fn a_run_that_fails() {
 +00:43  waiting  Machine 1 of pool worker in zone 2: the node has not joined
 +00:43  waiting  Machine 1 of pool worker in zone 3: the node has not joined
 +01:11  done     Machine 1 of pool worker in zone 2
-+01:41  still    Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner for 59s (and 1 more)
++01:41  still    Machine 1 of pool worker in zone 1 (59s): VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
 +02:10  failed   Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner
 +02:11  done     Machine 1 of pool worker in zone 3
 +02:11  failed   1 of 6 failed
@@ -66,7 +66,7 @@ fn a_run_that_converges() {
 +00:00  done     Network tenant-a
 +00:01  waiting  Import image ubuntu 24.04: 3% (0.1/2.4 GiB)
 +00:08  waiting  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-+00:38  still    Import image ubuntu 24.04: 14% (0.3/2.4 GiB) for 38s
++00:38  still    Import image ubuntu 24.04 (38s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
 +00:41  working  Machine 1 of pool worker in zone 1
 +00:41  working  Machine 1 of pool worker in zone 2
@@ -76,7 +76,7 @@ fn a_run_that_converges() {
 +00:43  waiting  Machine 1 of pool worker in zone 2: the node has not joined
 +00:43  waiting  Machine 1 of pool worker in zone 3: the node has not joined
 +01:11  done     Machine 1 of pool worker in zone 2
-+01:41  still    Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner for 59s (and 1 more)
++01:41  still    Machine 1 of pool worker in zone 1 (59s): VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
 +02:10  done     Machine 1 of pool worker in zone 1
 +02:11  done     Machine 1 of pool worker in zone 3
 +02:11  converged  local/dev is as the manifest says
@@ -132,9 +132,9 @@ fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
         str![[r#"
 +00:00  waiting  Machine a: it boots
 +00:02  waiting  Machine b: it boots
-+00:32  still    Machine a: it boots for 32s (and 1 more)
-+01:02  still    Machine a: it boots for 1m02s (and 1 more)
-+01:32  still    Machine a: it boots for 1m32s (and 1 more)
++00:32  still    Machine a (32s): it boots; and 1 more
++01:02  still    Machine a (1m02s): it boots; and 1 more
++01:32  still    Machine a (1m32s): it boots; and 1 more
 
 "#]]
     );

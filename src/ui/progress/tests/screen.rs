@@ -129,7 +129,7 @@ done     Import image ubuntu 24.04
 done     Machine 1 of pool worker in zone 2
 apply local/dev in namespace ci           [=============       ] 4/6  1m12s
 pool worker   1/3 ready
-  waiting     30s  Machine 1 of pool worker in…: …Class fast has no provisioner
+  waiting     30s  z1/1: …lume is Pending, StorageClass fast has no provisioner
   waiting     30s  Machine 1 of pool worker in zone 3: the node has not joined
 
 "#]]
@@ -149,7 +149,7 @@ failed   Machine 1 of pool worker in zone 1: VirtualMachine
          shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending,
          StorageClass fast has no provisioner
 done     Machine 1 of pool worker in zone 3
-failed  1 of 6 failed (2m11s)
+failed   1 of 6 failed (2m11s)
 hint: to go on: kvshoot apply -f shoot.yaml
 
 "#]]
