@@ -102,6 +102,17 @@ impl Config {
         env::current_dir().ok()
     }
 
+    /// What was typed, as a shell would take it again.
+    pub(crate) fn command_line(&self) -> String {
+        let words = env::args().enumerate().map(|(index, word)| match index {
+            0 => Path::new(&word)
+                .file_name()
+                .map_or(word.clone(), |it| it.to_string_lossy().into_owned()),
+            _ => quoted(word),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// The program itself, to be started again.
     pub(crate) fn program(&self) -> io::Result<PathBuf> {
         env::current_exe()
@@ -162,4 +173,13 @@ fn yaml_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+fn quoted(word: String) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_=./:,@%+".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

@@ -106,6 +106,21 @@ impl Lease {
         Ok(())
     }
 
+    /// Removes it: the last object of a shoot that is deleted.
+    ///
+    /// # Errors
+    ///
+    /// As a write; that it is gone already is none.
+    pub(crate) async fn delete(&self) -> Result<(), Error> {
+        self.renewal.abort();
+        let limit = self.fence.left()?.min(WRITE);
+        let uid = ids(&self.fence).0;
+        match self.provider.delete(self.place(), &uid, None, limit).await {
+            Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Gives it back. To be called when all that was sent has been answered.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Files to judged manifests: what every command that takes `-f` does first.
 
-mod credentials;
+pub(super) mod credentials;
 mod files;
 mod judge;
 #[cfg(test)]
@@ -90,19 +90,33 @@ pub(super) fn load(
     around: Around,
     context: &Context,
 ) -> Result<Loaded, CommandError> {
-    let loaded = judged(args, around)?;
+    accept(judged(args, around)?, context)
+}
+
+/// Reads and judges; what is wrong with the manifests is data.
+pub(super) fn judged(args: &LoadArgs, around: Around) -> Result<Loaded, CommandError> {
+    Ok(judge_texts(&texts(args)?, around))
+}
+
+/// The manifests as they were written, which can be judged more than once; standard input can be read only once.
+pub(super) type Texts = Vec<(String, Vec<u8>)>;
+
+pub(super) fn texts(args: &LoadArgs) -> Result<Texts, CommandError> {
+    files::read(&args.filename, args.profile.as_deref())
+}
+
+pub(super) fn judge_texts(texts: &Texts, around: Around) -> Loaded {
+    judge::judge(Manifest::parse(texts.clone()), around)
+}
+
+/// Tells what is wrong, which ends the command, and what is doubtful, which does not.
+pub(super) fn accept(loaded: Loaded, context: &Context) -> Result<Loaded, CommandError> {
     tell(&loaded, context);
     if loaded.is_valid() {
         Ok(loaded)
     } else {
         Err(CommandError::silent(Exit::Manifest))
     }
-}
-
-/// Reads and judges; what is wrong with the manifests is data.
-pub(super) fn judged(args: &LoadArgs, around: Around) -> Result<Loaded, CommandError> {
-    let files = files::read(&args.filename, args.profile.as_deref())?;
-    Ok(judge::judge(Manifest::parse(files), around))
 }
 
 /// Every problem with its lines, and how many there are.
