@@ -237,7 +237,11 @@ impl Error {
 fn credentials(error: &kube::client::AuthError) -> String {
     match error {
         kube::client::AuthError::AuthExecRun { cmd, out } => {
-            format!("`{cmd}` ended with {}", out.status)
+            // Its environment stands before it, as JSON.
+            let program = cmd.split("}\" \"").nth(1);
+            let program = program.and_then(|it| it.split('"').next());
+            let program = program.unwrap_or("the credential plugin");
+            format!("{program} ended with {}", out.status)
         }
         kube::client::AuthError::AuthExecParse(_) => {
             "the credential plugin did not print an ExecCredential".to_owned()
@@ -248,23 +252,32 @@ fn credentials(error: &kube::client::AuthError) -> String {
 
 /// A certificate that does not fit: no repetition mends it.
 fn is_untrusted(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let kind = error.downcast_ref::<std::io::Error>().map(|it| it.kind());
-        if kind == Some(std::io::ErrorKind::InvalidData) {
-            return true;
-        }
-        next = error.source();
+    chain(error).any(|it| {
+        let kind = it.downcast_ref::<std::io::Error>().map(|it| it.kind());
+        kind == Some(std::io::ErrorKind::InvalidData)
+    })
+}
+
+/// From the outermost to the deepest; what an I/O error wraps is a link too, which `source` passes over.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |it| next(*it))
+}
+
+fn next<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    let wrapped = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(|it| it.get_ref());
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
     }
-    false
 }
 
 /// The end of the chain says what happened; the links before it say through which layer it went.
 fn deepest(error: &(dyn StdError + 'static)) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
+    let deepest = chain(error).last().unwrap_or(error);
     plain(&deepest.to_string())
 }
 

@@ -370,3 +370,7 @@ fn ids(fence: &Fence) -> (String, String) {
 fn now() -> String {
     format!("{:.6}", jiff::Timestamp::now())
 }
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;
