@@ -78,6 +78,9 @@ pub(crate) enum Error {
         /// Seconds since 1970, by the holder's clock; None when it does not say.
         since: Option<i64>,
     },
+    /// Nobody can have taken it unseen: writes wait until it is renewed or lost.
+    #[error("the lease {lease} could not be renewed in time")]
+    Stale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
     Fenced { lease: String, message: String },
     #[error("{0}")]
@@ -125,6 +128,7 @@ impl Error {
             Error::Unreachable { .. }
             | Error::Timeout { .. }
             | Error::Throttled { .. }
+            | Error::Stale { .. }
             | Error::Server { .. }
             | Error::Senseless { .. } => Verdict::Again,
             Error::Conflict { .. }

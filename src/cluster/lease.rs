@@ -301,23 +301,21 @@ fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -> Held {
     }
 }
 
-/// Renews until it is lost: taken by another, or not to be renewed in its time.
+/// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
+/// granted only if nobody had it meanwhile.
 async fn renew(provider: Provider, name: String, fence: Fence) {
     let place = Place::one(&kinds::LEASE, provider.namespace(), &name);
     loop {
         sleep(RENEW).await;
         let mut backoff = Backoff::default();
         loop {
-            let Ok(left) = fence.left() else {
-                return fence.lose("it could not be renewed in time");
-            };
             let asked = Instant::now();
             let (uid, version) = ids(&fence);
             let renewal = json!({
                 "metadata": { "uid": uid, "resourceVersion": version },
                 "spec": { "renewTime": now() },
             });
-            match provider.patch(place, &renewal, left.min(RENEW)).await {
+            match provider.patch(place, &renewal, RENEW).await {
                 Ok(answer) => {
                     fence.renewed(asked, &answer);
                     break;
