@@ -93,11 +93,11 @@ pub(crate) struct What {
     /// As in a Role: get, list, watch, create, update, patch, delete.
     pub(crate) verb: &'static str,
     /// As in a Role: `virtualmachines.kubevirt.io`.
-    pub(crate) resource: String,
+    pub(crate) resource: Box<str>,
     /// As in a manifest: `VirtualMachine`.
-    pub(crate) kind: String,
-    pub(crate) name: Option<String>,
-    pub(crate) namespace: Option<String>,
+    pub(crate) kind: &'static str,
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) namespace: Option<Box<str>>,
 }
 
 /// What an error means for whoever asked.
@@ -112,12 +112,23 @@ pub(crate) enum Verdict {
 }
 
 impl What {
+    /// A request for what no resource names.
+    pub(super) fn get(thing: &'static str) -> What {
+        What {
+            verb: "get",
+            resource: thing.into(),
+            kind: thing,
+            name: None,
+            namespace: None,
+        }
+    }
+
     /// The object, or the kind and where it is looked for.
     fn object(&self) -> String {
         match (&self.name, &self.namespace) {
             (Some(name), _) => format!("{} {name}", self.kind),
             (None, Some(namespace)) => format!("{} in namespace {namespace}", self.resource),
-            (None, None) => self.resource.clone(),
+            (None, None) => self.resource.to_string(),
         }
     }
 }
@@ -193,7 +204,10 @@ impl Error {
                 },
                 None => Error::NotAllowed { what, message },
             },
-            (404, _) => Error::NotFound { what },
+            (404, _) => match missing_namespace(&what, status) {
+                Some(name) => Error::Missing(format!("namespace {name} does not exist")),
+                None => Error::NotFound { what },
+            },
             (_, "AlreadyExists") => Error::Exists { what },
             (409, _) => Error::Conflict { what },
             (410, _) => Error::Expired { what },
@@ -235,6 +249,12 @@ impl Error {
             }
         }
     }
+}
+
+/// A write to a namespace that is not there is answered as if the object were missing.
+fn missing_namespace<'a>(what: &What, status: &'a Status) -> Option<&'a str> {
+    let details = status.details.as_ref()?;
+    (details.kind == "namespaces" && &*what.resource != "namespaces").then_some(&*details.name)
 }
 
 /// What a credential plugin printed may be the credential, so only its name and end are told.

@@ -1,3 +1,4 @@
+use super::super::claim::LANDING;
 use super::*;
 use kube::client::Body;
 use std::sync::atomic::{AtomicBool, Ordering};
