@@ -9,7 +9,7 @@ use super::project::text;
 use super::request::{Place, WRITE};
 use super::watch::Backoff;
 use crate::plan::names;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

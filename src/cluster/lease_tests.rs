@@ -1,6 +1,7 @@
 use super::super::claim::LANDING;
 use super::*;
 use kube::client::Body;
+use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 

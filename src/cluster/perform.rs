@@ -28,17 +28,20 @@ impl Performer {
     /// Does `action` once. `objects` is what the caller rendered: for a machine its Secret, then the VM; for its
     /// labels and annotations a merge patch; nothing for what is no [`Action::Apply`].
     ///
-    /// What is there already as it is wanted counts as done.
+    /// What is there already as it is wanted counts as done. The answer is in the published facts when this returns,
+    /// so a plan made then does not ask for the same again.
     ///
     /// # Errors
     ///
     /// See [`Error::verdict`]. Nothing is tried again here.
     pub(crate) async fn perform(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
-        match action {
+        let result = match action {
             Action::Apply(wanted) => self.apply(wanted, &objects).await,
             Action::Delete(target) => self.delete(target).await,
             Action::Drain(target) => self.drain(target).await,
-        }
+        };
+        self.observer.shared.settled().await;
+        result
     }
 
     /// Sets data of the record that do not decide anything, as a merge patch: how the run goes, say. Null removes a key.
