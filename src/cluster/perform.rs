@@ -53,7 +53,11 @@ impl Performer {
         let place = self.place(Kind::Record, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
         match self.provider.patch(place, &patch, self.limit()?).await {
-            Ok(answer) => self.put(Kind::Record, &answer),
+            Ok(answer) => {
+                self.put(Kind::Record, &answer)?;
+                self.observer.shared.settled().await;
+                Ok(())
+            }
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
         }
