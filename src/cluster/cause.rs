@@ -108,8 +108,14 @@ impl Around {
                 .or_else(|| self.warning("DataVolume", name))?;
             Some(format!("DataVolume {name} {phase}: {message}"))
         };
+        let of_class = || {
+            let class = text(&volume["spec"]["storage"]["storageClassName"]);
+            is_unknown(class, classes)
+                .then(|| format!("DataVolume {name}: storageclass \"{class}\" not found"))
+        };
         // A pod that waits for its claim says less than the claim does.
         self.claim(claim, classes)
+            .or_else(of_class)
             .or_else(of_pod)
             .or_else(of_itself)
     }
@@ -121,9 +127,7 @@ impl Around {
             return None;
         }
         let class = text(&claim["spec"]["storageClassName"]);
-        // Empty when classes may not be read.
-        let is_unknown = !class.is_empty() && !classes.is_empty() && !classes.contains_key(class);
-        let message = match is_unknown {
+        let message = match is_unknown(class, classes) {
             true => format!("storageclass \"{class}\" not found"),
             false => self.warning("PersistentVolumeClaim", name)?,
         };
@@ -154,6 +158,11 @@ impl Around {
         let message = plain(text(&self.warnings.get(&about)?["message"]));
         (!message.is_empty()).then_some(message)
     }
+}
+
+/// None is known where classes may not be read.
+fn is_unknown(class: &str, classes: &BTreeMap<Arc<str>, StorageClass>) -> bool {
+    !class.is_empty() && !classes.is_empty() && !classes.contains_key(class)
 }
 
 /// What a pod that does not run says: the scheduler's words, then those of its containers.

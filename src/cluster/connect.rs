@@ -170,13 +170,7 @@ fn broken(error: &kube::config::KubeconfigError) -> Error {
 fn unusable(server: &str, error: kube::Error) -> Error {
     match error {
         kube::Error::Auth(_) => {
-            let what = super::What {
-                verb: "get",
-                resource: "credentials".to_owned(),
-                kind: "credentials".to_owned(),
-                name: None,
-                namespace: None,
-            };
+            let what = super::What::get("credentials");
             Error::of_client(what, server, error)
         }
         other => Error::Kubeconfig(other.to_string()),

@@ -78,6 +78,9 @@ pub(crate) enum Error {
         /// Seconds since 1970, by the holder's clock; None when it does not say.
         since: Option<i64>,
     },
+    /// Nobody can have taken it unseen: writes wait until it is renewed or lost.
+    #[error("the lease {lease} could not be renewed in time")]
+    Stale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
     Fenced { lease: String, message: String },
     #[error("{0}")]
@@ -90,11 +93,11 @@ pub(crate) struct What {
     /// As in a Role: get, list, watch, create, update, patch, delete.
     pub(crate) verb: &'static str,
     /// As in a Role: `virtualmachines.kubevirt.io`.
-    pub(crate) resource: String,
+    pub(crate) resource: Box<str>,
     /// As in a manifest: `VirtualMachine`.
-    pub(crate) kind: String,
-    pub(crate) name: Option<String>,
-    pub(crate) namespace: Option<String>,
+    pub(crate) kind: &'static str,
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) namespace: Option<Box<str>>,
 }
 
 /// What an error means for whoever asked.
@@ -109,12 +112,23 @@ pub(crate) enum Verdict {
 }
 
 impl What {
+    /// A request for what no resource names.
+    pub(super) fn get(thing: &'static str) -> What {
+        What {
+            verb: "get",
+            resource: thing.into(),
+            kind: thing,
+            name: None,
+            namespace: None,
+        }
+    }
+
     /// The object, or the kind and where it is looked for.
     fn object(&self) -> String {
         match (&self.name, &self.namespace) {
             (Some(name), _) => format!("{} {name}", self.kind),
             (None, Some(namespace)) => format!("{} in namespace {namespace}", self.resource),
-            (None, None) => self.resource.clone(),
+            (None, None) => self.resource.to_string(),
         }
     }
 }
@@ -125,6 +139,7 @@ impl Error {
             Error::Unreachable { .. }
             | Error::Timeout { .. }
             | Error::Throttled { .. }
+            | Error::Stale { .. }
             | Error::Server { .. }
             | Error::Senseless { .. } => Verdict::Again,
             Error::Conflict { .. }
@@ -189,7 +204,10 @@ impl Error {
                 },
                 None => Error::NotAllowed { what, message },
             },
-            (404, _) => Error::NotFound { what },
+            (404, _) => match missing_namespace(&what, status) {
+                Some(name) => Error::Missing(format!("namespace {name} does not exist")),
+                None => Error::NotFound { what },
+            },
             (_, "AlreadyExists") => Error::Exists { what },
             (409, _) => Error::Conflict { what },
             (410, _) => Error::Expired { what },
@@ -233,11 +251,21 @@ impl Error {
     }
 }
 
+/// A write to a namespace that is not there is answered as if the object were missing.
+fn missing_namespace<'a>(what: &What, status: &'a Status) -> Option<&'a str> {
+    let details = status.details.as_ref()?;
+    (details.kind == "namespaces" && &*what.resource != "namespaces").then_some(&*details.name)
+}
+
 /// What a credential plugin printed may be the credential, so only its name and end are told.
 fn credentials(error: &kube::client::AuthError) -> String {
     match error {
         kube::client::AuthError::AuthExecRun { cmd, out } => {
-            format!("`{cmd}` ended with {}", out.status)
+            // Its environment stands before it, as JSON.
+            let program = cmd.split("}\" \"").nth(1);
+            let program = program.and_then(|it| it.split('"').next());
+            let program = program.unwrap_or("the credential plugin");
+            format!("{program} ended with {}", out.status)
         }
         kube::client::AuthError::AuthExecParse(_) => {
             "the credential plugin did not print an ExecCredential".to_owned()
@@ -248,23 +276,32 @@ fn credentials(error: &kube::client::AuthError) -> String {
 
 /// A certificate that does not fit: no repetition mends it.
 fn is_untrusted(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let kind = error.downcast_ref::<std::io::Error>().map(|it| it.kind());
-        if kind == Some(std::io::ErrorKind::InvalidData) {
-            return true;
-        }
-        next = error.source();
+    chain(error).any(|it| {
+        let kind = it.downcast_ref::<std::io::Error>().map(|it| it.kind());
+        kind == Some(std::io::ErrorKind::InvalidData)
+    })
+}
+
+/// From the outermost to the deepest; what an I/O error wraps is a link too, which `source` passes over.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |it| next(*it))
+}
+
+fn next<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    let wrapped = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(|it| it.get_ref());
+    match wrapped {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
     }
-    false
 }
 
 /// The end of the chain says what happened; the links before it say through which layer it went.
 fn deepest(error: &(dyn StdError + 'static)) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
+    let deepest = chain(error).last().unwrap_or(error);
     plain(&deepest.to_string())
 }
 

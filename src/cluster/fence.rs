@@ -39,15 +39,15 @@ impl Fence {
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] once it is lost, or not renewed for as long as it lasts.
+    /// [`Error::Fenced`] once another has it. [`Error::Stale`] while it is not renewed for as long as it lasts, which
+    /// passes when the server answers again and nobody took it meanwhile.
     pub(crate) fn left(&self) -> Result<Duration, Error> {
         let held = self.held();
-        let fenced = |message: &str| Error::Fenced {
-            lease: held.lease.clone(),
-            message: message.to_owned(),
-        };
         if let Some(message) = &held.lost {
-            return Err(fenced(message));
+            return Err(Error::Fenced {
+                lease: held.lease.clone(),
+                message: message.clone(),
+            });
         }
         let Some(renewed) = held.renewed else {
             return Ok(Duration::MAX);
@@ -55,15 +55,17 @@ impl Fence {
         DURATION
             .checked_sub(renewed.elapsed())
             .filter(|it| !it.is_zero())
-            .ok_or_else(|| fenced("it could not be renewed in time"))
+            .ok_or_else(|| Error::Stale {
+                lease: held.lease.clone(),
+            })
     }
 
-    /// Returns when it is lost, and never where there is no lease.
+    /// Returns when another has it, and never where there is no lease.
     pub(crate) async fn lost(&self) -> Error {
         loop {
             match self.left() {
-                Err(error) => return error,
-                Ok(left) => sleep(left.min(Duration::from_millis(250))).await,
+                Err(error @ Error::Fenced { .. }) => return error,
+                _ => sleep(Duration::from_millis(250)).await,
             }
         }
     }

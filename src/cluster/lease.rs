@@ -1,14 +1,15 @@
 //! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
 
 use super::Provider;
+use super::claim::{Found, Holder, IDENTITY, Seen, held, judge, new, now, takeover};
 use super::error::{Error, Verdict};
 use super::fence::{DURATION, Fence, Held};
 use super::kinds;
-use super::project::{seconds, text};
+use super::project::text;
 use super::request::{Place, WRITE};
 use super::watch::Backoff;
-use crate::plan::names::{self, role};
-use serde_json::{Value, json};
+use crate::plan::names;
+use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -16,34 +17,12 @@ use tokio::time::{Instant, sleep};
 const RENEW: Duration = Duration::from_secs(5);
 /// How often one that waits looks whether the holder is still at work.
 const LOOK: Duration = Duration::from_secs(1);
-/// For what a holder that died on this computer may still have on the way.
-const LANDING: Duration = Duration::from_secs(1);
-/// Who holds it, exactly. An annotation.
-const IDENTITY: &str = "kvshoot.io/holder";
-
-/// Who wants the lease.
-#[derive(Debug, Clone)]
-pub(crate) struct Holder {
-    /// As people know it: user, host and run.
-    pub(crate) name: String,
-    /// Of this run alone; says computer, boot and process. Only the caller reads it.
-    pub(crate) identity: String,
-}
-
 /// Held until released, dropped or lost; renewed as long as it is kept.
 pub(crate) struct Lease {
     provider: Provider,
     name: String,
     fence: Fence,
     renewal: JoinHandle<()>,
-}
-
-/// A lease as it was found.
-enum Found {
-    Free,
-    /// Free after this time, if nothing changes.
-    Soon(Duration),
-    Held(Error),
 }
 
 impl Lease {
@@ -178,22 +157,6 @@ impl Drop for Lease {
     }
 }
 
-/// The version of a lease that another holds, and when it was first seen.
-#[derive(Default)]
-struct Seen(Option<(String, Instant)>);
-
-impl Seen {
-    fn unchanged_for(&mut self, version: &str) -> Duration {
-        match &self.0 {
-            Some((before, at)) if before == version => at.elapsed(),
-            _ => {
-                self.0 = Some((version.to_owned(), Instant::now()));
-                Duration::ZERO
-            }
-        }
-    }
-}
-
 /// One look, and the lease if it is free.
 async fn attempt(
     provider: &Provider,
@@ -228,111 +191,21 @@ async fn attempt(
     Ok(Ok(held(name, holder, asked, &taken)))
 }
 
-fn judge(
-    there: &Value,
-    holder: &Holder,
-    seen: &mut Seen,
-    is_gone: &impl Fn(&str) -> bool,
-) -> Found {
-    let spec = &there["spec"];
-    let name = text(&spec["holderIdentity"]);
-    let identity = text(&there["metadata"]["annotations"][IDENTITY]);
-    // Our own, when the answer to taking it was lost.
-    if name.is_empty() || identity == holder.identity {
-        return Found::Free;
-    }
-    let unchanged = seen.unchanged_for(text(&there["metadata"]["resourceVersion"]));
-    let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
-    if unchanged >= Duration::from_secs(lasts).max(DURATION) {
-        return Found::Free;
-    }
-    if !identity.is_empty() && is_gone(identity) {
-        return match LANDING.checked_sub(unchanged).filter(|it| !it.is_zero()) {
-            Some(rest) => Found::Soon(rest),
-            None => Found::Free,
-        };
-    }
-    Found::Held(Error::Held {
-        holder: name.to_owned(),
-        since: seconds(&spec["acquireTime"]),
-    })
-}
-
-fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
-    let now = now();
-    json!({
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {
-            "name": name,
-            "namespace": &**provider.namespace(),
-            "labels": {
-                names::MANAGED_BY: names::KVSHOOT,
-                names::PART_OF: name,
-                names::COMPONENT: role::LOCK,
-            },
-            "annotations": { IDENTITY: holder.identity },
-        },
-        "spec": {
-            "holderIdentity": holder.name,
-            "leaseDurationSeconds": DURATION.as_secs(),
-            "acquireTime": now,
-            "renewTime": now,
-            "leaseTransitions": 0,
-        },
-    })
-}
-
-/// Fits only the lease as it was seen, so of two that take it one gets it.
-fn takeover(there: &Value, holder: &Holder) -> Value {
-    let now = now();
-    let transitions = there["spec"]["leaseTransitions"]
-        .as_i64()
-        .unwrap_or_default();
-    json!({
-        "metadata": {
-            "uid": there["metadata"]["uid"],
-            "resourceVersion": there["metadata"]["resourceVersion"],
-            "annotations": { IDENTITY: holder.identity },
-        },
-        "spec": {
-            "holderIdentity": holder.name,
-            "leaseDurationSeconds": DURATION.as_secs(),
-            "acquireTime": now,
-            "renewTime": now,
-            "leaseTransitions": transitions + 1,
-        },
-    })
-}
-
-fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -> Held {
-    Held {
-        lease: name.to_owned(),
-        identity: holder.identity.clone(),
-        uid: text(&lease["metadata"]["uid"]).to_owned(),
-        version: text(&lease["metadata"]["resourceVersion"]).to_owned(),
-        renewed: Some(asked),
-        lost: None,
-    }
-}
-
-/// Renews until it is lost: taken by another, or not to be renewed in its time.
+/// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
+/// granted only if nobody had it meanwhile.
 async fn renew(provider: Provider, name: String, fence: Fence) {
     let place = Place::one(&kinds::LEASE, provider.namespace(), &name);
     loop {
         sleep(RENEW).await;
         let mut backoff = Backoff::default();
         loop {
-            let Ok(left) = fence.left() else {
-                return fence.lose("it could not be renewed in time");
-            };
             let asked = Instant::now();
             let (uid, version) = ids(&fence);
             let renewal = json!({
                 "metadata": { "uid": uid, "resourceVersion": version },
                 "spec": { "renewTime": now() },
             });
-            match provider.patch(place, &renewal, left.min(RENEW)).await {
+            match provider.patch(place, &renewal, RENEW).await {
                 Ok(answer) => {
                     fence.renewed(asked, &answer);
                     break;
@@ -381,7 +254,6 @@ fn ids(fence: &Fence) -> (String, String) {
     (held.uid.clone(), held.version.clone())
 }
 
-/// For people: nothing here judges by it.
-fn now() -> String {
-    format!("{:.6}", jiff::Timestamp::now())
-}
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

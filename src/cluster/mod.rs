@@ -1,6 +1,8 @@
 //! The one door to API servers: what is there comes in as facts, what to do goes out as requests.
 
+mod adopt;
 mod cause;
+mod claim;
 mod connect;
 mod error;
 mod fence;
@@ -15,13 +17,15 @@ mod project;
 mod request;
 mod watch;
 mod why;
+mod wire;
 mod world;
 
+pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
 pub(crate) use kinds::Resource;
-pub(crate) use lease::{Holder, Lease};
+pub(crate) use lease::Lease;
 pub(crate) use leftovers::{Leftover, Leftovers};
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};

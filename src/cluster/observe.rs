@@ -39,8 +39,10 @@ pub(crate) struct Beside {
 
 pub(super) struct Shared {
     started: Instant,
-    world: Mutex<World>,
+    world: Mutex<(World, u64)>,
     changed: Notify,
+    /// How many changes the published facts have.
+    published: watch::Sender<u64>,
     facts: watch::Sender<Arc<Facts>>,
     troubles: Mutex<BTreeMap<Kind, (Instant, String)>>,
     health: watch::Sender<Option<String>>,
@@ -109,8 +111,9 @@ impl Shared {
     fn new(id: &str, started: Instant) -> Shared {
         Shared {
             started,
-            world: Mutex::new(World::new(id)),
+            world: Mutex::new((World::new(id), 0)),
             changed: Notify::new(),
+            published: watch::Sender::default(),
             facts: watch::Sender::default(),
             troubles: Mutex::default(),
             health: watch::Sender::default(),
@@ -119,13 +122,25 @@ impl Shared {
 
     /// Changes what is known, and has it published.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut World, Duration) -> T) -> T {
-        let result = change(&mut self.world(), self.started.elapsed());
+        let result = {
+            let (world, changes) = &mut *self.world();
+            *changes += 1;
+            change(world, self.started.elapsed())
+        };
         self.changed.notify_one();
         result
     }
 
+    /// Returns when all that is known by now is in the published facts.
+    pub(super) async fn settled(&self) {
+        let known = self.world().1;
+        let mut published = self.published.subscribe();
+        // The sender is in `self`, so there is no end to wait for.
+        let _ = published.wait_for(|it| *it >= known).await;
+    }
+
     pub(super) fn read<T>(&self, read: impl FnOnce(&World) -> T) -> T {
-        read(&self.world())
+        read(&self.world().0)
     }
 
     pub(super) fn newest(&self) -> Arc<Facts> {
@@ -167,7 +182,10 @@ impl Shared {
     }
 
     fn publish(&self) {
-        let facts = self.world().facts(self.started.elapsed());
+        let (facts, changes) = {
+            let (world, changes) = &mut *self.world();
+            (world.facts(self.started.elapsed()), *changes)
+        };
         self.facts.send_if_modified(|before| {
             let differs = **before != facts;
             if differs {
@@ -175,6 +193,7 @@ impl Shared {
             }
             differs
         });
+        self.published.send_replace(changes);
     }
 
     async fn publish_changes(&self) {
@@ -185,7 +204,8 @@ impl Shared {
         }
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    /// With the number of changes so far.
+    fn world(&self) -> MutexGuard<'_, (World, u64)> {
         // Nothing in there panics half way through a change.
         self.world.lock().unwrap_or_else(|it| it.into_inner())
     }

@@ -1,6 +1,7 @@
 //! Does one action, and tells the observer the answer before it returns.
 
 use super::Provider;
+use super::adopt::{Found, found, over, tied};
 use super::error::Error;
 use super::fence::Fence;
 use super::kinds::{self, Resource};
@@ -9,6 +10,7 @@ use super::project::{self, text};
 use super::request::{Place, WRITE};
 use crate::plan::item::{Action, Content, Key, Kind, Target, Wanted};
 use crate::plan::names;
+use crate::plan::observed::Record;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,29 +24,42 @@ pub(crate) struct Performer {
     pub(crate) fence: Fence,
 }
 
-/// What an object of the wanted name turned out to be.
-enum Found {
-    /// The wanted one, made before.
-    Wanted,
-    /// This shoot's, with other content or on its way out.
-    Other,
-    Foreign,
-}
-
 impl Performer {
     /// Does `action` once. `objects` is what the caller rendered: for a machine its Secret, then the VM; for its
     /// labels and annotations a merge patch; nothing for what is no [`Action::Apply`].
     ///
-    /// What is there already as it is wanted counts as done.
+    /// What is there already as it is wanted counts as done. The answer is in the published facts when this returns,
+    /// so a plan made then does not ask for the same again.
     ///
     /// # Errors
     ///
     /// See [`Error::verdict`]. Nothing is tried again here.
     pub(crate) async fn perform(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
-        match action {
+        let result = match action {
             Action::Apply(wanted) => self.apply(wanted, &objects).await,
             Action::Delete(target) => self.delete(target).await,
             Action::Drain(target) => self.drain(target).await,
+        };
+        self.observer.shared.settled().await;
+        result
+    }
+
+    /// Sets data of the record that do not decide anything, as a merge patch: how the run goes, say. Null removes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`] when it is not that record any more.
+    pub(crate) async fn note(&self, record: &Record, data: &Value) -> Result<(), Error> {
+        let place = self.place(Kind::Record, &record.name);
+        let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
+        match self.provider.patch(place, &patch, self.limit()?).await {
+            Ok(answer) => {
+                self.put(Kind::Record, &answer)?;
+                self.observer.shared.settled().await;
+                Ok(())
+            }
+            Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
+            Err(error) => Err(error),
         }
     }
 
@@ -79,11 +94,9 @@ impl Performer {
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
-        let there = match self.provider.get(place).await {
-            Ok(there) => there,
-            // Gone again, or never made.
-            Err(Error::NotFound { .. }) => return Err(error),
-            Err(_) => return Err(error),
+        // Not there is gone again, or never made.
+        let Ok(there) = self.provider.get(place).await else {
+            return Err(error);
         };
         match found(kind, &there, object) {
             Found::Foreign => Err(Error::Foreign {
@@ -103,7 +116,10 @@ impl Performer {
     /// finalizers of others stay.
     async fn replace(&self, kind: Kind, name: &str, object: &Value) -> Result<(), Error> {
         let place = self.place(kind, name);
-        let there = self.provider.get(place).await?;
+        let there = match self.provider.get(place).await {
+            Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
+            other => other?,
+        };
         match found(kind, &there, object) {
             Found::Foreign => {
                 return Err(Error::Foreign {
@@ -159,8 +175,11 @@ impl Performer {
             });
         };
         let patch = tied(patch.clone(), uid, &version);
-        let answer = self.provider.patch(place, &patch, self.limit()?).await?;
-        self.put(key.kind, &answer)
+        match self.provider.patch(place, &patch, self.limit()?).await {
+            Ok(answer) => self.put(key.kind, &answer),
+            Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
+            Err(error) => Err(error),
+        }
     }
 
     async fn delete(&self, target: &Target) -> Result<(), Error> {
@@ -228,8 +247,14 @@ impl Performer {
             let version = seen.as_deref().unwrap_or(&target.version);
             let mark = json!({ "metadata": { "annotations": { names::LEAVING: &*self.run_id } } });
             let mark = tied(mark, &target.uid, version);
-            let answer = self.provider.patch(place, &mark, self.limit()?).await?;
-            self.put(*kind, &answer)?;
+            match self.provider.patch(place, &mark, self.limit()?).await {
+                Ok(answer) => self.put(*kind, &answer)?,
+                Err(Error::NotFound { .. }) => {
+                    self.gone(target);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
         }
         self.fence.left()?;
         self.observer.drained(&target.uid);
@@ -302,55 +327,4 @@ impl Performer {
             .shared
             .change(|world, _| world.gone_by_answer(*kind, name, target.uid.clone()));
     }
-}
-
-/// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
-fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
-    let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
-    let is_same = |key: &str| label(there, key) == label(wanted, key);
-    // The record's UID is not known before it is made.
-    let is_ours = is_same(names::MANAGED_BY)
-        && is_same(names::PART_OF)
-        && is_same(names::COMPONENT)
-        && (kind == Kind::Record || is_same(names::SHOOT_UID));
-    let hash = |object: &Value| object["metadata"]["annotations"][names::SPEC_HASH].clone();
-    match is_ours {
-        false => Found::Foreign,
-        true if project::is_leaving(there) => Found::Other,
-        // A Secret differs in its token each time; the hash in its name is what counts.
-        true if kind == Kind::UserData || hash(there) == hash(wanted) => Found::Wanted,
-        true => Found::Other,
-    }
-}
-
-/// `wanted` in place of `there`, with what others put on it.
-fn over(there: &Value, wanted: &Value) -> Value {
-    let mut whole = wanted.clone();
-    for map in ["labels", "annotations"] {
-        let Some(others) = there["metadata"][map].as_object() else {
-            continue;
-        };
-        for (key, value) in others {
-            let ours = key.starts_with("kvshoot.io/") || whole["metadata"][map].get(key).is_some();
-            if !ours {
-                whole["metadata"][map][key] = value.clone();
-            }
-        }
-    }
-    for field in ["ownerReferences", "finalizers"] {
-        let others = &there["metadata"][field];
-        if whole["metadata"].get(field).is_none() && !others.is_null() {
-            whole["metadata"][field] = others.clone();
-        }
-    }
-    whole["metadata"]["uid"] = there["metadata"]["uid"].clone();
-    whole["metadata"]["resourceVersion"] = there["metadata"]["resourceVersion"].clone();
-    whole
-}
-
-/// A patch that only fits this object in this version.
-fn tied(mut patch: Value, uid: &str, version: &str) -> Value {
-    patch["metadata"]["uid"] = uid.into();
-    patch["metadata"]["resourceVersion"] = version.into();
-    patch
 }

@@ -1,7 +1,8 @@
 //! From an object as the API has it to the few facts that plans care about. Pure.
 
-use super::error::{Error, What};
+use super::error::Error;
 use super::kinds::Resource;
+use super::request::Place;
 use crate::plan::hash::Hash;
 use crate::plan::item::Kind;
 use crate::plan::names;
@@ -100,13 +101,7 @@ pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Er
 
 pub(super) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
     store::Version::parse(text).ok_or_else(|| Error::Version {
-        what: What {
-            verb: "list",
-            resource: Resource::of(kind).to_string(),
-            kind: kind.to_string(),
-            name: None,
-            namespace: None,
-        },
+        what: Place::all(Resource::of(kind), None).what("list"),
         version: text.to_owned(),
     })
 }

@@ -1,11 +1,11 @@
-//! One request, one answer: addresses, deadlines and nothing tried again.
+//! What can be asked of a server, each with its deadline, and nothing tried again.
 
 use super::Provider;
 use super::error::{Error, What};
 use super::kinds::Resource;
+use super::wire::{JSON, Request, timed_out};
 use crate::plan::names;
-use kube::client::Body;
-use kube::core::{Status, WatchEvent};
+use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -18,7 +18,6 @@ const PAGE: u32 = 500;
 /// How long the server keeps a watch open.
 const WATCH_SECONDS: u32 = 290;
 
-const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -47,6 +46,15 @@ pub(crate) struct Listed {
     pub(crate) items: Vec<Value>,
 }
 
+impl<'a> Select<'a> {
+    pub(crate) fn labels(labels: Option<&'a str>) -> Select<'a> {
+        Select {
+            labels,
+            fields: None,
+        }
+    }
+}
+
 impl<'a> Place<'a> {
     pub(crate) fn all(resource: &'static Resource, namespace: Option<&'a str>) -> Place<'a> {
         Place {
@@ -67,10 +75,10 @@ impl<'a> Place<'a> {
     pub(super) fn what(&self, verb: &'static str) -> What {
         What {
             verb,
-            resource: self.resource.to_string(),
-            kind: self.resource.kind.to_owned(),
-            name: self.name.map(str::to_owned),
-            namespace: self.namespace.map(str::to_owned),
+            resource: self.resource.to_string().into(),
+            kind: self.resource.kind,
+            name: self.name.map(Box::from),
+            namespace: self.namespace.map(Box::from),
         }
     }
 
@@ -104,11 +112,7 @@ impl Provider {
         place: Place<'_>,
         selector: Option<&str>,
     ) -> Result<Listed, Error> {
-        let select = Select {
-            labels: selector,
-            fields: None,
-        };
-        self.list_as(place, select, place.accept(true)).await
+        self.list_where(place, Select::labels(selector)).await
     }
 
     pub(crate) async fn list_where(
@@ -125,11 +129,8 @@ impl Provider {
         place: Place<'_>,
         selector: Option<&str>,
     ) -> Result<Listed, Error> {
-        let select = Select {
-            labels: selector,
-            fields: None,
-        };
-        self.list_as(place, select, METADATA_LIST).await
+        self.list_as(place, Select::labels(selector), METADATA_LIST)
+            .await
     }
 
     async fn list_as(
@@ -268,127 +269,7 @@ impl Provider {
 
     /// Asks what no [`Place`] names: discovery, say.
     pub(super) async fn get_path(&self, path: &str, what: &'static str) -> Result<Value, Error> {
-        let what = What {
-            verb: "get",
-            resource: what.to_owned(),
-            kind: what.to_owned(),
-            name: None,
-            namespace: None,
-        };
-        self.ask(what, READ, Request::new("GET", path.to_owned()))
-            .await
-    }
-
-    async fn ask(&self, what: What, limit: Duration, request: Request) -> Result<Value, Error> {
-        let (request, body) = request.take_body();
-        let request = request.build(body)?.map(Body::from);
-        match timeout(limit, self.answer(&what, request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(timed_out(&what, limit)),
-        }
-    }
-
-    async fn answer(&self, what: &What, request: http::Request<Body>) -> Result<Value, Error> {
-        let failed = |it| Error::of_client(what.clone(), &self.server, it);
-        let answer = self.client.send(request).await.map_err(failed)?;
-        let (head, body) = answer.into_parts();
-        if let Some(time) = head.headers.get(http::header::DATE) {
-            self.clock.heard(time.to_str().unwrap_or_default());
-        }
-        let body = body.collect_bytes().await.map_err(failed)?;
-        if head.status.is_success() {
-            // An answer may hold what is secret, so none of it is told.
-            return serde_json::from_slice(&body).map_err(|_| Error::Senseless {
-                what: what.clone(),
-                message: "it is not JSON".to_owned(),
-            });
-        }
-        let code = head.status.as_u16();
-        let mut status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
-            // A proxy's page, or the flow control's single line.
-            let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
-            Status::failure(&text, "")
-        });
-        status.code = code;
-        let waits = head.headers.get(http::header::RETRY_AFTER);
-        let waits = waits.and_then(|it| it.to_str().ok()?.parse().ok());
-        Err(
-            match Error::of_status(what.clone(), &self.server, &status) {
-                Error::Throttled { what, retry_after } => Error::Throttled {
-                    what,
-                    retry_after: waits.map(Duration::from_secs).or(retry_after),
-                },
-                other => other,
-            },
-        )
-    }
-}
-
-fn timed_out(what: &What, after: Duration) -> Error {
-    Error::Timeout {
-        what: what.clone(),
-        after,
-    }
-}
-
-struct Request {
-    method: &'static str,
-    target: String,
-    accept: &'static str,
-    body: Option<(&'static str, Vec<u8>)>,
-}
-
-impl Request {
-    fn new(method: &'static str, path: String) -> Request {
-        Request {
-            method,
-            target: path,
-            accept: JSON,
-            body: None,
-        }
-    }
-
-    fn accept(mut self, accept: &'static str) -> Request {
-        self.accept = accept;
-        self
-    }
-
-    fn query(mut self, key: &str, value: &str) -> Request {
-        self.target
-            .push(if self.target.contains('?') { '&' } else { '?' });
-        self.target.push_str(key);
-        self.target.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                    self.target.push(byte.into());
-                }
-                _ => self.target.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        self
-    }
-
-    fn body(mut self, media_type: &'static str, body: &Value) -> Request {
-        self.body = Some((media_type, body.to_string().into_bytes()));
-        self
-    }
-
-    fn take_body(mut self) -> (Request, Vec<u8>) {
-        let body = self.body.as_mut().map(|(_, it)| std::mem::take(it));
-        (self, body.unwrap_or_default())
-    }
-
-    fn build(self, body: Vec<u8>) -> Result<http::Request<Vec<u8>>, Error> {
-        let mut request = http::Request::builder()
-            .method(self.method)
-            .uri(&self.target)
-            .header(http::header::ACCEPT, self.accept);
-        if let Some((media_type, _)) = &self.body {
-            request = request.header(http::header::CONTENT_TYPE, *media_type);
-        }
-        request
-            .body(body)
-            .map_err(|it| Error::Kubeconfig(format!("`{}` makes no address: {it}", self.target)))
+        let request = Request::new("GET", path.to_owned());
+        self.ask(What::get(what), READ, request).await
     }
 }

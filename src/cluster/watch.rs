@@ -71,11 +71,14 @@ impl Feed {
         let mut backoff = Backoff::default();
         loop {
             match self.list().await {
-                Err(error) if error.verdict() != Verdict::Again || begun.elapsed() > PATIENCE => {
-                    return Err(error);
-                }
-                Err(error) => self.shared.trouble(self.kind, &error),
                 Ok(version) => return Ok(version),
+                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                // The pages took so long that the server forgot the state that they are of.
+                Err(Error::Expired { .. }) => {}
+                Err(error) if error.verdict() == Verdict::Again => {
+                    self.shared.trouble(self.kind, &error);
+                }
+                Err(error) => return Err(error),
             }
             backoff.wait().await;
         }
