@@ -31,7 +31,6 @@ pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
 pub(crate) use preflight::Right;
-pub(crate) use project::RECORD_SIZES;
 pub(crate) use request::{Listed, Place, Select};
 
 use std::fmt;

@@ -6,13 +6,11 @@ use super::request::Place;
 use crate::plan::hash::Hash;
 use crate::plan::item::Kind;
 use crate::plan::names;
+use crate::plan::record::SIZES;
 use crate::plan::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Key of the record's data that holds the sizes of the pools, as a JSON object.
-pub(crate) const RECORD_SIZES: &str = "sizes";
 
 /// One object, without what only this run knows about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +118,7 @@ pub(super) fn is_ready(machine: &Value) -> bool {
 
 fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
     let sizes: BTreeMap<String, usize> =
-        serde_json::from_str(text(&record["data"][RECORD_SIZES])).unwrap_or_default();
+        serde_json::from_str(text(&record["data"][SIZES])).unwrap_or_default();
     sizes
         .into_iter()
         .map(|(pool, it)| (pool.into(), it))

@@ -218,7 +218,10 @@ impl<'a> Session<'a> {
 
     /// Writes how it went onto the record.
     pub(super) async fn report(&self, data: Value) -> Result<(), Error> {
-        self.performer.report(self.about.id, data).await
+        match &self.facts().record {
+            Some(record) => self.performer.note(record, &data).await,
+            None => Ok(()),
+        }
     }
 
     /// Earlier runs, newest first.

@@ -33,6 +33,24 @@ pub(crate) fn delete(observed: &Observed) -> Plan {
             removal(key, object),
         ));
     }
+    // Left by an earlier shoot of the same name: the labels say that it is to go as well.
+    for (key, uid) in &observed.facts.foreign {
+        let target = Target {
+            key: key.clone(),
+            uid: uid.clone(),
+            version: "".into(),
+            unless_ready: false,
+            setback: None,
+        };
+        let state = State::Due(Action::Delete(target));
+        all.push(plan.add(
+            observed,
+            format!("remove/{uid}").into(),
+            title(key),
+            [],
+            state,
+        ));
+    }
     if let Some(record) = &observed.facts.record {
         plan.add(
             observed,

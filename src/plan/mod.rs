@@ -29,7 +29,7 @@ mod worker_config;
 use crate::validate::ValidShoot;
 pub(crate) use delete::delete;
 pub(crate) use hash::Hash;
-use item::{Action, Need, Plan, State, Wanted};
+use item::{Action, Class, Failure, Need, Plan, State, Wanted};
 pub(crate) use object::NO_UID;
 use observed::{Object, Observed};
 use std::collections::HashMap;
@@ -98,6 +98,10 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 /// Due unless it is there with the wanted content; then `ready` says how far it is.
 fn present(observed: &Observed, wanted: Wanted, ready: impl Fn(&Object) -> State) -> State {
+    if observed.facts.foreign.contains_key(&wanted.key) {
+        let message = format!("{} exists and is of another shoot of that name", wanted.key);
+        return State::Failed(Failure::new(Class::Foreign, message));
+    }
     match observed.facts.objects.get(&wanted.key) {
         Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
         Some(it) if it.hash == wanted.hash => ready(it),
