@@ -15,10 +15,12 @@ mod source;
 mod tests;
 mod tree;
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 
 use crate::model::{
-    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Segment, Shoot,
+    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Segment, Shoot, nearest,
 };
 
 pub(crate) use problem::{Kind, Problem};
@@ -35,6 +37,7 @@ pub(crate) struct Manifest {
     trees: Vec<Tree>,
     documents: Vec<Document>,
     problems: Vec<Problem>,
+    warnings: Vec<Problem>,
 }
 
 #[derive(Debug)]
@@ -48,14 +51,14 @@ struct Document {
 /// A document of a kind that is understood.
 #[derive(Debug)]
 pub(crate) enum Content {
-    Shoot(Box<Shoot>),
-    CloudProfile(Box<CloudProfile>),
-    SecretBinding(Box<SecretBinding>),
-    Secret(Box<Secret>),
-    MachineDeployment(Box<MachineDeployment>),
+    Shoot(Arc<Shoot>),
+    CloudProfile(Arc<CloudProfile>),
+    SecretBinding(Arc<SecretBinding>),
+    Secret(Arc<Secret>),
+    MachineDeployment(Arc<MachineDeployment>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct DocumentId(usize);
 
 /// A kind of document: how it says what it is, its schema, and how it is read.
@@ -107,9 +110,9 @@ fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
 
 fn content<T: DeserializeOwned>(
     reader: read::Reader<'_>,
-    wrap: fn(Box<T>) -> Content,
+    wrap: fn(Arc<T>) -> Content,
 ) -> Result<Content, read::Error> {
-    T::deserialize(reader).map(|value| wrap(Box::new(value)))
+    T::deserialize(reader).map(|value| wrap(Arc::new(value)))
 }
 
 /// The published schema of a kind: the one that documents are held against.
@@ -140,7 +143,7 @@ impl Manifest {
         manifest
     }
 
-    fn add(&mut self, name: String, bytes: Vec<u8>) {
+    pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) {
         let number = source::offset(self.sources.len());
         let (text, fault) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),
@@ -217,16 +220,45 @@ impl Manifest {
             .map(|(i, document)| (DocumentId(i), &document.content))
     }
 
+    /// What is done all the same, though perhaps not as it was meant.
+    pub(crate) fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
     /// Adds what a rule found, with its place; unless that part of the document is known to be broken.
     pub(crate) fn tell(&mut self, document: DocumentId, problem: Problem) {
-        if let Some(place) = self.locate(document, &problem.path) {
-            let problem = if problem.place.is_some() {
-                problem
-            } else {
-                problem.at(place)
-            };
+        let problem = self.placed(document, problem);
+        self.problems.extend(problem);
+    }
+
+    /// The same for what stops nothing.
+    pub(crate) fn warn(&mut self, document: DocumentId, problem: Problem) {
+        let problem = self.placed(document, problem);
+        self.warnings.extend(problem);
+    }
+
+    /// Adds what a rule found in something that was not read from a text.
+    pub(crate) fn tell_without_place(&mut self, problem: Problem, is_warning: bool) {
+        if is_warning {
+            self.warnings.push(problem);
+        } else {
             self.problems.push(problem);
         }
+    }
+
+    /// Orders problems as they stand in the files.
+    pub(crate) fn sort_problems(&mut self) {
+        self.problems.sort_by_key(|it| it.place);
+        self.warnings.sort_by_key(|it| it.place);
+    }
+
+    fn placed(&self, document: DocumentId, problem: Problem) -> Option<Problem> {
+        let place = self.locate(document, &problem.path)?;
+        Some(if problem.place.is_some() {
+            problem
+        } else {
+            problem.at(place)
+        })
     }
 
     /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
@@ -420,7 +452,7 @@ fn known(
     };
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
-        let hint = check::nearest(kind, kinds()).map_or_else(
+        let hint = nearest(kind, kinds()).map_or_else(
             || format!("one of {}", kinds().collect::<Vec<_>>().join(", ")),
             |meant| format!("did you mean {meant}?"),
         );

@@ -18,7 +18,7 @@ pub(crate) struct CloudProfile {
     pub(crate) status: Option<Unused>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileSpec {
     #[serde(rename = "type")]
@@ -41,7 +41,7 @@ pub(crate) struct CloudProfileSpec {
     pub(crate) machine_capabilities: Option<Unused>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct KubernetesSettings {
     #[schemars(length(min = 1))]
     pub(crate) versions: Vec<ExpirableVersion>,
@@ -142,4 +142,17 @@ pub(crate) struct Zone {
     pub(crate) unavailable_machine_types: Vec<String>,
     #[serde(default)]
     pub(crate) unavailable_volume_types: Vec<String>,
+}
+
+impl CloudProfile {
+    /// A profile that offers nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            api_version: String::new(),
+            kind: String::new(),
+            metadata: Metadata::default(),
+            spec: CloudProfileSpec::default(),
+            status: None,
+        }
+    }
 }

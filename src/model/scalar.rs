@@ -64,6 +64,11 @@ formatted!(
 );
 
 impl Quantity {
+    /// As it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         const SUFFIXES: [(&str, f64); 14] = [
             ("Ki", 1024.0),

@@ -20,7 +20,7 @@ pub(crate) struct Shoot {
     pub(crate) status: Option<Unused>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Metadata {
     #[schemars(length(min = 1))]

@@ -37,11 +37,16 @@ pub(crate) struct Facts {
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
     pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
+    /// Objects with this shoot's labels, but of another record, with that one's UID: of an earlier shoot
+    /// of the same name, and on their way out.
+    pub(crate) foreign: BTreeMap<Key, Arc<str>>,
 }
 
 /// The ConfigMap that stands for the shoot.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Record {
+    /// The technical ID.
+    pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     /// Of the manifest, the profile and the sizes in it.

@@ -132,6 +132,10 @@ impl Version {
             && !text.starts_with('0');
         is_number.then(|| Version(text.into()))
     }
+
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.0
+    }
 }
 
 impl Ord for Version {
