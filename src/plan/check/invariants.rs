@@ -2,7 +2,6 @@
 
 use super::{NOW, Rule};
 use crate::plan::roll::{Machine, Moves, Phase, Pool};
-use std::collections::HashSet;
 use std::fmt;
 
 type Invariant = (&'static str, fn(&Case) -> bool);
@@ -38,6 +37,11 @@ pub(super) struct Case<'a> {
     /// For each machine, whether it is to go.
     goes: Vec<bool>,
     zones: Vec<Zone>,
+    ready: Count,
+    /// Serve, or are old ones that may serve again.
+    supply: Count,
+    leaving: Count,
+    failed: Count,
     floor: usize,
 }
 
@@ -87,11 +91,6 @@ fn is_old(machine: &Machine) -> bool {
     machine.hash != NOW
 }
 
-/// Serves, or is an old one that may serve again.
-fn is_supply(machine: &Machine) -> bool {
-    is_ready(machine) || is_live(machine) && is_old(machine)
-}
-
 impl<'a> Case<'a> {
     pub(super) fn new(rule: Rule, pool: &'a Pool, machines: &'a [Machine]) -> Case<'a> {
         let moves = rule(pool, machines);
@@ -99,31 +98,38 @@ impl<'a> Case<'a> {
         for index in &moves.remove {
             goes[*index] = true;
         }
-        let beyond = machines.iter().map(|it| it.zone + 1).max().unwrap_or(0);
-        let mut zones = vec![Zone::default(); beyond.max(pool.targets.len())];
-        for (index, zone) in zones.iter_mut().enumerate() {
-            zone.target = pool.targets.get(index).copied().unwrap_or(0);
-            let setbacks = pool.setbacks.get(index).copied().unwrap_or(0);
-            zone.gave_up = setbacks >= pool.patience;
-        }
+        let mut zones = zones(pool, machines);
         for (zone, _) in &moves.create {
             zones[*zone].made += 1;
         }
-        for (machine, goes) in machines.iter().zip(&goes) {
-            let zone = &mut zones[machine.zone];
-            let is_current = is_live(machine) && !is_old(machine);
-            zone.live.add(is_live(machine), *goes);
-            zone.current.add(is_current, *goes);
-            zone.idle.add(is_current && !is_ready(machine), *goes);
-        }
-        Case {
+        let mut case = Case {
             rule,
             pool,
             machines,
             moves,
             goes,
             zones,
+            ready: Count::default(),
+            supply: Count::default(),
+            leaving: Count::default(),
+            failed: Count::default(),
             floor: pool.desired().saturating_sub(pool.unavailable),
+        };
+        case.count();
+        case
+    }
+
+    fn count(&mut self) {
+        for (machine, goes) in self.machines.iter().zip(&self.goes) {
+            let (ready, live, old) = (is_ready(machine), is_live(machine), is_old(machine));
+            self.ready.add(ready, *goes);
+            self.supply.add(ready || live && old, *goes);
+            self.leaving.add(is_leaving(machine), *goes);
+            self.failed.add(machine.phase == Phase::Failed, *goes);
+            let zone = &mut self.zones[machine.zone];
+            zone.live.add(live, *goes);
+            zone.current.add(live && !old, *goes);
+            zone.idle.add(live && !old && !ready, *goes);
         }
     }
 
@@ -135,19 +141,12 @@ impl<'a> Case<'a> {
         self.pool.desired() + self.pool.surge
     }
 
-    fn count(&self, which: impl Fn(&Machine) -> bool) -> Count {
-        let mut count = Count::default();
-        for (machine, goes) in self.machines.iter().zip(&self.goes) {
-            count.add(which(machine), *goes);
-        }
-        count
-    }
-
     /// One stays that could be taken: zones that were given up keep what they have.
-    fn one_stays(&self, which: impl Fn(&Machine) -> bool) -> bool {
-        let all = self.machines.iter().zip(&self.goes);
-        let mut open = all.filter(|(it, goes)| !**goes && !self.zones[it.zone].gave_up);
-        open.any(|(it, _)| which(it))
+    fn old_one_stays(&self, ready: bool) -> bool {
+        self.machines.iter().zip(&self.goes).any(|(it, goes)| {
+            let stays = !goes && !self.zones[it.zone].gave_up;
+            stays && is_old(it) && is_live(it) && is_ready(it) == ready
+        })
     }
 
     /// Whether `look` likes what each single move leads to.
@@ -179,6 +178,20 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Zones of the pool, and those beyond that machines are in.
+fn zones(pool: &Pool, machines: &[Machine]) -> Vec<Zone> {
+    let beyond = machines.iter().map(|it| it.zone + 1).max().unwrap_or(0);
+    let zone = |index| {
+        let setbacks: Option<&u32> = pool.setbacks.get(index);
+        Zone {
+            target: pool.targets.get(index).copied().unwrap_or(0),
+            gave_up: setbacks.is_some_and(|it| *it >= pool.patience),
+            ..Zone::default()
+        }
+    };
+    (0..beyond.max(pool.targets.len())).map(zone).collect()
+}
+
 /// Every machine counts until it is gone: a guest that shuts down still holds memory and disks.
 fn total(case: &Case) -> bool {
     case.moves.create.is_empty() || case.machines.len() + case.moves.create.len() <= case.most()
@@ -186,30 +199,27 @@ fn total(case: &Case) -> bool {
 
 /// All removals of a plan together leave enough that serve.
 fn available(case: &Case) -> bool {
-    let ready = case.count(is_ready);
-    ready.lost == 0 || ready.left() >= case.floor
+    case.ready.lost == 0 || case.ready.left() >= case.floor
 }
 
 /// A network hiccup in the middle of an update must not delete the pool.
 fn may_come_back(case: &Case) -> bool {
-    let supply = case.count(is_supply);
-    supply.lost == 0 || supply.left() >= case.floor
+    case.supply.lost == 0 || case.supply.left() >= case.floor
 }
 
 /// Nothing is removed twice.
 fn once(case: &Case) -> bool {
-    let different: HashSet<&usize> = case.moves.remove.iter().collect();
-    different.len() == case.moves.remove.len() && case.count(is_leaving).lost == 0
+    let different = case.goes.iter().filter(|it| **it).count();
+    different == case.moves.remove.len() && case.leaving.lost == 0
 }
 
 /// A new name is no other machine's, leaving or not. Names show no more of a hash than its tag.
 fn names(case: &Case) -> bool {
-    let is_free = |new: &(usize, u32)| {
+    let create = &case.moves.create;
+    create.iter().enumerate().all(|(index, new)| {
         let same = |it: &Machine| it.hash.tag() == NOW.tag() && (it.zone, it.ordinal) == *new;
-        !case.machines.iter().any(same)
-    };
-    let different: HashSet<&(usize, u32)> = case.moves.create.iter().collect();
-    different.len() == case.moves.create.len() && case.moves.create.iter().all(is_free)
+        !create[..index].contains(new) && !case.machines.iter().any(same)
+    })
 }
 
 fn keeps_what_is_needed(case: &Case) -> bool {
@@ -239,28 +249,31 @@ fn idle_surplus_first(case: &Case) -> bool {
 }
 
 fn unhealthy_first(case: &Case) -> bool {
-    case.count(is_ready).lost == 0
-        || !case.one_stays(|it| is_old(it) && is_live(it) && !is_ready(it))
+    case.ready.lost == 0 || !case.old_one_stays(false)
 }
 
 fn outdated_first(case: &Case) -> bool {
-    case.count(|it| is_ready(it) && !is_old(it)).lost == 0
-        || !case.one_stays(|it| is_old(it) && is_ready(it))
+    let lost: usize = case
+        .zones
+        .iter()
+        .map(|it| it.current.lost - it.idle.lost)
+        .sum();
+    lost == 0 || !case.old_one_stays(true)
 }
 
 fn failed_goes(case: &Case) -> bool {
-    case.count(|it| it.phase == Phase::Failed).left() == 0
+    case.failed.left() == 0
 }
 
 /// Nothing is held back without a bound that says so: who is not ready now may never be.
 fn as_much_as_may(case: &Case) -> bool {
-    let spare = case.count(is_supply).left() > case.floor;
-    let spare_ready = spare && case.count(is_ready).left() > case.floor;
-    let idle_stays = || case.one_stays(|it| is_old(it) && is_live(it) && !is_ready(it));
-    let ready_stays = || case.one_stays(|it| is_old(it) && is_ready(it));
+    let spare = case.supply.left() > case.floor;
+    let spare_ready = spare && case.ready.left() > case.floor;
     let lacks = |it: &Zone| !it.gave_up && it.current.had + it.made < it.target;
     let room = case.machines.len() + case.moves.create.len() < case.most();
-    !(spare && idle_stays() || spare_ready && ready_stays() || room && case.zones.iter().any(lacks))
+    !(spare && case.old_one_stays(false)
+        || spare_ready && case.old_one_stays(true)
+        || room && case.zones.iter().any(lacks))
 }
 
 /// Less after every move, and after every good step of the world, or the update might not end.
@@ -270,13 +283,12 @@ fn gets_nearer(case: &Case) -> bool {
 }
 
 fn distance(pool: &Pool, machines: &[Machine]) -> usize {
-    let current = |zone| {
-        let is_current = |it: &&Machine| it.zone == zone && is_live(it) && !is_old(it);
-        machines.iter().filter(is_current).count()
-    };
-    let targets = pool.targets.iter().enumerate();
-    let missing: usize = targets
-        .map(|(zone, target)| target.saturating_sub(current(zone)))
+    let zones = pool.targets.iter().enumerate();
+    let missing: usize = zones
+        .map(|(zone, target)| {
+            let is_current = |it: &&Machine| it.zone == zone && !is_old(it) && is_live(it);
+            target.saturating_sub(machines.iter().filter(is_current).count())
+        })
         .sum();
     let weight = |it: &Machine| match it.phase {
         Phase::Creating | Phase::NotReady => 5,
@@ -299,7 +311,7 @@ fn ends_at_the_goal(case: &Case) -> bool {
     case.zones.iter().all(|it| match stuck {
         true => it.gave_up || it.current.had >= it.target,
         false => it.current.had == it.target && !old_is_live(it),
-    }) && case.count(|it| it.phase == Phase::Failed).had == 0
+    }) && case.failed.had == 0
 }
 
 /// After any one move all others are still due, under the same names: a batch may be cut anywhere.

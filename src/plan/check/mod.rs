@@ -12,6 +12,7 @@ use super::roll::{Machine, Moves, Pool};
 
 mod broken;
 mod dice;
+mod examples;
 mod interleave;
 mod invariants;
 mod mutants;

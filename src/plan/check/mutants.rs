@@ -160,7 +160,7 @@ fn one_that_is_needed_goes(pool: &Pool, machines: &[Machine]) -> Moves {
     also(roll(pool, machines), machines, is_needed)
 }
 
-fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(super) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     if machines.len() + moves.create.len() < pool.desired() + pool.surge {
         moves.create.push((0, 50));
@@ -229,7 +229,7 @@ fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(super) fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     moves
         .remove

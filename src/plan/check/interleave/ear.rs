@@ -1,6 +1,6 @@
 //! The store, or one that is wrong on purpose.
 
-use super::{News, Thing};
+use super::{NAMES, News, Thing};
 use crate::plan::store::{Object, Store, Version};
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ pub(super) enum Flaw {
 }
 
 pub(super) struct Ear {
+    names: [Arc<str>; NAMES],
     store: Store<Thing>,
     flaw: Flaw,
     heard: u64,
@@ -36,6 +37,7 @@ pub(super) struct Ear {
 impl Ear {
     pub(super) fn new(flaw: Flaw) -> Ear {
         Ear {
+            names: std::array::from_fn(|it| format!("m{it}").into()),
             store: Store::default(),
             flaw,
             heard: 0,
@@ -44,7 +46,7 @@ impl Ear {
     }
 
     pub(super) fn shows(&self, name: usize) -> Option<Thing> {
-        self.store.get(&text("m", name)).map(|it| it.fact)
+        self.store.get(&self.names[name]).map(|it| it.fact)
     }
 
     pub(super) fn hear(&mut self, news: &News) {
@@ -58,12 +60,12 @@ impl Ear {
             News::Gone(it) => {
                 let version = self.version(it.version);
                 let uid = self.uid_to_go(*it);
-                self.store.gone(text("m", it.name), uid, version);
+                self.store.gone(self.names[it.name].clone(), uid, version);
             }
             News::GoneByAnswer(_) if self.flaw == Flaw::DeafToAnswers => {}
             News::GoneByAnswer(it) => {
                 let uid = self.uid_to_go(*it);
-                self.store.gone_by_answer(&text("m", it.name), uid);
+                self.store.gone_by_answer(&self.names[it.name], uid);
             }
             News::List(_, all) if self.flaw == Flaw::ListRemovesNothing => {
                 for it in all {
@@ -82,7 +84,7 @@ impl Ear {
 
     fn object(&self, thing: Thing) -> Object<Thing> {
         Object {
-            name: text("m", thing.name),
+            name: self.names[thing.name].clone(),
             uid: self.uid(thing.uid),
             version: self.version(thing.version),
             fact: thing,
@@ -93,12 +95,12 @@ impl Ear {
         match self.flaw {
             // Never the same twice, so no death is remembered of it.
             Flaw::DeadForgotten => format!("u{uid}-{}", self.heard).into(),
-            _ => text("u", uid),
+            _ => format!("u{uid}").into(),
         }
     }
 
     fn uid_to_go(&self, thing: Thing) -> Arc<str> {
-        let shown = self.store.get(&text("m", thing.name));
+        let shown = self.store.get(&self.names[thing.name]);
         match shown {
             Some(it) if self.flaw == Flaw::AnyUid => it.uid.clone(),
             Some(it) if self.flaw == Flaw::DeadForgotten && it.fact.uid == thing.uid => {
@@ -117,8 +119,4 @@ impl Ear {
         };
         Version::parse(&text).expect("a number that is not zero")
     }
-}
-
-fn text(prefix: &str, number: impl std::fmt::Display) -> Arc<str> {
-    format!("{prefix}{number}").into()
 }

@@ -1,5 +1,5 @@
 use super::World;
-use crate::plan::roll::{Machine, Moves, Phase, Pool, roll};
+use crate::plan::check::mutants;
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search tells what it searched")]
@@ -64,15 +64,8 @@ fn a_bound_breaks_when_the_first_list_lags() {
 
 #[test]
 fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
-    fn failed_stay(pool: &Pool, machines: &[Machine]) -> Moves {
-        let mut moves = roll(pool, machines);
-        moves
-            .remove
-            .retain(|it| machines[*it].phase != Phase::Failed);
-        moves
-    }
     let world = World {
-        rule: failed_stay,
+        rule: mutants::failed_ones_stay,
         ..World::new(&[1, 1])
     };
     world.search().broken.assert_has("ends at the goal");
@@ -80,15 +73,8 @@ fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
 
 #[test]
 fn an_update_that_makes_what_it_removes_is_seen_to_go_in_circles() {
-    fn one_more(pool: &Pool, machines: &[Machine]) -> Moves {
-        let mut moves = roll(pool, machines);
-        if machines.len() + moves.create.len() < pool.desired() + pool.surge {
-            moves.create.push((0, 50));
-        }
-        moves
-    }
     let world = World {
-        rule: one_more,
+        rule: mutants::one_too_many_is_made,
         ..World::new(&[1, 1])
     };
     world.search().broken.assert_has("no circles");
