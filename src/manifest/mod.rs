@@ -15,6 +15,7 @@ mod source;
 mod tests;
 mod tree;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -115,6 +116,11 @@ fn content<T: DeserializeOwned>(
     T::deserialize(reader).map(|value| wrap(Arc::new(value)))
 }
 
+/// The kinds of documents that are understood.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|known| known.kind)
+}
+
 /// The published schema of a kind: the one that documents are held against.
 pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
     let known = KNOWN
@@ -199,6 +205,10 @@ impl Manifest {
         for root in roots {
             let (document, problems) = read_document(number, &source, &tree, root);
             self.problems.extend(problems);
+            let unused = document
+                .as_ref()
+                .and_then(|it| unused(number, &tree, &it.flaws));
+            self.warnings.extend(unused);
             self.documents.extend(document);
         }
         self.sources.push(source);
@@ -272,6 +282,7 @@ impl Manifest {
         } = &self.documents[document.0];
         let (text, tree) = (&self.sources[*source], &self.trees[*source]);
         let (mut node, mut shown) = (*root, *root);
+        let mut is_resolved = true;
         for segment in path.segments() {
             let target = tree.target(node);
             if flaws.broken.contains(&target) {
@@ -293,10 +304,16 @@ impl Manifest {
                     tree.entry(text, target, key)
                 }
             };
-            let Some((key, value)) = next else { break };
+            let Some((key, value)) = next else {
+                is_resolved = false;
+                break;
+            };
             (node, shown) = (value, key);
         }
         if flaws.broken.contains(&node) || flaws.broken.contains(&tree.target(node)) {
+            return None;
+        }
+        if is_resolved && self.is_broken_below(document, node) {
             return None;
         }
         let is_scalar = tree
@@ -306,6 +323,39 @@ impl Manifest {
             source::offset(*source),
             if is_scalar { node } else { shown },
         ))
+    }
+
+    /// What is judged as a whole has to be whole.
+    fn is_broken_below(&self, document: DocumentId, node: NodeId) -> bool {
+        let Document { source, flaws, .. } = &self.documents[document.0];
+        if flaws.broken.is_empty() && flaws.missing.is_empty() {
+            return false;
+        }
+        let tree = &self.trees[*source];
+        let mut left = vec![node];
+        let mut shared = HashSet::new();
+        while let Some(node) = left.pop() {
+            let target = tree.target(node);
+            if target != node && !shared.insert(target) {
+                continue;
+            }
+            if flaws.broken.contains(&target) || flaws.missing.contains_key(&target) {
+                return true;
+            }
+            match tree.kind(target) {
+                NodeKind::List(items) => left.extend(items.iter().copied()),
+                NodeKind::Map(entries) => {
+                    for (key, value) in entries {
+                        if flaws.broken.contains(key) {
+                            return true;
+                        }
+                        left.push(*value);
+                    }
+                }
+                NodeKind::Scalar { .. } | NodeKind::Alias(_) => {}
+            }
+        }
+        false
     }
 
     /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
@@ -411,6 +461,30 @@ fn read_document(
             (None, problems)
         }
     }
+}
+
+/// One warning of a document for all that is given and has no effect.
+fn unused(number: u32, tree: &Tree, flaws: &Flaws) -> Option<Problem> {
+    const SHOWN: usize = 12;
+    let first = flaws
+        .unused
+        .values()
+        .map(|key| tree.place(number, *key))
+        .min()?;
+    let mut names: Vec<&str> = flaws.unused.keys().map(String::as_str).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    let mut message = format!("kvshoot does not use {}", names.join(", "));
+    if more > 0 {
+        message += &format!(" and {more} more");
+    }
+    let problem = Problem::new(
+        FieldPath::root(),
+        Kind::NotSupported,
+        "manifest/unused",
+        message,
+    );
+    Some(problem.at(first))
 }
 
 fn known(

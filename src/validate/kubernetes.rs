@@ -179,7 +179,7 @@ pub(super) fn kubelet(settings: &Kubelet, at: &At, report: &mut Report) {
         }
     };
     least("maxPods", settings.max_pods.map(i64::from), 0);
-    least("podPIDsLimit", settings.pod_pids_limit, 100);
+    least("podPidsLimit", settings.pod_pids_limit, 100);
     least(
         "registryPullQPS",
         settings.registry_pull_qps.map(i64::from),
