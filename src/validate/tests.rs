@@ -87,3 +87,16 @@ fn a_good_manifest_becomes_a_valid_shoot() {
     assert_eq!(pool.machine_type.cpu_limit, None);
     assert_eq!(shoot.manifest.spec.kubernetes.version, "1.34.2");
 }
+
+#[test]
+fn most_of_what_there_is_is_understood() {
+    let shoot = valid_for_tests(super::testing::WIDE);
+    assert_eq!(shoot.networks.len(), 2);
+    assert_eq!(shoot.pools.len(), 2);
+    assert_eq!(shoot.pools[1].taints.len(), 1);
+    assert_eq!(shoot.pools[1].drain_timeout.as_secs(), 600);
+    assert_eq!(
+        shoot.pools[0].kubelet.as_ref().and_then(|it| it.max_pods),
+        Some(200)
+    );
+}
