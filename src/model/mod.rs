@@ -25,7 +25,7 @@ pub(crate) use kubernetes::*;
 pub(crate) use kubevirt::*;
 pub(crate) use nearest::nearest;
 use scalar::one_of;
-pub(crate) use scalar::{Amount, Duration, FORMATS, Ignored, IntOrString, Parse, Quantity, Unused};
+pub(crate) use scalar::{Amount, Duration, FORMATS, Ignored, IntOrString, Quantity, Unused};
 pub(crate) use secret::*;
 pub(crate) use shoot::*;
 pub(crate) use version::Version;

@@ -9,7 +9,7 @@ use crate::ui::problems;
 use crate::validate::testing::{PROFILE, SHOOT, WIDE, today};
 
 /// Few enough for every run of the tests; `KVSHOOT_FUZZ_ROUNDS` asks for more, `KVSHOOT_FUZZ_SEED` for others.
-const ROUNDS: u64 = 4_000;
+const ROUNDS: u64 = 1_500;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
