@@ -2,7 +2,13 @@
 
 pub(super) mod credentials;
 mod files;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod hostile;
 mod judge;
+#[cfg(test)]
+mod speed;
 #[cfg(test)]
 mod tests;
 

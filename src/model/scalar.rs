@@ -178,27 +178,43 @@ impl schemars::JsonSchema for IntOrString {
     }
 }
 
-/// A part that Gardener knows and that nothing here reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Unused;
+/// Declares a type that takes anything and keeps nothing.
+macro_rules! anything {
+    ($(#[doc = $doc:literal])* $name:ident, $mark:literal) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub(crate) struct $name;
 
-impl<'de> Deserialize<'de> for Unused {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ $mark: true })
+            }
+        }
+    };
 }
 
-impl schemars::JsonSchema for Unused {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Unused".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"x-unused": true})
-    }
-}
+anything!(
+    /// A part that Gardener knows and that nothing here reads; a warning names those that are given.
+    Unused,
+    "x-unused"
+);
+anything!(
+    /// A part that a server writes, such as `status`; of no interest to anybody here.
+    Ignored,
+    "x-ignored"
+);
 
 impl<'de> Deserialize<'de> for IntOrString {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -131,8 +131,20 @@ struct Shown<'p> {
     label: &'p str,
 }
 
+impl Shown<'_> {
+    /// The lines of a Secret are not shown, only their number.
+    fn is_secret(&self, place: Place) -> bool {
+        self.sources[place.source as usize].is_secret(place.start)
+    }
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place.filter(|place| self.is_secret(*place)) {
+            let source = &self.sources[place.source as usize];
+            let (line, column) = source.line_column(place.start);
+            write!(f, "{}:{line}:{column}: ", source.name)?;
+        }
         let path = self.problem.path.to_string();
         if !path.is_empty() {
             write!(f, "{path}: ")?;
@@ -157,11 +169,12 @@ impl Diagnostic for Shown<'_> {
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
         self.place
+            .filter(|place| !self.is_secret(*place))
             .map(|place| &self.sources[place.source as usize] as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.place?;
+        let place = self.place.filter(|place| !self.is_secret(*place))?;
         let own = [label(
             place,
             self.label,
@@ -200,7 +213,7 @@ impl Diagnostic for Aside<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.0.place?;
+        let place = self.0.place.filter(|place| !self.0.is_secret(*place))?;
         Some(Box::new(
             [label(place, "here", &self.0.sources[place.source as usize])].into_iter(),
         ))

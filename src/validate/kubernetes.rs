@@ -1,6 +1,6 @@
 //! `spec.kubernetes`: the version, and the settings of its components.
 
-use crate::model::{Kind, KubeProxy, Kubelet, Quantity, Version};
+use crate::model::{IntOrString, Kind, KubeProxy, Kubelet, Quantity, Version, nearest};
 
 use super::Input;
 use super::offer::{Offer, is_expired, is_preview};
@@ -179,7 +179,7 @@ pub(super) fn kubelet(settings: &Kubelet, at: &At, report: &mut Report) {
         }
     };
     least("maxPods", settings.max_pods.map(i64::from), 0);
-    least("podPIDsLimit", settings.pod_pids_limit, 100);
+    least("podPidsLimit", settings.pod_pids_limit, 100);
     least(
         "registryPullQPS",
         settings.registry_pull_qps.map(i64::from),
@@ -192,15 +192,90 @@ pub(super) fn kubelet(settings: &Kubelet, at: &At, report: &mut Report) {
         let at = &at.key("imageGCHighThresholdPercent");
         report.error(at, Kind::Invalid, "kubelet/percent", message);
     }
+    evictions(settings, at, report);
     let reserved = [
         ("kubeReserved", &settings.kube_reserved),
         ("systemReserved", &settings.system_reserved),
     ];
     for (name, amounts) in reserved {
         for (resource, amount) in amounts.iter().flatten() {
+            known(
+                resource,
+                &["cpu", "ephemeralStorage", "memory", "pid"],
+                &at.key(name),
+                report,
+            );
             not_negative(amount, &at.key(name).key(resource), report);
         }
     }
+}
+
+const SIGNALS: [&str; 5] = [
+    "imageFSAvailable",
+    "imageFSInodesFree",
+    "memoryAvailable",
+    "nodeFSAvailable",
+    "nodeFSInodesFree",
+];
+
+/// When a kubelet evicts pods: amounts, or shares of what there is.
+fn evictions(settings: &Kubelet, at: &At, report: &mut Report) {
+    let thresholds = [
+        ("evictionHard", &settings.eviction_hard),
+        ("evictionSoft", &settings.eviction_soft),
+    ];
+    for (name, signals) in thresholds {
+        let at = &at.key(name);
+        for (signal, threshold) in signals.iter().flatten() {
+            known(signal, &SIGNALS, at, report);
+            let IntOrString::String(text) = threshold else {
+                continue;
+            };
+            let percent = text.strip_suffix('%').map(|it| {
+                it.parse::<f64>()
+                    .is_ok_and(|it| (0.0..=100.0).contains(&it))
+            });
+            if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {
+                let message = format!("{text:?} is neither an amount nor a share");
+                report
+                    .error(&at.key(signal), Kind::Invalid, "kubelet/eviction", message)
+                    .hint("write an amount such as 100Mi, or a share such as 5%");
+            }
+        }
+    }
+    for signal in settings
+        .eviction_minimum_reclaim
+        .iter()
+        .flat_map(|it| it.keys())
+    {
+        known(signal, &SIGNALS, &at.key("evictionMinimumReclaim"), report);
+    }
+    for signal in settings
+        .eviction_soft_grace_period
+        .iter()
+        .flat_map(|it| it.keys())
+    {
+        known(signal, &SIGNALS, &at.key("evictionSoftGracePeriod"), report);
+    }
+}
+
+/// A key of a mapping whose keys are known, though its type lets any pass.
+fn known(key: &str, names: &[&'static str], at: &At, report: &mut Report) {
+    if names.contains(&key) {
+        return;
+    }
+    let hint = nearest(key, names.iter().copied()).map_or_else(
+        || format!("one of {}", names.join(", ")),
+        |meant| format!("did you mean {meant}?"),
+    );
+    report
+        .error(
+            &at.key(key),
+            Kind::Unknown,
+            "kubelet/unknown-key",
+            format!("there is no field {key} here"),
+        )
+        .hint(hint);
 }
 
 pub(super) fn not_negative(amount: &Quantity, at: &At, report: &mut Report) {

@@ -283,6 +283,7 @@ fn with_choices(shoot: &Shoot, kubernetes: &str, pools: &[Pool]) -> Shoot {
         worker.machine.image = Some(model::Image {
             name: pool.image.name.clone(),
             version: Some(pool.image.version.clone()),
+            provider_config: None,
         });
     }
     shoot

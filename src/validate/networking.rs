@@ -35,7 +35,9 @@ pub(super) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Netwo
             )
             .hint("give it a prefix of at most 28 bits");
     }
-    (nodes?, pods?, services?);
+    if nodes.is_none() || pods.is_none() || services.is_none() {
+        return None;
+    }
     Some(Networking {
         type_: networking.type_.clone(),
         nodes: networking.nodes.clone(),

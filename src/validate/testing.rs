@@ -10,6 +10,9 @@ pub(crate) const PROFILE: &str = include_str!("testing/cloudprofile.yaml");
 /// The least Shoot that is valid against it.
 pub(crate) const SHOOT: &str = include_str!("testing/shoot.yaml");
 
+/// A Shoot that uses most of what there is, valid against it too.
+pub(crate) const WIDE: &str = include_str!("testing/wide.yaml");
+
 /// The day of all tests.
 pub(crate) fn today() -> jiff::Timestamp {
     jiff::Timestamp::from_second(1_767_225_600).expect("the first of January 2026")

@@ -367,5 +367,6 @@ fn autoscaling(workers: &[Worker], at: &At, report: &mut Report) {
             "pool/no-autoscaler",
             message,
         )
+        .see(&at.index(i).key("minimum"), "what it starts with")
         .hint("a pool starts with its minimum; its size is changed by hand");
 }
