@@ -4,7 +4,9 @@ mod commands;
 mod flow;
 mod manifest;
 mod model;
+mod pki;
 mod plan;
+mod sandbox;
 mod ui;
 mod validate;
 
