@@ -6,7 +6,9 @@ mod config;
 mod flow;
 mod manifest;
 mod model;
+mod pki;
 mod plan;
+mod sandbox;
 mod ui;
 mod validate;
 

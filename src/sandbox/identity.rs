@@ -1,0 +1,112 @@
+//! Certificates and kubeconfigs of a sandbox.
+
+use super::error::SandboxError;
+use super::files;
+use super::programs::SERVICE_ADDRESS;
+use super::state::Ports;
+use crate::pki::{Authority, Pair, signing_key};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const MASTERS: &str = "system:masters";
+
+/// Who has a kubeconfig: its name, its user and its group.
+///
+/// KubeVirt's webhook takes back what anyone but its own accounts writes into a status.
+const USERS: [(&str, &str, Option<&str>); 6] = [
+    ("admin", "kvshoot-sandbox-admin", Some(MASTERS)),
+    (
+        "kube-controller-manager",
+        "system:kube-controller-manager",
+        None,
+    ),
+    ("kube-scheduler", "system:kube-scheduler", None),
+    (
+        "virt-controller",
+        "system:serviceaccount:kubevirt:kubevirt-controller",
+        Some(MASTERS),
+    ),
+    (
+        "virt-handler",
+        "system:serviceaccount:kubevirt:kubevirt-handler",
+        Some(MASTERS),
+    ),
+    (
+        "virt-api",
+        "system:serviceaccount:kubevirt:kubevirt-apiserver",
+        Some(MASTERS),
+    ),
+];
+
+const SANS: [&str; 8] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "virt-api.kubevirt.svc",
+    "cdi-api.cdi.svc",
+    "127.0.0.1",
+    SERVICE_ADDRESS,
+];
+
+/// Makes all certificates, once in the life of a sandbox.
+pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
+    let pki = folder.join("pki");
+    files::make_dir(&pki)?;
+    let save = |name: &str, pair: &Pair, public: &str| {
+        files::write(&pki.join(format!("{name}.key")), &pair.key)?;
+        files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
+    };
+    let ca = Authority::new("kvshoot-sandbox-ca")?;
+    let front = Authority::new("kvshoot-sandbox-front-proxy-ca")?;
+    save("ca", ca.pair(), "crt")?;
+    save("front-proxy-ca", front.pair(), "crt")?;
+    save("server", &ca.issue("kube-apiserver", &[], &SANS)?, "crt")?;
+    save(
+        "front-proxy-client",
+        &front.issue("front-proxy-client", &[], &[])?,
+        "crt",
+    )?;
+    save("sa", &signing_key("service account tokens")?, "pub")?;
+    for (name, user, group) in USERS {
+        let groups: Vec<&str> = group.into_iter().collect();
+        save(name, &ca.issue(user, &groups, &[])?, "crt")?;
+    }
+    Ok(())
+}
+
+/// Writes the kubeconfigs; their port may differ from one start to the next.
+pub(super) fn kubeconfigs(folder: &Path, context: &str, ports: Ports) -> Result<(), SandboxError> {
+    use base64::Engine;
+    let encode = |file: String| {
+        files::read(&folder.join("pki").join(file))
+            .map(|text| base64::engine::general_purpose::STANDARD.encode(text))
+    };
+    let ca = encode("ca.crt".into())?;
+    for (name, ..) in USERS {
+        let text = config(
+            context,
+            ports.api(),
+            &ca,
+            &encode(format!("{name}.crt"))?,
+            &encode(format!("{name}.key"))?,
+        );
+        let text = serde_yaml::to_string(&text).map_err(|error| SandboxError::Io {
+            what: "write a kubeconfig".into(),
+            source: std::io::Error::other(error),
+        })?;
+        files::write(&folder.join(format!("{name}.kubeconfig")), &text)?;
+    }
+    Ok(())
+}
+
+fn config(context: &str, port: u16, ca: &str, certificate: &str, key: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": context,
+        "clusters": [{"name": context, "cluster": {
+            "server": format!("https://127.0.0.1:{port}"), "certificate-authority-data": ca,
+        }}],
+        "users": [{"name": context, "user": {"client-certificate-data": certificate, "client-key-data": key}}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": context, "namespace": "default"}}],
+    })
+}

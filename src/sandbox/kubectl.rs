@@ -1,0 +1,73 @@
+//! The sandbox talks to its own API server through its own kubectl.
+
+use super::error::{SandboxError, io};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+#[derive(Debug, Clone)]
+pub(super) struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    /// Its home: nothing of the person's own configuration counts.
+    home: PathBuf,
+}
+
+impl Kubectl {
+    pub(super) fn new(bin: &Path, folder: &Path) -> Self {
+        Self {
+            program: bin.join("kubectl"),
+            kubeconfig: folder.join("admin.kubeconfig"),
+            home: folder.to_owned(),
+        }
+    }
+
+    pub(super) fn run<S: AsRef<str>>(&self, args: &[S]) -> Result<String, SandboxError> {
+        self.feed(args, "")
+    }
+
+    pub(super) fn feed<S: AsRef<str>>(
+        &self,
+        args: &[S],
+        input: &str,
+    ) -> Result<String, SandboxError> {
+        let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
+        let mut child = Command::new(&self.program)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(&args)
+            .env_clear()
+            .env("HOME", &self.home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(io("start kubectl"))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // When it does not read to the end, its own words say why.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(io("wait for kubectl"))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(SandboxError::Kubectl {
+            args: args.join(" "),
+            stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+
+    /// Writes objects as ours, whoever wrote them before.
+    pub(super) fn apply(&self, objects: &[serde_json::Value]) -> Result<(), SandboxError> {
+        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let args = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--validate=false",
+            "-f",
+            "-",
+        ];
+        self.feed(&args, &list.to_string()).map(drop)
+    }
+}

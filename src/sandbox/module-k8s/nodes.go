@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+const (
+	region = "sandbox"
+	// What a fault calls the nodes that stand in no zone.
+	zoneless = "default"
+)
+
+// infraNode is a node that machines are placed on; zone is empty for one
+// without topology labels.
+type infraNode struct {
+	name, zone, address string
+}
+
+// fleet names the nodes: count of them spread over the zones, and bare ones.
+func fleet(count int, zones []string, bare int) []infraNode {
+	nodes := make([]infraNode, 0, count+bare)
+	address := func() string { return fmt.Sprintf("192.0.2.%d", len(nodes)+1) }
+	for i := range count {
+		zone := zones[i%len(zones)]
+		nodes = append(nodes, infraNode{fmt.Sprintf("infra-%s-%d", zone, i/len(zones)+1), zone, address()})
+	}
+	for i := range bare {
+		nodes = append(nodes, infraNode{fmt.Sprintf("infra-%d", i+1), "", address()})
+	}
+	return nodes
+}
+
+// join creates the nodes and renews their leases.
+func (s *simulator) join(ctx context.Context) error {
+	for _, node := range s.nodes {
+		if err := s.register(ctx, node); err != nil {
+			return err
+		}
+	}
+	s.beat(ctx)
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(10 * time.Second)
+			s.beat(ctx)
+		}
+	}()
+	return nil
+}
+
+func (s *simulator) register(ctx context.Context, node infraNode) error {
+	labels := map[string]string{
+		"kubernetes.io/hostname": node.name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+		"kubevirt.io/schedulable": "true", "machine-type.node.kubevirt.io/q35": "true",
+		"node-role.kubernetes.io/worker": "",
+	}
+	if node.zone != "" {
+		labels["topology.kubernetes.io/region"] = region
+		labels["topology.kubernetes.io/zone"] = node.zone
+	}
+	made, err := s.kube.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: labels}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = s.kube.CoreV1().Nodes().Get(ctx, node.name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	capacity, allocatable := s.room(node)
+	made.Status = v1.NodeStatus{
+		Capacity: capacity, Allocatable: allocatable,
+		Addresses:  []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: node.address}, {Type: v1.NodeHostName, Address: node.name}},
+		Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "Simulated", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
+	}
+	_, err = s.kube.CoreV1().Nodes().UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
+
+// room gives a node's capacity and what of it may be used: next to nothing
+// while its zone is to have no room.
+func (s *simulator) room(node infraNode) (capacity, allocatable v1.ResourceList) {
+	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
+	zone := node.zone
+	if zone == "" {
+		zone = zoneless
+	}
+	full := s.faults.matches("no-room", zone)
+	for key, value := range map[v1.ResourceName]string{
+		"cpu": "256", "memory": "2Ti", "pods": "1000", "ephemeral-storage": "10Ti",
+		"devices.kubevirt.io/kvm": "1k", "devices.kubevirt.io/tun": "1k", "devices.kubevirt.io/vhost-net": "1k",
+	} {
+		capacity[key] = resource.MustParse(value)
+		allocatable[key] = capacity[key]
+		if full && (key == v1.ResourceCPU || key == v1.ResourceMemory) {
+			allocatable[key] = resource.MustParse("0")
+		}
+	}
+	return capacity, allocatable
+}
+
+// refit writes every node's room again, until it has worked.
+func (s *simulator) refit(ctx context.Context) {
+	for _, node := range s.nodes {
+		for ctx.Err() == nil {
+			err := s.register(ctx, node)
+			if err == nil {
+				break
+			}
+			klog.ErrorS(err, "cannot write the node's room", "node", node.name)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+func (s *simulator) beat(ctx context.Context) {
+	leases := s.kube.CoordinationV1().Leases("kube-node-lease")
+	now := metav1.NowMicro().Format("2006-01-02T15:04:05.000000Z07:00")
+	force := true
+	for _, node := range s.nodes {
+		patch := fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":%q},"spec":{"holderIdentity":%q,"leaseDurationSeconds":40,"renewTime":%q}}`,
+			node.name, node.name, now)
+		if _, err := leases.Patch(ctx, node.name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "simulator", Force: &force}); err != nil {
+			klog.ErrorS(err, "no heartbeat", "node", node.name)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const provisioner = "disk.sandbox.kvshoot.io"
+
+// claim plays an external provisioner.
+func (s *simulator) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) (time.Duration, error) {
+	if claim.Status.Phase != v1.ClaimPending || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil ||
+		claim.Annotations["volume.kubernetes.io/storage-provisioner"] != provisioner {
+		return 0, nil
+	}
+	if ref := claim.Spec.DataSourceRef; ref != nil && ref.APIGroup != nil && *ref.APIGroup == "cdi.kubevirt.io" {
+		return 0, nil
+	}
+	mode := v1.PersistentVolumeFilesystem
+	if claim.Spec.VolumeMode != nil {
+		mode = *claim.Spec.VolumeMode
+	}
+	name := "pvc-" + string(claim.UID)
+	volume := &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"pv.kubernetes.io/provisioned-by": provisioner}},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:                      v1.ResourceList{v1.ResourceStorage: claim.Spec.Resources.Requests[v1.ResourceStorage]},
+			AccessModes:                   claim.Spec.AccessModes,
+			VolumeMode:                    &mode,
+			StorageClassName:              *claim.Spec.StorageClassName,
+			PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimDelete,
+			ClaimRef:                      &v1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+			PersistentVolumeSource:        v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: provisioner, VolumeHandle: name}},
+		},
+	}
+	_, err := s.kube.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return 0, err
+}
+
+// volume plays the provisioner's reclaim.
+func (s *simulator) volume(ctx context.Context, volume *v1.PersistentVolume) (time.Duration, error) {
+	if volume.Status.Phase != v1.VolumeReleased || volume.DeletionTimestamp != nil || volume.Annotations["pv.kubernetes.io/provisioned-by"] != provisioner ||
+		volume.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete {
+		return 0, nil
+	}
+	return 0, s.kube.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{})
+}

@@ -1,0 +1,183 @@
+//! The Go modules that the sandbox's programs are built from; they are part of this program.
+
+use sha2::{Digest, Sha256};
+
+pub(super) const KUBERNETES: &str = "v1.36.3";
+pub(super) const KUBEVIRT: &str = "v1.8.4";
+
+/// A file of a module: its path, and its text.
+type File = (&'static str, &'static str);
+
+pub(super) struct Module {
+    pub(super) name: &'static str,
+    pub(super) files: &'static [File],
+    pub(super) builds: &'static [Build],
+}
+
+pub(super) struct Build {
+    pub(super) package: &'static str,
+    pub(super) output: &'static str,
+    /// The names under which the binary is called.
+    pub(super) programs: &'static [&'static str],
+    /// For the real CDI controllers only.
+    pub(super) cdi: bool,
+    /// The variables that hold a program's version: packages, and what is set in each.
+    stamps: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! files {
+    ($folder:literal: $($path:literal),+ $(,)?) => {
+        &[$(($path, include_str!(concat!($folder, "/", $path)))),+]
+    };
+}
+
+const KUBERNETES_STAMP: &str = "gitVersion=v1.36.3 gitMajor=1 gitMinor=36 gitTreeState=clean gitCommit=0000000000000000000000000000000000000000 buildDate=2026-07-22T00:00:00Z";
+const KUBEVIRT_STAMP: &str =
+    "gitVersion=v1.8.4 gitTreeState=clean gitCommit=0000000 buildDate=2026-06-15T00:00:00Z";
+
+pub(super) const MODULES: &[Module] = &[
+    Module {
+        name: "kubernetes",
+        files: files!("module-k8s":
+            "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
+            "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
+        ),
+        builds: &[Build {
+            package: ".",
+            output: "sandbox-kubernetes",
+            programs: &[
+                "etcd",
+                "kube-apiserver",
+                "kube-controller-manager",
+                "kube-scheduler",
+                "kubectl",
+                "simulator",
+                "proxy-server",
+                "proxy-agent",
+            ],
+            cdi: false,
+            stamps: &[
+                ("k8s.io/component-base/version", KUBERNETES_STAMP),
+                ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
+            ],
+        }],
+    },
+    Module {
+        name: "kubevirt",
+        files: files!("module-kubevirt": "go.mod", "go.sum", "main.go", "manifests.go"),
+        builds: &[Build {
+            package: ".",
+            output: "sandbox-kubevirt",
+            programs: &["virt-api", "virt-controller", "virt-manifests"],
+            cdi: false,
+            stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
+        }],
+    },
+    Module {
+        name: "cdi",
+        files: files!("module-cdi":
+            "go.mod", "go.sum", "main.go", "controller.go", "apiserver.go", "keys.go", "manifests.go", "crds/main.go",
+        ),
+        builds: &[
+            Build {
+                package: "./crds",
+                output: "sandbox-cdi-crds",
+                programs: &["cdi-crds"],
+                cdi: false,
+                stamps: &[],
+            },
+            Build {
+                package: ".",
+                output: "sandbox-cdi",
+                programs: &[
+                    "cdi-controller",
+                    "cdi-apiserver",
+                    "cdi-keys",
+                    "cdi-manifests",
+                ],
+                cdi: true,
+                stamps: &[],
+            },
+        ],
+    },
+];
+
+impl Build {
+    pub(super) fn ldflags(&self) -> String {
+        let mut flags = String::from("-s -w");
+        for (package, values) in self.stamps {
+            for value in values.split(' ') {
+                flags.push_str(&format!(" -X {package}.{value}"));
+            }
+        }
+        flags
+    }
+}
+
+/// Names what would be built: the same modules, the same digest.
+pub(super) fn digest() -> String {
+    let mut hash = Sha256::new();
+    for module in MODULES {
+        for (path, text) in module.files {
+            for part in [module.name, path, text] {
+                hash.update(part.len().to_be_bytes());
+                hash.update(part);
+            }
+        }
+        for build in module.builds {
+            hash.update(build.ldflags());
+            hash.update(build.programs.concat());
+        }
+    }
+    let bytes = hash.finalize();
+    bytes[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The builds that a sandbox needs, with the module of each.
+pub(super) fn needed(cdi: bool) -> impl Iterator<Item = (&'static Module, &'static Build)> {
+    MODULES
+        .iter()
+        .flat_map(|module| module.builds.iter().map(move |build| (module, build)))
+        .filter(move |(_, build)| cdi || !build.cdi)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_a_module_is_embedded() {
+        for (module, folder) in MODULES
+            .iter()
+            .zip(["module-k8s", "module-kubevirt", "module-cdi"])
+        {
+            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("src/sandbox")
+                .join(folder);
+            let mut folders = vec![root.clone()];
+            let mut found = Vec::new();
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    match path.is_dir() {
+                        true => folders.push(path),
+                        false => found.push(path.strip_prefix(&root).unwrap().to_owned()),
+                    }
+                }
+            }
+            let mut embedded: Vec<_> = module.files.iter().map(|(path, _)| path.into()).collect();
+            found.sort();
+            embedded.sort();
+            assert_eq!(found, embedded);
+        }
+    }
+
+    #[test]
+    fn the_stamps_are_those_of_the_versions() {
+        assert!(KUBERNETES_STAMP.starts_with(&format!("gitVersion={KUBERNETES} ")));
+        assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT} ")));
+    }
+}

@@ -1,0 +1,150 @@
+//! Child processes that outlive the run that starts them, and never a stranger's.
+
+use super::error::{SandboxError, io};
+use super::files;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process as told apart from any later one of the same number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) name: String,
+    pub(super) pid: u32,
+    /// Clock ticks from the start of the computer to the start of the process.
+    started: u64,
+    /// Which start of the computer.
+    boot: String,
+}
+
+/// What to start.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    pub(super) args: Vec<String>,
+}
+
+impl Process {
+    pub(super) fn start(
+        program: &Program,
+        bin: &Path,
+        folder: &Path,
+    ) -> Result<(Self, Child), SandboxError> {
+        let name = program.name;
+        let path = log(folder, name);
+        let out = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io(format!("open {}", path.display())))?;
+        let err = out.try_clone().map_err(io("share a log"))?;
+        let child = Command::new(bin.join(name))
+            .args(&program.args)
+            // Settings in the environment (ETCD_NAME and the like) are not meant for these.
+            .env_clear()
+            .env("HOME", folder)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            // A group of its own: Ctrl-C in the terminal is not for it.
+            .process_group(0)
+            .spawn()
+            .map_err(io(format!("start {name}")))?;
+        let pid = child.id();
+        let started = stat(pid).map(|stat| stat.started).unwrap_or_default();
+        let process = Self {
+            name: name.to_owned(),
+            pid,
+            started,
+            boot: boot(),
+        };
+        Ok((process, child))
+    }
+
+    pub(super) fn alive(&self) -> bool {
+        self.boot == boot()
+            && stat(self.pid).is_some_and(|stat| stat.started == self.started && stat.state != 'Z')
+    }
+
+    /// Resident memory in MiB.
+    pub(super) fn memory(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib / 1024)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid
+            && self.alive()
+        {
+            // It may have ended in between, which is what is wanted.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+pub(super) fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join("logs").join(format!("{name}.log"))
+}
+
+/// Asks all to end, then makes them.
+pub(super) fn stop(processes: &[Process]) -> Result<(), SandboxError> {
+    for (signal, patience) in [(Signal::TERM, 5), (Signal::KILL, 5)] {
+        // The last started first, so that etcd goes last.
+        for process in processes.iter().rev() {
+            process.signal(signal);
+        }
+        let end = Instant::now() + Duration::from_secs(patience);
+        while processes.iter().any(Process::alive) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    match processes.iter().find(|process| process.alive()) {
+        Some(process) => Err(SandboxError::Immortal(process.pid)),
+        None => Ok(()),
+    }
+}
+
+/// Fails when one of the children has ended.
+pub(super) fn watch(children: &mut [(Process, Child)], folder: &Path) -> Result<(), SandboxError> {
+    for (process, child) in children {
+        if child.try_wait().is_ok_and(|status| status.is_some()) {
+            let log = log(folder, &process.name);
+            let tail = files::tail(&log, 8);
+            let name = process.name.clone();
+            return Err(SandboxError::Ended { name, log, tail });
+        }
+    }
+    Ok(())
+}
+
+struct Stat {
+    state: char,
+    started: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, which may hold spaces.
+    let rest = text.rsplit_once(')')?.1;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}

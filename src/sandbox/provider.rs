@@ -1,0 +1,327 @@
+//! From nothing, or from kept data, to a provider cluster that answers.
+
+use super::error::{SandboxError, io};
+use super::install::Installation;
+use super::kubectl::Kubectl;
+use super::process::{self, Process, Program};
+use super::programs::Setup;
+use super::state::State;
+use super::{Step, files, identity, objects};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How many kubectl run side by side; more only wait for the API server.
+const SIDE_BY_SIDE: usize = 6;
+
+pub(super) fn start(
+    folder: &Path,
+    context: &str,
+    state: &mut State,
+    installation: &Installation,
+    tell: &mut dyn FnMut(Step),
+) -> Result<(), SandboxError> {
+    let first = state.made_with.is_none();
+    if first {
+        identity::certificates(folder)?;
+    }
+    identity::kubeconfigs(folder, context, state.ports)?;
+    files::remove_dir(&folder.join("logs"))?;
+    files::make_dir(&folder.join("logs"))?;
+    files::make_dir(&folder.join("etcd"))?;
+    state.save(folder)?;
+    let mut boot = Boot {
+        folder,
+        first,
+        renewed: state.made_with.as_ref() != Some(&installation.digest),
+        ca: files::read(&folder.join("pki/ca.crt"))?,
+        kubectl: Kubectl::new(&installation.bin, folder),
+        children: Vec::new(),
+        state,
+        installation,
+    };
+    boot.control_plane(tell)?;
+    boot.definitions(tell)?;
+    boot.kubevirt(tell)?;
+    if boot.state.cdi {
+        boot.cdi(tell)?;
+    }
+    boot.hooks(tell)?;
+    boot.state.made_with = Some(installation.digest.clone());
+    boot.state.save(folder)
+}
+
+struct Boot<'a> {
+    folder: &'a Path,
+    /// There is no data yet.
+    first: bool,
+    /// The data was made with other programs, or there is none.
+    renewed: bool,
+    ca: String,
+    kubectl: Kubectl,
+    children: Vec<(Process, Child)>,
+    state: &'a mut State,
+    installation: &'a Installation,
+}
+
+impl Boot<'_> {
+    fn setup(&self) -> Setup<'_> {
+        Setup {
+            folder: self.folder,
+            ports: self.state.ports,
+        }
+    }
+
+    fn control_plane(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        tell(Step::new("Starting etcd and the API server"));
+        self.run(&self.setup().etcd())?;
+        self.run(&self.setup().api_server())?;
+        let port = self.state.ports.api();
+        self.until("the API server", |boot| {
+            reach(port)?;
+            boot.kubectl.run(&["get", "--raw", "/readyz"])
+        })?;
+        self.run(&self.setup().controller_manager())?;
+        self.run(&self.setup().scheduler())
+    }
+
+    fn definitions(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        if self.renewed {
+            tell(Step::new(
+                "Installing the resource definitions of KubeVirt and CDI",
+            ));
+            let networks = objects::networks();
+            let mut jobs = self.files("crd-")?;
+            // The largest take the longest.
+            jobs.sort_by_key(|file| {
+                std::cmp::Reverse(file.metadata().map(|data| data.len()).unwrap_or_default())
+            });
+            self.write_all(jobs)?;
+            self.kubectl.apply(&[networks])?;
+        }
+        self.run(&self.setup().simulator(self.state.cdi))?;
+        // A definition without any condition yet fails kubectl's wait at once.
+        self.until("the resource definitions", |boot| {
+            let established = "--for=condition=Established";
+            boot.kubectl
+                .run(&["wait", established, "--timeout=60s", "crd", "--all"])
+        })
+    }
+
+    fn kubevirt(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        tell(Step::new("Starting KubeVirt"));
+        let mut basics = objects::basics(self.state.ports, &self.ca);
+        if self.first {
+            basics.push(objects::kubevirt());
+        }
+        self.kubectl.apply(&basics)?;
+        if self.first {
+            let status = objects::kubevirt_status().to_string();
+            let patch = ["patch", "kubevirt", "kubevirt", "--namespace=kubevirt"];
+            let how = ["--subresource=status", "--type=merge", "--patch", &status];
+            self.kubectl.run(&[patch, how].concat())?;
+        }
+        self.run(&self.setup().virt_controller())?;
+        self.run(&self.setup().virt_api())?;
+        if self.renewed {
+            let mut jobs = self.files("rbac")?;
+            // Before the webhooks that would judge them are there.
+            if self.first {
+                jobs.extend(self.files("instancetypes")?);
+                jobs.extend(self.files("preferences")?);
+            }
+            self.write_all(jobs)?;
+        }
+        Ok(())
+    }
+
+    fn cdi(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        tell(Step::new("Starting CDI"));
+        let folder = self.folder.join("cdi");
+        files::make_dir(&folder)?;
+        for (from, to) in [("server.crt", "tls.crt"), ("server.key", "tls.key")] {
+            let text = files::read(&self.folder.join("pki").join(from))?;
+            files::write(&folder.join(to), &text)?;
+        }
+        if self.first {
+            let status = Command::new(self.installation.bin.join("cdi-keys"))
+                .arg(&folder)
+                .status()
+                .map_err(io("run cdi-keys"))?;
+            if !status.success() {
+                return Err(io("make CDI's keys")(std::io::Error::other(
+                    status.to_string(),
+                )));
+            }
+            let [key, public] =
+                ["id_rsa", "id_rsa.pub"].map(|file| files::read(&folder.join(file)));
+            self.kubectl
+                .apply(&objects::cdi(&self.ca, &key?, &public?))?;
+            self.write_all(self.files("cdi-rbac")?)?;
+        }
+        self.run(&self.setup().cdi_controller())?;
+        self.run(&self.setup().cdi_api())
+    }
+
+    /// Turns webhooks and aggregated APIs to the processes, and waits until all of it works.
+    fn hooks(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        tell(Step::new("Waiting for KubeVirt's API"));
+        let ports = self.state.ports;
+        let mut hooks = Vec::new();
+        let mut all = vec![
+            ("webhooks.yaml", ports.virt_api()),
+            ("apiservices.yaml", ports.virt_api()),
+        ];
+        if self.state.cdi {
+            all.push(("cdi-webhooks.yaml", ports.cdi_api()));
+            all.push(("cdi-apiservices.yaml", ports.cdi_api()));
+        }
+        for (file, port) in all {
+            let path = self.installation.manifests.join(file);
+            hooks.extend(objects::redirected(&path, port, &self.ca)?);
+        }
+        // It would refuse our client certificate; that it listens is enough.
+        self.until("virt-api", |_| reach(ports.virt_api()))?;
+        self.kubectl.apply(&hooks)?;
+        self.until("KubeVirt's subresources", |boot| {
+            let path = "/apis/subresources.kubevirt.io/v1";
+            boot.kubectl.run(&["get", "--raw", path])
+        })?;
+        self.until("virt-controller", |boot| {
+            let lease = [
+                "get",
+                "lease",
+                "virt-controller",
+                "--namespace=kubevirt",
+                "-o=name",
+            ];
+            boot.kubectl.run(&lease)
+        })?;
+        self.until("the controller manager", |boot| {
+            boot.kubectl
+                .run(&["get", "serviceaccount", "default", "--namespace=default"])
+        })?;
+        if self.state.cdi {
+            for name in ["standard", "local"] {
+                self.storage_profile(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// CDI knows nothing of our provisioner: it is told how to clone with it.
+    fn storage_profile(&mut self, name: &str) -> Result<(), SandboxError> {
+        let patch = r#"{"spec":{"cloneStrategy":"csi-clone","claimPropertySets":[{"accessModes":["ReadWriteMany"],"volumeMode":"Block"}]}}"#;
+        self.until("CDI's storage profiles", |boot| {
+            boot.kubectl.run(&[
+                "patch",
+                "storageprofile",
+                name,
+                "--type=merge",
+                "--patch",
+                patch,
+            ])
+        })
+    }
+
+    fn run(&mut self, program: &Program) -> Result<(), SandboxError> {
+        let (process, child) = Process::start(program, &self.installation.bin, self.folder)?;
+        self.state.processes.push(process.clone());
+        self.children.push((process, child));
+        // At once, so that it is found again whatever happens to this run.
+        self.state.save(self.folder)
+    }
+
+    /// Asks until the answer is good; fails early when a process has ended.
+    fn until(
+        &mut self,
+        what: &str,
+        ask: impl Fn(&Self) -> Result<String, SandboxError>,
+    ) -> Result<(), SandboxError> {
+        let seconds = 120;
+        let end = Instant::now() + Duration::from_secs(seconds);
+        loop {
+            process::watch(&mut self.children, self.folder)?;
+            match ask(self) {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() >= end => {
+                    let last = match error {
+                        SandboxError::Kubectl { stderr, .. } => stderr,
+                        other => other.to_string(),
+                    };
+                    let what = what.to_owned();
+                    return Err(SandboxError::Slow {
+                        what,
+                        seconds,
+                        last,
+                    });
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+
+    fn files(&self, prefix: &str) -> Result<Vec<PathBuf>, SandboxError> {
+        let folder = &self.installation.manifests;
+        let failed = || io(format!("read {}", folder.display()));
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(failed())? {
+            let path = entry.map_err(failed())?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(prefix) {
+                files.push(path);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Hands whole files to the API server, several at a time.
+    fn write_all(&self, files: Vec<PathBuf>) -> Result<(), SandboxError> {
+        // Creating is quicker; what is there already has to be applied.
+        let how: &[&str] = if self.first {
+            &["create", "--validate=false", "-f"]
+        } else {
+            &[
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "--validate=false",
+                "-f",
+            ]
+        };
+        let queue = Mutex::new(files);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..SIDE_BY_SIDE)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while let Some(file) = next(&queue) {
+                            self.kubectl
+                                .run(&[how, &[&file.to_string_lossy()]].concat())?;
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            workers.into_iter().try_for_each(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
+    }
+}
+
+/// Whether somebody listens on a port of this computer.
+fn reach(port: u16) -> Result<String, SandboxError> {
+    TcpStream::connect(("127.0.0.1", port))
+        .map(|_| String::new())
+        .map_err(io(format!("reach port {port}")))
+}
+
+/// The largest first: the list is in that order.
+fn next(queue: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
+    let mut queue = queue.lock().ok()?;
+    (!queue.is_empty()).then(|| queue.remove(0))
+}

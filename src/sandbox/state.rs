@@ -1,0 +1,109 @@
+//! What a sandbox remembers between runs.
+
+use super::error::{SandboxError, io};
+use super::files;
+use super::process::Process;
+use serde::{Deserialize, Serialize};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "state.json";
+/// Below the range that outgoing connections are given.
+const FIRST_PORT: u16 = 16440;
+const LAST_PORT: u16 = 30000;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct State {
+    pub(super) ports: Ports,
+    pub(super) cdi: bool,
+    /// The digest of the programs that the data was made with; nothing while it is not complete.
+    pub(super) made_with: Option<String>,
+    pub(super) processes: Vec<Process>,
+}
+
+impl State {
+    pub(super) fn load(folder: &Path) -> Result<Option<Self>, SandboxError> {
+        let path = folder.join(FILE);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|source| SandboxError::State { path, source }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io(format!("read {}", path.display()))(error)),
+        }
+    }
+
+    pub(super) fn save(&self, folder: &Path) -> Result<(), SandboxError> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(|source| SandboxError::State {
+            path: path.clone(),
+            source,
+        })?;
+        files::write(&path, &text)
+    }
+}
+
+/// The ports of one sandbox on 127.0.0.1: a row from `first` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Ports {
+    first: u16,
+}
+
+impl Ports {
+    const COUNT: u16 = 10;
+
+    pub(super) fn api(self) -> u16 {
+        self.first
+    }
+    pub(super) fn etcd(self) -> u16 {
+        self.first + 1
+    }
+    pub(super) fn etcd_peer(self) -> u16 {
+        self.first + 2
+    }
+    pub(super) fn controller_manager(self) -> u16 {
+        self.first + 3
+    }
+    pub(super) fn scheduler(self) -> u16 {
+        self.first + 4
+    }
+    pub(super) fn virt_api(self) -> u16 {
+        self.first + 5
+    }
+    pub(super) fn virt_controller(self) -> u16 {
+        self.first + 6
+    }
+    pub(super) fn cdi_api(self) -> u16 {
+        self.first + 7
+    }
+
+    pub(super) fn free(self) -> bool {
+        (self.first..self.first + Self::COUNT)
+            .all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+    }
+
+    /// Finds a row that is free now and that no other sandbox remembers.
+    pub(super) fn choose(sandboxes: &Path) -> Result<Self, SandboxError> {
+        let taken = remembered(sandboxes);
+        (FIRST_PORT..LAST_PORT)
+            .step_by(Self::COUNT.into())
+            .map(|first| Self { first })
+            .find(|ports| !taken.contains(ports) && ports.free())
+            .ok_or_else(|| io("find free ports")(std::io::ErrorKind::AddrInUse.into()))
+    }
+}
+
+fn remembered(sandboxes: &Path) -> Vec<Ports> {
+    let Ok(entries) = std::fs::read_dir(sandboxes) else {
+        return Vec::new();
+    };
+    let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // What cannot be read keeps no port; whether it is free is asked anyway.
+    folders
+        .iter()
+        .filter_map(|folder| State::load(folder).ok().flatten())
+        .map(|state| state.ports)
+        .collect()
+}
