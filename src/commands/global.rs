@@ -131,6 +131,8 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// Names this invocation in events and locks.
     pub(crate) run_id: String,
+    /// Whether a sandbox that is asked for is made when it is not there.
+    pub(crate) makes_sandbox: bool,
     runtime: OnceLock<Runtime>,
 }
 
@@ -160,6 +162,7 @@ impl Context {
             ui,
             config,
             run_id,
+            makes_sandbox: verb == Some("apply"),
             runtime: OnceLock::new(),
         }
     }
