@@ -204,7 +204,7 @@ fn serving_old_ones_go_first(pool: &Pool, machines: &[Machine]) -> Moves {
     let ready = machines.iter().filter(|it| is_ready(it)).count();
     let serving = (0..machines.len()).find(|it| is_old(&machines[*it]) && is_ready(&machines[*it]));
     if ready > floor(pool)
-        && let Some(idle) = moves.remove.iter().position(|it| is_idle_old(it))
+        && let Some(idle) = moves.remove.iter().position(is_idle_old)
         && let Some(serving) = serving.filter(|it| !moves.remove.contains(it))
     {
         moves.remove[idle] = serving;
