@@ -64,14 +64,23 @@ pub(super) const MODULES: &[Module] = &[
     },
     Module {
         name: "kubevirt",
-        files: files!("module-kubevirt": "go.mod", "go.sum", "main.go", "manifests.go"),
-        builds: &[Build {
-            package: ".",
-            output: "sandbox-kubevirt",
-            programs: &["virt-api", "virt-controller", "virt-manifests"],
-            cdi: false,
-            stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
-        }],
+        files: files!("module-kubevirt": "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go"),
+        builds: &[
+            Build {
+                package: ".",
+                output: "sandbox-kubevirt",
+                programs: &["virt-controller", "virt-manifests"],
+                cdi: false,
+                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
+            },
+            Build {
+                package: "./api",
+                output: "sandbox-virt-api",
+                programs: &["virt-api"],
+                cdi: false,
+                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
+            },
+        ],
     },
     Module {
         name: "cdi",

@@ -98,19 +98,36 @@ pub(super) fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Asks all to end, then makes them.
 pub(super) fn stop(processes: &[Process]) -> Result<(), SandboxError> {
-    for (signal, patience) in [(Signal::TERM, 5), (Signal::KILL, 5)] {
-        // The last started first, so that etcd goes last.
-        for process in processes.iter().rev() {
-            process.signal(signal);
-        }
-        let end = Instant::now() + Duration::from_secs(patience);
-        while processes.iter().any(Process::alive) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
+    // Only etcd has something to lose; the others wait for each other's connections.
+    let (stores, others): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|process| process.name == "etcd");
+    for process in processes {
+        process.signal(Signal::TERM);
+    }
+    for (group, patience) in [(others, 1), (stores, 5)] {
+        if !ended(&group, Duration::from_secs(patience)) {
+            for process in &group {
+                process.signal(Signal::KILL);
+            }
+            ended(&group, Duration::from_secs(5));
         }
     }
     match processes.iter().find(|process| process.alive()) {
         Some(process) => Err(SandboxError::Immortal(process.pid)),
         None => Ok(()),
+    }
+}
+
+fn ended(processes: &[&Process], patience: Duration) -> bool {
+    let end = Instant::now() + patience;
+    loop {
+        if !processes.iter().any(|process| process.alive()) {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
