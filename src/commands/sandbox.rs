@@ -58,8 +58,8 @@ enum FailCommand {
     /// Machines fail whenever they start
     VmCrash {
         /// How the names of the machines begin
-        #[arg(default_value = "*")]
-        name: String,
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
     },
     /// A quota stands in the namespace
     Quota {
@@ -165,8 +165,8 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::Import404 => Fault::Import404,
         FailCommand::ImportStuck => Fault::ImportStuck,
         FailCommand::NoRoom { zone } => Fault::NoRoom { zone: zone.clone() },
-        FailCommand::VmCrash { name } => Fault::VmCrash {
-            prefix: name.clone(),
+        FailCommand::VmCrash { prefix } => Fault::VmCrash {
+            prefix: prefix.clone(),
         },
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
