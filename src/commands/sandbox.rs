@@ -86,12 +86,11 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
             note(&format!("Installed {}", installation.way));
         }
         SandboxCommand::Up(args) => {
-            let installation =
-                sandbox::install(&dirs.cache, args.from.as_deref(), args.cdi, &mut tell)
-                    .map_err(failure)?;
-            let up = sandbox
-                .up(&installation, args.cdi, &mut tell)
+            // Without the flag it stays as it is.
+            let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
+            let installation = sandbox::install(&dirs.cache, args.from.as_deref(), cdi, &mut tell)
                 .map_err(failure)?;
+            let up = sandbox.up(&installation, cdi, &mut tell).map_err(failure)?;
             let kubeconfig = sandbox.kubeconfig();
             note(&match up {
                 Up::Already => "The sandbox runs already".to_owned(),

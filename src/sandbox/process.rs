@@ -68,6 +68,29 @@ impl Process {
         Ok((process, child))
     }
 
+    /// Finds what runs for a sandbox without being remembered: a program of ours, on that sandbox's files.
+    pub(super) fn find(programs: &Path, folder: &Path) -> Vec<Self> {
+        let marker = format!("{}/", folder.display());
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(|pid: u32| {
+            let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let text = String::from_utf8(bytes).ok()?;
+            let mut args = text.split('\0');
+            let program = Path::new(args.next()?);
+            let name = program.file_name()?.to_str()?.to_owned();
+            let ours = program.starts_with(programs) && name != "kubectl";
+            let started = stat(pid)?.started;
+            (ours && args.any(|arg| arg.contains(&marker))).then(|| Self {
+                name,
+                pid,
+                started,
+                boot: boot(),
+            })
+        })
+        .collect()
+    }
+
     pub(super) fn alive(&self) -> bool {
         self.boot == boot()
             && stat(self.pid).is_some_and(|stat| stat.started == self.started && stat.state != 'Z')
