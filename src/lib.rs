@@ -1,6 +1,8 @@
 //! kvshoot makes Kubernetes clusters out of KubeVirt virtual machines.
 
+mod cluster;
 mod commands;
+mod config;
 mod flow;
 mod manifest;
 mod model;
@@ -10,4 +12,4 @@ mod sandbox;
 mod ui;
 mod validate;
 
-pub use commands::{Cli, run};
+pub use commands::{command, main};

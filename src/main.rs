@@ -1,6 +1,5 @@
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    kvshoot::run(kvshoot::Cli::parse())
+    kvshoot::main(std::env::args_os())
 }

@@ -1,9 +1,154 @@
-use super::{CommandError, Context, Exit};
+use super::load::{self, LoadArgs};
+use super::provider::{self, failed};
+use super::running::{About, End, RunArgs, Session, spoken};
+use super::signals::Signals;
+use super::{CommandError, Context, Exit, history};
+use crate::cluster::Provider;
+use crate::flow::Outcome;
+use crate::plan::item::{Class, State};
+use crate::plan::observed::{Facts, Observed};
+use crate::plan::{self, names, render};
+use crate::validate::{Network, ValidShoot};
+use std::sync::Arc;
 
 /// Make a cluster, or bring it to what the manifest says
 #[derive(Debug, clap::Args)]
-pub(super) struct ApplyArgs {}
+pub(super) struct ApplyArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Make the namespace if it is not there; delete removes it again
+    #[arg(long)]
+    create_namespace: bool,
+}
 
-pub(super) fn run(_args: &ApplyArgs, _context: &Context) -> Result<Exit, CommandError> {
-    Err(CommandError::new(Exit::Bug, "is not there yet"))
+pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandError> {
+    let texts = load::texts(&args.load)?;
+    context.block_on(async {
+        let signals = Signals::listen()?;
+        let ready = signals
+            .or_interrupted(provider::ready(&texts, context))
+            .await?;
+        if ready.loaded.shoots.is_empty() {
+            return Err(CommandError::new(
+                Exit::Manifest,
+                "there is no Shoot in the manifests",
+            ));
+        }
+        let mut worst = Exit::Done;
+        for shoot in &ready.loaded.shoots {
+            let exit = apply(args, context, &signals, &ready.provider, shoot).await?;
+            worst = if worst == Exit::Done { exit } else { worst };
+        }
+        Ok(worst)
+    })?
+}
+
+async fn apply(
+    args: &ApplyArgs,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+    shoot: &ValidShoot,
+) -> Result<Exit, CommandError> {
+    let installed = provider.check_installed(!shoot.networks.is_empty());
+    signals
+        .or_interrupted(async { installed.await.map_err(failed) })
+        .await?;
+    if args.create_namespace {
+        provider.create_namespace().await.map_err(failed)?;
+    }
+    let about = About {
+        verb: "apply",
+        shoot: &shoot.name,
+        id: &shoot.id,
+        networks: shared_networks(shoot, provider),
+    };
+    let session = Session::start(context, signals, provider, &args.run, about).await?;
+    let first = session.facts();
+    if let Some(end) = refused(shoot, &first, &session) {
+        return Ok(session.finish(end).await);
+    }
+    let report = session
+        .run(
+            |observed| plan::plan(shoot, observed),
+            |facts, action| render::objects(shoot, facts, action),
+        )
+        .await?;
+    let verb = match (report.performed, &first.record) {
+        (0, _) => "unchanged",
+        (_, None) => "created",
+        _ => "configured",
+    };
+    if report.performed > 0 || report.outcome != Outcome::Converged {
+        history::tell(&session, &report, first.record.is_none(), context).await;
+    }
+    let done = format!(
+        "shoot {} {verb}: {} run, after {}; its control plane is not made yet",
+        shoot.name,
+        machines(&session.facts()),
+        spoken(session.elapsed())
+    );
+    let end = End::of(&report, signals, session.resume(), done);
+    let exit = session.finish(end).await;
+    if exit == Exit::Done {
+        context.ui.data(&format!(
+            "shoot.core.gardener.cloud/{} {verb}\n",
+            shoot.name
+        ));
+    }
+    Ok(exit)
+}
+
+/// What cannot be mended by going on, before anything is written.
+fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<End> {
+    let observed = Observed {
+        facts: facts.clone(),
+        ..Observed::default()
+    };
+    let plan = plan::plan(shoot, &observed);
+    let failure = plan.items.iter().find_map(|it| match &it.state {
+        State::Failed(failure) if matches!(failure.class, Class::Missing | Class::Foreign) => {
+            Some(failure)
+        }
+        _ => None,
+    })?;
+    Some(End {
+        exit: Exit::Precondition,
+        outcome: "refused",
+        summary: format!("{}; nothing was changed", failure.message),
+        resume: Some(session.resume()),
+    })
+}
+
+fn machines(facts: &Facts) -> String {
+    match facts.machines.values().map(|it| it.len()).sum() {
+        1 => "1 machine".to_owned(),
+        count => format!("{count} machines"),
+    }
+}
+
+/// Networks that belong to others, as `namespace/name`.
+pub(super) fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
+    let reference = |it: &Network| match it {
+        Network::Shared { name, namespace } => Some(
+            format!(
+                "{}/{name}",
+                namespace.as_deref().unwrap_or(provider.namespace())
+            )
+            .into(),
+        ),
+        Network::Tenant { .. } => None,
+    };
+    shoot.networks.iter().filter_map(reference).collect()
+}
+
+/// The technical ID of a shoot by what a person calls it: its name, `project/name`, or the ID itself.
+pub(super) fn id_of(name: &str) -> String {
+    if name.starts_with("shoot--") {
+        return name.to_owned();
+    }
+    let (project, name) = name.split_once('/').unwrap_or(("local", name));
+    names::technical_id(project.strip_prefix("garden-").unwrap_or(project), name)
 }

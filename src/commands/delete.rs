@@ -1,9 +1,200 @@
-use super::{CommandError, Context, Exit};
+use super::apply::id_of;
+use super::provider::{self, failed};
+use super::running::{About, End, RunArgs, Session, spoken};
+use super::signals::Signals;
+use super::{CommandError, Context, Exit, complete};
+use crate::cluster::{Leftovers, Provider};
+use crate::flow::Outcome;
+use crate::plan;
+use clap_complete::engine::ArgValueCompleter;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How often what is on its way out is listed again.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Delete a cluster, and prove that nothing is left
 #[derive(Debug, clap::Args)]
-pub(super) struct DeleteArgs {}
+pub(super) struct DeleteArgs {
+    /// Name of the shoot; PROJECT/NAME outside the project `local`
+    #[arg(add = ArgValueCompleter::new(complete::shoots))]
+    name: String,
+    /// Say yes without being asked, by the shoot's name
+    #[arg(long, value_name = "NAME")]
+    confirm: Option<String>,
+    /// Say yes without being asked
+    #[arg(short, long)]
+    yes: bool,
+    /// No shoot of that name is fine
+    #[arg(long)]
+    ignore_not_found: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
 
-pub(super) fn run(_args: &DeleteArgs, _context: &Context) -> Result<Exit, CommandError> {
-    Err(CommandError::new(Exit::Bug, "is not there yet"))
+pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandError> {
+    if args.confirm.as_ref().is_some_and(|it| *it != args.name) {
+        return Err(CommandError::new(
+            Exit::Declined,
+            format!("--confirm names another shoot than {}", args.name),
+        ));
+    }
+    context.block_on(async {
+        let signals = Signals::listen()?;
+        let (provider, left) = signals
+            .or_interrupted(async {
+                let provider = provider::connect(context).await?;
+                let left = provider
+                    .leftovers(&id_of(&args.name))
+                    .await
+                    .map_err(failed)?;
+                Ok((provider, left))
+            })
+            .await?;
+        if !is_shoot(&left) {
+            return not_there(args, context, &provider);
+        }
+        ask(args, context, &left)?;
+        delete(args, context, &signals, &provider).await
+    })?
+}
+
+/// A lease alone is what a run leaves that was over before it began.
+fn is_shoot(left: &Leftovers) -> bool {
+    left.objects.iter().any(|it| it.kind != "Lease")
+}
+
+fn not_there(
+    args: &DeleteArgs,
+    context: &Context,
+    provider: &Provider,
+) -> Result<Exit, CommandError> {
+    if args.ignore_not_found {
+        context.ui.status(&format!(
+            "there is no shoot {} in namespace {}",
+            args.name,
+            provider.namespace()
+        ));
+        return Ok(Exit::Done);
+    }
+    let message = format!(
+        "there is no shoot {} in namespace {}",
+        args.name,
+        provider.namespace()
+    );
+    Err(CommandError::new(Exit::NotFound, message).hint("kvshoot list shows what is there"))
+}
+
+/// Nothing is asked where the answer was given, and nothing is deleted where nobody can answer.
+fn ask(args: &DeleteArgs, context: &Context, left: &Leftovers) -> Result<(), CommandError> {
+    if args.yes || args.confirm.is_some() {
+        return Ok(());
+    }
+    let count = |kind: &str| left.objects.iter().filter(|it| it.kind == kind).count();
+    let machines = count("VirtualMachine");
+    let text = format!(
+        "shoot {} has {machines} machines and {} volumes; all of it goes",
+        args.name,
+        count("PersistentVolumeClaim")
+    );
+    context.ui.warn(&text);
+    let what = format!("delete shoot {}", args.name);
+    let flag = format!("--confirm {}", args.name);
+    let answer = context
+        .ui
+        .confirm_name(&format!("Type {} to delete it", args.name), &args.name);
+    answer.map_err(|it| CommandError::refused(it, &what, &flag))
+}
+
+async fn delete(
+    args: &DeleteArgs,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+) -> Result<Exit, CommandError> {
+    let id = id_of(&args.name);
+    let about = About {
+        verb: "delete",
+        shoot: &args.name,
+        id: &id,
+        networks: Vec::new(),
+    };
+    let session = Session::start(context, signals, provider, &args.run, about).await?;
+    let report = session.run(plan::delete, |_, _| Vec::new()).await?;
+    let mut end = End::of(&report, signals, session.resume(), String::new());
+    if report.outcome == Outcome::Converged {
+        end = proven(args, context, signals, &session, &id).await?;
+    }
+    let exit = session.finish_deleted(end).await;
+    if exit == Exit::Done {
+        context.ui.data(&format!(
+            "shoot.core.gardener.cloud/{} deleted\n",
+            args.name
+        ));
+    }
+    Ok(exit)
+}
+
+/// Lists every kind again until nothing is there but the lease, and says what stays.
+async fn proven(
+    args: &DeleteArgs,
+    _context: &Context,
+    signals: &Signals,
+    session: &Session<'_>,
+    id: &str,
+) -> Result<End, CommandError> {
+    let end = Instant::now() + args.run.timeout.saturating_sub(session.elapsed());
+    loop {
+        let left = session.provider.leftovers(id).await.map_err(failed)?;
+        let objects: Vec<_> = left
+            .objects
+            .iter()
+            .filter(|it| it.kind != "Lease")
+            .collect();
+        if objects.is_empty() {
+            let unseen = match left.unseen.as_slice() {
+                [] => String::new(),
+                kinds => format!("; {} may not be listed", kinds.join(", ")),
+            };
+            let summary = format!(
+                "shoot {} deleted after {}; nothing is left{unseen}",
+                args.name,
+                spoken(session.elapsed())
+            );
+            return Ok(End {
+                exit: Exit::Done,
+                outcome: "converged",
+                summary,
+                resume: None,
+            });
+        }
+        let interrupted = signals.first.is_cancelled();
+        if interrupted || Instant::now() >= end {
+            let names = objects.iter().map(|it| match it.finalizers.as_slice() {
+                [] => format!("{} {}", it.kind, it.name),
+                kept => format!("{} {} (kept by {})", it.kind, it.name, kept.join(", ")),
+            });
+            let exit = if interrupted {
+                signals.exit()
+            } else {
+                Exit::Leftovers
+            };
+            let summary = format!(
+                "left of shoot {}: {}",
+                args.name,
+                names.collect::<Vec<_>>().join(", ")
+            );
+            return Ok(End {
+                exit,
+                outcome: "failed",
+                summary,
+                resume: Some(session.resume()),
+            });
+        }
+        session.wait_for(&format!("{} objects are on their way out", objects.len()));
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = signals.first.cancelled() => {}
+        }
+    }
 }

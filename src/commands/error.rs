@@ -1,5 +1,7 @@
 //! What a command failed of, as a person reads it: the error, its causes, a hint, and an exit code.
 
+use crate::ui::{FAULT, Failure, Refused, Ui};
+
 /// The exit codes; scripts rely on them, so none ever changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -26,15 +28,60 @@ pub(crate) enum Exit {
     /// Protected, or declined at the prompt.
     Declined = 12,
     /// A fault of kvshoot itself.
-    Bug = 70,
+    Bug = FAULT as isize,
     Timeout = 124,
     Interrupted = 130,
     Terminated = 143,
 }
 
 impl Exit {
+    pub(super) const ALL: [Exit; 17] = [
+        Exit::Done,
+        Exit::No,
+        Exit::Usage,
+        Exit::Manifest,
+        Exit::Precondition,
+        Exit::Partly,
+        Exit::Held,
+        Exit::NotFound,
+        Exit::NotAllowed,
+        Exit::Infrastructure,
+        Exit::Guest,
+        Exit::Leftovers,
+        Exit::Declined,
+        Exit::Bug,
+        Exit::Timeout,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
     pub(crate) fn code(self) -> u8 {
         self as u8
+    }
+
+    /// As `kvshoot help exit-codes` tells it.
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "done, and nothing is left to do",
+            Exit::No => {
+                "the answer is no: there are changes, it is not ready, something is missing"
+            }
+            Exit::Usage => "the command line is wrong",
+            Exit::Manifest => "a manifest is invalid",
+            Exit::Precondition => "a precondition failed; nothing was changed",
+            Exit::Partly => "partly done; the same command goes on",
+            Exit::Held => "another run holds the shoot",
+            Exit::NotFound => "not found",
+            Exit::NotAllowed => "a right is missing in the provider cluster",
+            Exit::Infrastructure => "KubeVirt, CDI, storage, quota or the scheduler cannot do it",
+            Exit::Guest => "a machine runs, but did not join the shoot",
+            Exit::Leftovers => "delete left something, and named it",
+            Exit::Declined => "the shoot is protected, or the question was answered with no",
+            Exit::Bug => "a fault of kvshoot itself",
+            Exit::Timeout => "time was up; the same command goes on",
+            Exit::Interrupted => "interrupted (SIGINT); the same command goes on",
+            Exit::Terminated => "terminated (SIGTERM); the same command goes on",
+        }
     }
 }
 
@@ -66,6 +113,30 @@ impl CommandError {
             silent: true,
             ..Self::new(exit, "")
         }
+    }
+
+    /// Of a question that got no yes; `flag` is what says yes where nobody can be asked.
+    pub(crate) fn refused(refused: Refused, what: &str, flag: &str) -> Self {
+        match refused {
+            Refused::Declined => Self::new(Exit::Declined, format!("not told to {what}")),
+            Refused::Nobody => Self::new(
+                Exit::Usage,
+                format!("cannot {what} without being told so, and there is nobody to ask"),
+            )
+            .hint(format!("say it by {flag}")),
+        }
+    }
+
+    /// Says it to the person, and gives what to exit with.
+    pub(super) fn tell(&self, ui: &Ui) -> Exit {
+        if !self.silent {
+            ui.failure(Failure {
+                message: &self.message,
+                causes: &self.causes,
+                hints: &self.hints,
+            });
+        }
+        self.exit
     }
 
     #[must_use]

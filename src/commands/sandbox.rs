@@ -294,3 +294,17 @@ fn result(text: &str) {
     // As above.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
+
+/// The kubeconfig of a sandbox; apply makes the sandbox when it is not there.
+pub(super) fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf, CommandError> {
+    let dirs = paths()?;
+    if context.makes_sandbox {
+        let begun = Instant::now();
+        return sandbox::ensure(name, &dirs, &mut |step| progress(begun, &step)).map_err(failure);
+    }
+    let sandbox = Sandbox::new(name, &dirs).map_err(failure)?;
+    match sandbox.status().map_err(failure)? {
+        Some(status) if status.healthy => Ok(sandbox.kubeconfig()),
+        _ => Err(failure(SandboxError::NotRunning(name.to_owned()))),
+    }
+}

@@ -1,9 +1,67 @@
+use super::load::{self, Around, LoadArgs, Loaded};
 use super::{CommandError, Context, Exit};
+use crate::manifest::Content;
+use crate::ui::problems;
 
 /// Check manifests, without a cluster
 #[derive(Debug, clap::Args)]
-pub(super) struct ValidateArgs {}
+pub(super) struct ValidateArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+    /// How to tell what is wrong
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
 
-pub(super) fn run(_args: &ValidateArgs, _context: &Context) -> Result<Exit, CommandError> {
-    Err(CommandError::new(Exit::Bug, "is not there yet"))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    /// Each problem with its lines, on standard error
+    Text,
+    /// One object with all errors and warnings, on standard output
+    Json,
+}
+
+pub(super) fn run(args: &ValidateArgs, context: &Context) -> Result<Exit, CommandError> {
+    let loaded = load::judged(&args.load, Around::default())?;
+    match args.output {
+        Output::Text => {
+            load::tell(&loaded, context);
+            if loaded.is_valid() {
+                context.ui.data(&names(&loaded));
+            }
+        }
+        Output::Json => {
+            let manifest = &loaded.manifest;
+            let (errors, warnings) = (manifest.problems(), manifest.warnings());
+            let json = problems::json(errors, warnings, manifest.sources());
+            context.ui.data(&format!("{json}\n"));
+        }
+    }
+    Ok(if loaded.is_valid() {
+        Exit::Done
+    } else {
+        Exit::Manifest
+    })
+}
+
+/// One line for each document, as kubectl names objects.
+fn names(loaded: &Loaded) -> String {
+    let line = |content: &Content| match content {
+        Content::Shoot(it) => format!("shoot.core.gardener.cloud/{} valid\n", it.metadata.name),
+        Content::CloudProfile(it) => format!(
+            "cloudprofile.core.gardener.cloud/{} valid\n",
+            it.metadata.name
+        ),
+        Content::SecretBinding(it) => format!(
+            "secretbinding.core.gardener.cloud/{} valid\n",
+            it.metadata.name
+        ),
+        Content::Secret(it) => format!("secret/{} valid\n", it.metadata.name),
+        Content::MachineDeployment(it) => format!(
+            "machinedeployment.cluster.k8s.io/{} valid\n",
+            it.metadata.name
+        ),
+    };
+    let documents = loaded.manifest.documents();
+    documents.map(|(_, content)| line(content)).collect()
 }

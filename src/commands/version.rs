@@ -1,9 +1,46 @@
 use super::{CommandError, Context, Exit};
+use crate::ui::Format;
+use serde::Serialize;
 
 /// Print the version
 #[derive(Debug, clap::Args)]
-pub(super) struct VersionArgs {}
+pub(super) struct VersionArgs {
+    /// Print it for a program
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: VersionFormat,
+}
 
-pub(super) fn run(_args: &VersionArgs, _context: &Context) -> Result<Exit, CommandError> {
-    Err(CommandError::new(Exit::Bug, "is not there yet"))
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum VersionFormat {
+    Text,
+    Json,
+    Yaml,
+}
+
+#[derive(Serialize)]
+struct Version {
+    version: &'static str,
+    /// Given at build time as `KVSHOOT_COMMIT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'static str>,
+}
+
+const VERSION: Version = Version {
+    version: env!("CARGO_PKG_VERSION"),
+    commit: option_env!("KVSHOOT_COMMIT"),
+};
+
+pub(super) fn run(args: &VersionArgs, context: &Context) -> Result<Exit, CommandError> {
+    match args.output {
+        VersionFormat::Json => context.ui.value(Format::Json, &VERSION),
+        VersionFormat::Yaml => context.ui.value(Format::Yaml, &VERSION),
+        VersionFormat::Text => {
+            let commit = VERSION.commit.map(|it| format!(" ({it})"));
+            let commit = commit.unwrap_or_default();
+            context
+                .ui
+                .data(&format!("kvshoot {}{commit}\n", VERSION.version));
+        }
+    }
+    Ok(Exit::Done)
 }

@@ -1,5 +1,7 @@
 //! The texts that were read, and places in them.
 
+use std::ops::Range;
+
 /// A range of bytes in one of the sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -16,6 +18,8 @@ pub(crate) struct Source {
     lines: Vec<u32>,
     /// How many characters stand before each block of bytes, so that a column costs no walk along a line of megabytes.
     blocks: Vec<u32>,
+    /// Documents that say they are Secrets.
+    secrets: Vec<Range<u32>>,
 }
 
 const BLOCK: usize = 1024;
@@ -37,11 +41,13 @@ impl Source {
                 Some(std::mem::replace(sum, *sum + starts(block)))
             })
             .collect();
+        let secrets = secrets(&text);
         Self {
             name,
             text,
             lines,
             blocks,
+            secrets,
         }
     }
 
@@ -79,7 +85,7 @@ impl Source {
     }
 
     /// Where a line begins and where its break stands.
-    pub(crate) fn line_range(&self, line: usize) -> std::ops::Range<u32> {
+    pub(crate) fn line_range(&self, line: usize) -> Range<u32> {
         let start = self
             .lines
             .get(line - 1)
@@ -98,9 +104,39 @@ impl Source {
         offset(self.text.floor_char_boundary(at as usize))
     }
 
+    /// Whether a place is in a document that says it is a Secret, whose text is not to be shown. Broken ones say so too.
+    pub(crate) fn is_secret(&self, at: u32) -> bool {
+        self.secrets.iter().any(|range| range.contains(&at))
+    }
+
     pub(crate) fn line_count(&self) -> usize {
         self.lines.len()
     }
+}
+
+/// From one line of dashes to the next. What cannot be parsed counts too, so only the letters are looked at.
+fn secrets(text: &str) -> Vec<Range<u32>> {
+    if !text.contains("Secret") {
+        return Vec::new();
+    }
+    let breaks = text.match_indices("\n---").map(|(at, _)| at + 1);
+    let starts: Vec<usize> = [0].into_iter().chain(breaks).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len() + 1]);
+    starts
+        .iter()
+        .zip(ends)
+        .filter(|(start, end)| says_secret(&text[**start..(*end).min(text.len())]))
+        .map(|(start, end)| offset(*start)..offset(end))
+        .collect()
+}
+
+/// The word `kind` and the word `Secret`, with at most quotes, a colon and space between them.
+fn says_secret(document: &str) -> bool {
+    document.match_indices("Secret").any(|(at, word)| {
+        let before = document[..at].trim_end_matches(['"', '\'', ':', ' ', '\t']);
+        let after = &document[at + word.len()..];
+        before.ends_with("kind") && !after.starts_with(|c: char| c.is_alphanumeric())
+    })
 }
 
 /// Offsets fit in 32 bits, because a source is at most 16 MiB.

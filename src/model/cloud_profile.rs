@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CloudProfileConfig, ContainerRuntime, Metadata, Quantity, Unused};
+use super::{CloudProfileConfig, ContainerRuntime, Ignored, Metadata, Quantity, Unused};
 
 /// What a provider cluster offers to shoots
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,10 +15,10 @@ pub(crate) struct CloudProfile {
     pub(crate) kind: String,
     pub(crate) metadata: Metadata,
     pub(crate) spec: CloudProfileSpec,
-    pub(crate) status: Option<Unused>,
+    pub(crate) status: Option<Ignored>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileSpec {
     #[serde(rename = "type")]
@@ -39,9 +39,10 @@ pub(crate) struct CloudProfileSpec {
     pub(crate) bastion: Option<Unused>,
     pub(crate) limits: Option<Unused>,
     pub(crate) machine_capabilities: Option<Unused>,
+    pub(crate) capabilities: Option<Unused>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct KubernetesSettings {
     #[schemars(length(min = 1))]
     pub(crate) versions: Vec<ExpirableVersion>,
@@ -52,8 +53,11 @@ pub(crate) struct KubernetesSettings {
 pub(crate) struct ExpirableVersion {
     #[schemars(length(min = 1))]
     pub(crate) version: String,
+    /// Since when it cannot be chosen any more, such as 2026-06-30T23:59:59Z
     pub(crate) expiration_date: Option<String>,
+    /// preview, supported or deprecated
     pub(crate) classification: Option<String>,
+    pub(crate) lifecycle: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,12 +75,16 @@ pub(crate) struct MachineImage {
 pub(crate) struct MachineImageVersion {
     #[schemars(length(min = 1))]
     pub(crate) version: String,
+    /// Since when it cannot be chosen any more, such as 2026-06-30T23:59:59Z
     pub(crate) expiration_date: Option<String>,
     pub(crate) classification: Option<String>,
     #[serde(default)]
     pub(crate) cri: Vec<ImageCri>,
     pub(crate) architectures: Option<Unused>,
     pub(crate) kubelet_version_constraint: Option<Unused>,
+    pub(crate) in_place_updates: Option<Unused>,
+    pub(crate) capability_flavors: Option<Unused>,
+    pub(crate) lifecycle: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +105,7 @@ pub(crate) struct MachineType {
     pub(crate) usable: Option<bool>,
     pub(crate) storage: Option<MachineTypeStorage>,
     pub(crate) architecture: Option<String>,
+    pub(crate) capabilities: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,4 +151,17 @@ pub(crate) struct Zone {
     pub(crate) unavailable_machine_types: Vec<String>,
     #[serde(default)]
     pub(crate) unavailable_volume_types: Vec<String>,
+}
+
+impl CloudProfile {
+    /// A profile that offers nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            api_version: String::new(),
+            kind: String::new(),
+            metadata: Metadata::default(),
+            spec: CloudProfileSpec::default(),
+            status: None,
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DnsConfig, IntOrString, Metadata, Taint, Unused};
+use super::{DnsConfig, Ignored, IntOrString, Metadata, Taint, Unused};
 
 /// A pool of machines as Kubermatic describes it
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub(crate) struct MachineDeployment {
     pub(crate) kind: String,
     pub(crate) metadata: Metadata,
     pub(crate) spec: MachineDeploymentSpec,
-    pub(crate) status: Option<Unused>,
+    pub(crate) status: Option<Ignored>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub(crate) struct MachineDeploymentSpec {
     pub(crate) min_ready_seconds: Option<i32>,
     pub(crate) revision_history_limit: Option<i32>,
     pub(crate) progress_deadline_seconds: Option<i32>,
-    pub(crate) selector: Option<Unused>,
+    pub(crate) selector: Option<Ignored>,
     pub(crate) strategy: Option<Strategy>,
     pub(crate) template: MachineTemplate,
 }
@@ -140,7 +140,7 @@ pub(crate) struct Auth {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VirtualMachine {
-    pub(crate) flavor: Option<Unused>,
+    pub(crate) flavor: Option<Ignored>,
     pub(crate) instancetype: Option<Matcher>,
     pub(crate) preference: Option<Matcher>,
     pub(crate) template: Option<Template>,

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::Quantity;
 
 /// The version of all four.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) enum ProviderVersion {
+    #[default]
     #[serde(rename = "kubevirt.provider.extensions.gardener.cloud/v1alpha1")]
     V1Alpha1,
 }
@@ -18,9 +19,12 @@ pub(crate) enum ProviderVersion {
 /// Declares a type with one word, for `kind`.
 macro_rules! word {
     ($name:ident) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
+        )]
         #[schemars(inline)]
         pub(crate) enum $name {
+            #[default]
             $name,
         }
     };
@@ -34,7 +38,7 @@ mod kinds {
 }
 
 /// What the KubeVirt provider needs to know about images and machine types
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileConfig {
     pub(crate) api_version: ProviderVersion,
@@ -135,7 +139,7 @@ pub(crate) struct CloudControllerManager {
 }
 
 /// How the virtual machines of a pool are made
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkerConfig {
     pub(crate) api_version: ProviderVersion,

@@ -3,19 +3,29 @@
 //! A field without `Option` and without `default` is required; `length(min = 1)` says that empty counts as absent.
 //! The doc comment of a field is its description in the schema and in `kvshoot explain`.
 
+mod cidr;
 mod cloud_profile;
 mod field;
 mod finding;
 mod kubermatic;
+mod kubernetes;
 mod kubevirt;
+mod nearest;
 mod scalar;
+mod secret;
 mod shoot;
+mod version;
 
+pub(crate) use cidr::Cidr;
 pub(crate) use cloud_profile::*;
 pub(crate) use field::{FieldPath, Segment};
 pub(crate) use finding::{Document, Finding, Kind};
 pub(crate) use kubermatic::*;
+pub(crate) use kubernetes::*;
 pub(crate) use kubevirt::*;
+pub(crate) use nearest::nearest;
 use scalar::one_of;
-pub(crate) use scalar::{Amount, Duration, FORMATS, IntOrString, Parse, Quantity, Unused};
+pub(crate) use scalar::{Amount, Duration, FORMATS, Ignored, IntOrString, Quantity, Unused};
+pub(crate) use secret::*;
 pub(crate) use shoot::*;
+pub(crate) use version::Version;

@@ -64,6 +64,11 @@ formatted!(
 );
 
 impl Quantity {
+    /// As it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         const SUFFIXES: [(&str, f64); 14] = [
             ("Ki", 1024.0),
@@ -173,27 +178,43 @@ impl schemars::JsonSchema for IntOrString {
     }
 }
 
-/// A part that Gardener knows and that nothing here reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Unused;
+/// Declares a type that takes anything and keeps nothing.
+macro_rules! anything {
+    ($(#[doc = $doc:literal])* $name:ident, $mark:literal) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        pub(crate) struct $name;
 
-impl<'de> Deserialize<'de> for Unused {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ $mark: true })
+            }
+        }
+    };
 }
 
-impl schemars::JsonSchema for Unused {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Unused".into()
-    }
-    fn inline_schema() -> bool {
-        true
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"x-unused": true})
-    }
-}
+anything!(
+    /// A part that Gardener knows and that nothing here reads; a warning names those that are given.
+    Unused,
+    "x-unused"
+);
+anything!(
+    /// A part that a server writes, such as `status`; of no interest to anybody here.
+    Ignored,
+    "x-ignored"
+);
 
 impl<'de> Deserialize<'de> for IntOrString {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -266,6 +287,36 @@ impl Amount {
         match self {
             Amount::Number(it) => it.min(total),
             Amount::Percent(it) => (total * it / 100).min(total),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Amount;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_are_rounded_in_favour_of_what_serves(percent in 0..=100usize, total in 0..5000usize) {
+            let share = Amount::Percent(percent);
+            let (up, down) = (share.rounded_up(total), share.rounded_down(total));
+            prop_assert!(up * 100 >= total * percent && total * percent >= down * 100);
+            prop_assert!(up - down <= 1 && up <= total);
+            prop_assert_eq!(up == down, total * percent % 100 == 0);
+        }
+
+        /// What validation asks for: a share above zero lets an update begin, whatever the size.
+        #[test]
+        fn a_share_for_surge_is_one_at_least(percent in 1..=100usize, total in 1..5000usize) {
+            prop_assert!(Amount::Percent(percent).rounded_up(total) >= 1);
+        }
+
+        #[test]
+        fn no_more_than_all_are_unavailable(number in 0..5000usize, total in 0..5000usize) {
+            prop_assert_eq!(Amount::Number(number).rounded_up(total), number);
+            prop_assert_eq!(Amount::Number(number).rounded_down(total), number.min(total));
+            prop_assert!(Amount::Percent(number).rounded_down(total) <= total);
         }
     }
 }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ControlPlaneConfig, Duration, InfrastructureConfig, IntOrString, Quantity, Unused, WorkerConfig,
+    ControlPlaneConfig, Duration, Ignored, InfrastructureConfig, IntOrString, Kubelet, Kubernetes,
+    Quantity, Unused, WorkerConfig,
 };
 
 /// A Kubernetes cluster and the machines that it is made of
@@ -17,10 +18,10 @@ pub(crate) struct Shoot {
     pub(crate) kind: String,
     pub(crate) metadata: Metadata,
     pub(crate) spec: ShootSpec,
-    pub(crate) status: Option<Unused>,
+    pub(crate) status: Option<Ignored>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Metadata {
     #[schemars(length(min = 1))]
@@ -30,17 +31,17 @@ pub(crate) struct Metadata {
     pub(crate) labels: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
-    pub(crate) uid: Option<Unused>,
-    pub(crate) resource_version: Option<Unused>,
-    pub(crate) generation: Option<Unused>,
-    pub(crate) creation_timestamp: Option<Unused>,
-    pub(crate) deletion_timestamp: Option<Unused>,
-    pub(crate) deletion_grace_period_seconds: Option<Unused>,
-    pub(crate) finalizers: Option<Unused>,
-    pub(crate) owner_references: Option<Unused>,
-    pub(crate) managed_fields: Option<Unused>,
-    pub(crate) self_link: Option<Unused>,
-    pub(crate) generate_name: Option<Unused>,
+    pub(crate) uid: Option<Ignored>,
+    pub(crate) resource_version: Option<Ignored>,
+    pub(crate) generation: Option<Ignored>,
+    pub(crate) creation_timestamp: Option<Ignored>,
+    pub(crate) deletion_timestamp: Option<Ignored>,
+    pub(crate) deletion_grace_period_seconds: Option<Ignored>,
+    pub(crate) finalizers: Option<Ignored>,
+    pub(crate) owner_references: Option<Ignored>,
+    pub(crate) managed_fields: Option<Ignored>,
+    pub(crate) self_link: Option<Ignored>,
+    pub(crate) generate_name: Option<Ignored>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,11 +50,13 @@ pub(crate) struct ShootSpec {
     /// Name of the CloudProfile; the older form of cloudProfile.name
     pub(crate) cloud_profile_name: Option<String>,
     pub(crate) cloud_profile: Option<CloudProfileReference>,
+    /// SecretBinding that leads to the kubeconfig of the provider cluster; without it flags and environment do
     pub(crate) secret_binding_name: Option<String>,
     pub(crate) credentials_binding_name: Option<String>,
     /// Region of the profile
     #[schemars(length(min = 1))]
     pub(crate) region: String,
+    /// One of evaluation, testing, development and production
     pub(crate) purpose: Option<String>,
     pub(crate) provider: Provider,
     pub(crate) kubernetes: Kubernetes,
@@ -88,9 +91,12 @@ pub(crate) struct Provider {
     #[serde(rename = "type")]
     #[schemars(length(min = 1))]
     pub(crate) type_: String,
+    /// Networks that the machines are attached to
     pub(crate) infrastructure_config: Option<InfrastructureConfig>,
+    /// Settings of the cloud controller manager
     pub(crate) control_plane_config: Option<ControlPlaneConfig>,
     pub(crate) workers_settings: Option<Unused>,
+    /// Pools of machines
     #[serde(default)]
     pub(crate) workers: Vec<Worker>,
 }
@@ -102,20 +108,27 @@ pub(crate) struct Worker {
     #[schemars(length(min = 1))]
     pub(crate) name: String,
     pub(crate) machine: Machine,
+    /// Fewest machines of the pool; it starts with these
     pub(crate) minimum: i32,
+    /// Most machines of the pool
     pub(crate) maximum: i32,
     /// How many machines more than wanted there may be while the pool is rolled: a count, or percent of the pool
     pub(crate) max_surge: Option<IntOrString>,
+    /// How many machines fewer than wanted may serve while the pool is rolled: a count, or percent of the pool
     pub(crate) max_unavailable: Option<IntOrString>,
+    /// Labels of the nodes; they change in place
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) taints: Vec<Taint>,
+    /// Zones of the region that the machines are spread over; new ones can be added at the end only
     #[serde(default)]
     pub(crate) zones: Vec<String>,
+    /// The disk that machines boot from
     pub(crate) volume: Option<Volume>,
+    /// Further disks, blank
     #[serde(default)]
     pub(crate) data_volumes: Vec<DataVolume>,
     pub(crate) kubelet_data_volume_name: Option<String>,
@@ -124,6 +137,7 @@ pub(crate) struct Worker {
     pub(crate) kubernetes: Option<WorkerKubernetes>,
     pub(crate) system_components: Option<WorkerSystemComponents>,
     pub(crate) machine_controller_manager: Option<MachineControllerManager>,
+    /// How the virtual machines are made
     pub(crate) provider_config: Option<WorkerConfig>,
     pub(crate) sysctls: Option<Unused>,
     pub(crate) cluster_autoscaler: Option<Unused>,
@@ -137,15 +151,19 @@ pub(crate) struct Machine {
     #[serde(rename = "type")]
     #[schemars(length(min = 1))]
     pub(crate) type_: String,
+    /// Operating system; the first image of the profile when absent
     pub(crate) image: Option<Image>,
     pub(crate) architecture: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Image {
     #[schemars(length(min = 1))]
     pub(crate) name: String,
+    /// Without it the newest version that is no preview is taken, and kept
     pub(crate) version: Option<String>,
+    pub(crate) provider_config: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -200,23 +218,6 @@ pub(crate) struct WorkerKubernetes {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Kubelet {
-    pub(crate) max_pods: Option<i32>,
-    pub(crate) fail_swap_on: Option<bool>,
-    pub(crate) kube_reserved: Option<BTreeMap<String, Quantity>>,
-    pub(crate) system_reserved: Option<BTreeMap<String, Quantity>>,
-    #[serde(rename = "cpuCFSQuota")]
-    pub(crate) cpu_cfs_quota: Option<bool>,
-    pub(crate) cpu_manager_policy: Option<String>,
-    pub(crate) eviction_hard: Option<BTreeMap<String, IntOrString>>,
-    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
-    pub(crate) image_gc_high_threshold_percent: Option<i32>,
-    pub(crate) pod_pids_limit: Option<i64>,
-    pub(crate) registry_pull_qps: Option<i32>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WorkerSystemComponents {
     pub(crate) allow: bool,
 }
@@ -230,44 +231,8 @@ pub(crate) struct MachineControllerManager {
     pub(crate) max_evict_retries: Option<i32>,
     #[serde(default)]
     pub(crate) node_conditions: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Kubernetes {
-    #[schemars(length(min = 1))]
-    pub(crate) version: String,
-    pub(crate) allow_privileged_containers: Option<bool>,
-    pub(crate) kubelet: Option<Kubelet>,
-    pub(crate) kube_controller_manager: Option<KubeControllerManager>,
-    pub(crate) kube_proxy: Option<KubeProxy>,
-    #[serde(rename = "kubeAPIServer")]
-    pub(crate) kube_api_server: Option<Unused>,
-    pub(crate) kube_scheduler: Option<Unused>,
-    pub(crate) cluster_autoscaler: Option<Unused>,
-    pub(crate) vertical_pod_autoscaler: Option<Unused>,
-    pub(crate) enable_static_token_kubeconfig: Option<Unused>,
-    #[serde(rename = "etcd")]
-    pub(crate) etcd: Option<Unused>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct KubeControllerManager {
-    #[serde(rename = "nodeCIDRMaskSize")]
-    pub(crate) node_cidr_mask_size: Option<i32>,
-    pub(crate) node_monitor_grace_period: Option<Duration>,
-    pub(crate) pod_eviction_timeout: Option<Duration>,
-    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
-    pub(crate) horizontal_pod_autoscaler: Option<Unused>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct KubeProxy {
-    pub(crate) mode: Option<String>,
-    pub(crate) enabled: Option<bool>,
-    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+    pub(crate) in_place_update_timeout: Option<Unused>,
+    pub(crate) disable_health_timeout: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -276,9 +241,12 @@ pub(crate) struct Networking {
     #[serde(rename = "type")]
     #[schemars(length(min = 1))]
     pub(crate) type_: String,
+    /// Range that the machines have their addresses from: the pod network of the provider cluster, or the IPAM range of the default tenant network
     #[schemars(length(min = 1))]
     pub(crate) nodes: String,
+    /// Range of the pods; 100.96.0.0/11 when absent
     pub(crate) pods: Option<String>,
+    /// Range of the services; 100.64.0.0/13 when absent
     pub(crate) services: Option<String>,
     pub(crate) provider_config: Option<Unused>,
     pub(crate) ip_families: Option<Unused>,
@@ -289,6 +257,7 @@ pub(crate) struct Networking {
 pub(crate) struct Maintenance {
     pub(crate) auto_update: Option<AutoUpdate>,
     pub(crate) time_window: Option<TimeWindow>,
+    pub(crate) auto_rotation: Option<Unused>,
     pub(crate) confine_spec_update_rollout: Option<bool>,
 }
 
@@ -341,43 +310,4 @@ pub(crate) struct NginxIngress {
     pub(crate) load_balancer_source_ranges: Vec<String>,
     pub(crate) config: Option<BTreeMap<String, String>>,
     pub(crate) external_traffic_policy: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SecretBinding {
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
-    pub(crate) metadata: Metadata,
-    pub(crate) provider: Option<SecretBindingProvider>,
-    pub(crate) secret_ref: SecretReference,
-    pub(crate) quotas: Option<Unused>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SecretBindingProvider {
-    #[serde(rename = "type")]
-    pub(crate) type_: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SecretReference {
-    #[schemars(length(min = 1))]
-    pub(crate) name: String,
-    pub(crate) namespace: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Secret {
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
-    pub(crate) metadata: Metadata,
-    #[serde(rename = "type")]
-    pub(crate) type_: Option<String>,
-    #[serde(default)]
-    pub(crate) data: BTreeMap<String, String>,
-    #[serde(default)]
-    pub(crate) string_data: BTreeMap<String, String>,
-    pub(crate) immutable: Option<bool>,
 }

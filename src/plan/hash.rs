@@ -34,14 +34,90 @@ impl Hash {
 
     /// None for what is no such hash: another program's annotation, say.
     pub(crate) fn parse(text: &str) -> Option<Hash> {
-        (text.len() == 16)
-            .then(|| u64::from_str_radix(text, 16).ok().map(Hash))
-            .flatten()
+        let hash = u64::from_str_radix(text, 16).ok().map(Hash);
+        // Numbers may be written in more ways than one: with a sign, or with capital letters.
+        hash.filter(|it| it.to_string() == text)
     }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::collections::{BTreeMap, HashMap};
+
+    #[derive(Serialize)]
+    struct OneWay {
+        cpu: u32,
+        memory: &'static str,
+    }
+
+    #[derive(Serialize)]
+    struct OtherWay {
+        memory: &'static str,
+        cpu: u32,
+    }
+
+    #[test]
+    fn the_order_of_fields_does_not_matter() {
+        let (cpu, memory) = (2, "8Gi");
+        assert_eq!(
+            Hash::of(&OneWay { cpu, memory }),
+            Hash::of(&OtherWay { memory, cpu })
+        );
+    }
+
+    #[test]
+    fn an_empty_field_is_not_an_absent_one() {
+        assert_ne!(Hash::of(&json!({"a": null})), Hash::of(&json!({})));
+        assert_ne!(Hash::of(&json!([1, 2])), Hash::of(&json!([2, 1])));
+    }
+
+    /// Machines carry it for years: another hash of the same content would replace them all.
+    #[test]
+    fn a_hash_is_the_same_in_every_version() {
+        let value: Value = json!({"machine": {"cpu": 2, "memory": "8Gi"}, "zones": ["a", "b"]});
+        assert_eq!(Hash::of(&value).to_string(), "39d3d0462a9a9905");
+    }
+
+    #[test]
+    fn what_is_no_hash_is_not_taken_for_one() {
+        for text in [
+            "",
+            "1",
+            "+000000000000001",
+            "000000000000000A",
+            "000000000000000g",
+            "é00000000000000",
+        ] {
+            assert_eq!(Hash::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_keys_does_not_matter(map: HashMap<String, i32>) {
+            let sorted: BTreeMap<&String, &i32> = map.iter().collect();
+            prop_assert_eq!(Hash::of(&map), Hash::of(&sorted));
+        }
+
+        #[test]
+        fn what_is_written_is_read(number: u64) {
+            prop_assert_eq!(Hash::parse(&Hash(number).to_string()), Some(Hash(number)));
+        }
+
+        #[test]
+        fn names_show_the_first_five_digits(number: u64) {
+            let hash = Hash(number);
+            prop_assert_eq!(hash.short(), &hash.to_string()[..5]);
+            prop_assert_eq!(u64::from_str_radix(&hash.short(), 16), Ok(hash.tag()));
+        }
     }
 }

@@ -37,11 +37,16 @@ pub(crate) struct Facts {
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
     pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
+    /// Objects with this shoot's labels, but of another record, with that one's UID: of an earlier shoot
+    /// of the same name, and on their way out.
+    pub(crate) foreign: BTreeMap<Key, Arc<str>>,
 }
 
 /// The ConfigMap that stands for the shoot.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Record {
+    /// The technical ID.
+    pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     /// Of the manifest, the profile and the sizes in it.
@@ -150,7 +155,7 @@ impl Observed {
     /// Time has a part in it only here: one that never served fails at its limit.
     pub(crate) fn phase(&self, machine: &Machine, limit: Duration) -> Phase {
         match machine.look {
-            Look::Coming if self.now >= machine.since + limit => Phase::Failed,
+            Look::Coming if self.now.saturating_sub(machine.since) >= limit => Phase::Failed,
             Look::Coming => Phase::Creating,
             Look::Ready => Phase::Ready,
             Look::NotReady => Phase::NotReady,
@@ -158,5 +163,46 @@ impl Observed {
             Look::Draining | Look::Drained => Phase::Draining,
             Look::Deleting => Phase::Deleting,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(since: u64, now: u64, limit: Duration) -> Phase {
+        let observed = Observed {
+            now: Duration::from_secs(now),
+            ..Observed::default()
+        };
+        let machine = Machine {
+            uid: "u".into(),
+            version: "1".into(),
+            hash: Hash::default(),
+            zone: 0,
+            ordinal: 0,
+            born: 0,
+            look: Look::Coming,
+            since: Duration::from_secs(since),
+            image: None,
+            networks: [].into(),
+            metadata: "".into(),
+            status: "".into(),
+            cause: None,
+        };
+        observed.phase(&machine, limit)
+    }
+
+    #[test]
+    fn who_never_served_fails_at_its_limit_and_not_before() {
+        let limit = Duration::from_secs(60);
+        assert_eq!(phase(5, 64, limit), Phase::Creating);
+        assert_eq!(phase(5, 65, limit), Phase::Failed);
+    }
+
+    /// Machines of a pool that is gone from the manifest have none.
+    #[test]
+    fn a_limit_without_end_never_passes() {
+        assert_eq!(phase(5, 1_000_000, Duration::MAX), Phase::Creating);
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Machine {
     pub(crate) ordinal: u32,
     pub(crate) phase: Phase,
     /// Place in the order of creation.
-    pub(crate) born: u32,
+    pub(crate) born: u64,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

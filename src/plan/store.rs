@@ -132,6 +132,10 @@ impl Version {
             && !text.starts_with('0');
         is_number.then(|| Version(text.into()))
     }
+
+    pub(crate) fn text(&self) -> &Arc<str> {
+        &self.0
+    }
 }
 
 impl Ord for Version {
@@ -143,5 +147,85 @@ impl Ord for Version {
 impl PartialOrd for Version {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(number: u32) -> Version {
+        Version::parse(&number.to_string()).expect("not zero")
+    }
+
+    fn object(name: &str, uid: &str, at: u32) -> Object<()> {
+        Object {
+            name: name.into(),
+            uid: uid.into(),
+            version: version(at),
+            fact: (),
+        }
+    }
+
+    /// All that is there, as `name uid@version`.
+    fn shown(store: &Store<()>) -> String {
+        let one = |it: &Object<()>| format!("{} {}@{}", it.name, it.uid, it.version.0);
+        let mut all: Vec<String> = store.iter().map(one).collect();
+        all.sort();
+        all.join(", ")
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers_of_any_length() {
+        assert!(version(9) < version(10));
+        let long = |text| Version::parse(text).expect("a number");
+        assert!(long("99999999999999999999999") < long("100000000000000000000000"));
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        for text in ["", "0", "01", "-1", "+1", "1.0", "abc", "١"] {
+            assert_eq!(Version::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_buries_what_is_not_in_it_but_not_what_is_newer() {
+        let mut store = Store::default();
+        store.list(version(5), vec![object("a", "1", 3), object("b", "2", 4)]);
+        store.put(object("b", "2", 9));
+        store.put(object("c", "3", 8));
+        store.list(version(7), vec![]);
+        assert_eq!(shown(&store), "b 2@9, c 3@8");
+    }
+
+    #[test]
+    fn an_old_event_about_a_name_never_seen_is_old() {
+        let mut store = Store::default();
+        store.list(version(5), vec![]);
+        store.put(object("a", "1", 4));
+        assert_eq!(shown(&store), "");
+    }
+
+    #[test]
+    fn a_late_deletion_of_the_one_before_leaves_the_one_there() {
+        let mut store = Store::default();
+        store.list(version(5), vec![object("a", "1", 3)]);
+        store.put(object("a", "2", 8));
+        store.gone("a".into(), "1".into(), version(7));
+        store.gone_by_answer(&"a".into(), "1".into());
+        assert_eq!(shown(&store), "a 2@8");
+    }
+
+    #[test]
+    fn who_is_gone_by_answer_does_not_come_back() {
+        let mut store = Store::default();
+        store.list(version(5), vec![object("a", "1", 3)]);
+        store.gone_by_answer(&"a".into(), "1".into());
+        // Written by somebody before it went; told only now.
+        store.put(object("a", "1", 6));
+        assert_eq!(shown(&store), "");
+        store.put(object("a", "2", 8));
+        assert_eq!(shown(&store), "a 2@8");
     }
 }

@@ -176,7 +176,11 @@ mod tests {
                     }
                 }
             }
-            let mut embedded: Vec<_> = module.files.iter().map(|(path, _)| path.into()).collect();
+            let mut embedded: Vec<_> = module
+                .files
+                .iter()
+                .map(|(path, _)| std::path::PathBuf::from(path))
+                .collect();
             found.sort();
             embedded.sort();
             assert_eq!(found, embedded);

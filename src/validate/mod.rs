@@ -3,7 +3,38 @@
 //! [`validate`] tells every broken rule at once, or gives a [`ValidShoot`], in which all that the profile
 //! answers (sizes, images, classes) stands filled in. Nothing else makes one, and planning takes nothing else.
 
-use crate::model::{Amount, CloudProfile, Finding, Kubelet, Quantity, Shoot, Taint, WorkerConfig};
+mod cni;
+mod infrastructure;
+mod kubernetes;
+mod machine;
+mod maintenance;
+mod metadata;
+mod names;
+mod networking;
+mod offer;
+mod profile;
+mod profile_config;
+mod report;
+mod spec;
+mod system_components;
+mod taints;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod update;
+mod volumes;
+mod worker_config;
+mod workers;
+mod zones;
+
+use crate::model::{
+    self, Amount, CloudProfile, Document, Finding, Kind, Kubelet, Quantity, Shoot, Taint,
+    WorkerConfig,
+};
+use offer::Offer;
+use report::{At, Report};
+pub(crate) use spec::profile_named;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +44,8 @@ pub(crate) struct Input<'a> {
     pub(crate) profile: &'a CloudProfile,
     /// The Shoot as it was applied last; what is unchanged since is not judged again.
     pub(crate) before: Option<&'a Shoot>,
+    /// The profile of that time, for what the present one no longer offers.
+    pub(crate) profile_before: Option<&'a CloudProfile>,
     /// The day of the judgement, for expiration dates.
     pub(crate) now: jiff::Timestamp,
 }
@@ -40,7 +73,7 @@ pub(crate) struct ValidShoot {
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) pools: Vec<Pool>,
-    /// What was read, for the record.
+    /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
     pub(crate) manifest: Shoot,
     pub(crate) profile: CloudProfile,
     /// Only this module can make one.
@@ -129,4 +162,129 @@ pub(crate) struct Volume {
 pub(crate) struct DataVolume {
     pub(crate) name: String,
     pub(crate) volume: Volume,
+}
+
+/// Judges a Shoot by itself, against its profile, and against what was applied last.
+pub(crate) fn validate(input: &Input) -> Verdict {
+    let mut report = Report::default();
+    let shoot = judge(input, &mut report);
+    if shoot.is_none() && report.errors.is_empty() {
+        // Cannot happen; but nothing may be applied that nobody vouches for.
+        let at = &At::root(Document::Shoot);
+        report.error(
+            at,
+            Kind::Invalid,
+            "shoot/unresolved",
+            "cannot be resolved against its profile",
+        );
+    }
+    Verdict {
+        shoot: shoot.filter(|_| report.errors.is_empty()),
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
+/// The technical ID of a Shoot, valid or not.
+pub(crate) fn id(shoot: &Shoot) -> String {
+    metadata::id(&shoot.metadata)
+}
+
+/// Judges a Shoot whose profile is not there, by itself and against what was applied last.
+pub(crate) fn validate_alone(
+    shoot: &Shoot,
+    before: Option<&Shoot>,
+    now: jiff::Timestamp,
+) -> Verdict {
+    let profile = CloudProfile::nothing();
+    let input = Input {
+        shoot,
+        profile: &profile,
+        before,
+        profile_before: None,
+        now,
+    };
+    let mut report = Report::default();
+    judge(&input, &mut report);
+    // Nothing is offered; what follows from that alone is not said.
+    let stands =
+        |it: &Finding| it.document == Document::Shoot && !it.code.ends_with("-not-offered");
+    report.errors.retain(stands);
+    Verdict {
+        shoot: None,
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
+/// Judges a CloudProfile that no Shoot asks for.
+pub(crate) fn validate_profile(profile: &CloudProfile) -> Verdict {
+    let mut report = Report::default();
+    judge_profile(profile, &mut report);
+    Verdict {
+        shoot: None,
+        errors: report.errors,
+        warnings: report.warnings,
+    }
+}
+
+fn judge_profile(profile: &CloudProfile, report: &mut Report) {
+    let at = &At::root(Document::CloudProfile);
+    profile::check(profile, at, report);
+    profile_config::check(profile, at, report);
+}
+
+fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
+    let shoot = input.shoot;
+    let root = &At::root(Document::Shoot);
+    let spec = &root.key("spec");
+    let provider = &spec.key("provider");
+    let id = metadata::id(&shoot.metadata);
+    let of = |profile| Offer::of(profile, &shoot.spec.region);
+    let judge = workers::Judge {
+        input,
+        offer: of(input.profile),
+        offer_before: input.profile_before.map(of),
+    };
+    judge_profile(input.profile, report);
+    metadata::check(&shoot.metadata, &root.key("metadata"), report);
+    spec::check(input, &judge.offer, spec, report);
+    if let Some(before) = input.before {
+        update::check(before, shoot, spec, report);
+    }
+    maintenance::check(shoot, spec, report);
+    let kubernetes = kubernetes::version(input, &judge.offer, &spec.key("kubernetes"), report);
+    kubernetes::settings(input, &spec.key("kubernetes"), report);
+    let networking = networking::check(input, &spec.key("networking"), report);
+    let networks = infrastructure::check(input, &id, &provider.key("infrastructureConfig"), report);
+    let pools = workers::check(&judge, &provider.key("workers"), report);
+
+    let (kubernetes, pools) = (kubernetes?, pools?);
+    Some(ValidShoot {
+        name: shoot.metadata.name.clone(),
+        project: metadata::project(&shoot.metadata).to_owned(),
+        id,
+        region: shoot.spec.region.clone(),
+        networking: networking?,
+        networks,
+        manifest: with_choices(shoot, &kubernetes, &pools),
+        kubernetes,
+        pools,
+        profile: input.profile.clone(),
+        _proof: (),
+    })
+}
+
+/// The Shoot as Gardener would store it: a version that was left open is the one that was chosen.
+fn with_choices(shoot: &Shoot, kubernetes: &str, pools: &[Pool]) -> Shoot {
+    let mut shoot = shoot.clone();
+    kubernetes.clone_into(&mut shoot.spec.kubernetes.version);
+    for (worker, pool) in shoot.spec.provider.workers.iter_mut().zip(pools) {
+        worker.machine.image = Some(model::Image {
+            name: pool.image.name.clone(),
+            version: Some(pool.image.version.clone()),
+            provider_config: None,
+        });
+    }
+    shoot
 }

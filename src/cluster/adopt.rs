@@ -1,0 +1,66 @@
+//! Whether an object that is there is the wanted one, and how it becomes so. Pure.
+
+use super::project;
+use crate::plan::item::Kind;
+use crate::plan::names;
+use serde_json::Value;
+
+/// What an object of the wanted name turned out to be.
+pub(super) enum Found {
+    /// The wanted one, made before.
+    Wanted,
+    /// This shoot's, with other content or on its way out.
+    Other,
+    Foreign,
+}
+
+/// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
+pub(super) fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
+    let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
+    let is_same = |key: &str| label(there, key) == label(wanted, key);
+    // The record's UID is not known before it is made.
+    let is_ours = is_same(names::MANAGED_BY)
+        && is_same(names::PART_OF)
+        && is_same(names::COMPONENT)
+        && (kind == Kind::Record || is_same(names::SHOOT_UID));
+    let hash = |object: &Value| object["metadata"]["annotations"][names::SPEC_HASH].clone();
+    match is_ours {
+        false => Found::Foreign,
+        true if project::is_leaving(there) => Found::Other,
+        // A Secret differs in its token each time; the hash in its name is what counts.
+        true if kind == Kind::UserData || hash(there) == hash(wanted) => Found::Wanted,
+        true => Found::Other,
+    }
+}
+
+/// `wanted` in place of `there`, with what others put on it.
+pub(super) fn over(there: &Value, wanted: &Value) -> Value {
+    let mut whole = wanted.clone();
+    for map in ["labels", "annotations"] {
+        let Some(others) = there["metadata"][map].as_object() else {
+            continue;
+        };
+        for (key, value) in others {
+            let ours = key.starts_with("kvshoot.io/") || whole["metadata"][map].get(key).is_some();
+            if !ours {
+                whole["metadata"][map][key] = value.clone();
+            }
+        }
+    }
+    for field in ["ownerReferences", "finalizers"] {
+        let others = &there["metadata"][field];
+        if whole["metadata"].get(field).is_none() && !others.is_null() {
+            whole["metadata"][field] = others.clone();
+        }
+    }
+    whole["metadata"]["uid"] = there["metadata"]["uid"].clone();
+    whole["metadata"]["resourceVersion"] = there["metadata"]["resourceVersion"].clone();
+    whole
+}
+
+/// A patch that only fits this object in this version.
+pub(super) fn tied(mut patch: Value, uid: &str, version: &str) -> Value {
+    patch["metadata"]["uid"] = uid.into();
+    patch["metadata"]["resourceVersion"] = version.into();
+    patch
+}

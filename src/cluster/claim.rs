@@ -1,0 +1,141 @@
+//! Whose a Lease is, as it stands, and what is written to take it.
+
+use super::Provider;
+use super::error::Error;
+use super::fence::{DURATION, Held};
+use super::project::{seconds, text};
+use crate::plan::names::{self, role};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// For what a holder that died on this computer may still have on the way.
+pub(super) const LANDING: Duration = Duration::from_secs(1);
+/// Who holds it, exactly. An annotation.
+pub(super) const IDENTITY: &str = "kvshoot.io/holder";
+
+/// Who wants the lease.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    /// As people know it: user, host and run.
+    pub(crate) name: String,
+    /// Of this run alone; says computer, boot and process. Only the caller reads it.
+    pub(crate) identity: String,
+}
+
+/// The version of a lease that another holds, and when it was first seen.
+#[derive(Default)]
+pub(super) struct Seen(Option<(String, Instant)>);
+
+impl Seen {
+    fn unchanged_for(&mut self, version: &str) -> Duration {
+        match &self.0 {
+            Some((before, at)) if before == version => at.elapsed(),
+            _ => {
+                self.0 = Some((version.to_owned(), Instant::now()));
+                Duration::ZERO
+            }
+        }
+    }
+}
+
+pub(super) fn judge(
+    there: &Value,
+    holder: &Holder,
+    seen: &mut Seen,
+    is_gone: &impl Fn(&str) -> bool,
+) -> Found {
+    let spec = &there["spec"];
+    let name = text(&spec["holderIdentity"]);
+    let identity = text(&there["metadata"]["annotations"][IDENTITY]);
+    // Our own, when the answer to taking it was lost.
+    if name.is_empty() || identity == holder.identity {
+        return Found::Free;
+    }
+    let unchanged = seen.unchanged_for(text(&there["metadata"]["resourceVersion"]));
+    let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
+    if unchanged >= Duration::from_secs(lasts).max(DURATION) {
+        return Found::Free;
+    }
+    if !identity.is_empty() && is_gone(identity) {
+        return match LANDING.checked_sub(unchanged).filter(|it| !it.is_zero()) {
+            Some(rest) => Found::Soon(rest),
+            None => Found::Free,
+        };
+    }
+    Found::Held(Error::Held {
+        holder: name.to_owned(),
+        since: seconds(&spec["acquireTime"]),
+    })
+}
+
+pub(super) fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
+    let now = now();
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": name,
+            "namespace": &**provider.namespace(),
+            "labels": {
+                names::MANAGED_BY: names::KVSHOOT,
+                names::PART_OF: name,
+                names::COMPONENT: role::LOCK,
+            },
+            "annotations": { IDENTITY: holder.identity },
+        },
+        "spec": {
+            "holderIdentity": holder.name,
+            "leaseDurationSeconds": DURATION.as_secs(),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": 0,
+        },
+    })
+}
+
+/// Fits only the lease as it was seen, so of two that take it one gets it.
+pub(super) fn takeover(there: &Value, holder: &Holder) -> Value {
+    let now = now();
+    let transitions = there["spec"]["leaseTransitions"]
+        .as_i64()
+        .unwrap_or_default();
+    json!({
+        "metadata": {
+            "uid": there["metadata"]["uid"],
+            "resourceVersion": there["metadata"]["resourceVersion"],
+            "annotations": { IDENTITY: holder.identity },
+        },
+        "spec": {
+            "holderIdentity": holder.name,
+            "leaseDurationSeconds": DURATION.as_secs(),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": transitions + 1,
+        },
+    })
+}
+
+pub(super) fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -> Held {
+    Held {
+        lease: name.to_owned(),
+        identity: holder.identity.clone(),
+        uid: text(&lease["metadata"]["uid"]).to_owned(),
+        version: text(&lease["metadata"]["resourceVersion"]).to_owned(),
+        renewed: Some(asked),
+        lost: None,
+    }
+}
+
+/// A lease as it was found.
+pub(super) enum Found {
+    Free,
+    /// Free after this time, if nothing changes.
+    Soon(Duration),
+    Held(Error),
+}
+
+/// For people: nothing here judges by it.
+pub(super) fn now() -> String {
+    format!("{:.6}", jiff::Timestamp::now())
+}

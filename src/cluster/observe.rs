@@ -1,0 +1,303 @@
+//! What is there: one LIST and one WATCH a kind, published as facts.
+
+use super::Provider;
+use super::error::Error;
+use super::kinds::{self, Resource};
+use super::project::{self, text};
+use super::request::Place;
+use super::watch::Feed;
+use super::why::look_for_causes;
+use super::world::World;
+use crate::plan::item::{Key, Kind};
+use crate::plan::names;
+use crate::plan::observed::{Facts, StorageClass};
+use futures::future::{join_all, try_join_all};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// Changes within this time are published together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Looks at one shoot for as long as it is kept.
+pub(crate) struct Observer {
+    pub(super) shared: Arc<Shared>,
+    /// Ends what is in it when dropped.
+    _tasks: JoinSet<()>,
+}
+
+/// What is observed beside the shoot's own objects.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Beside {
+    /// Networks that the shoot uses and does not own, as `namespace/name`.
+    pub(crate) networks: Vec<Arc<str>>,
+}
+
+pub(super) struct Shared {
+    started: Instant,
+    world: Mutex<(World, u64)>,
+    changed: Notify,
+    /// How many changes the published facts have.
+    published: watch::Sender<u64>,
+    facts: watch::Sender<Arc<Facts>>,
+    troubles: Mutex<BTreeMap<Kind, (Instant, String)>>,
+    health: watch::Sender<Option<String>>,
+}
+
+impl Observer {
+    /// Returns when every kind was listed once, so the first facts are whole.
+    ///
+    /// `started` is when the run began: the zero of all times in the facts.
+    ///
+    /// # Errors
+    ///
+    /// A kind may not be listed, a shared network may not be read, the server does not answer for 30 s, or its
+    /// versions are no numbers.
+    pub(crate) async fn start(
+        provider: &Provider,
+        id: &str,
+        started: Instant,
+        beside: Beside,
+    ) -> Result<Observer, Error> {
+        let shared = Arc::new(Shared::new(id, started));
+        let has_networks = provider.serves(&kinds::NETWORK).await?;
+        let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
+        if has_networks {
+            kinds.push(Kind::Network);
+        }
+        let feeds = kinds
+            .into_iter()
+            .map(|kind| Feed::new(provider, &shared, kind, id));
+        let first = feeds.map(async |feed| Ok((feed.first().await?, feed)));
+        let (fixed, first) =
+            futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
+                .await?;
+        shared.change(|world, _| world.fixed = fixed);
+        shared.publish();
+        let mut tasks = JoinSet::new();
+        for (version, feed) in first {
+            tasks.spawn(feed.follow(version));
+        }
+        let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
+        tasks.spawn(causes);
+        let publisher = shared.clone();
+        tasks.spawn(async move { publisher.publish_changes().await });
+        Ok(Observer {
+            shared,
+            _tasks: tasks,
+        })
+    }
+
+    pub(crate) fn facts(&self) -> watch::Receiver<Arc<Facts>> {
+        self.shared.facts.subscribe()
+    }
+
+    /// None while all is well; else what is wrong, as a lower-case fragment that says since when.
+    pub(crate) fn health(&self) -> watch::Receiver<Option<String>> {
+        self.shared.health.subscribe()
+    }
+
+    /// Nothing runs on the machine any more.
+    pub(crate) fn drained(&self, uid: &Arc<str>) {
+        self.shared.change(|world, _| world.drained(uid.clone()));
+    }
+}
+
+impl Shared {
+    fn new(id: &str, started: Instant) -> Shared {
+        Shared {
+            started,
+            world: Mutex::new((World::new(id), 0)),
+            changed: Notify::new(),
+            published: watch::Sender::default(),
+            facts: watch::Sender::default(),
+            troubles: Mutex::default(),
+            health: watch::Sender::default(),
+        }
+    }
+
+    /// Changes what is known, and has it published.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut World, Duration) -> T) -> T {
+        let result = {
+            let (world, changes) = &mut *self.world();
+            *changes += 1;
+            change(world, self.started.elapsed())
+        };
+        self.changed.notify_one();
+        result
+    }
+
+    /// Returns when all that is known by now is in the published facts.
+    pub(super) async fn settled(&self) {
+        let known = self.world().1;
+        let mut published = self.published.subscribe();
+        // The sender is in `self`, so there is no end to wait for.
+        let _ = published.wait_for(|it| *it >= known).await;
+    }
+
+    pub(super) fn read<T>(&self, read: impl FnOnce(&World) -> T) -> T {
+        read(&self.world().0)
+    }
+
+    pub(super) fn newest(&self) -> Arc<Facts> {
+        self.facts.borrow().clone()
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(super) fn tell_causes(&self, causes: HashMap<Key, Arc<str>>) {
+        self.change(|world, _| world.tell_causes(causes));
+    }
+
+    pub(super) fn trouble(&self, kind: Kind, error: &Error) {
+        tracing::debug!(%kind, %error, "cannot look");
+        let mut troubles = self.troubles.lock().unwrap_or_else(|it| it.into_inner());
+        let trouble = troubles
+            .entry(kind)
+            .or_insert_with(|| (Instant::now(), String::new()));
+        trouble.1 = error.to_string();
+        self.tell_health(&troubles);
+    }
+
+    pub(super) fn fine(&self, kind: Kind) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(|it| it.into_inner());
+        if troubles.remove(&kind).is_some() {
+            self.tell_health(&troubles);
+        }
+    }
+
+    fn tell_health(&self, troubles: &BTreeMap<Kind, (Instant, String)>) {
+        let oldest = troubles.values().min_by_key(|(since, _)| *since);
+        let health = oldest.map(|(since, text)| {
+            let seconds = since.elapsed().as_secs();
+            format!("cannot look since {seconds} s: {text}")
+        });
+        self.health.send_replace(health);
+    }
+
+    fn publish(&self) {
+        let (facts, changes) = {
+            let (world, changes) = &mut *self.world();
+            (world.facts(self.started.elapsed()), *changes)
+        };
+        self.facts.send_if_modified(|before| {
+            let differs = **before != facts;
+            if differs {
+                *before = Arc::new(facts);
+            }
+            differs
+        });
+        self.published.send_replace(changes);
+    }
+
+    async fn publish_changes(&self) {
+        loop {
+            self.changed.notified().await;
+            self.publish();
+            sleep(TOGETHER).await;
+        }
+    }
+
+    /// With the number of changes so far.
+    fn world(&self) -> MutexGuard<'_, (World, u64)> {
+        // Nothing in there panics half way through a change.
+        self.world.lock().unwrap_or_else(|it| it.into_inner())
+    }
+}
+
+/// What is read once: storage classes, hosts and the networks of others.
+async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Result<Facts, Error> {
+    let networks = beside.networks.iter().map(async |name| {
+        let config = match has_networks {
+            true => shared_network(provider, name).await?,
+            false => None,
+        };
+        Ok((name.clone(), config))
+    });
+    let (classes, hosts, shared) = futures::future::join3(
+        provider.list(Place::all(&kinds::STORAGE_CLASS, None), None),
+        provider.list_metadata(Place::all(&kinds::NODE, None), Some(names::ZONE_LABEL)),
+        join_all(networks),
+    )
+    .await;
+    let classes = if_allowed(classes.map(|it| it.items))?;
+    let hosts = if_allowed(hosts.map(|it| it.items))?;
+    Ok(Facts {
+        namespace: provider.namespace().clone(),
+        classes: classes.iter().map(class).collect(),
+        hosts: hosts_by_zone(&hosts),
+        shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        ..Facts::default()
+    })
+}
+
+/// A tenant of the provider cluster need not see what belongs to the cluster.
+pub(super) fn if_allowed(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
+    match items {
+        Err(Error::NotAllowed { .. }) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+async fn shared_network(provider: &Provider, name: &str) -> Result<Option<Arc<str>>, Error> {
+    let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
+    let place = Place::one(&kinds::NETWORK, namespace, name);
+    match provider.get(place).await {
+        Ok(network) => Ok(Some(project::arc(&network["spec"]["config"]))),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn class(class: &Value) -> (Arc<str>, StorageClass) {
+    let by_zone = project::items(&class["allowedTopologies"])
+        .iter()
+        .flat_map(|it| project::items(&it["matchLabelExpressions"]))
+        .any(|it| text(&it["key"]).ends_with("/zone"));
+    let zonal = by_zone || class["volumeBindingMode"] == "WaitForFirstConsumer";
+    (
+        project::arc(&class["metadata"]["name"]),
+        StorageClass { zonal },
+    )
+}
+
+/// The first by name of each zone, so that two runs choose the same; one of the control plane only when there is no other.
+fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Arc<str>> {
+    let mut best: BTreeMap<Arc<str>, (bool, Arc<str>)> = BTreeMap::new();
+    for node in nodes {
+        let labels = &node["metadata"]["labels"];
+        let rank = (
+            labels["node-role.kubernetes.io/control-plane"].is_string(),
+            project::arc(&node["metadata"]["name"]),
+        );
+        best.entry(project::arc(&labels[names::ZONE_LABEL]))
+            .and_modify(|it| *it = rank.clone().min(it.clone()))
+            .or_insert(rank);
+    }
+    best.into_iter()
+        .map(|(zone, (_, name))| (zone, name))
+        .collect()
+}
+
+impl Provider {
+    /// Whether the server has such a resource.
+    pub(super) async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
+        let path = match resource.group {
+            "" => "/api/v1".to_owned(),
+            _ => format!("/apis/{}", resource.api_version()),
+        };
+        match self.get_path(&path, resource.plural).await {
+            Ok(found) => Ok(project::items(&found["resources"])
+                .iter()
+                .any(|it| it["name"] == resource.plural)),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Before the first write: what is installed, and what may be done.
+
+use super::Provider;
+use super::error::Error;
+use super::kinds::{self, Resource};
+use super::project::{items, text};
+use super::request::{Place, WRITE};
+use crate::plan::names;
+use futures::future::try_join_all;
+use serde_json::{Value, json};
+use std::fmt;
+
+/// One thing that a run does to the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Right {
+    pub(crate) verb: &'static str,
+    pub(crate) resource: &'static Resource,
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE_VERBS: &[&str] = &["create", "update", "patch", "delete"];
+
+impl Provider {
+    /// That KubeVirt and CDI are installed, and Multus where the shoot uses networks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] names all that is not there.
+    pub(crate) async fn check_installed(&self, uses_networks: bool) -> Result<(), Error> {
+        let mut wanted = vec![
+            (&kinds::VIRTUAL_MACHINE, "KubeVirt"),
+            (&kinds::DATA_VOLUME, "the Containerized Data Importer"),
+        ];
+        if uses_networks {
+            wanted.push((&kinds::NETWORK, "Multus"));
+        }
+        let looks = wanted.into_iter().map(async |(resource, product)| {
+            let is_there = self.serves(resource).await?;
+            Ok::<_, Error>((!is_there).then(|| {
+                let api = resource.api_version();
+                format!("{product} ({} of {api})", resource.kind)
+            }))
+        });
+        let missing: Vec<String> = try_join_all(looks).await?.into_iter().flatten().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing = missing.join(", ");
+        let server = self.server();
+        Err(Error::Missing(format!("{server} does not have {missing}")))
+    }
+
+    /// What a run would not be allowed to do in the namespace. One request; empty when the server cannot say.
+    pub(crate) async fn missing_rights(&self, uses_networks: bool) -> Result<Vec<Right>, Error> {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": { "namespace": &**self.namespace() },
+        });
+        let place = Place::all(&kinds::RULES_REVIEW, None);
+        let status = self.create(place, &review, WRITE).await?["status"].take();
+        // With a webhook that authorizes, nothing can be told from the rules.
+        if status["incomplete"] == true {
+            return Ok(Vec::new());
+        }
+        let rules = items(&status["resourceRules"]);
+        let missing = rights(uses_networks).filter(|right| !rules.iter().any(|it| right.is_in(it)));
+        Ok(missing.collect())
+    }
+
+    /// The server's version, as `v1.36.3`.
+    pub(crate) async fn version(&self) -> Result<String, Error> {
+        let version = self.get_path("/version", "version").await?;
+        Ok(text(&version["gitVersion"]).to_owned())
+    }
+
+    /// Makes the namespace unless it is there.
+    pub(crate) async fn create_namespace(&self) -> Result<(), Error> {
+        let name = &**self.namespace();
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": { "name": name, "labels": { names::MANAGED_BY: names::KVSHOOT } },
+        });
+        let place = Place {
+            resource: &kinds::NAMESPACE,
+            namespace: None,
+            name: Some(name),
+        };
+        match self.create(place, &object, WRITE).await {
+            Ok(_) | Err(Error::Exists { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the namespace if kvshoot made it; says whether.
+    pub(crate) async fn delete_namespace(&self) -> Result<bool, Error> {
+        let place = Place {
+            resource: &kinds::NAMESPACE,
+            namespace: None,
+            name: Some(self.namespace()),
+        };
+        let there = match self.get(place).await {
+            Err(Error::NotFound { .. }) => return Ok(false),
+            other => other?,
+        };
+        let metadata = &there["metadata"];
+        if metadata["labels"][names::MANAGED_BY] != names::KVSHOOT {
+            return Ok(false);
+        }
+        let uid = text(&metadata["uid"]);
+        match self.delete(place, uid, None, WRITE).await {
+            Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Everything that apply and delete do in the namespace.
+fn rights(uses_networks: bool) -> impl Iterator<Item = Right> {
+    let written: [(&Resource, &[&str]); 5] = [
+        (&kinds::CONFIG_MAP, WRITE_VERBS),
+        (&kinds::SECRET, &["create", "delete"]),
+        (&kinds::LEASE, &["create", "patch"]),
+        (&kinds::DATA_VOLUME, &["create", "delete"]),
+        (&kinds::VIRTUAL_MACHINE, &["create", "patch", "delete"]),
+    ];
+    let networks: [(&Resource, &[&str]); 1] = [(&kinds::NETWORK, &["create", "update", "delete"])];
+    let networks = networks.into_iter().filter(move |_| uses_networks);
+    written
+        .into_iter()
+        .chain(networks)
+        .flat_map(|(resource, verbs)| {
+            READ.iter()
+                .filter(move |it| resource != &kinds::LEASE || **it == "get")
+                .chain(verbs)
+                .map(move |verb| Right { verb, resource })
+        })
+}
+
+impl Right {
+    fn is_in(&self, rule: &Value) -> bool {
+        let has = |list: &str, wanted: &str| {
+            items(&rule[list])
+                .iter()
+                .any(|it| it == "*" || it == wanted)
+        };
+        has("verbs", self.verb)
+            && has("apiGroups", self.resource.group)
+            && has("resources", self.resource.plural)
+            && items(&rule["resourceNames"]).is_empty()
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.resource)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_grants_what_it_names_and_no_single_objects() {
+        let right = Right {
+            verb: "create",
+            resource: &kinds::VIRTUAL_MACHINE,
+        };
+        let rule = |groups: &[&str], names: &[&str]| {
+            json!({
+                "verbs": ["create", "get"],
+                "apiGroups": groups,
+                "resources": ["*"],
+                "resourceNames": names,
+            })
+        };
+        assert!(right.is_in(&rule(&["kubevirt.io"], &[])));
+        assert!(right.is_in(&rule(&["*"], &[])));
+        assert!(!right.is_in(&rule(&[""], &[])));
+        assert!(!right.is_in(&rule(&["kubevirt.io"], &["one"])));
+        assert_eq!(right.to_string(), "create virtualmachines.kubevirt.io");
+    }
+
+    #[test]
+    fn each_right_is_asked_for_once() {
+        let all: Vec<String> = rights(true).map(|it| it.to_string()).collect();
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(all.len(), once.len());
+        assert!(!rights(false).any(|it| it.resource == &kinds::NETWORK));
+    }
+}

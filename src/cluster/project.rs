@@ -1,0 +1,269 @@
+//! From an object as the API has it to the few facts that plans care about. Pure.
+
+use super::error::Error;
+use super::kinds::Resource;
+use super::request::Place;
+use crate::plan::hash::Hash;
+use crate::plan::item::Kind;
+use crate::plan::names;
+use crate::plan::record::SIZES;
+use crate::plan::store;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One object, without what only this run knows about it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    /// UID of the record that it belongs to, by its label.
+    pub(super) shoot: Option<Arc<str>>,
+    pub(super) hash: Hash,
+    /// Somebody deleted it, and it is not gone yet.
+    pub(super) leaving: bool,
+    pub(super) body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Body {
+    Plain,
+    Record { sizes: BTreeMap<Arc<str>, usize> },
+    Volume(Volume),
+    Machine(Box<Vm>),
+}
+
+/// A golden volume.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Volume {
+    pub(super) done: bool,
+    pub(super) percent: Option<f32>,
+    /// In bytes.
+    pub(super) size: Option<u64>,
+    pub(super) waits: Option<Arc<str>>,
+    pub(super) failed: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Vm {
+    pub(super) pool: Arc<str>,
+    /// From 0.
+    pub(super) zone: usize,
+    pub(super) ordinal: u32,
+    /// Seconds since 1970.
+    pub(super) born: u64,
+    pub(super) ready: bool,
+    /// The hypervisor gave up on it.
+    pub(super) broken: bool,
+    /// Chosen to go.
+    pub(super) marked: bool,
+    pub(super) image: Option<Arc<str>>,
+    pub(super) networks: Arc<[Arc<str>]>,
+    pub(super) metadata: Arc<str>,
+    pub(super) status: Arc<str>,
+    /// What KubeVirt complains of.
+    pub(super) complaint: Option<Arc<str>>,
+}
+
+/// Imports are tried again by CDI for ever; after so many restarts they are told as failed.
+const RESTARTS: i64 = 3;
+
+/// The facts of one object of a kind.
+///
+/// # Errors
+///
+/// Its version is no number.
+pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Error> {
+    let metadata = &object["metadata"];
+    let labels = &metadata["labels"];
+    let body = match kind {
+        Kind::Record => Body::Record {
+            sizes: sizes(object),
+        },
+        Kind::Network | Kind::UserData => Body::Plain,
+        Kind::Image => Body::Volume(volume(object)),
+        Kind::Machine => Body::Machine(Box::new(machine(object))),
+    };
+    let hash = text(&metadata["annotations"][names::SPEC_HASH]);
+    Ok(store::Object {
+        name: arc(&metadata["name"]),
+        uid: arc(&metadata["uid"]),
+        version: version(kind, text(&metadata["resourceVersion"]))?,
+        fact: Seen {
+            shoot: labels[names::SHOOT_UID].as_str().map(Arc::from),
+            // Another program's annotation is as good as none: it differs from what is wanted.
+            hash: Hash::parse(hash).unwrap_or_default(),
+            leaving: is_leaving(object),
+            body,
+        },
+    })
+}
+
+pub(super) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
+    store::Version::parse(text).ok_or_else(|| Error::Version {
+        what: Place::all(Resource::of(kind), None).what("list"),
+        version: text.to_owned(),
+    })
+}
+
+pub(super) fn is_leaving(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// KubeVirt's word, or Running where an old version does not say it.
+pub(super) fn is_ready(machine: &Value) -> bool {
+    let status = &machine["status"];
+    status["ready"]
+        .as_bool()
+        .unwrap_or(status["printableStatus"] == "Running")
+}
+
+fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
+    let sizes: BTreeMap<String, usize> =
+        serde_json::from_str(text(&record["data"][SIZES])).unwrap_or_default();
+    sizes
+        .into_iter()
+        .map(|(pool, it)| (pool.into(), it))
+        .collect()
+}
+
+fn machine(object: &Value) -> Vm {
+    let metadata = &object["metadata"];
+    let annotations = &metadata["annotations"];
+    let spec = &object["spec"];
+    let status = &object["status"];
+    let zone: usize = text(&metadata["labels"][names::ZONE_INDEX])
+        .parse()
+        .unwrap_or(1);
+    let volume = &spec["dataVolumeTemplates"][0]["spec"]["source"]["pvc"]["name"];
+    let networks = items(&spec["template"]["spec"]["networks"]);
+    Vm {
+        pool: arc(&metadata["labels"][names::POOL]),
+        zone: zone.saturating_sub(1),
+        ordinal: names::ordinal(text(&metadata["name"])).unwrap_or_default(),
+        born: seconds(&metadata["creationTimestamp"])
+            .and_then(|it| u64::try_from(it).ok())
+            .unwrap_or_default(),
+        ready: is_ready(object),
+        broken: status["printableStatus"] == "CrashLoopBackOff",
+        marked: annotations[names::LEAVING].is_string(),
+        image: volume.as_str().map(Arc::from),
+        networks: networks
+            .iter()
+            .filter_map(|it| it["multus"]["networkName"].as_str().map(Arc::from))
+            .collect(),
+        metadata: arc(&annotations[names::POOL_METADATA]),
+        status: arc(&status["printableStatus"]),
+        complaint: complaint(status),
+    }
+}
+
+/// Of several, what came first in the chain: a VM that could not be made tells more than one that is not ready.
+fn complaint(status: &Value) -> Option<Arc<str>> {
+    let conditions = items(&status["conditions"]);
+    let of = |name: &str, value: &str| {
+        conditions
+            .iter()
+            .find(|it| it["type"] == name && it["status"] == value)
+            .map(|it| text(&it["message"]))
+            .filter(|it| !it.is_empty())
+    };
+    of("Failure", "True")
+        .or_else(|| of("Synchronized", "False"))
+        .or_else(|| of("PodScheduled", "False"))
+        .map(Arc::from)
+}
+
+fn volume(object: &Value) -> Volume {
+    let status = &object["status"];
+    let phase = text(&status["phase"]);
+    let condition = |name: &str| {
+        items(&status["conditions"])
+            .iter()
+            .find(|it| it["type"] == name)
+    };
+    let message = |it: Option<&Value>| {
+        it.map(|it| text(&it["message"]))
+            .filter(|it| !it.is_empty())
+            .map(Arc::from)
+    };
+    let running = condition("Running");
+    let bound = condition("Bound").filter(|it| it["status"] == "False");
+    let stumbles = running.filter(|it| it["reason"] == "Error");
+    let gave_up = stumbles.is_some() && status["restartCount"].as_i64() >= Some(RESTARTS);
+    let done = phase == "Succeeded";
+    let spec = &object["spec"];
+    let request = [&spec["storage"], &spec["pvc"]]
+        .into_iter()
+        .find_map(|it| it["resources"]["requests"]["storage"].as_str());
+    Volume {
+        done,
+        percent: percent(text(&status["progress"])),
+        size: request.and_then(bytes),
+        waits: (!done)
+            .then(|| {
+                message(stumbles)
+                    .or_else(|| message(bound))
+                    .or_else(|| message(running))
+            })
+            .flatten(),
+        failed: (!done && (phase == "Failed" || gave_up)).then(|| {
+            message(running)
+                .or_else(|| message(bound))
+                .unwrap_or_else(|| "the import failed".into())
+        }),
+    }
+}
+
+/// `43.10%`, or `N/A` before it begins.
+fn percent(text: &str) -> Option<f32> {
+    let number: f32 = text.strip_suffix('%')?.parse().ok()?;
+    Some(number.clamp(0.0, 100.0))
+}
+
+/// A quantity of storage in bytes; None for what is no such quantity.
+pub(super) fn bytes(quantity: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 10] = [
+        ("Ki", 1 << 10),
+        ("Mi", 1 << 20),
+        ("Gi", 1 << 30),
+        ("Ti", 1 << 40),
+        ("Pi", 1 << 50),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+        ("T", 1_000_000_000_000),
+        ("P", 1_000_000_000_000_000),
+    ];
+    let (number, unit) = UNITS
+        .iter()
+        .find_map(|(suffix, unit)| Some((quantity.strip_suffix(suffix)?, *unit)))
+        .unwrap_or((quantity, 1));
+    match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(unit),
+        Err(_) => {
+            let number = number.parse::<f64>().ok().filter(|it| *it >= 0.0)?;
+            Some((number * unit as f64) as u64)
+        }
+    }
+}
+
+/// Of an RFC 3339 timestamp, since 1970.
+pub(super) fn seconds(timestamp: &Value) -> Option<i64> {
+    let time: jiff::Timestamp = timestamp.as_str()?.parse().ok()?;
+    Some(time.as_second())
+}
+
+pub(super) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+pub(super) fn arc(value: &Value) -> Arc<str> {
+    text(value).into()
+}
+
+pub(super) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

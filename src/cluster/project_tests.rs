@@ -1,0 +1,134 @@
+use super::*;
+use serde_json::json;
+
+fn check(kind: Kind, object: Value) -> Body {
+    let mut object = object;
+    object["metadata"]["resourceVersion"] = "7".into();
+    seen(kind, &object)
+        .expect("its version is a number")
+        .fact
+        .body
+}
+
+fn import(status: Value) -> Volume {
+    let object = json!({
+        "spec": { "storage": { "resources": { "requests": { "storage": "10Gi" } } } },
+        "status": status,
+    });
+    match check(Kind::Image, object) {
+        Body::Volume(it) => it,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_machine_is_read_from_its_labels_and_its_name() {
+    let body = check(
+        Kind::Machine,
+        json!({
+            "metadata": {
+                "name": "shoot--local--a-cpu-z2-12345-7",
+                "creationTimestamp": "1970-01-01T00:01:00Z",
+                "labels": { "kvshoot.io/pool": "cpu", "kvshoot.io/zone-index": "2" },
+                "annotations": { "kvshoot.io/pool-metadata": "{}", "kvshoot.io/leaving": "run" },
+            },
+            "spec": {
+                "dataVolumeTemplates": [{ "spec": { "source": { "pvc": { "name": "golden" } } } }],
+                "template": { "spec": { "networks": [
+                    { "name": "default", "pod": {} },
+                    { "name": "net1", "multus": { "networkName": "ns/blue" } },
+                ] } },
+            },
+            "status": { "printableStatus": "ErrorUnschedulable", "ready": false, "conditions": [
+                { "type": "Ready", "status": "False", "message": "Guest VM is not reported as running" },
+                { "type": "PodScheduled", "status": "False", "message": "0/3 nodes are available" },
+            ] },
+        }),
+    );
+    let expected = Vm {
+        pool: "cpu".into(),
+        zone: 1,
+        ordinal: 7,
+        born: 60,
+        ready: false,
+        broken: false,
+        marked: true,
+        image: Some("golden".into()),
+        networks: ["ns/blue".into()].into(),
+        metadata: "{}".into(),
+        status: "ErrorUnschedulable".into(),
+        complaint: Some("0/3 nodes are available".into()),
+    };
+    assert_eq!(body, Body::Machine(Box::new(expected)));
+}
+
+#[test]
+fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
+    assert!(is_ready(
+        &json!({ "status": { "printableStatus": "Running" } })
+    ));
+    assert!(!is_ready(
+        &json!({ "status": { "printableStatus": "Running", "ready": false } })
+    ));
+    assert!(is_ready(&json!({ "status": { "ready": true } })));
+    assert!(!is_ready(&json!({})));
+}
+
+#[test]
+fn an_import_says_how_far_it_is_and_what_it_waits_for() {
+    let volume = import(json!({
+        "phase": "ImportInProgress",
+        "progress": "43.10%",
+        "conditions": [{ "type": "Running", "status": "True", "reason": "Pod", "message": "" }],
+    }));
+    assert_eq!((volume.percent, volume.size), (Some(43.1), Some(10 << 30)));
+    assert_eq!((volume.waits, volume.failed), (None, None));
+    let bound = json!([{ "type": "Bound", "status": "False", "message": "PVC a Pending" }]);
+    let volume = import(json!({ "phase": "Pending", "progress": "N/A", "conditions": bound }));
+    assert_eq!(volume.percent, None);
+    assert_eq!(volume.waits.as_deref(), Some("PVC a Pending"));
+}
+
+#[test]
+fn an_import_has_failed_after_its_third_restart() {
+    let stumbling = |restarts: u64| {
+        import(json!({
+            "phase": "ImportInProgress",
+            "restartCount": restarts,
+            "conditions": [
+                { "type": "Running", "status": "False", "reason": "Error", "message": "404 Not Found" },
+            ],
+        }))
+    };
+    assert_eq!(stumbling(2).failed, None);
+    assert_eq!(stumbling(2).waits.as_deref(), Some("404 Not Found"));
+    assert_eq!(stumbling(3).failed.as_deref(), Some("404 Not Found"));
+}
+
+#[test]
+fn the_record_holds_the_sizes() {
+    let record = json!({ "data": { "sizes": "{\"cpu\":3}" } });
+    let sizes = [("cpu".into(), 3)].into();
+    assert_eq!(check(Kind::Record, record), Body::Record { sizes });
+    let sizes = BTreeMap::new();
+    assert_eq!(check(Kind::Record, json!({})), Body::Record { sizes });
+}
+
+#[test]
+fn quantities_are_bytes() {
+    assert_eq!(bytes("20Gi"), Some(20 << 30));
+    assert_eq!(bytes("1.5Ki"), Some(1536));
+    assert_eq!(bytes("5G"), Some(5_000_000_000));
+    assert_eq!(bytes("1024"), Some(1024));
+    assert_eq!(bytes("lots"), None);
+}
+
+#[test]
+fn a_version_that_is_no_number_is_refused() {
+    let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
+    let error = seen(Kind::Machine, &object).expect_err("`abc` is no number");
+    assert_eq!(
+        error.to_string(),
+        "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"
+    );
+}

@@ -1,0 +1,178 @@
+//! One kind: a LIST, then a WATCH that goes on from it for as long as the run lasts.
+
+use super::Provider;
+use super::error::{Error, Verdict};
+use super::kinds::{self, Resource};
+use super::observe::Shared;
+use super::request::Place;
+use crate::plan::item::Kind;
+use crate::plan::names;
+use futures::StreamExt as _;
+use kube::core::WatchEvent;
+use serde_json::Value;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Silence after which a watch is taken for dead: more than the server keeps one open.
+const IDLE: Duration = Duration::from_secs(320);
+/// The same where the server has shown that it sends bookmarks, which it does each minute.
+const IDLE_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
+/// How long passing errors may keep the first LIST back.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits that double from 0.25 s to 5 s, each of them between a half and the whole of that.
+#[derive(Debug, Default)]
+pub(super) struct Backoff(u32);
+
+impl Backoff {
+    pub(super) async fn wait(&mut self) {
+        let whole = Duration::from_millis(250) * (1 << self.0.min(5));
+        self.0 += 1;
+        // As many processes as a CI starts at once must not come back at once.
+        let chance = RandomState::new().build_hasher().finish() % 1000;
+        let part = u32::try_from(chance).unwrap_or_default();
+        sleep(whole.min(Duration::from_secs(5)) * (1000 + part) / 2000).await;
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.0 = 0;
+    }
+}
+
+/// One kind of one shoot in the provider's namespace.
+#[derive(Clone)]
+pub(super) struct Feed {
+    pub(super) provider: Provider,
+    pub(super) shared: Arc<Shared>,
+    pub(super) kind: Kind,
+    pub(super) selector: String,
+}
+
+impl Feed {
+    pub(super) fn new(provider: &Provider, shared: &Arc<Shared>, kind: Kind, id: &str) -> Feed {
+        let component = kinds::component(kind);
+        Feed {
+            provider: provider.clone(),
+            shared: shared.clone(),
+            kind,
+            selector: format!("{},{}={component}", names::selector(id), names::COMPONENT),
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place::all(Resource::of(self.kind), Some(self.provider.namespace()))
+    }
+
+    /// The first LIST; gives the version to watch from.
+    pub(super) async fn first(&self) -> Result<String, Error> {
+        let begun = Instant::now();
+        let mut backoff = Backoff::default();
+        loop {
+            match self.list().await {
+                Ok(version) => return Ok(version),
+                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                // The pages took so long that the server forgot the state that they are of.
+                Err(Error::Expired { .. }) => {}
+                Err(error) if error.verdict() == Verdict::Again => {
+                    self.shared.trouble(self.kind, &error);
+                }
+                Err(error) => return Err(error),
+            }
+            backoff.wait().await;
+        }
+    }
+
+    async fn list(&self) -> Result<String, Error> {
+        let listed = self
+            .provider
+            .list(self.place(), Some(&self.selector))
+            .await?;
+        let time = self.provider.server_time();
+        self.shared.change(|world, now| {
+            world.list(self.kind, &listed.version, &listed.items, now, time)
+        })?;
+        self.shared.fine(self.kind);
+        Ok(listed.version)
+    }
+
+    /// Watches from `version` on, and never ends by itself.
+    pub(super) async fn follow(self, mut version: String) {
+        let mut backoff = Backoff::default();
+        loop {
+            let begun = Instant::now();
+            let ended = match self.watch(&mut version).await {
+                Err(Error::Expired { .. }) => match self.list().await {
+                    Ok(newest) => {
+                        version = newest;
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                },
+                other => other,
+            };
+            match ended {
+                // The server closes a watch now and then. One that is closed at once is trouble.
+                Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
+                Ok(()) => backoff.wait().await,
+                Err(error) => {
+                    self.shared.trouble(self.kind, &error);
+                    backoff.wait().await;
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, version: &mut String) -> Result<(), Error> {
+        let events = self
+            .provider
+            .watch(self.place(), &self.selector, version)
+            .await?;
+        self.shared.fine(self.kind);
+        let mut events = std::pin::pin!(events);
+        let mut idle = IDLE;
+        loop {
+            let Ok(event) = timeout(idle, events.next()).await else {
+                return Err(Error::Timeout {
+                    what: self.place().what("watch"),
+                    after: idle,
+                });
+            };
+            let Some(event) = event else {
+                return Ok(());
+            };
+            match event? {
+                WatchEvent::Bookmark(bookmark) => {
+                    idle = IDLE_WITH_BOOKMARKS;
+                    *version = bookmark.metadata.resource_version;
+                }
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    self.put(&object)?;
+                    remember(version, &object);
+                }
+                WatchEvent::Deleted(object) => {
+                    self.shared
+                        .change(|world, _| world.gone(self.kind, &object))?;
+                    remember(version, &object);
+                }
+                WatchEvent::Error(status) => {
+                    let what = self.place().what("watch");
+                    return Err(Error::of_status(what, self.provider.server(), &status));
+                }
+            }
+        }
+    }
+
+    fn put(&self, object: &Value) -> Result<(), Error> {
+        let time = self.provider.server_time();
+        self.shared
+            .change(|world, now| world.put(self.kind, object, now, time))
+    }
+}
+
+fn remember(version: &mut String, object: &Value) {
+    if let Some(newest) = object["metadata"]["resourceVersion"].as_str() {
+        newest.clone_into(version);
+    }
+}

@@ -1,0 +1,310 @@
+//! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
+//! the time comes in.
+
+use super::error::Error;
+use super::project::{self, Body, Seen, Vm, Volume};
+use crate::plan::item::{Key, Kind};
+use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Record};
+use crate::plan::store::{self, Store};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A machine that is older than this when the run first sees it has been ready once, or never will be.
+const OLD: i64 = 20 * 60;
+
+#[derive(Debug, Default)]
+pub(super) struct World {
+    /// Technical ID of the shoot, and name of its record.
+    id: Arc<str>,
+    /// What does not change in a run: networks of others, storage classes, hosts.
+    pub(super) fixed: Facts,
+    stores: BTreeMap<Kind, Store<Seen>>,
+    past: HashMap<Arc<str>, Past>,
+    imports: HashMap<Arc<str>, Sample>,
+    drained: HashSet<Arc<str>>,
+    causes: HashMap<Key, Arc<str>>,
+}
+
+/// What this run knows of a machine beyond what stands on it.
+#[derive(Debug)]
+struct Past {
+    look: Look,
+    since: Duration,
+    was_ready: bool,
+}
+
+/// How far an import was at a time.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    percent: f32,
+    at: Duration,
+    speed: Option<u64>,
+}
+
+impl World {
+    pub(super) fn new(id: &str) -> World {
+        World {
+            id: id.into(),
+            ..World::default()
+        }
+    }
+
+    /// `now` is since the run began, `time` by the server's clock.
+    pub(super) fn list(
+        &mut self,
+        kind: Kind,
+        version: &str,
+        items: &[Value],
+        now: Duration,
+        time: Option<i64>,
+    ) -> Result<(), Error> {
+        let version = project::version(kind, version)?;
+        let objects = items
+            .iter()
+            .map(|it| project::seen(kind, it))
+            .collect::<Result<Vec<_>, _>>()?;
+        for object in &objects {
+            self.remember(object, now, time);
+        }
+        self.stores.entry(kind).or_default().list(version, objects);
+        Ok(())
+    }
+
+    pub(super) fn put(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        now: Duration,
+        time: Option<i64>,
+    ) -> Result<(), Error> {
+        let object = project::seen(kind, object)?;
+        self.remember(&object, now, time);
+        self.stores.entry(kind).or_default().put(object);
+        Ok(())
+    }
+
+    pub(super) fn gone(&mut self, kind: Kind, object: &Value) -> Result<(), Error> {
+        let object = project::seen(kind, object)?;
+        let store = self.stores.entry(kind).or_default();
+        store.gone(object.name, object.uid, object.version);
+        Ok(())
+    }
+
+    pub(super) fn gone_by_answer(&mut self, kind: Kind, name: &Arc<str>, uid: Arc<str>) {
+        let store = self.stores.entry(kind).or_default();
+        store.gone_by_answer(name, uid);
+    }
+
+    pub(super) fn drained(&mut self, uid: Arc<str>) {
+        self.drained.insert(uid);
+    }
+
+    pub(super) fn tell_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
+        self.causes = causes;
+    }
+
+    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<&store::Object<Seen>> {
+        self.stores.get(&kind)?.get(name)
+    }
+
+    /// Complaints of the VMs themselves, by name.
+    pub(super) fn complaint(&self, name: &str) -> Option<Arc<str>> {
+        match &self.get(Kind::Machine, name)?.fact.body {
+            Body::Machine(it) => it.complaint.clone(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn facts(&mut self, now: Duration) -> Facts {
+        let mut facts = self.fixed.clone();
+        facts.record = self.record();
+        let shoot = facts.record.as_ref().map(|it| it.uid.clone());
+        for (kind, store) in &self.stores {
+            for object in store.iter().filter(|_| *kind != Kind::Record) {
+                let key = Key::provider(*kind, object.name.clone());
+                if object.fact.shoot.is_none() || object.fact.shoot != shoot {
+                    let uid = object.fact.shoot.clone().unwrap_or_default();
+                    facts.foreign.insert(key, uid);
+                    continue;
+                }
+                let cause = self.causes.get(&key).cloned();
+                match &object.fact.body {
+                    Body::Machine(vm) => {
+                        let look = look(object, vm, &self.past, &self.drained);
+                        let since = since(&mut self.past, &object.uid, look, now);
+                        let pool = facts.machines.entry(vm.pool.clone()).or_default();
+                        let machine = machine(object, vm, look, since, cause);
+                        pool.insert(object.name.clone(), machine);
+                    }
+                    Body::Volume(volume) => {
+                        let sample = self.imports.get(&object.uid);
+                        let import = import(volume, sample, cause);
+                        facts
+                            .objects
+                            .insert(key, plain(object, Fact::Image(import)));
+                    }
+                    Body::Plain | Body::Record { .. } => {
+                        facts.objects.insert(key, plain(object, Fact::None));
+                    }
+                }
+            }
+        }
+        facts
+    }
+
+    fn record(&self) -> Option<Record> {
+        let record = self.get(Kind::Record, &self.id)?;
+        let Body::Record { sizes } = &record.fact.body else {
+            return None;
+        };
+        Some(Record {
+            name: record.name.clone(),
+            uid: record.uid.clone(),
+            version: record.version.text().clone(),
+            hash: record.fact.hash,
+            sizes: sizes.clone(),
+            leaving: record.fact.leaving,
+        })
+    }
+
+    fn remember(&mut self, object: &store::Object<Seen>, now: Duration, time: Option<i64>) {
+        match &object.fact.body {
+            Body::Machine(vm) => {
+                let born = i64::try_from(vm.born).unwrap_or(i64::MAX);
+                let past = self.past.entry(object.uid.clone()).or_insert_with(|| Past {
+                    look: Look::Coming,
+                    since: now,
+                    was_ready: time.is_some_and(|it| it.saturating_sub(born) > OLD),
+                });
+                past.was_ready |= vm.ready;
+            }
+            Body::Volume(volume) => self.sample(&object.uid, volume, now),
+            Body::Plain | Body::Record { .. } => {}
+        }
+    }
+
+    fn sample(&mut self, uid: &Arc<str>, volume: &Volume, now: Duration) {
+        let Some(percent) = volume.percent else {
+            return;
+        };
+        let before = self.imports.get(uid).copied();
+        let speed = match (before, volume.size) {
+            // A restarted importer begins again.
+            (Some(before), _) if percent <= before.percent && now > before.at => {
+                if percent == before.percent {
+                    return;
+                }
+                None
+            }
+            (Some(before), Some(size)) if now > before.at => {
+                let part = f64::from(percent - before.percent) / 100.0;
+                Some((part * size as f64 / (now - before.at).as_secs_f64()) as u64)
+            }
+            _ => None,
+        };
+        let sample = Sample {
+            percent,
+            at: now,
+            speed,
+        };
+        self.imports.insert(uid.clone(), sample);
+    }
+}
+
+fn look(
+    object: &store::Object<Seen>,
+    vm: &Vm,
+    past: &HashMap<Arc<str>, Past>,
+    drained: &HashSet<Arc<str>>,
+) -> Look {
+    let served = past.get(&object.uid).is_some_and(|it| it.was_ready);
+    if object.fact.leaving {
+        Look::Deleting
+    } else if vm.marked && drained.contains(&object.uid) {
+        Look::Drained
+    } else if vm.marked {
+        Look::Draining
+    } else if vm.ready {
+        Look::Ready
+    } else if vm.broken {
+        Look::Broken
+    } else if served {
+        Look::NotReady
+    } else {
+        Look::Coming
+    }
+}
+
+/// When this run first saw it look so.
+fn since(
+    past: &mut HashMap<Arc<str>, Past>,
+    uid: &Arc<str>,
+    look: Look,
+    now: Duration,
+) -> Duration {
+    let past = past.entry(uid.clone()).or_insert(Past {
+        look,
+        since: now,
+        was_ready: false,
+    });
+    if past.look != look {
+        past.look = look;
+        past.since = now;
+    }
+    past.since
+}
+
+fn machine(
+    object: &store::Object<Seen>,
+    vm: &Vm,
+    look: Look,
+    since: Duration,
+    cause: Option<Arc<str>>,
+) -> Machine {
+    Machine {
+        uid: object.uid.clone(),
+        version: object.version.text().clone(),
+        hash: object.fact.hash,
+        zone: vm.zone,
+        ordinal: vm.ordinal,
+        born: vm.born,
+        look,
+        since,
+        image: vm.image.clone(),
+        networks: vm.networks.clone(),
+        metadata: vm.metadata.clone(),
+        status: vm.status.clone(),
+        // An old cause does not hold a machine back that is ready by now.
+        cause: cause
+            .or_else(|| vm.complaint.clone())
+            .filter(|_| matches!(look, Look::Coming | Look::NotReady | Look::Broken)),
+    }
+}
+
+fn import(volume: &Volume, sample: Option<&Sample>, cause: Option<Arc<str>>) -> Import {
+    Import {
+        done: volume.done,
+        percent: volume.percent,
+        speed: sample.filter(|_| !volume.done).and_then(|it| it.speed),
+        waits: cause
+            .filter(|_| !volume.done)
+            .or_else(|| volume.waits.clone()),
+        failed: volume.failed.clone(),
+    }
+}
+
+fn plain(object: &store::Object<Seen>, fact: Fact) -> Object {
+    Object {
+        uid: object.uid.clone(),
+        version: object.version.text().clone(),
+        hash: object.fact.hash,
+        leaving: object.fact.leaving,
+        fact,
+    }
+}
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+use super::*;
+use serde_json::json;
+
+const RUN: Duration = Duration::ZERO;
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn world() -> World {
+    let mut world = World::new("a");
+    let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
+    world
+        .list(Kind::Record, "1", &[record], RUN, None)
+        .expect("versions are numbers");
+    world
+}
+
+fn vm(version: u32, shoot: &str, status: Value) -> Value {
+    json!({
+        "metadata": {
+            "name": "a-cpu-z1-12345-0",
+            "uid": "u",
+            "resourceVersion": version.to_string(),
+            "creationTimestamp": "1970-01-01T00:00:00Z",
+            "labels": { "kvshoot.io/pool": "cpu", "kvshoot.io/zone-index": "1", "kvshoot.io/shoot-uid": shoot },
+        },
+        "status": status,
+    })
+}
+
+fn put(world: &mut World, object: &Value, now: u64) {
+    world
+        .put(Kind::Machine, object, seconds(now), Some(60))
+        .expect("versions are numbers");
+}
+
+fn machine(world: &mut World, now: u64) -> Machine {
+    let facts = world.facts(seconds(now));
+    facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
+}
+
+#[test]
+fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
+    let mut world = world();
+    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(machine(&mut world, 1).look, Look::Coming);
+    put(&mut world, &vm(3, "r", json!({ "ready": true })), 5);
+    assert_eq!(machine(&mut world, 5).look, Look::Ready);
+    put(&mut world, &vm(4, "r", json!({ "ready": false })), 8);
+    let now = machine(&mut world, 9);
+    assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
+    // An older event changes nothing, and time alone does not either.
+    put(&mut world, &vm(3, "r", json!({ "ready": true })), 10);
+    let now = machine(&mut world, 12);
+    assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
+}
+
+#[test]
+fn an_old_machine_has_served_once() {
+    let mut world = world();
+    let object = vm(2, "r", json!({ "ready": false }));
+    world
+        .put(Kind::Machine, &object, RUN, Some(OLD + 1))
+        .expect("versions are numbers");
+    assert_eq!(machine(&mut world, 0).look, Look::NotReady);
+}
+
+#[test]
+fn only_this_run_can_say_that_a_machine_is_drained() {
+    let mut world = world();
+    let mut object = vm(2, "r", json!({ "ready": true }));
+    object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
+    put(&mut world, &object, 1);
+    assert_eq!(machine(&mut world, 1).look, Look::Draining);
+    world.drained("u".into());
+    assert_eq!(machine(&mut world, 2).look, Look::Drained);
+    object["metadata"]["resourceVersion"] = "3".into();
+    object["metadata"]["deletionTimestamp"] = "1970-01-01T00:01:00Z".into();
+    put(&mut world, &object, 3);
+    assert_eq!(machine(&mut world, 3).look, Look::Deleting);
+}
+
+#[test]
+fn what_belongs_to_an_earlier_record_is_told_apart() {
+    let mut world = world();
+    put(&mut world, &vm(2, "earlier", json!({})), 1);
+    let facts = world.facts(seconds(1));
+    assert!(facts.machines.is_empty());
+    let key = Key::provider(Kind::Machine, "a-cpu-z1-12345-0");
+    assert_eq!(facts.foreign[&key], "earlier".into());
+}
+
+#[test]
+fn two_looks_at_an_import_give_its_speed() {
+    let mut world = world();
+    let mut look = |version: u32, progress: &str, now: u64| {
+        let object = json!({
+            "metadata": {
+                "name": "golden", "uid": "g", "resourceVersion": version.to_string(),
+                "labels": { "kvshoot.io/shoot-uid": "r" },
+            },
+            "spec": { "storage": { "resources": { "requests": { "storage": "1000" } } } },
+            "status": { "phase": "ImportInProgress", "progress": progress },
+        });
+        world
+            .put(Kind::Image, &object, seconds(now), None)
+            .expect("versions are numbers");
+        let facts = world.facts(seconds(now));
+        match &facts.objects[&Key::provider(Kind::Image, "golden")].fact {
+            Fact::Image(import) => (import.percent, import.speed),
+            Fact::None => (None, None),
+        }
+    };
+    assert_eq!(look(2, "10.0%", 1), (Some(10.0), None));
+    assert_eq!(look(3, "30.0%", 3), (Some(30.0), Some(100)));
+    // The same again is no standstill: CDI tells it only now and then.
+    assert_eq!(look(4, "30.0%", 4), (Some(30.0), Some(100)));
+    assert_eq!(look(5, "5.0%", 9), (Some(5.0), None));
+}

@@ -1,0 +1,142 @@
+//! Files to judged manifests: what every command that takes `-f` does first.
+
+pub(super) mod credentials;
+mod files;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod hostile;
+mod judge;
+#[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::{CommandError, Context, Exit};
+use crate::manifest::{Content, Manifest};
+use crate::model::{CloudProfile, Secret, SecretBinding, Shoot};
+use crate::ui::problems;
+use crate::validate::ValidShoot;
+
+/// Which manifests are meant.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct LoadArgs {
+    /// File or folder of manifests, or - for standard input; may be given more than once
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "FILE",
+        required = true,
+        value_hint = clap::ValueHint::AnyPath
+    )]
+    pub(super) filename: Vec<PathBuf>,
+    /// CloudProfile that the cluster chooses from, when it is not among the manifests
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(super) profile: Option<PathBuf>,
+}
+
+/// A Shoot as it was applied last, with the profile that it chose from.
+pub(super) type Before = (Shoot, CloudProfile);
+
+/// What stands around the manifests that are given.
+pub(super) struct Around<'a> {
+    /// CloudProfiles of the configuration directory, as name of file and content.
+    pub(super) profiles: Vec<(String, Vec<u8>)>,
+    /// The record of a shoot, by its technical ID.
+    pub(super) before: &'a dyn Fn(&str) -> Option<Before>,
+    /// The day of the judgement.
+    pub(super) now: Timestamp,
+}
+
+impl Default for Around<'_> {
+    fn default() -> Self {
+        Self {
+            profiles: Vec::new(),
+            before: &|_| None,
+            now: Timestamp::now(),
+        }
+    }
+}
+
+/// What was read and judged; `manifest.problems()` has the errors, `manifest.warnings()` the rest.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) manifest: Manifest,
+    /// In the order of the files; not all of them when there are errors.
+    pub(super) shoots: Vec<ValidShoot>,
+}
+
+impl Loaded {
+    pub(super) fn is_valid(&self) -> bool {
+        self.manifest.problems().is_empty()
+    }
+
+    pub(super) fn bindings(&self) -> impl Iterator<Item = &SecretBinding> {
+        self.manifest.documents().filter_map(|(_, it)| match it {
+            Content::SecretBinding(binding) => Some(binding.as_ref()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.manifest.documents().filter_map(|(_, it)| match it {
+            Content::Secret(secret) => Some(secret.as_ref()),
+            _ => None,
+        })
+    }
+}
+
+/// Reads and judges; broken manifests are told and end the command.
+pub(super) fn load(
+    args: &LoadArgs,
+    around: Around,
+    context: &Context,
+) -> Result<Loaded, CommandError> {
+    accept(judged(args, around)?, context)
+}
+
+/// Reads and judges; what is wrong with the manifests is data.
+pub(super) fn judged(args: &LoadArgs, around: Around) -> Result<Loaded, CommandError> {
+    Ok(judge_texts(&texts(args)?, around))
+}
+
+/// The manifests as they were written, which can be judged more than once; standard input can be read only once.
+pub(super) type Texts = Vec<(String, Vec<u8>)>;
+
+pub(super) fn texts(args: &LoadArgs) -> Result<Texts, CommandError> {
+    files::read(&args.filename, args.profile.as_deref())
+}
+
+pub(super) fn judge_texts(texts: &Texts, around: Around) -> Loaded {
+    judge::judge(Manifest::parse(texts.clone()), around)
+}
+
+/// Tells what is wrong, which ends the command, and what is doubtful, which does not.
+pub(super) fn accept(loaded: Loaded, context: &Context) -> Result<Loaded, CommandError> {
+    tell(&loaded, context);
+    if loaded.is_valid() {
+        Ok(loaded)
+    } else {
+        Err(CommandError::silent(Exit::Manifest))
+    }
+}
+
+/// Every problem with its lines, and how many there are.
+pub(super) fn tell(loaded: &Loaded, context: &Context) {
+    let manifest = &loaded.manifest;
+    let (errors, warnings) = (manifest.problems(), manifest.warnings());
+    let text = problems::all_as_text(
+        errors,
+        warnings,
+        manifest.sources(),
+        context.ui.err_style().on,
+        context.ui.err_width(),
+    );
+    if !text.is_empty() {
+        context.ui.report(&text);
+    }
+}

@@ -1,0 +1,91 @@
+//! The log: for whoever looks for a fault. Other libraries than kube stay silent, for they may log what they send.
+
+use super::{CommandError, Exit};
+use crate::ui::Ui;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Format of the log
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Without `-v` and without a file there is no subscriber at all, and tracing costs nothing.
+pub(super) fn start(
+    ui: &Ui,
+    verbose: u8,
+    format: LogFormat,
+    file: Option<&Path>,
+) -> Result<(), CommandError> {
+    let mut layers: Vec<Boxed> = Vec::new();
+    if verbose > 0 {
+        let ui = ui.clone();
+        layers.push(
+            layer(format, move || ui.log_writer())
+                .with_filter(filter(verbose))
+                .boxed(),
+        );
+    }
+    if let Some(path) = file {
+        let file = Arc::new(
+            File::options()
+                .create(true)
+                .append(true)
+                .open(path)
+                .map_err(|error| {
+                    CommandError::new(
+                        Exit::Usage,
+                        format!("cannot write the log {}", path.display()),
+                    )
+                    .cause(error.to_string())
+                })?,
+        );
+        let detail = filter(verbose.max(2));
+        layers.push(
+            layer(format, move || Arc::clone(&file))
+                .with_filter(detail)
+                .boxed(),
+        );
+    }
+    if !layers.is_empty() {
+        // A second start in one process could only be a test's.
+        let _ = tracing_subscriber::registry().with(layers).try_init();
+    }
+    Ok(())
+}
+
+fn layer<S, W>(
+    format: LogFormat,
+    writer: impl Fn() -> W + Send + Sync + 'static,
+) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_writer(writer);
+    match format {
+        LogFormat::Text => layer.boxed(),
+        LogFormat::Json => layer.json().boxed(),
+    }
+}
+
+fn filter(verbose: u8) -> EnvFilter {
+    EnvFilter::new(match verbose {
+        0 | 1 => "off,kvshoot=info",
+        2 => "off,kvshoot=debug,kube=info",
+        _ => "off,kvshoot=trace,kube=debug",
+    })
+}

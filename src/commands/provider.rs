@@ -1,0 +1,202 @@
+//! From flags, manifests and the environment to a provider cluster; and from its errors to words.
+
+use super::load::{self, Around, Before, Loaded, Texts};
+use super::{CommandError, Context, Exit};
+use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Source};
+use crate::manifest::{Content, Manifest};
+use crate::model::Shoot;
+use crate::plan::item::Class;
+use crate::plan::record;
+use secrecy::SecretString;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// The provider that flags, variables and files lead to.
+pub(super) async fn connect(context: &Context) -> Result<Provider, CommandError> {
+    connect_to(context, source(context, None)?).await
+}
+
+async fn connect_to(context: &Context, source: Source) -> Result<Provider, CommandError> {
+    let provider = Provider::connect(source, context.global.namespace.as_deref())
+        .await
+        .map_err(failed)?;
+    provider
+        .warnings()
+        .iter()
+        .for_each(|it| context.ui.warn(it));
+    Ok(provider)
+}
+
+/// What was typed wins; then the Secret among the manifests, then the environment.
+fn source(context: &Context, secret: Option<String>) -> Result<Source, CommandError> {
+    let global = &context.global;
+    if let Some(name) = global.sandbox() {
+        return Ok(Source::Files(Kubeconfigs {
+            files: vec![super::sandbox::kubeconfig(context, name)?],
+            ..Kubeconfigs::default()
+        }));
+    }
+    let overrides = Overrides {
+        context: global.context.clone(),
+        cluster: global.cluster.clone(),
+        user: global.user.clone(),
+    };
+    if let Some(file) = &global.kubeconfig {
+        return Ok(Source::Files(Kubeconfigs {
+            files: vec![file.clone()],
+            overrides,
+        }));
+    }
+    if let Some(text) = secret {
+        return Ok(Source::Text {
+            text: SecretString::from(text),
+            allow_exec: global.allow_exec,
+        });
+    }
+    let files = context.config.kubeconfigs();
+    if !files.iter().any(|it| it.exists()) && context.config.in_cluster() {
+        return Ok(Source::InCluster);
+    }
+    Ok(Source::Files(Kubeconfigs { files, overrides }))
+}
+
+/// Manifests that are judged against what was applied last, and the provider that they are for.
+pub(super) struct Ready {
+    pub(super) provider: Provider,
+    pub(super) loaded: Loaded,
+    /// Technical IDs of the shoots that are there already.
+    pub(super) known: HashMap<String, Before>,
+}
+
+/// Reads manifests, connects, and judges: a first time for the shoots' names and the way to the provider, and
+/// again with what the provider has recorded. What is wrong with a manifest is told even when nobody answers.
+pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, CommandError> {
+    let ids = RefCell::new(Vec::new());
+    let first = load::judge_texts(
+        texts,
+        around(context, &|id| {
+            ids.borrow_mut().push(id.to_owned());
+            None
+        })?,
+    );
+    let ids = ids.take();
+    let looked = async {
+        let provider = connect_to(context, source(context, kubeconfig_in(&first))?).await?;
+        let mut known = HashMap::new();
+        for id in ids {
+            if let Some(record) = provider.record(&id).await.map_err(failed)? {
+                known.extend(before(&record.data).map(|it| (id, it)));
+            }
+        }
+        Ok::<_, CommandError>((provider, known))
+    };
+    let (provider, known) = match looked.await {
+        Ok(found) => found,
+        Err(error) => {
+            load::accept(first, context)?;
+            return Err(error);
+        }
+    };
+    let loaded = load::judge_texts(texts, around(context, &|id| known.get(id).cloned())?);
+    Ok(Ready {
+        provider,
+        loaded: load::accept(loaded, context)?,
+        known,
+    })
+}
+
+/// With the profiles of the configuration directory.
+pub(super) fn around<'a>(
+    context: &Context,
+    before: &'a dyn Fn(&str) -> Option<Before>,
+) -> Result<Around<'a>, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::new(
+            Exit::Precondition,
+            "cannot read the profiles of the configuration directory",
+        )
+        .cause(error.to_string())
+    };
+    let files = context.config.profiles().map_err(cannot)?;
+    let read = |path: std::path::PathBuf| Ok((path.display().to_string(), std::fs::read(&path)?));
+    let profiles = files
+        .into_iter()
+        .map(read)
+        .collect::<Result<_, _>>()
+        .map_err(cannot)?;
+    Ok(Around {
+        profiles,
+        before,
+        ..Around::default()
+    })
+}
+
+fn kubeconfig_in(loaded: &Loaded) -> Option<String> {
+    let mut shoots = loaded.manifest.documents().filter_map(|(_, it)| match it {
+        Content::Shoot(shoot) => Some(shoot),
+        _ => None,
+    });
+    shoots.find_map(|it| {
+        load::credentials::kubeconfig(load::credentials::secret_of(&loaded.manifest, it)?.1)
+    })
+}
+
+/// What a record holds of the last apply; None when another program has changed it beyond reading.
+pub(super) fn before(data: &std::collections::BTreeMap<String, String>) -> Option<Before> {
+    let texts = [record::SHOOT, record::PROFILE]
+        .map(|key| Some((key.to_owned(), data.get(key)?.clone().into_bytes())));
+    let manifest = Manifest::parse(texts.into_iter().collect::<Option<Vec<_>>>()?);
+    let (mut shoot, mut profile) = (None, None);
+    for (_, content) in manifest.documents() {
+        match content {
+            Content::Shoot(it) => shoot = Some(Shoot::clone(it)),
+            Content::CloudProfile(it) => profile = Some(it.as_ref().clone()),
+            _ => {}
+        }
+    }
+    Some((shoot?, profile?))
+}
+
+/// An error at the door, in a person's words.
+pub(super) fn failed(error: Error) -> CommandError {
+    let exit = exit_of(&error);
+    let told = CommandError::new(exit, error.to_string());
+    match &error {
+        Error::NoKubeconfig(_) => told
+            .hint("name one with --kubeconfig or KUBECONFIG")
+            .hint("to try kvshoot without a provider cluster: kvshoot sandbox up, and --sandbox"),
+        Error::ExecNotAllowed { .. } => told.hint("--allow-exec lets it"),
+        Error::Held { .. } => told.hint("--lock-timeout 10m waits for it"),
+        Error::Foreign { .. } => {
+            told.hint("give the shoot another name, or remove that object if nobody needs it")
+        }
+        _ => told,
+    }
+}
+
+fn exit_of(error: &Error) -> Exit {
+    use crate::cluster::Verdict;
+    match error {
+        Error::NoKubeconfig(_) | Error::Kubeconfig(_) | Error::ExecNotAllowed { .. } => {
+            Exit::Precondition
+        }
+        Error::Untrusted { .. } | Error::Missing(_) | Error::Version { .. } => Exit::Precondition,
+        Error::Held { .. } => Exit::Held,
+        Error::Fenced { .. } => Exit::Partly,
+        Error::NotFound { .. } => Exit::NotFound,
+        other => match other.verdict() {
+            Verdict::Refuse(class) => exit_of_class(class, false),
+            Verdict::Again | Verdict::Look => Exit::Precondition,
+        },
+    }
+}
+
+/// `changed` says whether something was done before it failed.
+pub(super) fn exit_of_class(class: Class, changed: bool) -> Exit {
+    match class {
+        Class::NotAllowed => Exit::NotAllowed,
+        Class::Foreign | Class::Missing | Class::Unreachable if changed => Exit::Partly,
+        Class::Foreign | Class::Missing | Class::Unreachable => Exit::Precondition,
+        Class::Quota | Class::Refused | Class::Infrastructure => Exit::Infrastructure,
+    }
+}

@@ -1,0 +1,65 @@
+//! The first Ctrl-C ends a run gently, a second one leaves at once; SIGTERM is as good as Ctrl-C.
+
+use super::{CommandError, Exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Clone)]
+pub(super) struct Signals {
+    pub(super) first: CancellationToken,
+    pub(super) second: CancellationToken,
+    was_term: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// From now on signals are heard here, and end nothing by themselves. Needs a runtime.
+    pub(super) fn listen() -> Result<Signals, CommandError> {
+        let cannot = |error: std::io::Error| {
+            CommandError::new(Exit::Precondition, "cannot listen to signals")
+                .cause(error.to_string())
+        };
+        let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
+        let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
+        let signals = Signals {
+            first: CancellationToken::new(),
+            second: CancellationToken::new(),
+            was_term: Arc::default(),
+        };
+        let heard = signals.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    Some(()) = interrupts.recv() => {}
+                    Some(()) = terminations.recv() => heard.was_term.store(true, Ordering::Relaxed),
+                    else => return,
+                }
+                if heard.first.is_cancelled() {
+                    heard.second.cancel();
+                }
+                heard.first.cancel();
+            }
+        });
+        Ok(signals)
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        if self.was_term.load(Ordering::Relaxed) {
+            Exit::Terminated
+        } else {
+            Exit::Interrupted
+        }
+    }
+
+    /// For what may be dropped at any moment: it ends with the first signal.
+    pub(super) async fn or_interrupted<T>(
+        &self,
+        work: impl Future<Output = Result<T, CommandError>>,
+    ) -> Result<T, CommandError> {
+        tokio::select! {
+            result = work => result,
+            () = self.first.cancelled() => Err(CommandError::new(self.exit(), "interrupted").hint("nothing was changed")),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The kinds of documents that are understood: how each says what it is, its schema, and how it is read.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::model::{
+    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, nearest,
+};
+
+use super::problem::{Kind, Problem};
+use super::source::Source;
+use super::tree::{NodeId, NodeKind, Tree};
+use super::{Content, read};
+
+/// A kind of document: how it says what it is, its schema, and how it is read.
+pub(super) struct Known {
+    api_version: &'static str,
+    kind: &'static str,
+    pub(super) schema: fn() -> schemars::Schema,
+    pub(super) read: fn(read::Reader<'_>) -> Result<Content, read::Error>,
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        api_version: "core.gardener.cloud/v1beta1",
+        kind: "Shoot",
+        schema: schema::<Shoot>,
+        read: |r| content(r, Content::Shoot),
+    },
+    Known {
+        api_version: "core.gardener.cloud/v1beta1",
+        kind: "CloudProfile",
+        schema: schema::<CloudProfile>,
+        read: |r| content(r, Content::CloudProfile),
+    },
+    Known {
+        api_version: "core.gardener.cloud/v1beta1",
+        kind: "SecretBinding",
+        schema: schema::<SecretBinding>,
+        read: |r| content(r, Content::SecretBinding),
+    },
+    Known {
+        api_version: "v1",
+        kind: "Secret",
+        schema: schema::<Secret>,
+        read: |r| content(r, Content::Secret),
+    },
+    Known {
+        api_version: "cluster.k8s.io/v1alpha1",
+        kind: "MachineDeployment",
+        schema: schema::<MachineDeployment>,
+        read: |r| content(r, Content::MachineDeployment),
+    },
+];
+
+fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+}
+
+fn content<T: DeserializeOwned>(
+    reader: read::Reader<'_>,
+    wrap: fn(Arc<T>) -> Content,
+) -> Result<Content, read::Error> {
+    T::deserialize(reader).map(|value| wrap(Arc::new(value)))
+}
+
+/// The kinds of documents that are understood.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|known| known.kind)
+}
+
+/// The published schema of a kind: the one that documents are held against.
+pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
+    let known = KNOWN
+        .iter()
+        .find(|known| known.kind.eq_ignore_ascii_case(kind))?;
+    let mut schema = (known.schema)();
+    schemars::transform::transform_subschemas(&mut close, &mut schema);
+    schemars::transform::Transform::transform(&mut close, &mut schema);
+    Some(schema)
+}
+
+/// Other readers of the schema have to be told that a struct has no keys but its own.
+fn close(schema: &mut schemars::Schema) {
+    if schema.get("properties").is_some() {
+        schema.insert("additionalProperties".to_owned(), false.into());
+    }
+    schemars::transform::transform_subschemas(&mut close, schema);
+}
+
+pub(super) fn known(
+    number: u32,
+    source: &Source,
+    tree: &Tree,
+    root: NodeId,
+) -> Result<&'static Known, Box<Problem>> {
+    let field = |name: &str| {
+        let (key, value) = tree.entry(source, root, name)?;
+        Some((key, value, tree.text(source, value)?.0))
+    };
+    let wrong = |kind, code, message: String, node| {
+        Box::new(Problem::new(FieldPath::root(), kind, code, message).at(tree.place(number, node)))
+    };
+    if !matches!(tree.kind(root), NodeKind::Map(_)) {
+        return Err(wrong(
+            Kind::Invalid,
+            "manifest/no-object",
+            "is no Kubernetes object".to_owned(),
+            root,
+        ));
+    }
+    let Some((_, kind_node, kind)) = field("kind") else {
+        return Err(wrong(
+            Kind::Required,
+            "manifest/kind",
+            "kind is required".to_owned(),
+            root,
+        ));
+    };
+    let Some((_, version_node, api_version)) = field("apiVersion") else {
+        return Err(wrong(
+            Kind::Required,
+            "manifest/api-version",
+            "apiVersion is required".to_owned(),
+            kind_node,
+        ));
+    };
+    let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
+        let kinds = || KNOWN.iter().map(|known| known.kind);
+        let hint = nearest(kind, kinds()).map_or_else(
+            || format!("one of {}", kinds().collect::<Vec<_>>().join(", ")),
+            |meant| format!("did you mean {meant}?"),
+        );
+        return Err(Box::new(
+            wrong(
+                Kind::NotSupported,
+                "manifest/kind",
+                format!("{kind} {api_version} is not read here"),
+                kind_node,
+            )
+            .hint(Some(hint)),
+        ));
+    };
+    if known.api_version != api_version {
+        let problem = wrong(
+            Kind::NotSupported,
+            "manifest/api-version",
+            format!("{kind} {api_version} is not read here"),
+            version_node,
+        );
+        return Err(Box::new(
+            problem.hint(Some(format!("did you mean {}?", known.api_version))),
+        ));
+    }
+    Ok(known)
+}

@@ -1,0 +1,158 @@
+//! Where fields stand in the texts.
+
+use std::collections::HashSet;
+
+use crate::model::{FieldPath, Segment};
+
+use super::source::{self, Place, Source};
+use super::tree::{NodeId, NodeKind, Style};
+use super::{Document, DocumentId, Manifest};
+
+impl Manifest {
+    /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
+    /// Nothing when it is below something broken, about which all has been said.
+    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<Place> {
+        let Document {
+            source,
+            root,
+            flaws,
+            ..
+        } = &self.documents[document.0];
+        let (text, tree) = (&self.sources[*source], &self.trees[*source]);
+        let (mut node, mut shown) = (*root, *root);
+        let mut is_resolved = true;
+        for segment in path.segments() {
+            let target = tree.target(node);
+            if flaws.broken.contains(&target) {
+                return None;
+            }
+            let next = match segment {
+                Segment::Index(index) => match tree.kind(target) {
+                    NodeKind::List(items) => items.get(*index).map(|item| (*item, *item)),
+                    _ => None,
+                },
+                Segment::Key(key) => {
+                    if flaws
+                        .missing
+                        .get(&target)
+                        .is_some_and(|missing| missing.contains(key))
+                    {
+                        return None;
+                    }
+                    tree.entry(text, target, key)
+                }
+            };
+            let Some((key, value)) = next else {
+                is_resolved = false;
+                break;
+            };
+            (node, shown) = (value, key);
+        }
+        if flaws.broken.contains(&node) || flaws.broken.contains(&tree.target(node)) {
+            return None;
+        }
+        if is_resolved && self.is_broken_below(document, node) {
+            return None;
+        }
+        let is_scalar = tree
+            .text(text, node)
+            .is_some_and(|(value, _)| !value.is_empty());
+        Some(tree.place(
+            source::offset(*source),
+            if is_scalar { node } else { shown },
+        ))
+    }
+
+    /// What is judged as a whole has to be whole.
+    fn is_broken_below(&self, document: DocumentId, node: NodeId) -> bool {
+        let Document { source, flaws, .. } = &self.documents[document.0];
+        if flaws.broken.is_empty() && flaws.missing.is_empty() {
+            return false;
+        }
+        let tree = &self.trees[*source];
+        let mut left = vec![node];
+        let mut shared = HashSet::new();
+        while let Some(node) = left.pop() {
+            let target = tree.target(node);
+            if target != node && !shared.insert(target) {
+                continue;
+            }
+            if flaws.broken.contains(&target) || flaws.missing.contains_key(&target) {
+                return true;
+            }
+            match tree.kind(target) {
+                NodeKind::List(items) => left.extend(items.iter().copied()),
+                NodeKind::Map(entries) => {
+                    for (key, value) in entries {
+                        if flaws.broken.contains(key) {
+                            return true;
+                        }
+                        left.push(*value);
+                    }
+                }
+                NodeKind::Scalar { .. } | NodeKind::Alias(_) => {}
+            }
+        }
+        false
+    }
+
+    /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
+    pub(crate) fn locate_inside(
+        &self,
+        document: DocumentId,
+        path: &FieldPath,
+        line: usize,
+        column: usize,
+    ) -> Option<Place> {
+        let place = self.locate(document, path)?;
+        let source = &self.sources[place.source as usize];
+        let Document { root, .. } = &self.documents[document.0];
+        let tree = &self.trees[place.source as usize];
+        let node = path
+            .segments()
+            .iter()
+            .try_fold(*root, |node, segment| match segment {
+                Segment::Key(key) => tree.entry(source, node, key).map(|(_, value)| value),
+                Segment::Index(index) => match tree.kind(node) {
+                    NodeKind::List(items) => items.get(*index).copied(),
+                    _ => None,
+                },
+            })?;
+        let place = tree.place(place.source, tree.target(node));
+        let (value, style) = tree.text(source, node)?;
+        inside(source, place, value, style, line, column).or(Some(place))
+    }
+}
+
+/// Exact for literal blocks and for texts on one line without escapes; for the rest the whole text is the answer.
+fn inside(
+    source: &Source,
+    place: Place,
+    value: &str,
+    style: Style,
+    line: usize,
+    column: usize,
+) -> Option<Place> {
+    let wanted = value.split('\n').nth(line - 1)?;
+    let at = |start: u32| Place {
+        source: place.source,
+        start,
+        end: start + 1,
+    };
+    if style == Style::Literal {
+        // The place begins at the first line that is not blank.
+        let blank = value.bytes().take_while(|b| *b == b'\n').count();
+        let line = (source.line_column(place.start).0 + line).checked_sub(blank + 1)?;
+        let indentation = source.line(line).len().checked_sub(wanted.len())?;
+        let start = source.line_range(line).start;
+        return Some(at(start
+            + source::offset(
+                indentation + column.saturating_sub(1).min(wanted.len()),
+            )));
+    }
+    let raw = &source.text[place.start as usize..place.end as usize];
+    let skipped = raw.find(value)?;
+    (line == 1).then(|| {
+        at(place.start + source::offset(skipped + column.saturating_sub(1).min(value.len())))
+    })
+}

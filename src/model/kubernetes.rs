@@ -1,0 +1,200 @@
+//! `spec.kubernetes` of a Shoot: the version, and the settings of each component.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Duration, IntOrString, Quantity, Unused};
+
+/// The version of Kubernetes and the settings of its components
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kubernetes {
+    /// A whole version such as 1.34.2, or 1.34 for its newest patch
+    #[schemars(length(min = 1))]
+    pub(crate) version: String,
+    pub(crate) allow_privileged_containers: Option<Unused>,
+    /// Settings of the kubelets of all pools
+    pub(crate) kubelet: Option<Kubelet>,
+    pub(crate) kube_controller_manager: Option<KubeControllerManager>,
+    pub(crate) kube_proxy: Option<KubeProxy>,
+    #[serde(rename = "kubeAPIServer")]
+    pub(crate) kube_api_server: Option<KubeApiServer>,
+    pub(crate) kube_scheduler: Option<KubeScheduler>,
+    pub(crate) cluster_autoscaler: Option<Unused>,
+    pub(crate) vertical_pod_autoscaler: Option<Unused>,
+    pub(crate) enable_static_token_kubeconfig: Option<Unused>,
+    pub(crate) etcd: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KubeApiServer {
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+    pub(crate) runtime_config: Option<BTreeMap<String, bool>>,
+    #[serde(default)]
+    pub(crate) admission_plugins: Vec<AdmissionPlugin>,
+    #[serde(default)]
+    pub(crate) api_audiences: Vec<String>,
+    pub(crate) audit_config: Option<Unused>,
+    pub(crate) autoscaling: Option<Unused>,
+    pub(crate) default_not_ready_toleration_seconds: Option<i64>,
+    pub(crate) default_unreachable_toleration_seconds: Option<i64>,
+    pub(crate) enable_anonymous_authentication: Option<bool>,
+    pub(crate) enable_basic_authentication: Option<Unused>,
+    pub(crate) encryption_config: Option<Unused>,
+    #[serde(rename = "eventTTL")]
+    pub(crate) event_ttl: Option<Duration>,
+    pub(crate) logging: Option<ApiServerLogging>,
+    pub(crate) oidc_config: Option<OidcConfig>,
+    pub(crate) requests: Option<ApiServerRequests>,
+    pub(crate) service_account_config: Option<ServiceAccountConfig>,
+    pub(crate) structured_authentication: Option<Unused>,
+    pub(crate) structured_authorization: Option<Unused>,
+    pub(crate) watch_cache_sizes: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AdmissionPlugin {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    pub(crate) config: Option<Unused>,
+    pub(crate) disabled: Option<bool>,
+    pub(crate) kubeconfig_secret_name: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ApiServerLogging {
+    pub(crate) verbosity: Option<i32>,
+    pub(crate) http_access_verbosity: Option<i32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ApiServerRequests {
+    pub(crate) max_non_mutating_inflight: Option<i32>,
+    pub(crate) max_mutating_inflight: Option<i32>,
+}
+
+/// Whose tokens the API server takes
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OidcConfig {
+    pub(crate) ca_bundle: Option<String>,
+    pub(crate) client_authentication: Option<Unused>,
+    #[serde(rename = "clientID")]
+    pub(crate) client_id: Option<String>,
+    pub(crate) groups_claim: Option<String>,
+    pub(crate) groups_prefix: Option<String>,
+    #[serde(rename = "issuerURL")]
+    pub(crate) issuer_url: Option<String>,
+    pub(crate) required_claims: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    pub(crate) signing_algs: Vec<String>,
+    pub(crate) username_claim: Option<String>,
+    pub(crate) username_prefix: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceAccountConfig {
+    pub(crate) issuer: Option<String>,
+    #[serde(default)]
+    pub(crate) accepted_issuers: Vec<String>,
+    pub(crate) extend_token_expiration: Option<bool>,
+    pub(crate) max_token_expiration: Option<Duration>,
+    pub(crate) signing_key_secret_name: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KubeScheduler {
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+    #[serde(rename = "kubeMaxPDVols")]
+    pub(crate) kube_max_pd_vols: Option<String>,
+    pub(crate) profile: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KubeControllerManager {
+    /// Prefix of the range that each node has for its pods; 24 unless maxPods asks for more
+    #[serde(rename = "nodeCIDRMaskSize")]
+    pub(crate) node_cidr_mask_size: Option<i32>,
+    pub(crate) node_monitor_grace_period: Option<Duration>,
+    pub(crate) pod_eviction_timeout: Option<Duration>,
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+    pub(crate) horizontal_pod_autoscaler: Option<HorizontalPodAutoscaler>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HorizontalPodAutoscaler {
+    pub(crate) cpu_initialization_period: Option<Duration>,
+    pub(crate) downscale_delay: Option<Unused>,
+    pub(crate) downscale_stabilization: Option<Duration>,
+    pub(crate) initial_readiness_delay: Option<Duration>,
+    pub(crate) sync_period: Option<Duration>,
+    pub(crate) tolerance: Option<f64>,
+    pub(crate) upscale_delay: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KubeProxy {
+    /// IPTables, IPVS or NFTables
+    pub(crate) mode: Option<String>,
+    pub(crate) enabled: Option<bool>,
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+}
+
+/// Settings of kubelets
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kubelet {
+    pub(crate) container_log_max_files: Option<i32>,
+    pub(crate) container_log_max_size: Option<Quantity>,
+    #[serde(rename = "cpuCFSQuota")]
+    pub(crate) cpu_cfs_quota: Option<bool>,
+    pub(crate) cpu_manager_policy: Option<String>,
+    pub(crate) eviction_hard: Option<BTreeMap<String, IntOrString>>,
+    pub(crate) eviction_max_pod_grace_period: Option<i32>,
+    pub(crate) eviction_minimum_reclaim: Option<BTreeMap<String, Quantity>>,
+    pub(crate) eviction_pressure_transition_period: Option<Duration>,
+    pub(crate) eviction_soft: Option<BTreeMap<String, IntOrString>>,
+    pub(crate) eviction_soft_grace_period: Option<BTreeMap<String, Duration>>,
+    pub(crate) fail_swap_on: Option<bool>,
+    pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
+    #[serde(rename = "imageGCHighThresholdPercent")]
+    pub(crate) image_gc_high_threshold_percent: Option<i32>,
+    #[serde(rename = "imageGCLowThresholdPercent")]
+    pub(crate) image_gc_low_threshold_percent: Option<i32>,
+    #[serde(rename = "imageMaximumGCAge")]
+    pub(crate) image_maximum_gc_age: Option<Duration>,
+    #[serde(rename = "imageMinimumGCAge")]
+    pub(crate) image_minimum_gc_age: Option<Duration>,
+    pub(crate) image_pull_progress_deadline: Option<Unused>,
+    pub(crate) kube_reserved: Option<BTreeMap<String, Quantity>>,
+    pub(crate) max_parallel_image_pulls: Option<i32>,
+    /// Most pods of a node; 110 when absent
+    pub(crate) max_pods: Option<i32>,
+    pub(crate) memory_swap: Option<MemorySwap>,
+    pub(crate) pod_pids_limit: Option<i64>,
+    pub(crate) protect_kernel_defaults: Option<bool>,
+    pub(crate) registry_burst: Option<i32>,
+    #[serde(rename = "registryPullQPS")]
+    pub(crate) registry_pull_qps: Option<i32>,
+    pub(crate) seccomp_default: Option<bool>,
+    pub(crate) serialize_image_pulls: Option<bool>,
+    pub(crate) streaming_connection_idle_timeout: Option<Duration>,
+    pub(crate) system_reserved: Option<BTreeMap<String, Quantity>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MemorySwap {
+    pub(crate) swap_behavior: Option<String>,
+}

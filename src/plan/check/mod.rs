@@ -1,0 +1,26 @@
+//! Proofs of the rolling update and of the store: every state of a small pool, every history behind a store
+//! that lags, and random interleavings of what a store hears.
+//!
+//! `cargo test` searches the smallest pools. The whole search takes minutes:
+//!
+//! ```text
+//! cargo test --release -- --ignored exhaustive --nocapture
+//! ```
+
+use super::hash::Hash;
+use super::roll::{Machine, Moves, Pool};
+
+mod broken;
+mod dice;
+mod examples;
+mod interleave;
+mod invariants;
+mod mutants;
+mod stale;
+mod states;
+
+/// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
+type Rule = fn(&Pool, &[Machine]) -> Moves;
+
+/// What is wanted, wherever every state is searched.
+const NOW: Hash = Hash(7 << 44);

@@ -1,0 +1,196 @@
+//! What a valid shoot comes to in this provider cluster: hashes, names, sizes and who uses what.
+
+use super::Hash;
+use super::names;
+use super::object::given;
+use super::observed::Facts;
+use crate::model::Quantity;
+use crate::validate::{Network, Pool, ValidShoot, Volume};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Changes when the user data of every machine has to be made anew.
+const USER_DATA_GENERATION: u32 = 1;
+
+/// A network as machines are attached to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Attachment {
+    /// `namespace/name` of the NetworkAttachmentDefinition.
+    pub(crate) reference: Arc<str>,
+    pub(crate) default: bool,
+    /// Of its configuration; zero while that is not known.
+    pub(crate) hash: Hash,
+}
+
+/// A golden volume: one import, cloned by every machine of the same image, size and class.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Golden {
+    pub(crate) name: Arc<str>,
+    pub(crate) hash: Hash,
+    pub(crate) image: String,
+    pub(crate) version: String,
+    pub(crate) url: String,
+    pub(crate) size: Quantity,
+    pub(crate) class: String,
+    /// Set when volumes of the class belong to a zone.
+    pub(crate) zone: Option<String>,
+}
+
+pub(crate) fn attachments(shoot: &ValidShoot, facts: &Facts) -> Vec<Attachment> {
+    shoot
+        .networks
+        .iter()
+        .map(|it| attachment(shoot, facts, it))
+        .collect()
+}
+
+fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachment {
+    match network {
+        Network::Tenant {
+            name,
+            config,
+            default,
+        } => {
+            let name = names::tenant_network(&shoot.id, name);
+            Attachment {
+                reference: format!("{}/{name}", facts.namespace).into(),
+                default: *default,
+                hash: config_hash(config),
+            }
+        }
+        Network::Shared { name, namespace } => {
+            let reference: Arc<str> = format!(
+                "{}/{name}",
+                namespace.as_deref().unwrap_or(&facts.namespace)
+            )
+            .into();
+            let hash = facts
+                .shared
+                .get(&reference)
+                .and_then(Option::as_deref)
+                .map(config_hash)
+                .unwrap_or_default();
+            Attachment {
+                reference,
+                default: false,
+                hash,
+            }
+        }
+    }
+}
+
+/// Two texts that are the same JSON are the same network.
+pub(crate) fn config_hash(config: &str) -> Hash {
+    match serde_json::from_str::<Value>(config) {
+        Ok(value) => Hash::of(&value),
+        Err(_) => Hash::of(&config),
+    }
+}
+
+/// What rolls a pool: everything that a machine cannot change while it lives.
+pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachment]) -> Hash {
+    let networks: Vec<Value> = attachments
+        .iter()
+        .map(|it| {
+            json!([
+                it.reference.split('/').next_back(),
+                it.default,
+                it.hash.to_string()
+            ])
+        })
+        .collect();
+    let kind = &pool.machine_type;
+    let limit = |it: &Option<Quantity>| it.as_ref().map(|it| it.value);
+    let data: Vec<Value> = pool
+        .data
+        .iter()
+        .map(|it| json!([it.name, volume(&it.volume)]))
+        .collect();
+    Hash::of(&json!({
+        "kubernetes": shoot.kubernetes,
+        "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
+        "image": [pool.image.name, pool.image.version, pool.image.url],
+        "root": volume(&pool.root),
+        "data": data,
+        "worker": super::worker_config::canonical(&pool.worker),
+        "networks": networks,
+        "cri": pool.cri,
+        "kubelet": pool.kubelet.as_ref().map(given),
+        "caBundle": pool.ca_bundle,
+        "userData": USER_DATA_GENERATION,
+    }))
+}
+
+fn volume(volume: &Volume) -> Value {
+    json!([volume.type_, volume.class, volume.size.value])
+}
+
+/// The golden volume for machines of one zone, unless each imports by itself.
+pub(crate) fn golden(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    pool: &Pool,
+    zone: usize,
+) -> Option<Golden> {
+    if pool.worker.disable_pre_allocated_data_volumes {
+        return None;
+    }
+    let zonal = facts
+        .classes
+        .get(pool.root.class.as_str())
+        .is_some_and(|it| it.zonal);
+    let zone = zonal.then(|| pool.zones[zone].clone());
+    let image = &pool.image;
+    let hash = Hash::of(&json!([
+        image.url,
+        pool.root.size.value,
+        pool.root.class,
+        zone
+    ]));
+    Some(Golden {
+        name: names::golden_volume(&shoot.id, &image.name, &image.version, hash).into(),
+        hash,
+        image: image.name.clone(),
+        version: image.version.clone(),
+        url: image.url.clone(),
+        size: pool.root.size.clone(),
+        class: pool.root.class.clone(),
+        zone,
+    })
+}
+
+/// How many machines a pool has: what was decided last, inside the bounds of today.
+///
+/// Counting the machines that are there would take a surge for a size.
+pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
+    let decided = facts
+        .record
+        .as_ref()
+        .and_then(|it| it.sizes.get(pool.name.as_str()));
+    decided
+        .copied()
+        .unwrap_or(pool.minimum)
+        .clamp(pool.minimum, pool.maximum.max(pool.minimum))
+}
+
+/// What the user data of a pool is made from, beside the machine's name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Guest<'a> {
+    pub(crate) name: &'a str,
+    /// Cloud-config of the pool that ours is merged into.
+    pub(crate) base: Option<&'a str>,
+    pub(crate) ssh_keys: &'a [String],
+}
+
+pub(crate) fn guest(pool: &Pool) -> Guest<'_> {
+    Guest {
+        name: &pool.name,
+        base: None,
+        ssh_keys: &[],
+    }
+}
+
+/// The pool's labels and annotations, as they stand on a machine: canonical, so that texts can be compared.
+pub(crate) fn pool_metadata(pool: &Pool) -> String {
+    json!({ "labels": pool.labels, "annotations": pool.annotations }).to_string()
+}

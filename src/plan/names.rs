@@ -1,0 +1,123 @@
+//! Every name, label and annotation that kvshoot gives.
+
+use super::hash::Hash;
+
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const KVSHOOT: &str = "kvshoot";
+/// The technical ID of the shoot.
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
+/// One of [`role`].
+pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
+/// UID of the record: objects of an earlier shoot of the same name have another one.
+pub(crate) const SHOOT_UID: &str = "kvshoot.io/shoot-uid";
+pub(crate) const POOL: &str = "kvshoot.io/pool";
+/// Index of the zone in its pool, from 1, as it stands in the machine's name.
+pub(crate) const ZONE_INDEX: &str = "kvshoot.io/zone-index";
+
+/// Annotations.
+pub(crate) const SPEC_HASH: &str = "kvshoot.io/spec-hash";
+/// Name of the zone, which need not be a label value.
+pub(crate) const ZONE: &str = "kvshoot.io/zone";
+/// Labels and annotations of the pool as they were put on a machine, as canonical JSON.
+pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
+/// Stands on a machine that was chosen to go. There is no way back.
+pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Name and version of a golden volume's image.
+pub(crate) const IMAGE: &str = "kvshoot.io/image";
+
+/// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
+pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
+pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+/// What KubeVirt's own tools find a machine by.
+pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
+
+pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
+pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+
+/// As whom objects are written.
+pub(crate) const FIELD_MANAGER: &str = "kvshoot";
+
+/// Values of [`COMPONENT`].
+pub(crate) mod role {
+    pub(crate) const RECORD: &str = "record";
+    pub(crate) const LOCK: &str = "lock";
+    pub(crate) const NETWORK: &str = "network";
+    pub(crate) const IMAGE: &str = "image";
+    pub(crate) const USER_DATA: &str = "user-data";
+    pub(crate) const MACHINE: &str = "machine";
+    /// Disks of a machine: they come and go with it.
+    pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
+}
+
+/// `shoot--<project>--<name>`, as Gardener has it.
+pub(crate) fn technical_id(project: &str, name: &str) -> String {
+    format!("shoot--{project}--{name}")
+}
+
+/// The selector of everything that belongs to a shoot.
+pub(crate) fn selector(id: &str) -> String {
+    format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
+}
+
+pub(crate) fn tenant_network(id: &str, network: &str) -> String {
+    format!("{id}-{network}")
+}
+
+/// Five digits tell apart what differs in URL, size, class or zone.
+pub(crate) fn golden_volume(id: &str, image: &str, version: &str, hash: Hash) -> String {
+    let plain = |text: &str| {
+        text.to_lowercase()
+            .replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-")
+    };
+    // PersistentVolumeClaims, importer pods and labels take the name over, so it stays a DNS label.
+    let middle = format!("{}-{}", plain(image), plain(version));
+    let room = 63 - id.len() - 1 - 6;
+    let middle = middle[..middle.len().min(room)].trim_matches('-');
+    format!("{id}-{middle}-{}", hash.short())
+}
+
+/// Also the name of its VMI, its user data, its host and its node.
+pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u32) -> String {
+    format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
+}
+
+/// The ordinal at the end of a machine's name.
+pub(crate) fn ordinal(machine: &str) -> Option<u32> {
+    machine.rsplit('-').next()?.parse().ok()
+}
+
+/// Name of the disk of a data volume, and of the volume's DataVolume: `index` from 0.
+pub(crate) fn data_disk(index: usize) -> String {
+    format!("disk{index}")
+}
+
+pub(crate) fn data_volume(machine: &str, index: usize) -> String {
+    format!("{machine}-{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hold_what_they_are_of() {
+        let hash = Hash(0xabcd_e123_4567_89ab);
+        assert_eq!(
+            machine("shoot--dev--a", "cpu", 0, hash, 2),
+            "shoot--dev--a-cpu-z1-abcde-2"
+        );
+        assert_eq!(ordinal("shoot--dev--a-cpu-z1-abcde-2"), Some(2));
+        assert_eq!(
+            golden_volume("shoot--dev--a", "ubuntu", "24.04", hash),
+            "shoot--dev--a-ubuntu-24-04-abcde"
+        );
+    }
+
+    #[test]
+    fn the_longest_golden_volume_is_still_a_dns_label() {
+        let id = technical_id("abcdefghij", "abcdefghijk");
+        let name = golden_volume(&id, &"x".repeat(60), &"9.".repeat(40), Hash(1));
+        assert!(name.len() <= 63 && !name.contains("--0"), "{name}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The objects of an action, whole, as they are sent. Costly, so only what is performed is rendered.
+
+use super::item::{Action, Content, Key, Kind, Wanted};
+use super::observed::Facts;
+use super::{
+    NO_UID, Site, desired, image, names, network, object, record, user_data, virtual_machine,
+};
+use crate::validate::{Pool, ValidShoot};
+use serde_json::{Map, Value, json};
+
+/// What `action` sends: for a machine its user data first. Empty for what sends no object.
+pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
+    let Action::Apply(wanted) = action else {
+        return Vec::new();
+    };
+    let uid = facts.record.as_ref().map_or(NO_UID, |it| &it.uid);
+    let site = Site {
+        id: &shoot.id,
+        namespace: &facts.namespace,
+        uid,
+    };
+    match (&wanted.content, wanted.key.kind) {
+        (Content::Plain, Kind::Record) => vec![record::object(shoot, &site, facts)],
+        (Content::Plain, Kind::Network) => {
+            network::object(shoot, &site, &wanted.key.name, wanted.hash)
+                .into_iter()
+                .collect()
+        }
+        (Content::Plain, Kind::Image) => golden(shoot, facts, &site, &wanted.key.name)
+            .into_iter()
+            .collect(),
+        (Content::Machine { pool, zone, .. }, _) => {
+            machine(shoot, facts, site, wanted, pool, *zone)
+        }
+        (Content::UserData { pool }, _) => find(shoot, pool)
+            .map(|it| user_data(&site, wanted, it))
+            .into_iter()
+            .collect(),
+        (Content::Metadata { pool, .. }, _) => find(shoot, pool)
+            .map(|it| metadata(facts, wanted, it))
+            .into_iter()
+            .collect(),
+        (Content::Plain, Kind::UserData | Kind::Machine) => Vec::new(),
+    }
+}
+
+/// Every object that a first apply would make, in order.
+pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<Value> {
+    let attachments = desired::attachments(shoot, facts);
+    let mut wanted = vec![record::wanted(shoot, facts)];
+    wanted.extend(network::tenants(shoot));
+    let mut machines = Vec::new();
+    for pool in &shoot.pools {
+        let hash = desired::pool_hash(shoot, pool, &attachments);
+        for (zone, target) in super::spread::spread(desired::size(facts, pool), pool.zones.len())
+            .into_iter()
+            .enumerate()
+        {
+            if let Some(golden) = desired::golden(shoot, facts, pool, zone) {
+                let key = Key::provider(Kind::Image, golden.name.clone());
+                if !wanted.iter().any(|it| it.key == key) {
+                    wanted.push(Wanted {
+                        key,
+                        hash: golden.hash,
+                        content: Content::Plain,
+                    });
+                }
+            }
+            machines.extend(
+                (0..u32::try_from(target).unwrap_or(u32::MAX)).map(|ordinal| Wanted {
+                    key: Key::provider(
+                        Kind::Machine,
+                        names::machine(&shoot.id, &pool.name, zone, hash, ordinal),
+                    ),
+                    hash,
+                    content: Content::Machine {
+                        pool: pool.name.as_str().into(),
+                        zone,
+                        ordinal,
+                    },
+                }),
+            );
+        }
+    }
+    let all = wanted.into_iter().chain(machines);
+    all.flat_map(|it| objects(shoot, facts, &Action::Apply(it)))
+        .collect()
+}
+
+fn golden(shoot: &ValidShoot, facts: &Facts, site: &Site, name: &str) -> Option<Value> {
+    let zones = shoot
+        .pools
+        .iter()
+        .flat_map(|pool| (0..pool.zones.len()).map(move |zone| (pool, zone)));
+    let golden = zones
+        .filter_map(|(pool, zone)| desired::golden(shoot, facts, pool, zone))
+        .find(|it| *it.name == *name)?;
+    Some(image::object(&golden, site, facts))
+}
+
+fn machine(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: Site,
+    wanted: &Wanted,
+    pool: &str,
+    zone: usize,
+) -> Vec<Value> {
+    let Some(pool) = find(shoot, pool).filter(|it| zone < it.zones.len()) else {
+        return Vec::new();
+    };
+    let golden = desired::golden(shoot, facts, pool, zone);
+    let machine = virtual_machine::Machine {
+        site,
+        region: &shoot.region,
+        pool,
+        hash: wanted.hash,
+        zone,
+        name: &wanted.key.name,
+        attachments: &desired::attachments(shoot, facts),
+        golden: golden.as_ref(),
+    };
+    vec![
+        user_data(&site, wanted, pool),
+        virtual_machine::object(&machine),
+    ]
+}
+
+fn user_data(site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
+    user_data::object(site, &wanted.key.name, wanted.hash, &desired::guest(pool))
+}
+
+/// A merge patch: what the pool wants, and nothing for what it no longer wants.
+fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
+    let machine = facts
+        .machines
+        .get(pool.name.as_str())
+        .and_then(|it| it.get(&wanted.key.name));
+    let before: Value = machine
+        .and_then(|it| serde_json::from_str(&it.metadata).ok())
+        .unwrap_or_default();
+    let merged = |field: &str, now: &std::collections::BTreeMap<String, String>| {
+        let old = before[field]
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .filter(|it| !now.contains_key(*it));
+        let old = old
+            .filter(|it| !is_ours(it))
+            .map(|it| (it.clone(), Value::Null));
+        let new = now
+            .iter()
+            .filter(|(key, _)| !is_ours(key))
+            .map(|(key, value)| (key.clone(), json!(value)));
+        old.chain(new).collect::<Map<String, Value>>()
+    };
+    let mut annotations = merged("annotations", &pool.annotations);
+    annotations.insert(
+        names::POOL_METADATA.into(),
+        json!(desired::pool_metadata(pool)),
+    );
+    json!({ "metadata": { "labels": merged("labels", &pool.labels), "annotations": annotations } })
+}
+
+/// Keys that a pool cannot take from us.
+fn is_ours(key: &str) -> bool {
+    [
+        names::MANAGED_BY,
+        names::PART_OF,
+        names::COMPONENT,
+        names::KUBEVIRT_VM,
+    ]
+    .contains(&key)
+        || key.starts_with("kvshoot.io/")
+}
+
+fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {
+    shoot.pools.iter().find(|it| it.name == pool)
+}
+
+/// Secret bytes as a person may see them.
+pub(crate) fn masked(object: &Value) -> Value {
+    let mut object = object.clone();
+    if object["kind"] == "Secret" {
+        for field in ["data", "stringData"] {
+            for value in object[field]
+                .as_object_mut()
+                .into_iter()
+                .flat_map(Map::values_mut)
+            {
+                *value = json!("***");
+            }
+        }
+    }
+    object
+}
+
+/// The Lease that a run holds, without who holds it and since when.
+pub(crate) fn lease(shoot: &ValidShoot, facts: &Facts) -> Value {
+    let uid = facts.record.as_ref().map_or(NO_UID, |it| &it.uid);
+    let site = Site {
+        id: &shoot.id,
+        namespace: &facts.namespace,
+        uid,
+    };
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": site.id,
+            "namespace": site.namespace,
+            "labels": object::labels(&site, names::role::LOCK),
+            "ownerReferences": [object::owner(&site)],
+        },
+        "spec": { "leaseDurationSeconds": 15 },
+    })
+}

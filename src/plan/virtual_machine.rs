@@ -1,0 +1,290 @@
+//! The VirtualMachine of a machine (KubeVirt's `kubevirt.io/v1`, as Gardener's KubeVirt provider makes it).
+
+use super::desired::{Attachment, Golden, pool_metadata};
+use super::image::claim;
+use super::names::{self, role};
+use super::object::{given, labels, metadata, set};
+use super::{Hash, Site};
+use crate::model::{CpuFeature, Disk};
+use crate::validate::{Pool, Volume};
+use serde_json::{Map, Value, json};
+
+/// Seconds that a guest gets to shut down.
+const GRACE: u32 = 30;
+
+/// All that decides one machine's object.
+pub(super) struct Machine<'a> {
+    pub(super) site: Site<'a>,
+    pub(super) region: &'a str,
+    pub(super) pool: &'a Pool,
+    pub(super) hash: Hash,
+    /// Index in the pool's zones.
+    pub(super) zone: usize,
+    pub(super) name: &'a str,
+    pub(super) attachments: &'a [Attachment],
+    pub(super) golden: Option<&'a Golden>,
+}
+
+pub(super) fn object(machine: &Machine) -> Value {
+    json!({
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": vm_metadata(machine),
+        "spec": {
+            "runStrategy": "Always",
+            "dataVolumeTemplates": data_volumes(machine),
+            "template": { "metadata": { "labels": template_labels(machine) }, "spec": guest(machine) },
+        },
+    })
+}
+
+fn vm_metadata(machine: &Machine) -> Value {
+    let mut metadata = metadata(&machine.site, role::MACHINE, machine.name, machine.hash);
+    let pool = machine.pool;
+    // The pool's own come first: they never replace ours.
+    let mut all: Map<String, Value> = pool
+        .labels
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
+    all.extend(own_labels(machine));
+    metadata["labels"] = Value::Object(all);
+    let mut notes: Map<String, Value> = pool
+        .annotations
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
+    notes.insert(names::SPEC_HASH.into(), json!(machine.hash.to_string()));
+    notes.insert(names::ZONE.into(), json!(pool.zones[machine.zone]));
+    notes.insert(names::POOL_METADATA.into(), json!(pool_metadata(pool)));
+    metadata["annotations"] = Value::Object(notes);
+    metadata
+}
+
+fn own_labels(machine: &Machine) -> Map<String, Value> {
+    let mut labels = labels(&machine.site, role::MACHINE);
+    labels.insert(names::POOL.into(), json!(machine.pool.name));
+    labels.insert(
+        names::ZONE_INDEX.into(),
+        json!((machine.zone + 1).to_string()),
+    );
+    labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
+    labels
+}
+
+/// They reach the VMI and its pod, where load balancers look for them.
+fn template_labels(machine: &Machine) -> Map<String, Value> {
+    let mut labels = own_labels(machine);
+    labels.insert(names::CAPI_ROLE.into(), json!("worker"));
+    labels.insert(names::CAPI_CLUSTER.into(), json!(machine.site.id));
+    labels
+}
+
+fn data_volumes(machine: &Machine) -> Vec<Value> {
+    let root = match machine.golden {
+        Some(golden) => {
+            json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
+        }
+        None => json!({ "http": { "url": machine.pool.image.url } }),
+    };
+    let data = machine.pool.data.iter().enumerate();
+    let data = data.map(|(i, it)| {
+        data_volume(
+            machine,
+            &names::data_volume(machine.name, i),
+            &it.volume,
+            json!({ "blank": {} }),
+        )
+    });
+    [data_volume(machine, machine.name, &machine.pool.root, root)]
+        .into_iter()
+        .chain(data)
+        .collect()
+}
+
+fn data_volume(machine: &Machine, name: &str, volume: &Volume, source: Value) -> Value {
+    let mut labels = labels(&machine.site, role::MACHINE_VOLUME);
+    labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
+    json!({
+        "metadata": { "name": name, "labels": labels },
+        "spec": { "source": source, "pvc": claim(&volume.class, &volume.size.to_string()) },
+    })
+}
+
+fn guest(machine: &Machine) -> Value {
+    let worker = &machine.pool.worker;
+    let mut guest = json!({
+        "domain": domain(machine),
+        "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{ "matchExpressions": [
+                place(names::REGION_LABEL, machine.region),
+                place(names::ZONE_LABEL, &machine.pool.zones[machine.zone]),
+            ] }],
+        } } },
+        "topologySpreadConstraints": [{
+            "maxSkew": 1,
+            "topologyKey": names::HOSTNAME_LABEL,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": { "matchLabels": { names::PART_OF: machine.site.id, names::POOL: machine.pool.name } },
+        }],
+        "terminationGracePeriodSeconds": GRACE,
+        "networks": networks(machine),
+        "volumes": volumes(machine),
+    });
+    set(
+        &mut guest,
+        "dnsPolicy",
+        worker.dns_policy.as_ref().map(given),
+    );
+    set(
+        &mut guest,
+        "dnsConfig",
+        worker.dns_config.as_ref().map(given),
+    );
+    guest
+}
+
+/// `default` means a node without that label, not any node.
+fn place(key: &str, value: &str) -> Value {
+    match value {
+        "default" => json!({ "key": key, "operator": "DoesNotExist" }),
+        _ => json!({ "key": key, "operator": "In", "values": [value] }),
+    }
+}
+
+fn domain(machine: &Machine) -> Value {
+    let (worker, kind) = (&machine.pool.worker, &machine.pool.machine_type);
+    let mut resources =
+        json!({ "requests": { "cpu": kind.cpu.to_string(), "memory": kind.memory.to_string() } });
+    let limits = [("cpu", &kind.cpu_limit), ("memory", &kind.memory_limit)];
+    for (name, limit) in limits
+        .into_iter()
+        .filter_map(|(name, it)| Some((name, it.as_ref()?)))
+    {
+        resources["limits"][name] = json!(limit.to_string());
+    }
+    if worker.overcommit_guest_overhead {
+        resources["overcommitGuestOverhead"] = json!(true);
+    }
+    let mut domain = json!({ "resources": resources, "devices": devices(machine) });
+    set(
+        &mut domain,
+        "cpu",
+        worker.cpu.as_ref().map(|it| cpu(given(it), &it.features)),
+    );
+    set(&mut domain, "memory", worker.memory.as_ref().map(given));
+    domain
+}
+
+/// A feature given by name alone is one that the host must have.
+fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
+    let feature = |it: &CpuFeature| match it {
+        CpuFeature::Name(name) => json!({ "name": name, "policy": "require" }),
+        CpuFeature::Object(object) => given(object),
+    };
+    if !features.is_empty() {
+        cpu["features"] = features.iter().map(feature).collect();
+    }
+    cpu
+}
+
+fn devices(machine: &Machine) -> Value {
+    let given_devices = machine.pool.worker.devices.as_ref();
+    let mut devices = json!({ "disks": disks(machine), "interfaces": interfaces(machine) });
+    if let Some(it) = given_devices {
+        set(&mut devices, "rng", it.rng.as_ref().map(|_| json!({})));
+        set(
+            &mut devices,
+            "blockMultiQueue",
+            it.block_multi_queue.then(|| json!(true)),
+        );
+        let multiqueue = it.network_interface_multiqueue || it.network_interface_multi_queue;
+        set(
+            &mut devices,
+            "networkInterfaceMultiqueue",
+            multiqueue.then(|| json!(true)),
+        );
+    }
+    devices
+}
+
+/// Their order is that of vda, vdb… in the guest: root, cloud-init, data volumes.
+fn disks(machine: &Machine) -> Vec<Value> {
+    let given_disks = machine
+        .pool
+        .worker
+        .devices
+        .as_ref()
+        .map_or(&[][..], |it| &it.disks);
+    let find = |name: &str| given_disks.iter().find(|it| it.name == name);
+    let data = machine
+        .pool
+        .data
+        .iter()
+        .enumerate()
+        .map(|(i, it)| disk(find(&it.name), &names::data_disk(i)));
+    [
+        disk(find("root-disk"), "root-disk"),
+        disk(None, "cloudinitdisk"),
+    ]
+    .into_iter()
+    .chain(data)
+    .collect()
+}
+
+/// A disk that was given replaces the usual one, under the name of its volume.
+fn disk(configured: Option<&Disk>, name: &str) -> Value {
+    let mut disk = configured.map_or_else(|| json!({ "disk": { "bus": "virtio" } }), given);
+    disk["name"] = json!(name);
+    disk
+}
+
+fn volumes(machine: &Machine) -> Vec<Value> {
+    let mut cloud_init = json!({ "secretRef": { "name": machine.name } });
+    if !machine.attachments.is_empty() {
+        cloud_init["networkData"] = json!(NETWORK_DATA);
+    }
+    let data = (0..machine.pool.data.len())
+        .map(|i| json!({ "name": names::data_disk(i), "dataVolume": { "name": names::data_volume(machine.name, i) } }));
+    [
+        json!({ "name": "root-disk", "dataVolume": { "name": machine.name } }),
+        json!({ "name": "cloudinitdisk", "cloudInitNoCloud": cloud_init }),
+    ]
+    .into_iter()
+    .chain(data)
+    .collect()
+}
+
+/// Every interface asks for an address: images know of one only.
+const NETWORK_DATA: &str =
+    "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
+
+fn interfaces(machine: &Machine) -> Vec<Value> {
+    network_names(machine)
+        .map(|(name, _)| json!({ "name": name, "bridge": {} }))
+        .collect()
+}
+
+fn networks(machine: &Machine) -> Vec<Value> {
+    let network = |(name, attachment): (String, Option<&Attachment>)| match attachment {
+        None => json!({ "name": name, "pod": {} }),
+        Some(it) if it.default => {
+            json!({ "name": name, "multus": { "networkName": &*it.reference, "default": true } })
+        }
+        Some(it) => json!({ "name": name, "multus": { "networkName": &*it.reference } }),
+    };
+    network_names(machine).map(network).collect()
+}
+
+/// The first is always called `default`, be it the pod network or a tenant's: the cloud controller manager
+/// takes a node's address from the interface of that name.
+fn network_names<'a>(
+    machine: &Machine<'a>,
+) -> impl Iterator<Item = (String, Option<&'a Attachment>)> {
+    let first = machine.attachments.iter().find(|it| it.default);
+    let others = machine.attachments.iter().filter(|it| !it.default);
+    let others = others
+        .enumerate()
+        .map(|(i, it)| (format!("net{}", i + 1), Some(it)));
+    [("default".to_owned(), first)].into_iter().chain(others)
+}

@@ -1,0 +1,292 @@
+//! Problems as a person and as a program want to see them.
+
+use std::fmt;
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
+};
+use serde_json::{Value, json};
+
+use crate::manifest::{Place, Problem, Source};
+
+/// What `kvshoot validate -o json` prints.
+pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source]) -> Value {
+    let list = |problems: &[Problem]| -> Vec<Value> {
+        problems
+            .iter()
+            .map(|problem| one_as_json(problem, sources))
+            .collect()
+    };
+    json!({"valid": errors.is_empty(), "errors": list(errors), "warnings": list(warnings)})
+}
+
+/// All keys are always there, so that a program needs no cases.
+fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
+    let (file, line, column) = problem.place.map_or((None, None, None), |place| {
+        let source = &sources[place.source as usize];
+        let (line, column) = source.line_column(place.start);
+        (Some(source.name.as_str()), Some(line), Some(column))
+    });
+    json!({
+        "path": problem.path.to_string(),
+        "kind": problem.kind,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "file": file,
+        "line": line,
+        "column": column,
+    })
+}
+
+/// All that is wrong, warnings last but for the sum of all.
+pub(crate) fn all_as_text(
+    errors: &[Problem],
+    warnings: &[Problem],
+    sources: &[Source],
+    color: bool,
+    width: usize,
+) -> String {
+    let errors_shown = errors.iter().map(|it| (it, Severity::Error));
+    let warnings_shown = warnings.iter().map(|it| (it, Severity::Warning));
+    let mut out: String = errors_shown
+        .chain(warnings_shown)
+        .map(|(it, severity)| text(it, severity, sources, color, width))
+        .collect();
+    if let Some(summary) = summary(errors.len(), warnings.len()) {
+        out += &summary;
+        out.push('\n');
+    }
+    out
+}
+
+/// The last line, such as `3 errors, 1 warning`; nothing when all is well.
+fn summary(errors: usize, warnings: usize) -> Option<String> {
+    let count = |n: usize, word: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {word}")),
+        n => Some(format!("{n} {word}s")),
+    };
+    let parts: Vec<String> = [count(errors, "error"), count(warnings, "warning")]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// One problem with the lines where it stands, for a terminal.
+pub(crate) fn text(
+    problem: &Problem,
+    severity: Severity,
+    sources: &[Source],
+    color: bool,
+    width: usize,
+) -> String {
+    let mut out = String::new();
+    let theme = if color {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let shown = Shown {
+        problem,
+        severity,
+        sources,
+        place: problem.place,
+        label: "here",
+    };
+    let related = problem
+        .related
+        .iter()
+        .filter(|(place, _)| Some(place.source) != problem.place.map(|p| p.source));
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(width)
+        .with_context_lines(1);
+    handler
+        .render_report(&mut out, &shown)
+        .expect("a String takes everything");
+    for (place, label) in related {
+        let file = Shown {
+            problem,
+            severity,
+            sources,
+            place: Some(*place),
+            label,
+        };
+        handler
+            .render_report(&mut out, &Aside(file))
+            .expect("a String takes everything");
+    }
+    out
+}
+
+/// A problem as miette wants it: labels in one source.
+#[derive(Debug)]
+struct Shown<'p> {
+    problem: &'p Problem,
+    severity: Severity,
+    sources: &'p [Source],
+    place: Option<Place>,
+    label: &'p str,
+}
+
+impl Shown<'_> {
+    /// The lines of a Secret are not shown, only their number.
+    fn is_secret(&self, place: Place) -> bool {
+        self.sources[place.source as usize].is_secret(place.start)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = self.place.filter(|place| self.is_secret(*place)) {
+            let source = &self.sources[place.source as usize];
+            let (line, column) = source.line_column(place.start);
+            write!(f, "{}:{line}:{column}: ", source.name)?;
+        }
+        let path = self.problem.path.to_string();
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem
+            .hint
+            .as_ref()
+            .map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place
+            .filter(|place| !self.is_secret(*place))
+            .map(|place| &self.sources[place.source as usize] as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let place = self.place.filter(|place| !self.is_secret(*place))?;
+        let own = [label(
+            place,
+            self.label,
+            &self.sources[place.source as usize],
+        )];
+        let related = self
+            .problem
+            .related
+            .iter()
+            .filter(move |(other, _)| other.source == place.source && *other != place);
+        let related =
+            related.map(|(other, text)| label(*other, text, &self.sources[other.source as usize]));
+        Some(Box::new(own.into_iter().chain(related)))
+    }
+}
+
+/// The other file of a problem: the excerpt alone.
+#[derive(Debug)]
+struct Aside<'p>(Shown<'p>);
+
+impl fmt::Display for Aside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.label)
+    }
+}
+
+impl std::error::Error for Aside<'_> {}
+
+impl Diagnostic for Aside<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Advice)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.0.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let place = self.0.place.filter(|place| !self.0.is_secret(*place))?;
+        Some(Box::new(
+            [label(place, "here", &self.0.sources[place.source as usize])].into_iter(),
+        ))
+    }
+}
+
+/// A label stays on its first line, and within a window that a terminal can show.
+fn label(place: Place, text: &str, source: &Source) -> LabeledSpan {
+    let (line, _) = source.line_column(place.start);
+    let end = place
+        .end
+        .min(source.line_range(line).end)
+        .min(place.start + WINDOW / 2)
+        .max(place.start);
+    LabeledSpan::new(
+        Some(text.to_owned()),
+        place.start as usize,
+        (end - place.start) as usize,
+    )
+}
+
+/// Bytes of one line that are shown at most.
+const WINDOW: u32 = 240;
+
+/// miette's own reading of a `str` counts lines from the start of the text for every label: quadratic, and a line may be 3 MB long.
+impl SourceCode for Source {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let at = |offset: usize| u32::try_from(offset).map_err(|_| MietteError::OutOfBounds);
+        let (start, end) = (at(span.offset())?, at(span.offset() + span.len())?);
+        if end as usize > self.text.len() {
+            return Err(MietteError::OutOfBounds);
+        }
+        let ((first, _), (last, _)) = (self.line_column(start), self.line_column(end));
+        let (from, to) = (
+            first.saturating_sub(before).max(1),
+            (last + after).min(self.line_count()),
+        );
+        // Without context miette asks for the line and column of the span itself.
+        let mut begin = if before == 0 {
+            start
+        } else {
+            self.line_range(from).start
+        };
+        let mut finish = self.line_range(to).end;
+        if start - begin > 4 * WINDOW {
+            begin = self.boundary(
+                start
+                    .saturating_sub(WINDOW / 2)
+                    .max(self.line_range(first).start),
+            );
+        }
+        if finish.saturating_sub(end) > 4 * WINDOW {
+            finish = self.boundary(end + WINDOW / 2);
+        }
+        let (line, column) = self.line_column(begin);
+        let data = self
+            .text
+            .as_bytes()
+            .get(begin as usize..finish as usize)
+            .ok_or(MietteError::OutOfBounds)?;
+        let span = SourceSpan::from((begin as usize, (finish - begin) as usize));
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            data,
+            span,
+            line - 1,
+            column - 1,
+            self.line_count(),
+        )))
+    }
+}

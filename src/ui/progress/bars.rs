@@ -1,0 +1,168 @@
+//! The live picture: what runs stands at the foot of the screen, what is done scrolls away above it.
+
+use super::super::age::elapsed;
+use super::super::style::Style;
+use super::super::width::wrapped;
+use super::frame::{Header, frame};
+use super::lines::{INTERRUPTED, resume_hint};
+use super::track::Track;
+use crate::flow::{Event, EventKind, Status};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use std::fmt;
+use std::time::Duration;
+
+/// Between two pictures; what scrolls away does not wait.
+const FRAME: Duration = Duration::from_millis(100);
+
+pub(super) struct Bars {
+    bar: ProgressBar,
+    /// Columns and lines.
+    size: Box<dyn Fn() -> (usize, usize) + Send>,
+    style: Style,
+    track: Track,
+    header: Header,
+    drawn: Option<Duration>,
+}
+
+impl Bars {
+    pub(super) fn stderr(style: Style) -> Self {
+        let term = console::Term::buffered_stderr();
+        let size = term.clone();
+        let size = move || {
+            let (lines, columns) = size.size();
+            (columns.into(), lines.into())
+        };
+        Self::new(Box::new(term), Box::new(size), style)
+    }
+
+    pub(super) fn new(
+        term: Box<dyn TermLike>,
+        size: Box<dyn Fn() -> (usize, usize) + Send>,
+        style: Style,
+    ) -> Self {
+        // No rate of its own: it would drop the last picture before a silence.
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::term_like(term));
+        bar.set_style(
+            ProgressStyle::with_template("{msg}").expect("the template has one known key"),
+        );
+        Self {
+            bar,
+            size,
+            style,
+            track: Track::default(),
+            header: Header::default(),
+            drawn: None,
+        }
+    }
+
+    /// What others have to write above.
+    pub(super) fn live(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted {
+                verb,
+                shoot,
+                namespace,
+            } => self.header.what = format!("{verb} {shoot} in namespace {namespace}"),
+            EventKind::Item {
+                id,
+                title,
+                status,
+                why,
+            } => self.item(event.at, id, title, *status, why.as_deref()),
+            EventKind::ItemGone { id } => {
+                if let Some(item) = self.track.gone(id).filter(|it| it.status != Status::Done) {
+                    self.above(self.style.green("gone   "), &item.title);
+                }
+            }
+            EventKind::Progress { done, total } => {
+                (self.header.done, self.header.total) = (*done, *total);
+            }
+            EventKind::Retried { id, cause, .. } => {
+                self.track.retried(id, cause);
+            }
+            EventKind::Note { text } => self.above("note   ".to_owned(), text),
+            EventKind::Interrupted => {
+                self.header.stopping = true;
+                self.above(self.style.yellow("stop   "), INTERRUPTED);
+            }
+            EventKind::RunFinished { .. } => return self.finish(event),
+        }
+        if self.drawn.is_none_or(|it| event.at >= it + FRAME) {
+            self.draw(event.at);
+        }
+    }
+
+    pub(super) fn tick(&mut self, now: Duration) {
+        if !self.bar.is_finished() {
+            self.draw(now);
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn item(&mut self, at: Duration, id: &str, title: &str, status: Status, why: Option<&str>) {
+        let before = self.track.take(at, id, title, status, why);
+        let news = before.as_ref().map(|it| it.status) != Some(status);
+        let text = why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"));
+        match status {
+            Status::Failed if news => self.above(self.style.red("failed "), &text),
+            // What was so before the run is no news.
+            Status::Done if news && before.is_some() => {
+                self.above(self.style.green("done   "), &text);
+            }
+            _ => {}
+        }
+    }
+
+    /// A line that stays, on as many lines of the screen as it needs.
+    fn above(&self, word: String, text: &str) {
+        let (columns, _) = (self.size)();
+        let lines = wrapped(text, columns.saturating_sub(10));
+        self.bar
+            .println(format!("{word}  {}", lines.join("\n         ")));
+    }
+
+    fn draw(&mut self, now: Duration) {
+        self.drawn = Some(now);
+        let picture = frame(&self.header, &self.track, now, (self.size)(), self.style);
+        self.bar.set_message(picture.join("\n"));
+    }
+
+    fn finish(&self, event: &Event) {
+        let EventKind::RunFinished {
+            exit_code,
+            outcome,
+            summary,
+            resume,
+        } = &event.kind
+        else {
+            return;
+        };
+        let word = format!("{outcome:<7}");
+        let word = match exit_code {
+            0 => self.style.green(word),
+            _ => self.style.red(word),
+        };
+        let summary = format!("{summary} ({})", elapsed(event.at));
+        self.above(word, &summary);
+        let hint = resume_hint(self.style, resume.as_deref());
+        if !hint.is_empty() {
+            self.bar.println(hint.trim_end());
+        }
+        self.close();
+    }
+}
+
+impl fmt::Debug for Bars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bars")
+            .field("header", &self.header)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,127 @@
+//! The readers of a run's events: a live picture, plain lines, JSON, or silence.
+
+mod bars;
+mod frame;
+pub(super) mod json;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod track;
+
+use super::{Failure, Ui};
+use crate::flow::{Event, EventKind};
+use bars::Bars;
+use json::JsonLog;
+use lines::Lines;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to tell how it goes
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ProgressMode {
+    /// tty on a terminal that a person watches, else plain
+    #[default]
+    Auto,
+    /// A live picture
+    Tty,
+    /// A line for each change
+    Plain,
+    /// An event on each line, for programs
+    Json,
+    /// Only how it ended, and only when it failed
+    None,
+}
+
+/// Reads the events of one run. Once it was given the last event, all has been told that has to be.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    ui: Ui,
+    reader: Reader,
+}
+
+#[derive(Debug)]
+enum Reader {
+    Bars(Bars),
+    Lines(Lines),
+    Json(Arc<JsonLog>),
+    Silent,
+}
+
+impl Progress {
+    pub(super) fn new(ui: &Ui) -> Self {
+        let reader = match (mode(ui), &ui.json) {
+            (_, Some(log)) => Reader::Json(Arc::clone(log)),
+            (ProgressMode::Tty, None) => {
+                let bars = Bars::stderr(ui.err_style());
+                ui.err.set_live(Some(bars.live()));
+                Reader::Bars(bars)
+            }
+            (ProgressMode::None, None) => Reader::Silent,
+            _ => Reader::Lines(Lines::new(ui.err_style())),
+        };
+        Self {
+            ui: ui.clone(),
+            reader,
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        match &mut self.reader {
+            Reader::Bars(bars) => bars.event(event),
+            Reader::Lines(lines) => self.ui.err.write(&lines.event(event)),
+            Reader::Json(log) => log.event(event),
+            Reader::Silent => self.tell_failed_end(event),
+        }
+        if matches!(event.kind, EventKind::RunFinished { .. }) {
+            self.ui.err.set_live(None);
+        }
+    }
+
+    /// Time went on, `now` since the run began; to be called at least once a second.
+    pub(crate) fn tick(&mut self, now: Duration) {
+        match &mut self.reader {
+            Reader::Bars(bars) => bars.tick(now),
+            Reader::Lines(lines) => self.ui.err.write(&lines.tick(now)),
+            Reader::Json(_) | Reader::Silent => {}
+        }
+    }
+
+    fn tell_failed_end(&self, event: &Event) {
+        if let EventKind::RunFinished {
+            exit_code: 1..,
+            summary,
+            resume,
+            ..
+        } = &event.kind
+        {
+            self.ui.failure(Failure {
+                message: summary,
+                causes: &[],
+                hints: resume.as_slice(),
+            });
+        }
+    }
+}
+
+impl Drop for Progress {
+    /// A run that ends by an error leaves no picture behind that looks alive.
+    fn drop(&mut self) {
+        if let Reader::Bars(bars) = &self.reader {
+            bars.close();
+        }
+        self.ui.err.set_live(None);
+    }
+}
+
+fn mode(ui: &Ui) -> ProgressMode {
+    let settings = &ui.settings;
+    let watched = ui.err.terminal && !settings.ci && !settings.dumb;
+    match settings.progress {
+        ProgressMode::Auto if settings.quiet => ProgressMode::None,
+        ProgressMode::Auto if watched => ProgressMode::Tty,
+        ProgressMode::Auto => ProgressMode::Plain,
+        // There is nothing that can be drawn over in a file.
+        ProgressMode::Tty if !ui.err.terminal => ProgressMode::Plain,
+        chosen => chosen,
+    }
+}

@@ -1,0 +1,254 @@
+//! The live picture, read back through a terminal emulator.
+
+use super::super::bars::Bars;
+use super::script::{at, failure, finish, item, machine, midway, progress, start};
+use crate::flow::{Event, EventKind, Status};
+use crate::ui::Style;
+use indicatif::TermLike;
+use snapbox::{assert_data_eq, str};
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Clone)]
+struct Screen(Arc<Mutex<vt100::Parser>>);
+
+impl Screen {
+    fn new(lines: u16, columns: u16) -> Self {
+        Self(Arc::new(Mutex::new(vt100::Parser::new(
+            lines, columns, 200,
+        ))))
+    }
+
+    fn bars(&self) -> Bars {
+        let size = (self.width().into(), self.height().into());
+        Bars::new(
+            Box::new(self.clone()),
+            Box::new(move || size),
+            Style { on: false },
+        )
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        self.0.lock().unwrap().process(text.as_bytes());
+        Ok(())
+    }
+
+    /// What a person sees.
+    fn text(&self) -> String {
+        let parser = self.0.lock().unwrap();
+        let columns = parser.screen().size().1;
+        let rows = parser.screen().rows(0, columns);
+        let rows: Vec<String> = rows.map(|it| it.trim_end().to_owned()).collect();
+        format!("{}\n", rows.join("\n").trim_end())
+    }
+}
+
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Screen")
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        self.0.lock().unwrap().screen().size().1
+    }
+    fn height(&self) -> u16 {
+        self.0.lock().unwrap().screen().size().0
+    }
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        match n {
+            0 => Ok(()),
+            _ => self.write(&format!("\x1b[{n}A")),
+        }
+    }
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        match n {
+            0 => Ok(()),
+            _ => self.write(&format!("\x1b[{n}B")),
+        }
+    }
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        match n {
+            0 => Ok(()),
+            _ => self.write(&format!("\x1b[{n}C")),
+        }
+    }
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        match n {
+            0 => Ok(()),
+            _ => self.write(&format!("\x1b[{n}D")),
+        }
+    }
+    fn write_line(&self, s: &str) -> io::Result<()> {
+        self.write(&format!("{s}\r\n"))
+    }
+    fn write_str(&self, s: &str) -> io::Result<()> {
+        self.write(s)
+    }
+    fn clear_line(&self) -> io::Result<()> {
+        self.write("\r\x1b[2K")
+    }
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn check(events: impl IntoIterator<Item = Event>, now: f64) -> String {
+    let screen = Screen::new(24, 80);
+    let mut bars = screen.bars();
+    for event in events {
+        bars.event(&event);
+    }
+    bars.tick(Duration::from_secs_f64(now));
+    screen.text()
+}
+
+#[test]
+fn the_start_shows_what_runs_and_what_is_still_to_come() {
+    assert_data_eq!(
+        check(start(), 9.0),
+        str![[r#"
+done     Network tenant-a
+apply local/dev in namespace ci           [======              ] 2/6  9s
+waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
+pool worker   0/3 ready
+
+"#]]
+    );
+}
+
+#[test]
+fn midway_the_pool_says_how_many_are_ready_and_a_machine_why_it_waits() {
+    assert_data_eq!(
+        check([start(), midway()].concat(), 72.0),
+        str![[r#"
+done     Network tenant-a
+done     Import image ubuntu 24.04
+done     Machine 1 of pool worker in zone 2
+apply local/dev in namespace ci           [=============       ] 4/6  1m12s
+pool worker   1/3 ready
+  waiting     30s  z1/1: …lume is Pending, StorageClass fast has no provisioner
+  waiting     30s  Machine 1 of pool worker in zone 3: the node has not joined
+
+"#]]
+    );
+}
+
+#[test]
+fn a_failure_is_told_whole_and_the_picture_goes() {
+    let events = [start(), midway(), failure()].concat();
+    assert_data_eq!(
+        check(events, 140.0),
+        str![[r#"
+done     Network tenant-a
+done     Import image ubuntu 24.04
+done     Machine 1 of pool worker in zone 2
+failed   Machine 1 of pool worker in zone 1: VirtualMachine
+         shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending,
+         StorageClass fast has no provisioner
+done     Machine 1 of pool worker in zone 3
+failed   1 of 6 failed (2m11s)
+hint: to go on: kvshoot apply -f shoot.yaml
+
+"#]]
+    );
+}
+
+#[test]
+fn at_the_end_only_what_stays_stands_there() {
+    let events = [start(), midway(), finish()].concat();
+    assert_data_eq!(
+        check(events, 140.0),
+        str![[r#"
+done     Network tenant-a
+done     Import image ubuntu 24.04
+done     Machine 1 of pool worker in zone 2
+done     Machine 1 of pool worker in zone 1
+done     Machine 1 of pool worker in zone 3
+converged  local/dev is as the manifest says (2m11s)
+
+"#]]
+    );
+}
+
+#[test]
+fn an_interrupt_says_what_a_second_one_does() {
+    let events = [start(), vec![at(10.0, EventKind::Interrupted)]].concat();
+    assert_data_eq!(
+        check(events, 10.5),
+        str![[r#"
+done     Network tenant-a
+stop     interrupted: nothing new is begun; once more (Ctrl-C) leaves at once
+apply local/dev in namespace ci (stopping)  [======              ] 2/6  10s
+waiting     10s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
+pool worker   0/3 ready
+
+"#]]
+    );
+}
+
+#[test]
+fn a_crowd_is_kept_within_the_screen() {
+    let mut events = vec![start().remove(0), progress(0.0, 0, 200)];
+    events.extend((1..=200).map(|place| {
+        machine(
+            place as f64 / 10.0,
+            place,
+            Status::Waiting,
+            "the node has not joined",
+        )
+    }));
+    assert_data_eq!(
+        check(events, 30.0),
+        str![[r#"
+apply local/dev in namespace ci           [                    ] 0/200  30s
+pool worker   0/200 ready
+  waiting     29s  Machine 1 of pool worker in zone 1: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 2: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 3: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 4: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 5: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 6: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 7: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 8: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 9: the node has not joined
+  waiting     29s  Machine 1 of pool worker in zone 10: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 11: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 12: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 13: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 14: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 15: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 16: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 17: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 18: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 19: the node has not joined
+  waiting     28s  Machine 1 of pool worker in zone 20: the node has not joined
+… and 180 more
+
+"#]]
+    );
+}
+
+#[test]
+fn wide_letters_are_counted_as_two() {
+    let title = "画像を取り込む".repeat(4);
+    let why = "ネットワークがまだ準備できていません".repeat(3);
+    let events = [
+        start(),
+        vec![item(8.0, "image/x", &title, Status::Waiting, &why)],
+    ]
+    .concat();
+    assert_data_eq!(
+        check(events, 9.0),
+        str![[r#"
+done     Network tenant-a
+apply local/dev in namespace ci           [======              ] 2/6  9s
+waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
+waiting      1s  画像を取り込む画像を取り込む…: …ワークがまだ準備できていません
+pool worker   0/3 ready
+
+"#]]
+    );
+}

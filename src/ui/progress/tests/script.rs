@@ -1,0 +1,158 @@
+//! Runs as lists of events.
+
+use crate::flow::{Event, EventKind, Status};
+use std::time::Duration;
+
+pub(super) fn at(seconds: f64, kind: EventKind) -> Event {
+    Event {
+        at: Duration::from_secs_f64(seconds),
+        kind,
+    }
+}
+
+pub(super) fn item(seconds: f64, id: &str, title: &str, status: Status, why: &str) -> Event {
+    at(
+        seconds,
+        EventKind::Item {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            status,
+            why: (!why.is_empty()).then(|| why.to_owned()),
+        },
+    )
+}
+
+pub(super) fn progress(seconds: f64, done: usize, total: usize) -> Event {
+    at(seconds, EventKind::Progress { done, total })
+}
+
+const IMAGE: &str = "Import image ubuntu 24.04";
+const PENDING: &str = "VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, \
+     StorageClass fast has no provisioner";
+
+pub(super) fn machine(seconds: f64, place: usize, status: Status, why: &str) -> Event {
+    let id = format!("machine/worker/z{place}/1");
+    let title = format!("Machine 1 of pool worker in zone {place}");
+    item(seconds, &id, &title, status, why)
+}
+
+/// From the start until the image is being imported.
+pub(super) fn start() -> Vec<Event> {
+    vec![
+        at(
+            0.0,
+            EventKind::RunStarted {
+                verb: "apply",
+                shoot: "local/dev".to_owned(),
+                namespace: "ci".to_owned(),
+            },
+        ),
+        progress(0.0, 1, 6),
+        item(0.0, "record", "Record the shoot", Status::Done, ""),
+        item(
+            0.0,
+            "network/tenant-a",
+            "Network tenant-a",
+            Status::Working,
+            "",
+        ),
+        item(0.0, "image/ubuntu", IMAGE, Status::Working, ""),
+        machine(0.0, 1, Status::Blocked, "needs the image"),
+        machine(0.0, 2, Status::Blocked, "needs the image"),
+        machine(0.0, 3, Status::Blocked, "needs the image"),
+        item(
+            0.4,
+            "network/tenant-a",
+            "Network tenant-a",
+            Status::Done,
+            "",
+        ),
+        progress(0.4, 2, 6),
+        item(
+            1.0,
+            "image/ubuntu",
+            IMAGE,
+            Status::Waiting,
+            "3% (0.1/2.4 GiB)",
+        ),
+        item(
+            3.0,
+            "image/ubuntu",
+            IMAGE,
+            Status::Waiting,
+            "9% (0.2/2.4 GiB)",
+        ),
+        item(
+            7.0,
+            "image/ubuntu",
+            IMAGE,
+            Status::Waiting,
+            "12% (0.3/2.4 GiB)",
+        ),
+        item(
+            8.0,
+            "image/ubuntu",
+            IMAGE,
+            Status::Waiting,
+            "14% (0.3/2.4 GiB)",
+        ),
+    ]
+}
+
+/// Machines come up, one of them not yet.
+pub(super) fn midway() -> Vec<Event> {
+    vec![
+        item(41.0, "image/ubuntu", IMAGE, Status::Done, ""),
+        progress(41.0, 3, 6),
+        machine(41.1, 1, Status::Working, ""),
+        machine(41.1, 2, Status::Working, ""),
+        machine(41.1, 3, Status::Working, ""),
+        at(
+            41.3,
+            EventKind::Retried {
+                id: "machine/worker/z2/1".to_owned(),
+                cause: "the API server is busy (429)".to_owned(),
+                again: Duration::from_secs(2),
+            },
+        ),
+        machine(42.0, 1, Status::Waiting, PENDING),
+        machine(43.5, 2, Status::Waiting, "the node has not joined"),
+        machine(43.6, 3, Status::Waiting, "the node has not joined"),
+        machine(71.0, 2, Status::Done, ""),
+        progress(71.0, 4, 6),
+    ]
+}
+
+pub(super) fn failure() -> Vec<Event> {
+    vec![
+        machine(130.0, 1, Status::Failed, PENDING),
+        machine(131.0, 3, Status::Done, ""),
+        progress(131.0, 5, 6),
+        at(
+            131.0,
+            EventKind::RunFinished {
+                exit_code: 9,
+                outcome: "failed",
+                summary: "1 of 6 failed".to_owned(),
+                resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
+            },
+        ),
+    ]
+}
+
+pub(super) fn finish() -> Vec<Event> {
+    vec![
+        machine(130.0, 1, Status::Done, ""),
+        machine(131.0, 3, Status::Done, ""),
+        progress(131.0, 6, 6),
+        at(
+            131.0,
+            EventKind::RunFinished {
+                exit_code: 0,
+                outcome: "converged",
+                summary: "local/dev is as the manifest says".to_owned(),
+                resume: None,
+            },
+        ),
+    ]
+}

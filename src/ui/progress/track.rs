@@ -1,0 +1,117 @@
+//! What was told of the items so far.
+
+use crate::flow::Status;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    items: BTreeMap<String, Tracked>,
+    /// How many were ever told of: the next one's place in the order.
+    told: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Tracked {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) status: Status,
+    pub(super) why: Option<String>,
+    /// When it began to run, or was told of for the first time.
+    pub(super) since: Duration,
+    order: usize,
+}
+
+/// Machines of one pool that are as they should be, and all of them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pool {
+    pub(super) ready: usize,
+    pub(super) all: usize,
+}
+
+impl Track {
+    /// Takes over the state of an item, and gives what it was before.
+    pub(super) fn take(
+        &mut self,
+        at: Duration,
+        id: &str,
+        title: &str,
+        status: Status,
+        why: Option<&str>,
+    ) -> Option<Tracked> {
+        let before = self.items.get(id).cloned();
+        let goes_on = before.as_ref().filter(|it| it.runs() && runs(status));
+        let order = before.as_ref().map_or(self.told, |it| it.order);
+        self.told += usize::from(before.is_none());
+        let now = Tracked {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            status,
+            why: why.map(str::to_owned),
+            since: goes_on.map_or(at, |it| it.since),
+            order,
+        };
+        self.items.insert(id.to_owned(), now);
+        before
+    }
+
+    /// Takes over why an item that runs is not through yet, and gives it if that is news.
+    pub(super) fn retried(&mut self, id: &str, cause: &str) -> Option<&Tracked> {
+        let item = self.items.get_mut(id)?;
+        let news = item.why.as_deref() != Some(cause);
+        item.why = Some(cause.to_owned());
+        news.then_some(item)
+    }
+
+    pub(super) fn gone(&mut self, id: &str) -> Option<Tracked> {
+        self.items.remove(id)
+    }
+
+    /// In the order in which they were first told of, which is that of the plan.
+    pub(super) fn running(&self) -> Vec<&Tracked> {
+        let mut running: Vec<_> = self.items.values().filter(|it| it.runs()).collect();
+        running.sort_by_key(|it| it.order);
+        running
+    }
+
+    /// What runs longest, the first of the plan if several do.
+    pub(super) fn longest(&self) -> Option<&Tracked> {
+        self.running().into_iter().min_by_key(|it| it.since)
+    }
+
+    pub(super) fn pools(&self) -> BTreeMap<&str, Pool> {
+        let mut pools: BTreeMap<&str, Pool> = BTreeMap::new();
+        for item in self.items.values() {
+            if let Some(pool) = item.pool() {
+                let counts = pools.entry(pool).or_default();
+                counts.all += 1;
+                counts.ready += usize::from(item.status == Status::Done);
+            }
+        }
+        pools
+    }
+}
+
+impl Tracked {
+    pub(super) fn runs(&self) -> bool {
+        runs(self.status)
+    }
+
+    pub(super) fn pool(&self) -> Option<&str> {
+        self.machine().map(|(pool, _)| pool)
+    }
+
+    /// In its pool: `zK/I`.
+    pub(super) fn place(&self) -> Option<&str> {
+        self.machine().map(|(_, place)| place)
+    }
+
+    fn machine(&self) -> Option<(&str, &str)> {
+        let parts = self.id.strip_prefix("machine/")?.split_once('/')?;
+        parts.1.starts_with('z').then_some(parts)
+    }
+}
+
+pub(super) fn runs(status: Status) -> bool {
+    matches!(status, Status::Working | Status::Waiting)
+}

@@ -1,0 +1,181 @@
+//! What may not change once a shoot is there.
+
+use std::collections::HashMap;
+
+use crate::model::{Kind, Shoot, Version, Worker};
+
+use super::report::{At, Report};
+use super::spec::profile_named;
+
+pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+    let (old, new) = (&before.spec, &now.spec);
+    same(&at.key("region"), &old.region, &new.region, report);
+    let provider = &at.key("provider");
+    same(
+        &provider.key("type"),
+        &old.provider.type_,
+        &new.provider.type_,
+        report,
+    );
+    if let (Some(was), Some(is)) = (profile_named(before), profile_named(now)) {
+        let key = if new.cloud_profile.is_some() {
+            "cloudProfile"
+        } else {
+            "cloudProfileName"
+        };
+        same(&at.key(key), was, is, report);
+    }
+    binding(before, now, at, report);
+    networking(before, now, &at.key("networking"), report);
+    node_mask(before, now, at, report);
+    version(before, now, at, report);
+
+    let workers: HashMap<&str, &Worker> = old
+        .provider
+        .workers
+        .iter()
+        .map(|it| (it.name.as_str(), it))
+        .collect();
+    let at = &provider.key("workers");
+    for (i, worker) in new.provider.workers.iter().enumerate() {
+        if let Some(was) = workers.get(worker.name.as_str()) {
+            pool(was, worker, &at.index(i), report);
+        }
+    }
+}
+
+fn same(at: &At, was: &str, is: &str, report: &mut Report) {
+    if was != is && !is.is_empty() {
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "update/immutable",
+                format!("cannot be changed from {was}"),
+            )
+            .hint("it is fixed when a shoot is made; make another shoot to have it otherwise");
+    }
+}
+
+/// Which credentials were used is only fixed once they were named.
+fn binding(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+    let was = before.spec.secret_binding_name.as_deref();
+    if let (Some(was), Some(is)) = (was, now.spec.secret_binding_name.as_deref()) {
+        same(&at.key("secretBindingName"), was, is, report);
+    }
+}
+
+fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+    let (old, new) = (&before.spec.networking, &now.spec.networking);
+    same(&at.key("type"), &old.type_, &new.type_, report);
+    same(&at.key("nodes"), &old.nodes, &new.nodes, report);
+    let defaults = super::networking::DEFAULT_PODS;
+    let (was, is) = (old.pods.as_deref(), new.pods.as_deref());
+    same(
+        &at.key("pods"),
+        was.unwrap_or(defaults),
+        is.unwrap_or(defaults),
+        report,
+    );
+    let defaults = super::networking::DEFAULT_SERVICES;
+    let (was, is) = (old.services.as_deref(), new.services.as_deref());
+    same(
+        &at.key("services"),
+        was.unwrap_or(defaults),
+        is.unwrap_or(defaults),
+        report,
+    );
+}
+
+fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+    let mask = |shoot: &Shoot| {
+        shoot
+            .spec
+            .kubernetes
+            .kube_controller_manager
+            .as_ref()?
+            .node_cidr_mask_size
+    };
+    if let Some(was) = mask(before)
+        && mask(now) != Some(was)
+    {
+        let at = &at.key("kubernetes");
+        let at = &at.key("kubeControllerManager");
+        report
+            .error(
+                &at.key("nodeCIDRMaskSize"),
+                Kind::Invalid,
+                "update/immutable",
+                format!("cannot be changed from {was}"),
+            )
+            .hint(format!("write {was}"));
+    }
+}
+
+/// Kubernetes goes up, and by one minor version at a time.
+fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+    let (was_text, is_text) = (
+        &before.spec.kubernetes.version,
+        &now.spec.kubernetes.version,
+    );
+    let (Some(was), Some(is)) = (Version::parse(was_text), Version::parse(is_text)) else {
+        return;
+    };
+    let at = &at.key("kubernetes");
+    let at = &at.key("version");
+    let (was_minor, is_minor) = (was.minor(), is.minor());
+    // `1.34` is no step back from 1.34.2.
+    let is_lower = if is_text.matches('.').count() == 1 {
+        is_minor < was_minor
+    } else {
+        is < was
+    };
+    if is_lower {
+        report
+            .error(
+                at,
+                Kind::Forbidden,
+                "update/version-lower",
+                format!("is {is_text}, below {was_text}, which the shoot has"),
+            )
+            .hint("Kubernetes cannot go back");
+    } else if is_minor.0 != was_minor.0 || is_minor.1 > was_minor.1 + 1 {
+        report
+            .error(
+                at,
+                Kind::Forbidden,
+                "update/version-skips",
+                format!("is {is_text}, more than one minor version above {was_text}"),
+            )
+            .hint(format!("go to {}.{} first", was_minor.0, was_minor.1 + 1));
+    }
+}
+
+fn pool(was: &Worker, is: &Worker, at: &At, report: &mut Report) {
+    let is_extended = is.zones.len() >= was.zones.len() && is.zones[..was.zones.len()] == was.zones;
+    if !is_extended && !is.zones.is_empty() {
+        report
+            .error(
+                &at.key("zones"),
+                Kind::Invalid,
+                "update/zones",
+                format!(
+                    "were {}; new ones can only be added at the end",
+                    was.zones.join(", ")
+                ),
+            )
+            .hint("to leave a zone, make another pool and remove this one");
+    }
+    let cri = |worker: &Worker| worker.cri.as_ref().map(|it| it.name.clone());
+    let default = || "containerd".to_owned();
+    if cri(was).unwrap_or_else(default) != cri(is).unwrap_or_else(default) {
+        report
+            .error(
+                &at.key("cri"),
+                Kind::Invalid,
+                "update/cri",
+                "cannot be changed",
+            )
+            .hint("make another pool and remove this one");
+    }
+}

@@ -1,0 +1,215 @@
+//! The disks of a pool: the root volume and the data volumes.
+
+use std::collections::HashSet;
+
+use crate::model::{Kind, Quantity};
+
+use super::machine::not_offered;
+use super::report::{At, Report};
+use super::workers::{Judge, Scope};
+use super::{DataVolume, Volume, names};
+
+const MOST_NAME: usize = 15;
+
+/// The disk that every machine boots from; a data volume of that name could not be told from it.
+pub(super) const ROOT_DISK: &str = "root-disk";
+
+struct Wanted<'a> {
+    type_: Option<&'a str>,
+    size: Option<&'a Quantity>,
+    encrypted: Option<bool>,
+}
+
+pub(super) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Volume> {
+    let at = &pool.at.key("volume");
+    let Some(volume) = &pool.worker.volume else {
+        report
+            .error(at, Kind::Required, "volume/required", "is required")
+            .hint("give the type and size of the root disk, such as {type: standard, size: 20Gi}");
+        return None;
+    };
+    let wanted = Wanted {
+        type_: volume.type_.as_deref(),
+        size: volume.size.as_ref(),
+        encrypted: volume.encrypted,
+    };
+    let before = pool.before.and_then(|it| it.volume.as_ref());
+    resolve(
+        judge,
+        pool,
+        &wanted,
+        before.and_then(|it| it.type_.as_deref()),
+        at,
+        report,
+    )
+}
+
+pub(super) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Vec<DataVolume>> {
+    let volumes = &pool.worker.data_volumes;
+    let at = &pool.at.key("dataVolumes");
+    let mut known = HashSet::new();
+    let mut resolved = Vec::with_capacity(volumes.len());
+    for (i, volume) in volumes.iter().enumerate() {
+        let at = &at.index(i);
+        let at_name = &at.key("name");
+        let codes = ("volume/name", "volume/name-too-long");
+        names::check_dns_label(at_name, &volume.name, MOST_NAME, codes, report);
+        if volume.name == ROOT_DISK {
+            let message = format!("{ROOT_DISK} is the name of the root volume");
+            report.error(at_name, Kind::Invalid, "volume/root-disk", message);
+        }
+        if !volume.name.is_empty() && !known.insert(volume.name.as_str()) {
+            let message = format!("{} is there already", volume.name);
+            report.error(at_name, Kind::Duplicate, "volume/duplicate", message);
+        }
+        let wanted = Wanted {
+            type_: volume.type_.as_deref(),
+            size: volume.size.as_ref(),
+            encrypted: volume.encrypted,
+        };
+        let before = pool
+            .before
+            .and_then(|it| it.data_volumes.iter().find(|it| it.name == volume.name));
+        let before = before.and_then(|it| it.type_.as_deref());
+        let volume_found = resolve(judge, pool, &wanted, before, at, report);
+        resolved.extend(volume_found.map(|it| DataVolume {
+            name: volume.name.clone(),
+            volume: it,
+        }));
+    }
+    kubelet_volume(pool, &known, report);
+    (resolved.len() == volumes.len()).then_some(resolved)
+}
+
+fn kubelet_volume(pool: &Scope, known: &HashSet<&str>, report: &mut Report) {
+    if let Some(name) = &pool.worker.kubelet_data_volume_name
+        && !known.contains(name.as_str())
+    {
+        report.error(
+            &pool.at.key("kubeletDataVolumeName"),
+            Kind::Invalid,
+            "volume/kubelet-volume-unknown",
+            format!("there is no data volume {name}"),
+        );
+    }
+}
+
+fn resolve(
+    judge: &Judge,
+    pool: &Scope,
+    wanted: &Wanted,
+    before: Option<&str>,
+    at: &At,
+    report: &mut Report,
+) -> Option<Volume> {
+    if wanted.encrypted == Some(true) {
+        let message = "disks are not encrypted by kvshoot";
+        report
+            .warning(
+                &at.key("encrypted"),
+                Kind::NotSupported,
+                "volume/encrypted-ignored",
+                message,
+            )
+            .hint("choose a volume type whose StorageClass encrypts");
+    }
+    let size = size(wanted.size, &at.key("size"), report);
+    let at_type = &at.key("type");
+    let Some(name) = wanted.type_.filter(|name| !name.is_empty()) else {
+        let offered = judge.offer.profile.spec.volume_types.iter();
+        report
+            .error(at_type, Kind::Required, "volume/type", "is required")
+            .hint(format!(
+                "the profile offers {}",
+                super::report::some_of(offered.map(|it| it.name.as_str()))
+            ));
+        return None;
+    };
+    let class = class(judge, pool, name, before, at_type, report)?;
+    let size = size?;
+    least_size(judge, name, size, &at.key("size"), report);
+    Some(Volume {
+        type_: name.to_owned(),
+        class,
+        size: size.clone(),
+    })
+}
+
+/// Whole Gi and at least one, as Gardener writes sizes.
+fn size<'a>(size: Option<&'a Quantity>, at: &At, report: &mut Report) -> Option<&'a Quantity> {
+    let Some(size) = size else {
+        report
+            .error(at, Kind::Required, "volume/size", "is required")
+            .hint("write it in Gi, such as 20Gi");
+        return None;
+    };
+    let text = size.text();
+    let digits = text.strip_suffix("Gi").unwrap_or_default();
+    let has_form = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if has_form && size.value > 0.0 {
+        return Some(size);
+    }
+    // An empty text was told of already.
+    if !text.is_empty() {
+        let gibibytes = (size.value / f64::from(1 << 30)).ceil().max(1.0);
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "volume/size",
+                format!("{text} is no size in whole Gi"),
+            )
+            .hint(format!("write {gibibytes}Gi"));
+    }
+    None
+}
+
+fn least_size(judge: &Judge, name: &str, size: &Quantity, at: &At, report: &mut Report) {
+    let least = judge
+        .offer
+        .volume_types
+        .get(name)
+        .and_then(|(_, it)| it.min_size.as_ref());
+    if let Some(least) = least.filter(|least| size.value < least.value) {
+        let message = format!("is {size}, below the {least} that {name} has at least");
+        report.error(at, Kind::Invalid, "volume/too-small", message);
+    }
+}
+
+/// The StorageClass of a volume type. What a pool has already is not judged again.
+fn class(
+    judge: &Judge,
+    pool: &Scope,
+    name: &str,
+    before: Option<&str>,
+    at: &At,
+    report: &mut Report,
+) -> Option<String> {
+    if before == Some(name) {
+        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let mut known = known.into_iter().flatten();
+        if let Some((_, found)) = known.find_map(|offer| offer.volume_types.get(name)) {
+            return Some(found.class.clone());
+        }
+    }
+    let offer = &judge.offer;
+    let entry = offer.volume_types.get(name);
+    let Some((_, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
+        let usable = offer.profile.spec.volume_types.iter();
+        let usable = usable.filter(|it| it.usable != Some(false));
+        not_offered(
+            at,
+            "volume/type-not-offered",
+            name,
+            usable.map(|it| it.name.as_str()),
+            report,
+        );
+        return None;
+    };
+    if let Some(zone) = pool.zone_without(&offer.without_volume_type, name) {
+        let message = format!("{name} is not there in zone {zone}");
+        report.error(at, Kind::NotSupported, "volume/type-not-in-zone", message);
+        return None;
+    }
+    Some(found.class.clone())
+}

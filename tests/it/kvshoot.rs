@@ -1,0 +1,110 @@
+//! Runs the real program in an empty home, and shows what it says.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A home of its own and nothing in the environment.
+pub(crate) struct Kvshoot {
+    home: TempDir,
+    variables: Vec<(String, String)>,
+    stdin: String,
+}
+
+/// What the program said, and how it ended.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Kvshoot {
+    pub(crate) fn new() -> Self {
+        Self {
+            home: TempDir::new().unwrap(),
+            variables: Vec::new(),
+            stdin: String::new(),
+        }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    #[must_use]
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.stdin);
+        self
+    }
+
+    /// Writes a file of the home, which is also the current directory.
+    #[must_use]
+    pub(crate) fn file(self, path: &str, text: &str) -> Self {
+        let path = self.home().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    /// Takes the words of a command line; nothing is quoted.
+    pub(crate) fn run(&self, line: &str) -> Output {
+        self.args(line.split_whitespace())
+    }
+
+    pub(crate) fn args(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+        self.program(Path::new(env!("CARGO_BIN_EXE_kvshoot")), args)
+    }
+
+    /// Runs another program the same way.
+    pub(crate) fn program(
+        &self,
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Output {
+        let mut child = Command::new(program)
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Who does not read its input may be gone before all is written.
+        let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl fmt::Display for Output {
+    /// Stdout, then what stands on stderr, then the exit code when it is not 0.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.out)?;
+        if !self.err.is_empty() {
+            write!(f, "------- stderr -------\n{}", self.err)?;
+        }
+        match self.code {
+            0 => Ok(()),
+            code => writeln!(f, "------- exit code {code}"),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What a person sees of the program, in one binary, since linking takes longer than all tests.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod apply;
+mod arrows;
+mod generated;
+mod house;
+mod kvshoot;
+mod provider;
+mod ui;

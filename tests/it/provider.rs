@@ -1,0 +1,171 @@
+//! One sandbox for all tests: real API server, webhooks and controllers; a namespace for each test.
+
+use crate::kvshoot::Kvshoot;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::runtime::Runtime;
+
+/// The sandbox of this test process. It is reset when the process has ended, however it ended.
+struct Sandbox {
+    kubeconfig: PathBuf,
+    runtime: Runtime,
+    client: kube::Client,
+}
+
+static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+
+/// A namespace of the provider cluster that nobody else uses.
+pub(crate) struct Provider {
+    pub(crate) namespace: String,
+}
+
+/// A kind as the provider serves it.
+#[derive(Clone, Copy)]
+pub(crate) struct Resource(
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+);
+
+pub(crate) const VM: Resource = Resource("kubevirt.io", "v1", "VirtualMachine");
+pub(crate) const VMI: Resource = Resource("kubevirt.io", "v1", "VirtualMachineInstance");
+pub(crate) const DATA_VOLUME: Resource = Resource("cdi.kubevirt.io", "v1beta1", "DataVolume");
+pub(crate) const NETWORK: Resource =
+    Resource("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
+pub(crate) const SECRET: Resource = Resource("", "v1", "Secret");
+pub(crate) const CONFIG_MAP: Resource = Resource("", "v1", "ConfigMap");
+pub(crate) const LEASE: Resource = Resource("coordination.k8s.io", "v1", "Lease");
+pub(crate) const POD: Resource = Resource("", "v1", "Pod");
+pub(crate) const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
+pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
+
+impl Provider {
+    /// Starts the sandbox for the first test that asks, and makes a namespace.
+    pub(crate) fn new() -> Provider {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let provider = Provider {
+            namespace: format!("it-{number}"),
+        };
+        let object = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": provider.namespace },
+        });
+        provider.create(NAMESPACE, object);
+        provider
+    }
+
+    /// The program with this namespace as its provider.
+    pub(crate) fn kvshoot(&self) -> Kvshoot {
+        Kvshoot::new()
+            .env("KUBECONFIG", &self.kubeconfig())
+            .env("KVSHOOT_NAMESPACE", &self.namespace)
+    }
+
+    pub(crate) fn kubeconfig(&self) -> String {
+        sandbox().kubeconfig.display().to_string()
+    }
+
+    /// All objects of a kind in the namespace, by name.
+    pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
+        let api = self.api(resource);
+        let all = ListParams::default();
+        let mut objects = self.block_on(api.list(&all)).unwrap().items;
+        objects.sort_by_key(|it| it.metadata.name.clone());
+        objects
+    }
+
+    pub(crate) fn names(&self, resource: Resource) -> Vec<String> {
+        let objects = self.list(resource).into_iter();
+        objects.map(|it| it.metadata.name.unwrap()).collect()
+    }
+
+    pub(crate) fn get(&self, resource: Resource, name: &str) -> Option<DynamicObject> {
+        self.block_on(self.api(resource).get_opt(name)).unwrap()
+    }
+
+    pub(crate) fn create(&self, resource: Resource, object: serde_json::Value) -> DynamicObject {
+        let object = serde_json::from_value(object).unwrap();
+        let api = self.api(resource);
+        self.block_on(api.create(&PostParams::default(), &object))
+            .unwrap()
+    }
+
+    pub(crate) fn delete(&self, resource: Resource, name: &str) {
+        let api = self.api(resource);
+        let _ = self
+            .block_on(api.delete(name, &DeleteParams::background()))
+            .unwrap();
+    }
+
+    pub(crate) fn api(&self, Resource(group, version, kind): Resource) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let client = sandbox().client.clone();
+        match kind {
+            "Namespace" | "Node" | "StorageClass" => Api::all_with(client, &resource),
+            _ => Api::namespaced_with(client, &self.namespace, &resource),
+        }
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        sandbox().client.clone()
+    }
+
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        sandbox().runtime.block_on(future)
+    }
+}
+
+fn sandbox() -> &'static Sandbox {
+    SANDBOX.get_or_init(|| {
+        let name = format!("it-{}", std::process::id());
+        reset_when_over(&name);
+        // The programs are built once for all, so this one keeps the person's own cache.
+        let up = program(&["sandbox", "up", "--name", &name]).status();
+        assert!(up.unwrap().success(), "the sandbox does not start");
+        let told = program(&["sandbox", "kubeconfig", "--name", &name]).output();
+        let folder = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
+        std::fs::write(&folder, told.unwrap().stdout).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let client = runtime.block_on(async {
+            let config = kube::config::Kubeconfig::read_from(&folder).unwrap();
+            let options = Default::default();
+            let config = kube::Config::from_custom_kubeconfig(config, &options).await;
+            kube::Client::try_from(config.unwrap()).unwrap()
+        });
+        Sandbox {
+            kubeconfig: folder,
+            runtime,
+            client,
+        }
+    })
+}
+
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Waits for the end of this process in one of its own, and leaves nothing running.
+fn reset_when_over(name: &str) {
+    let own = std::process::id();
+    let kvshoot = env!("CARGO_BIN_EXE_kvshoot");
+    let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
+    let script = format!(
+        "while kill -0 {own} 2>/dev/null; do sleep 1; done; '{kvshoot}' sandbox reset --name {name}; rm -f '{}'",
+        kubeconfig.display()
+    );
+    Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+}
