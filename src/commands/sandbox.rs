@@ -58,8 +58,8 @@ enum FailCommand {
     /// Machines fail whenever they start
     VmCrash {
         /// How the names of the machines begin
-        #[arg(default_value = "*")]
-        name: String,
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
     },
     /// A quota stands in the namespace
     Quota {
@@ -86,12 +86,11 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
             note(&format!("Installed {}", installation.way));
         }
         SandboxCommand::Up(args) => {
-            let installation =
-                sandbox::install(&dirs.cache, args.from.as_deref(), args.cdi, &mut tell)
-                    .map_err(failure)?;
-            let up = sandbox
-                .up(&installation, args.cdi, &mut tell)
+            // Without the flag it stays as it is.
+            let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
+            let installation = sandbox::install(&dirs.cache, args.from.as_deref(), cdi, &mut tell)
                 .map_err(failure)?;
+            let up = sandbox.up(&installation, cdi, &mut tell).map_err(failure)?;
             let kubeconfig = sandbox.kubeconfig();
             note(&match up {
                 Up::Already => "The sandbox runs already".to_owned(),
@@ -165,8 +164,8 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::Import404 => Fault::Import404,
         FailCommand::ImportStuck => Fault::ImportStuck,
         FailCommand::NoRoom { zone } => Fault::NoRoom { zone: zone.clone() },
-        FailCommand::VmCrash { name } => Fault::VmCrash {
-            prefix: name.clone(),
+        FailCommand::VmCrash { prefix } => Fault::VmCrash {
+            prefix: prefix.clone(),
         },
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
