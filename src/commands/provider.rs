@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// The provider that flags, variables and files lead to.
 pub(super) async fn connect(context: &Context) -> Result<Provider, CommandError> {
-    connect_to(context, source(context, None)?).await
+    connect_to(context, source(context, None).await?).await
 }
 
 async fn connect_to(context: &Context, source: Source) -> Result<Provider, CommandError> {
@@ -28,11 +28,11 @@ async fn connect_to(context: &Context, source: Source) -> Result<Provider, Comma
 }
 
 /// What was typed wins; then the Secret among the manifests, then the environment.
-fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
+async fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
     let global = &context.global;
     if let Some(name) = global.sandbox() {
         return Ok(Source::Files(Kubeconfigs {
-            files: vec![super::sandbox::kubeconfig(context, name)?],
+            files: vec![super::sandbox::kubeconfig(context, name).await?],
             ..Kubeconfigs::default()
         }));
     }
@@ -81,7 +81,7 @@ pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, Com
     );
     let ids = ids.take();
     let looked = async {
-        let provider = connect_to(context, source(context, kubeconfig_in(&first))?).await?;
+        let provider = connect_to(context, source(context, kubeconfig_in(&first)).await?).await?;
         let mut known = HashMap::new();
         for id in ids {
             if let Some(record) = provider.record(&id).await.map_err(failed)? {

@@ -33,6 +33,8 @@ pub(crate) struct Step {
     pub(crate) title: String,
     /// So many of so many; told again with each change.
     pub(crate) count: Option<(usize, usize)>,
+    /// To be read while what comes after it goes on.
+    pub(crate) stays: bool,
 }
 
 impl Step {
@@ -40,6 +42,14 @@ impl Step {
         Self {
             title: title.into(),
             count: None,
+            stays: false,
+        }
+    }
+
+    fn note(title: impl Into<String>) -> Self {
+        Self {
+            stays: true,
+            ..Self::new(title)
         }
     }
 
