@@ -15,10 +15,11 @@ mod tests;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 
 use super::{CommandError, Context, Exit};
-use crate::manifest::{Content, Manifest};
-use crate::model::{CloudProfile, Secret, SecretBinding, Shoot};
+use crate::manifest::Manifest;
+use crate::model::{CloudProfile, SecretReference, Shoot};
 use crate::ui::problems;
 use crate::validate::ValidShoot;
 
@@ -75,18 +76,15 @@ impl Loaded {
         self.manifest.problems().is_empty()
     }
 
-    pub(super) fn bindings(&self) -> impl Iterator<Item = &SecretBinding> {
-        self.manifest.documents().filter_map(|(_, it)| match it {
-            Content::SecretBinding(binding) => Some(binding.as_ref()),
-            _ => None,
-        })
+    /// The kubeconfig of the provider cluster, when the Secret that a Shoot's binding leads to is among the documents.
+    pub(super) fn kubeconfig(&self, shoot: &Shoot) -> Option<SecretString> {
+        let (_, secret) = credentials::secret_of(&self.manifest, shoot)?;
+        credentials::kubeconfig(secret).map(SecretString::from)
     }
 
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        self.manifest.documents().filter_map(|(_, it)| match it {
-            Content::Secret(secret) => Some(secret.as_ref()),
-            _ => None,
-        })
+    /// The Secret that a Shoot's binding leads to, wherever that is.
+    pub(super) fn secret_reference(&self, shoot: &Shoot) -> Option<&SecretReference> {
+        credentials::binding_of(&self.manifest, shoot).map(|it| &it.secret_ref)
     }
 }
 

@@ -28,7 +28,7 @@ async fn connect_to(context: &Context, source: Source) -> Result<Provider, Comma
 }
 
 /// What was typed wins; then the Secret among the manifests, then the environment.
-fn source(context: &Context, secret: Option<String>) -> Result<Source, CommandError> {
+fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
     let global = &context.global;
     if let Some(name) = global.sandbox() {
         return Ok(Source::Files(Kubeconfigs {
@@ -49,7 +49,7 @@ fn source(context: &Context, secret: Option<String>) -> Result<Source, CommandEr
     }
     if let Some(text) = secret {
         return Ok(Source::Text {
-            text: SecretString::from(text),
+            text,
             allow_exec: global.allow_exec,
         });
     }
@@ -131,14 +131,12 @@ pub(super) fn around<'a>(
     })
 }
 
-fn kubeconfig_in(loaded: &Loaded) -> Option<String> {
+fn kubeconfig_in(loaded: &Loaded) -> Option<SecretString> {
     let mut shoots = loaded.manifest.documents().filter_map(|(_, it)| match it {
         Content::Shoot(shoot) => Some(shoot),
         _ => None,
     });
-    shoots.find_map(|it| {
-        load::credentials::kubeconfig(load::credentials::secret_of(&loaded.manifest, it)?.1)
-    })
+    shoots.find_map(|it| loaded.kubeconfig(it))
 }
 
 /// What a record holds of the last apply; None when another program has changed it beyond reading.

@@ -1,4 +1,4 @@
-use super::load::{self, Around, LoadArgs, Loaded};
+use super::load::{self, LoadArgs, Loaded};
 use super::{CommandError, Context, Exit};
 use crate::manifest::Content;
 use crate::ui::problems;
@@ -22,7 +22,7 @@ enum Output {
 }
 
 pub(super) fn run(args: &ValidateArgs, context: &Context) -> Result<Exit, CommandError> {
-    let loaded = load::judged(&args.load, Around::default())?;
+    let loaded = load::judged(&args.load, super::provider::around(context, &|_| None)?)?;
     match args.output {
         Output::Text => {
             load::tell(&loaded, context);

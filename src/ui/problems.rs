@@ -96,10 +96,11 @@ pub(crate) fn text(
         place: problem.place,
         label: "here",
     };
-    let related = problem
-        .related
-        .iter()
-        .filter(|(place, _)| Some(place.source) != problem.place.map(|p| p.source));
+    let related = problem.related.iter().filter(|(place, _)| {
+        !problem
+            .place
+            .is_some_and(|own| is_near(own, *place, sources))
+    });
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_width(width)
         .with_context_lines(1);
@@ -119,6 +120,13 @@ pub(crate) fn text(
             .expect("a String takes everything");
     }
     out
+}
+
+/// Two places are drawn in one excerpt when few lines are between them; miette would show all that are.
+fn is_near(one: Place, other: Place, sources: &[Source]) -> bool {
+    const LINES: usize = 8;
+    let line = |place: Place| sources[place.source as usize].line_column(place.start).0;
+    one.source == other.source && line(one).abs_diff(line(other)) <= LINES
 }
 
 /// A problem as miette wants it: labels in one source.
@@ -184,7 +192,7 @@ impl Diagnostic for Shown<'_> {
             .problem
             .related
             .iter()
-            .filter(move |(other, _)| other.source == place.source && *other != place);
+            .filter(move |(other, _)| is_near(place, *other, self.sources) && *other != place);
         let related =
             related.map(|(other, text)| label(*other, text, &self.sources[other.source as usize]));
         Some(Box::new(own.into_iter().chain(related)))

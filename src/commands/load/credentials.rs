@@ -48,40 +48,45 @@ fn wrong(manifest: &Manifest, shoot: &Shoot) -> Option<(DocumentId, Problem)> {
     ))
 }
 
+/// Absent namespaces match every one: files are written by hand.
+fn is_same(given: Option<&str>, wanted: Option<&str>) -> bool {
+    given.is_none() || wanted.is_none() || given == wanted
+}
+
+/// The binding among the documents that a Shoot names.
+pub(super) fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<&'m SecretBinding> {
+    let name = shoot.spec.secret_binding_name.as_deref()?;
+    let namespace = shoot.metadata.namespace.as_deref();
+    manifest.documents().find_map(|(_, it)| match it {
+        Content::SecretBinding(it) => {
+            let found =
+                it.metadata.name == name && is_same(it.metadata.namespace.as_deref(), namespace);
+            found.then_some(it.as_ref())
+        }
+        _ => None,
+    })
+}
+
 /// The Secret among the documents that a Shoot's binding leads to.
-pub(in crate::commands) fn secret_of<'m>(
+pub(super) fn secret_of<'m>(
     manifest: &'m Manifest,
     shoot: &Shoot,
 ) -> Option<(DocumentId, &'m Secret)> {
-    let name = shoot.spec.secret_binding_name.as_deref()?;
-    let namespace = shoot.metadata.namespace.as_deref();
-    let is_same =
-        |given: Option<&str>| given.is_none() || namespace.is_none() || given == namespace;
-    let binding: &SecretBinding = manifest.documents().find_map(|(_, it)| match it {
-        Content::SecretBinding(it)
-            if it.metadata.name == name && is_same(it.metadata.namespace.as_deref()) =>
-        {
-            Some(it.as_ref())
-        }
-        _ => None,
-    })?;
-    let wanted = binding
-        .secret_ref
-        .namespace
-        .as_deref()
-        .or(binding.metadata.namespace.as_deref());
+    let binding = binding_of(manifest, shoot)?;
+    let own = binding.metadata.namespace.as_deref();
+    let wanted = binding.secret_ref.namespace.as_deref().or(own);
     manifest.documents().find_map(|(id, it)| match it {
-        Content::Secret(secret) if secret.metadata.name == binding.secret_ref.name => {
-            let given = secret.metadata.namespace.as_deref();
-            (given.is_none() || wanted.is_none() || given == wanted)
-                .then_some((id, secret.as_ref()))
+        Content::Secret(secret) => {
+            let found = secret.metadata.name == binding.secret_ref.name
+                && is_same(secret.metadata.namespace.as_deref(), wanted);
+            found.then_some((id, secret.as_ref()))
         }
         _ => None,
     })
 }
 
 /// The text of the kubeconfig in a Secret.
-pub(in crate::commands) fn kubeconfig(secret: &Secret) -> Option<String> {
+pub(super) fn kubeconfig(secret: &Secret) -> Option<String> {
     if let Some(text) = secret.string_data.get(KEY) {
         return Some(text.clone());
     }

@@ -53,6 +53,7 @@ pub(super) fn judge(mut manifest: Manifest, around: Around) -> Loaded {
         }
     }
     super::credentials::check(&mut manifest, &shoots);
+    machine_deployments(&mut manifest);
     manifest.sort_problems();
     if !manifest.problems().is_empty() {
         valid.clear();
@@ -60,6 +61,28 @@ pub(super) fn judge(mut manifest: Manifest, around: Around) -> Loaded {
     Loaded {
         manifest,
         shoots: valid,
+    }
+}
+
+/// They are read, and nothing is made of them yet.
+fn machine_deployments(manifest: &mut Manifest) {
+    let documents = manifest.documents();
+    let found: Vec<DocumentId> = documents
+        .filter(|(_, it)| matches!(it, Content::MachineDeployment(_)))
+        .map(|(id, _)| id)
+        .collect();
+    for document in found {
+        let message = "kvshoot reads MachineDeployments, and makes no pools of them yet";
+        let path = FieldPath::root().child("kind");
+        manifest.warn(
+            document,
+            Problem::new(
+                path,
+                Kind::NotSupported,
+                "manifest/machine-deployment",
+                message,
+            ),
+        );
     }
 }
 

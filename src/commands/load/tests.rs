@@ -184,3 +184,25 @@ fn nothing_of_a_secret_is_shown() {
         }
     }
 }
+
+/// `SNAPSHOTS=overwrite cargo test` writes the files.
+#[test]
+fn a_person_and_a_program_see_every_problem() {
+    let shoot = SHOOT
+        .replace("minimum: 1", "minimum: 3")
+        .replace("type: small", "type: huge")
+        .replace("version: \"1.34\"", "version: 1.34");
+    let profile = PROFILE.replace("memory: 32Gi", "memory: 8Gi");
+    let loaded = load(&[("shoot.yaml", &shoot), ("cloudprofile.yaml", &profile)]);
+    let manifest = &loaded.manifest;
+    let (errors, warnings, sources) =
+        (manifest.problems(), manifest.warnings(), manifest.sources());
+    snapbox::assert_data_eq!(
+        problems::all_as_text(errors, warnings, sources, false, 100),
+        snapbox::file!["../../../tests/golden/validate/problems.txt"].raw()
+    );
+    snapbox::assert_data_eq!(
+        format!("{:#}\n", problems::json(errors, warnings, sources)),
+        snapbox::file!["../../../tests/golden/validate/problems.json"].raw()
+    );
+}

@@ -1,4 +1,4 @@
-use super::{check_profile, table};
+use super::{PROFILE, SHOOT, changed, check_profile, lines, table, verdict};
 
 #[test]
 fn what_is_offered_is_named_once_and_well() {
@@ -125,5 +125,39 @@ fn what_is_not_usable_or_not_in_the_zone_is_not_offered() {
                 "spec.provider.workers[0].volume.size Invalid: is 20Gi, below the 50Gi that standard has at least",
             ),
         ],
+    );
+}
+
+#[test]
+fn what_is_expired_or_unknown_to_kvshoot_cannot_be_chosen() {
+    let told = |shoot: &[(&str, &str)], profile: &[(&str, &str)]| {
+        let (shoot, profile) = (changed(SHOOT, shoot), changed(PROFILE, profile));
+        lines(&verdict(&format!("{shoot}---\n{profile}")))
+    };
+    assert_eq!(
+        told(
+            &[("\"1.34\"", "1.34.1")],
+            &[("2026-06-30T23:59:59Z", "2025-06-30T23:59:59Z")]
+        ),
+        "spec.kubernetes.version NotSupported: 1.34.1 is not offered\n"
+    );
+    assert_eq!(
+        told(&[("\"1.34\"", "1.30.5")], &[("1.33.5", "1.30.5")]),
+        "spec.kubernetes.version NotSupported: 1.30.5 is not supported by kvshoot\n"
+    );
+    let expired = (
+        "    - version: \"24.04\"\n  - name: flatcar",
+        "    - version: \"24.04\"\n      expirationDate: \"2025-06-30T23:59:59Z\"\n  - name: flatcar",
+    );
+    assert_eq!(told(&[], &[expired]), "");
+    assert_eq!(
+        told(
+            &[(
+                "type: small",
+                "type: small, image: {name: ubuntu, version: \"24.04\"}"
+            )],
+            &[expired]
+        ),
+        "spec.provider.workers[0].machine.image.version NotSupported: 24.04 of ubuntu is expired\n"
     );
 }
