@@ -18,7 +18,9 @@ pub(super) struct SandboxArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum SandboxCommand {
+    /// Get the sandbox's programs; building them takes about ten minutes, once
     Install(InstallArgs),
+    /// Start the sandbox, on the data that it has; install it first when need be
     Up(InstallArgs),
     /// Stop the sandbox and keep its data
     Down,
@@ -33,7 +35,6 @@ enum SandboxCommand {
     Fail(FailCommand),
 }
 
-/// Get the sandbox's programs, or start it
 #[derive(Debug, clap::Args)]
 struct InstallArgs {
     /// Folder that has the programs, instead of building them

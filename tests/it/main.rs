@@ -7,4 +7,5 @@ mod generated;
 mod house;
 mod kvshoot;
 mod provider;
+mod sandbox;
 mod ui;
