@@ -1,7 +1,9 @@
 use super::running::spoken;
-use super::{CommandError, Context, Exit};
+use super::{CommandError, Context, Exit, complete};
+use crate::cluster::{Kubeconfigs, Source};
 use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
 use crate::ui::Steps;
+use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -60,7 +62,7 @@ enum FailCommand {
     /// Machines fail whenever they start
     VmCrash {
         /// How the names of the machines begin
-        #[arg(default_value = "*", value_name = "NAME")]
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
     },
     /// A quota stands in the namespace
@@ -305,6 +307,15 @@ impl Telling {
                 .step(self.begun.elapsed(), &step.title, step.count),
         }
     }
+}
+
+/// The way to a sandbox, whether it runs or not.
+pub(super) fn source(context: &Context, name: &str) -> Option<Source> {
+    let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
+    Some(Source::Files(Kubeconfigs {
+        files: vec![sandbox.kubeconfig()],
+        ..Kubeconfigs::default()
+    }))
 }
 
 /// The kubeconfig of a sandbox; apply makes the sandbox when it is not there.

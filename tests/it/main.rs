@@ -3,6 +3,8 @@
 
 mod apply;
 mod arrows;
+mod causes;
+mod complete;
 mod generated;
 mod house;
 mod kvshoot;
