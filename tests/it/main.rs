@@ -9,5 +9,6 @@ mod generated;
 mod house;
 mod kvshoot;
 mod provider;
+mod readme;
 mod sandbox;
 mod ui;

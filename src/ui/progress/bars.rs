@@ -79,7 +79,11 @@ impl Bars {
                 why,
             } => self.item(event.at, id, title, *status, why.as_deref()),
             EventKind::ItemGone { id } => {
-                if let Some(item) = self.track.gone(id).filter(|it| it.status != Status::Done) {
+                if let Some(item) = self
+                    .track
+                    .gone(id)
+                    .filter(|it| it.status != Status::Done && !names::is_part(&it.title))
+                {
                     self.above(self.style.green("gone   "), &names::gone(&item.title));
                 }
             }

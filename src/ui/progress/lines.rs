@@ -68,7 +68,10 @@ impl Lines {
             EventKind::ItemGone { id } => match self.track.gone(id) {
                 Some(item) if item.status != Status::Done => {
                     self.reasons.remove(subject(&item.title));
-                    self.line(at, "gone", &names::gone(&item.title))
+                    match names::is_part(&item.title) {
+                        true => String::new(),
+                        false => self.line(at, "gone", &names::gone(&item.title)),
+                    }
                 }
                 _ => String::new(),
             },
@@ -151,7 +154,7 @@ impl Lines {
         self.take_reason(at, title, status, why);
         let is_news = match status {
             Status::Blocked | Status::Waiting => false,
-            Status::Working => !known.is_some_and(super::track::runs),
+            Status::Working => !known.is_some_and(super::track::runs) && !names::is_part(title),
             // What was so before the run is no news.
             Status::Done => known != Some(status) && (before.is_some() || known.is_some()),
             Status::Failed => {

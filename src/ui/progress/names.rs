@@ -49,6 +49,11 @@ pub(super) fn subject(title: &str) -> &str {
     }
 }
 
+/// What belongs to a machine goes with it, and is told only when it does not.
+pub(super) fn is_part(title: &str) -> bool {
+    title.starts_with("Remove user data of machine ")
+}
+
 /// The title of a removal, once what it removes is gone.
 pub(super) fn gone(title: &str) -> String {
     let what = title.strip_prefix("Remove ").unwrap_or(title);
