@@ -125,8 +125,7 @@ impl World {
             for object in store.iter().filter(|_| *kind != Kind::Record) {
                 let key = Key::provider(*kind, object.name.clone());
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    let uid = object.fact.shoot.clone().unwrap_or_default();
-                    facts.foreign.insert(key, uid);
+                    facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();
