@@ -5,6 +5,7 @@ mod frame;
 pub(super) mod json;
 mod lines;
 mod names;
+mod term;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -16,6 +17,7 @@ use json::JsonLog;
 use lines::Lines;
 use std::sync::Arc;
 use std::time::Duration;
+use term::NoEcho;
 
 /// How to tell how it goes
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -42,7 +44,7 @@ pub(crate) struct Progress {
 
 #[derive(Debug)]
 enum Reader {
-    Bars(Bars),
+    Bars(Bars, NoEcho),
     Lines(Lines),
     Json(Arc<JsonLog>),
     Silent,
@@ -55,7 +57,7 @@ impl Progress {
             (ProgressMode::Tty, None) => {
                 let bars = Bars::stderr(ui.err_style());
                 ui.err.set_live(Some(bars.live()));
-                Reader::Bars(bars)
+                Reader::Bars(bars, NoEcho::begin())
             }
             (ProgressMode::None, None) => Reader::Silent,
             _ => Reader::Lines(Lines::new(ui.err_style())),
@@ -68,7 +70,7 @@ impl Progress {
 
     pub(crate) fn event(&mut self, event: &Event) {
         match &mut self.reader {
-            Reader::Bars(bars) => bars.event(event),
+            Reader::Bars(bars, _) => bars.event(event),
             Reader::Lines(lines) => self.ui.err.write(&lines.event(event)),
             Reader::Json(log) => log.event(event),
             Reader::Silent => self.tell_failed_end(event),
@@ -81,7 +83,7 @@ impl Progress {
     /// Time went on, `now` since the run began; to be called at least once a second.
     pub(crate) fn tick(&mut self, now: Duration) {
         match &mut self.reader {
-            Reader::Bars(bars) => bars.tick(now),
+            Reader::Bars(bars, _) => bars.tick(now),
             Reader::Lines(lines) => self.ui.err.write(&lines.tick(now)),
             Reader::Json(_) | Reader::Silent => {}
         }
@@ -107,7 +109,7 @@ impl Progress {
 impl Drop for Progress {
     /// A run that ends by an error leaves no picture behind that looks alive.
     fn drop(&mut self) {
-        if let Reader::Bars(bars) = &self.reader {
+        if let Reader::Bars(bars, _) = &self.reader {
             bars.close();
         }
         self.ui.err.set_live(None);

@@ -84,7 +84,11 @@ fn a_run_that_converges() {
 #[test]
 fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
     let import = |second: u32| {
-        let why = format!("{} % imported ({}.0/50.0 GiB, 31 MiB/s)", second * 2, second);
+        let why = format!(
+            "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
+            second * 2,
+            second
+        );
         item(
             second.into(),
             "image/a",
@@ -183,7 +187,7 @@ fn notes_and_interrupts_are_told() {
             EventKind::RunFinished {
                 exit_code: 130,
                 outcome: "interrupted",
-                summary: "3 of 6 done".to_owned(),
+                summary: "interrupted, 3 of 6 done".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
