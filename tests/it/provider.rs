@@ -170,7 +170,8 @@ impl Sandbox {
     }
 }
 
-fn program(args: &[&str]) -> Command {
+/// With the environment of whoever runs the tests.
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
     command.args(args).stdin(Stdio::null());
     command
