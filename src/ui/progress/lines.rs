@@ -227,7 +227,7 @@ fn told(title: &str, why: Option<&str>) -> String {
 
 fn percent(why: &str) -> Option<u32> {
     let (before, _) = why.split_once('%')?;
-    let whole = before.split('.').next()?;
+    let whole = before.split('.').next()?.trim_end();
     let digits = whole
         .rfind(|c: char| !c.is_ascii_digit())
         .map_or(0, |it| it + 1);

@@ -84,7 +84,7 @@ fn a_run_that_converges() {
 #[test]
 fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
     let import = |second: u32| {
-        let why = format!("{}% ({}.0/50.0 GiB, 31 MiB/s)", second * 2, second);
+        let why = format!("{} % imported ({}.0/50.0 GiB, 31 MiB/s)", second * 2, second);
         item(
             second.into(),
             "image/a",
@@ -96,16 +96,16 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
     assert_data_eq!(
         check((0..=50).map(import), 0),
         str![[r#"
-+00:05  waiting  Import image a: 8% (4.0/50.0 GiB, 31 MiB/s)
-+00:10  waiting  Import image a: 18% (9.0/50.0 GiB, 31 MiB/s)
-+00:15  waiting  Import image a: 28% (14.0/50.0 GiB, 31 MiB/s)
-+00:20  waiting  Import image a: 38% (19.0/50.0 GiB, 31 MiB/s)
-+00:25  waiting  Import image a: 48% (24.0/50.0 GiB, 31 MiB/s)
-+00:30  waiting  Import image a: 58% (29.0/50.0 GiB, 31 MiB/s)
-+00:35  waiting  Import image a: 68% (34.0/50.0 GiB, 31 MiB/s)
-+00:40  waiting  Import image a: 78% (39.0/50.0 GiB, 31 MiB/s)
-+00:45  waiting  Import image a: 88% (44.0/50.0 GiB, 31 MiB/s)
-+00:50  waiting  Import image a: 98% (49.0/50.0 GiB, 31 MiB/s)
++00:05  waiting  Import image a: 8 % imported (4.0/50.0 GiB, 31 MiB/s)
++00:10  waiting  Import image a: 18 % imported (9.0/50.0 GiB, 31 MiB/s)
++00:15  waiting  Import image a: 28 % imported (14.0/50.0 GiB, 31 MiB/s)
++00:20  waiting  Import image a: 38 % imported (19.0/50.0 GiB, 31 MiB/s)
++00:25  waiting  Import image a: 48 % imported (24.0/50.0 GiB, 31 MiB/s)
++00:30  waiting  Import image a: 58 % imported (29.0/50.0 GiB, 31 MiB/s)
++00:35  waiting  Import image a: 68 % imported (34.0/50.0 GiB, 31 MiB/s)
++00:40  waiting  Import image a: 78 % imported (39.0/50.0 GiB, 31 MiB/s)
++00:45  waiting  Import image a: 88 % imported (44.0/50.0 GiB, 31 MiB/s)
++00:50  waiting  Import image a: 98 % imported (49.0/50.0 GiB, 31 MiB/s)
 
 "#]]
     );
