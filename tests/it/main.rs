@@ -7,5 +7,6 @@ mod generated;
 mod house;
 mod kvshoot;
 mod provider;
+mod render;
 mod sandbox;
 mod ui;

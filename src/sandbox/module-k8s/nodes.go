@@ -94,6 +94,7 @@ func (s *simulator) room(node infraNode) (capacity, allocatable v1.ResourceList)
 	full := s.faults.matches("no-room", zone)
 	for key, value := range map[v1.ResourceName]string{
 		"cpu": "256", "memory": "2Ti", "pods": "1000", "ephemeral-storage": "10Ti",
+		"hugepages-2Mi": "64Gi", "hugepages-1Gi": "64Gi",
 		"devices.kubevirt.io/kvm": "1k", "devices.kubevirt.io/tun": "1k", "devices.kubevirt.io/vhost-net": "1k",
 	} {
 		capacity[key] = resource.MustParse(value)
