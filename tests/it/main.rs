@@ -3,10 +3,15 @@
 
 mod apply;
 mod arrows;
+mod edits;
+mod examples;
 mod generated;
 mod house;
 mod kvshoot;
+mod life;
 mod provider;
 mod render;
+mod rolls;
 mod sandbox;
 mod ui;
+mod watcher;
