@@ -45,8 +45,8 @@ impl Seen {
         let serves = object.data["status"]["ready"] == true && !is_leaving;
         let status = &object.data["status"];
         self.log.push(format!(
-            "{name} there {is_there} leaving {is_leaving} ready {} {}",
-            status["ready"], status["printableStatus"]
+            "{name} there {is_there} leaving {is_leaving} ready {} {} {}",
+            status["ready"], status["printableStatus"], status["conditions"]
         ));
         match is_there {
             true => self.machines.insert(name, serves),
