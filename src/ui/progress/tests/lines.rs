@@ -84,7 +84,11 @@ fn a_run_that_converges() {
 #[test]
 fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
     let import = |second: u32| {
-        let why = format!("{} % imported ({}.0/50.0 GiB, 31 MiB/s)", second * 2, second);
+        let why = format!(
+            "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
+            second * 2,
+            second
+        );
         item(
             second.into(),
             "image/a",
