@@ -113,12 +113,17 @@ pub(super) fn is_leaving(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// KubeVirt's word, or Running where an old version does not say it.
+/// KubeVirt's word, or Running where neither that nor a condition is there. KubeVirt leaves the word out while it is no,
+/// and calls a machine Running a moment before it is ready.
 pub(super) fn is_ready(machine: &Value) -> bool {
     let status = &machine["status"];
-    status["ready"]
-        .as_bool()
-        .unwrap_or(status["printableStatus"] == "Running")
+    let condition = items(&status["conditions"])
+        .iter()
+        .find(|it| it["type"] == "Ready");
+    status["ready"].as_bool().unwrap_or_else(|| {
+        let is_running = status["printableStatus"] == "Running";
+        is_running && condition.is_none_or(|it| it["status"] == "True")
+    })
 }
 
 fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {

@@ -72,6 +72,11 @@ fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
         &json!({ "status": { "printableStatus": "Running", "ready": false } })
     ));
     assert!(is_ready(&json!({ "status": { "ready": true } })));
+    // As KubeVirt has it when the guest has just been started.
+    let started = json!({ "status": {
+        "printableStatus": "Running", "conditions": [{ "type": "Ready", "status": "False" }],
+    } });
+    assert!(!is_ready(&started));
     assert!(!is_ready(&json!({})));
 }
 

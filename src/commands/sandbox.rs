@@ -84,8 +84,8 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
         SandboxCommand::Install(args) => {
             let mut steps = Telling::new(context);
             let from = args.from.as_deref();
-            let installation = sandbox::install(&dirs.cache, from, args.cdi, &mut steps.tell())
-                .map_err(failure)?;
+            let installation =
+                sandbox::install(&dirs, from, args.cdi, &mut steps.tell()).map_err(failure)?;
             drop(steps);
             let text = format!("the sandbox's programs are there, {}", installation.way);
             context.ui.status(&text);
@@ -125,8 +125,7 @@ fn up(
     // Without the flag it stays as it is.
     let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
     let from = args.from.as_deref();
-    let installation =
-        sandbox::install(&dirs.cache, from, cdi, &mut steps.tell()).map_err(failure)?;
+    let installation = sandbox::install(&dirs, from, cdi, &mut steps.tell()).map_err(failure)?;
     let up = sandbox
         .up(&installation, cdi, &mut steps.tell())
         .map_err(failure)?;
@@ -228,7 +227,10 @@ fn limit(text: &str) -> Result<(String, String), String> {
 /// Cache and state, where this system keeps such things.
 fn paths(context: &Context) -> Result<Dirs, CommandError> {
     let (cache, state) = (context.config.cache_dir(), context.config.state_dir());
-    let dirs = cache.zip(state).map(|(cache, state)| Dirs { cache, state });
+    let dirs = cache.zip(state).map(|(cache, state)| {
+        let path = context.config.path();
+        Dirs { cache, state, path }
+    });
     dirs.ok_or_else(|| {
         let error = CommandError::new(Exit::Precondition, "cannot tell where your home folder is");
         error.hint("set HOME")

@@ -35,6 +35,11 @@ pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
+/// Labels and annotations that a pool cannot take from us.
+pub(crate) fn is_ours(key: &str) -> bool {
+    [MANAGED_BY, PART_OF, COMPONENT, KUBEVIRT_VM].contains(&key) || key.starts_with("kvshoot.io/")
+}
+
 /// As whom objects are written.
 pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 

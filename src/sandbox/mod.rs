@@ -68,6 +68,8 @@ pub(crate) struct Dirs {
     pub(crate) cache: PathBuf,
     /// Data, keys and logs of each sandbox.
     pub(crate) state: PathBuf,
+    /// Where programs may stand already, first ones first.
+    pub(crate) path: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -305,7 +307,7 @@ pub(crate) fn ensure(
     let state = State::load(&sandbox.folder)?;
     let cdi = sandbox.cdi()? == Some(true);
     if !state.is_some_and(|state| sandbox.healthy(&state)) {
-        let installation = install(&dirs.cache, None, cdi, tell)?;
+        let installation = install(dirs, None, cdi, tell)?;
         sandbox.up(&installation, cdi, tell)?;
     }
     Ok(sandbox.kubeconfig())
