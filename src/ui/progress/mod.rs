@@ -40,11 +40,13 @@ pub(crate) enum ProgressMode {
 pub(crate) struct Progress {
     ui: Ui,
     reader: Reader,
+    /// Held while a picture stands on the terminal.
+    _keys: Option<NoEcho>,
 }
 
 #[derive(Debug)]
 enum Reader {
-    Bars(Bars, NoEcho),
+    Bars(Bars),
     Lines(Lines),
     Json(Arc<JsonLog>),
     Silent,
@@ -57,20 +59,22 @@ impl Progress {
             (ProgressMode::Tty, None) => {
                 let bars = Bars::stderr(ui.err_style());
                 ui.err.set_live(Some(bars.live()));
-                Reader::Bars(bars, NoEcho::begin())
+                Reader::Bars(bars)
             }
             (ProgressMode::None, None) => Reader::Silent,
             _ => Reader::Lines(Lines::new(ui.err_style())),
         };
+        let is_live = matches!(reader, Reader::Bars(_));
         Self {
             ui: ui.clone(),
             reader,
+            _keys: is_live.then(NoEcho::begin),
         }
     }
 
     pub(crate) fn event(&mut self, event: &Event) {
         match &mut self.reader {
-            Reader::Bars(bars, _) => bars.event(event),
+            Reader::Bars(bars) => bars.event(event),
             Reader::Lines(lines) => self.ui.err.write(&lines.event(event)),
             Reader::Json(log) => log.event(event),
             Reader::Silent => self.tell_failed_end(event),
@@ -83,7 +87,7 @@ impl Progress {
     /// Time went on, `now` since the run began; to be called at least once a second.
     pub(crate) fn tick(&mut self, now: Duration) {
         match &mut self.reader {
-            Reader::Bars(bars, _) => bars.tick(now),
+            Reader::Bars(bars) => bars.tick(now),
             Reader::Lines(lines) => self.ui.err.write(&lines.tick(now)),
             Reader::Json(_) | Reader::Silent => {}
         }
@@ -109,7 +113,7 @@ impl Progress {
 impl Drop for Progress {
     /// A run that ends by an error leaves no picture behind that looks alive.
     fn drop(&mut self) {
-        if let Reader::Bars(bars, _) = &self.reader {
+        if let Reader::Bars(bars) = &self.reader {
             bars.close();
         }
         self.ui.err.set_live(None);
