@@ -254,7 +254,7 @@ fn add_places(
         let (title, state) = match here.get(place) {
             Some(it) => taken(observed, wants, seen, *it),
             None => match create.next() {
-                Some((_, ordinal)) => to_be_made(wants, zone, *ordinal),
+                Some((_, ordinal)) => to_be_made(observed, wants, zone, *ordinal),
                 None => empty(observed, wants, seen, zone),
             },
         };
@@ -340,7 +340,7 @@ fn why(machine: &Machine) -> String {
     }
 }
 
-fn to_be_made(wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
+fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
     let name = wants.name(zone, ordinal);
     let content = Content::Machine {
         pool: wants.pool.clone(),
@@ -348,6 +348,11 @@ fn to_be_made(wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
         ordinal,
     };
     let title = format!("Make machine {name} in zone {}", wants.zone(zone));
+    let mut pools = observed.facts.machines.values();
+    // Another one's, as far as its marks go; it is on its way out.
+    if pools.any(|it| it.contains_key(&name)) {
+        return (title, State::Blocked);
+    }
     (
         title,
         State::Due(Action::Apply(Wanted {

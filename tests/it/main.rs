@@ -5,6 +5,7 @@ mod apply;
 mod arrows;
 mod edits;
 mod examples;
+mod foreign;
 mod generated;
 mod house;
 mod kvshoot;
