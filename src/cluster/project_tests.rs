@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::record::SIZES;
 use serde_json::json;
 
 fn check(kind: Kind, object: Value) -> Body {
@@ -131,7 +132,7 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
 
 #[test]
 fn the_record_holds_the_sizes() {
-    let record = json!({ "data": { "sizes.json": "{\"cpu\":3}" } });
+    let record = json!({ "data": { SIZES: "{\"cpu\":3}" } });
     let sizes = [("cpu".into(), 3)].into();
     assert_eq!(check(Kind::Record, record), Body::Record { sizes });
     let sizes = BTreeMap::new();

@@ -76,6 +76,7 @@ impl<'a> Session<'a> {
         let run = EventKind::RunStarted {
             verb: about.verb,
             shoot: about.shoot.to_owned(),
+            technical_id: about.id.to_owned(),
             namespace: provider.namespace().to_string(),
         };
         progress.borrow_mut().event(&Event {
@@ -157,7 +158,8 @@ impl<'a> Session<'a> {
             report = flow::run(&limits, self.observer.facts(), plan, perform, tell) => Ok(report),
             never = self.beside(lost.clone()) => match never {},
             () = self.signals.second.cancelled() => {
-                Err(CommandError::new(self.signals.exit(), "left at once").hint(format!("to go on: {}", self.resume())))
+                let hint = format!("to go on: {}", self.resume());
+                Err(CommandError::new(self.signals.exit(), "left at once").hint(hint))
             }
         }
     }
@@ -385,6 +387,14 @@ fn answer(result: Result<(), Error>) -> Answer {
         }
         Verdict::Look => Answer::Look(error.to_string()),
         Verdict::Refuse(_) => Answer::Refused(error.failure()),
+    }
+}
+
+/// `1 machine`, `2 machines`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Proof and observation to items. Asks no cluster, clock or chance.
 //!
-//! [`plan`] says what is to be done for a shoot, [`delete`] what is to be done to be rid of one, and [`render`]
+//! [`plan`] says what is to be done for a shoot, [`delete()`] what is to be done to be rid of one, and [`render`]
 //! gives the object of an action. A plan is at once the preview, the progress, the answer to "what blocks", and
 //! the work list; after a crash the next observation is the recovery.
 
@@ -52,7 +52,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let record = record::add(&mut plan, shoot, observed);
     let networks = network::add(&mut plan, shoot, observed, &attachments, record);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
-    let mut users = HashMap::new();
+    let mut users = machine::Users::default();
     for pool in &shoot.pools {
         let zones = 0..pool.zones.len();
         let golden: Vec<_> = zones

@@ -151,6 +151,9 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
     let after = text.split("#[cfg(test)]\n").skip(1);
     let module = |rest: &str| {
         let line = rest.lines().next()?.trim_start_matches("pub(crate) ");
+        if let Some(path) = line.strip_prefix("#[path = \"") {
+            return Some(file.parent()?.join(path.strip_suffix(".rs\"]")?));
+        }
         let name = line.strip_prefix("mod ")?.strip_suffix(';')?;
         Some(directory.join(name))
     };
@@ -215,4 +218,24 @@ fn names(text: &str, name: &str) -> bool {
                 _ => branches(after).iter().any(|it| it == last),
             }
     })
+}
+
+#[test]
+fn the_table_in_lib_rs_has_the_same_arrows() {
+    let text = fs::read_to_string("src/lib.rs").unwrap();
+    for (room, may_use) in MAY_USE {
+        let row = text
+            .lines()
+            .find(|it| it.starts_with(&format!("//! | `{room}` |")));
+        let uses = row.and_then(|it| it.trim_end_matches(" |").rsplit(" | ").next());
+        let expected = match may_use {
+            [] => "nothing".to_owned(),
+            rooms => rooms
+                .iter()
+                .map(|it| format!("`{it}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        assert_eq!(uses, Some(expected.as_str()), "{room}");
+    }
 }

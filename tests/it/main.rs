@@ -3,6 +3,8 @@
 
 mod apply;
 mod arrows;
+mod causes;
+mod complete;
 mod edits;
 mod examples;
 mod foreign;
@@ -11,6 +13,7 @@ mod house;
 mod kvshoot;
 mod life;
 mod provider;
+mod readme;
 mod render;
 mod rolls;
 mod sandbox;

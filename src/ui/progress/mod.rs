@@ -4,6 +4,7 @@ mod bars;
 mod frame;
 pub(super) mod json;
 mod lines;
+mod names;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -113,7 +114,8 @@ impl Drop for Progress {
     }
 }
 
-fn mode(ui: &Ui) -> ProgressMode {
+/// What `--progress auto` means here.
+pub(super) fn mode(ui: &Ui) -> ProgressMode {
     let settings = &ui.settings;
     let watched = ui.err.terminal && !settings.ci && !settings.dumb;
     match settings.progress {
