@@ -72,18 +72,7 @@ impl Kvshoot {
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Output {
-        let mut child = Command::new(program)
-            .args(args)
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", "/usr/bin:/bin")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.home())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.command(program, args).spawn().unwrap();
         // Who does not read its input may be gone before all is written.
         let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
         let output = child.wait_with_output().unwrap();
@@ -92,6 +81,26 @@ impl Kvshoot {
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// Not started yet, with pipes on all three ends.
+    pub(crate) fn command(
+        &self,
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
     }
 }
 

@@ -7,4 +7,6 @@ mod generated;
 mod house;
 mod kvshoot;
 mod provider;
+mod proxy;
+mod running;
 mod ui;
