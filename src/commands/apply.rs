@@ -67,6 +67,11 @@ async fn apply(
     };
     let session = Session::start(context, signals, provider, &args.run, about).await?;
     let first = session.facts();
+    if first.record.is_none()
+        && let Some(end) = forbidden(shoot, provider, &session).await?
+    {
+        return Ok(session.finish(end).await);
+    }
     if let Some(end) = refused(shoot, &first, &session) {
         return Ok(session.finish(end).await);
     }
@@ -99,6 +104,32 @@ async fn apply(
         ));
     }
     Ok(exit)
+}
+
+/// A shoot is not begun that could not be finished for want of a right.
+async fn forbidden(
+    shoot: &ValidShoot,
+    provider: &Provider,
+    session: &Session<'_>,
+) -> Result<Option<End>, CommandError> {
+    let missing = provider
+        .missing_rights(!shoot.networks.is_empty())
+        .await
+        .map_err(failed)?;
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let rights: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let namespace = provider.namespace();
+    Ok(Some(End {
+        exit: Exit::NotAllowed,
+        outcome: "refused",
+        summary: format!(
+            "not allowed in namespace {namespace}: {}; nothing was changed",
+            rights.join(", ")
+        ),
+        resume: Some(session.resume()),
+    }))
 }
 
 /// What cannot be mended by going on, before anything is written.

@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, spoken};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Leftovers, Provider};
+use crate::cluster::{Error, Leftovers, Provider, Where};
 use crate::flow::Outcome;
 use crate::plan;
 use clap_complete::engine::ArgValueCompleter;
@@ -127,12 +127,31 @@ async fn delete(
     }
     let exit = session.finish_deleted(end).await;
     if exit == Exit::Done {
+        remove_namespace(context, provider).await?;
         context.ui.data(&format!(
             "shoot.core.gardener.cloud/{} deleted\n",
             args.name
         ));
     }
     Ok(exit)
+}
+
+/// A namespace that apply made goes with its last shoot.
+async fn remove_namespace(context: &Context, provider: &Provider) -> Result<(), CommandError> {
+    let others = provider.records(Where::Namespace).await.map_err(failed)?;
+    let removed = match others.is_empty() {
+        true => provider.delete_namespace().await,
+        false => Ok(false),
+    };
+    match removed {
+        Ok(true) => context
+            .ui
+            .status(&format!("namespace {} deleted", provider.namespace())),
+        // Whoever may not even look at namespaces has not made this one.
+        Ok(false) | Err(Error::NotAllowed { .. }) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    Ok(())
 }
 
 /// Lists every kind again until nothing is there but the lease, and says what stays.

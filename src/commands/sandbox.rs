@@ -1,7 +1,6 @@
 use super::{CommandError, Context, Exit};
 use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -17,7 +16,9 @@ pub(super) struct SandboxArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum SandboxCommand {
+    /// Get the sandbox's programs; building them takes about ten minutes, once
     Install(InstallArgs),
+    /// Start the sandbox, on the data that it has; install it first when need be
     Up(InstallArgs),
     /// Stop the sandbox and keep its data
     Down,
@@ -32,7 +33,6 @@ enum SandboxCommand {
     Fail(FailCommand),
 }
 
-/// Get the sandbox's programs, or start it
 #[derive(Debug, clap::Args)]
 struct InstallArgs {
     /// Folder that has the programs, instead of building them
@@ -58,8 +58,8 @@ enum FailCommand {
     /// Machines fail whenever they start
     VmCrash {
         /// How the names of the machines begin
-        #[arg(default_value = "*")]
-        name: String,
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
     },
     /// A quota stands in the namespace
     Quota {
@@ -74,34 +74,37 @@ enum FailCommand {
 }
 
 pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, CommandError> {
-    let dirs = paths()?;
+    let dirs = paths(context)?;
     let sandbox = Sandbox::new(&args.name, &dirs).map_err(failure)?;
     let begun = Instant::now();
-    let mut tell = |step: Step| progress(begun, &step);
+    let mut tell = |step: Step| progress(context, begun, &step);
     match &args.command {
         SandboxCommand::Install(args) => {
             let installation =
                 sandbox::install(&dirs.cache, args.from.as_deref(), args.cdi, &mut tell)
                     .map_err(failure)?;
-            note(&format!("Installed {}", installation.way));
+            context
+                .ui
+                .status(&format!("Installed {}", installation.way));
         }
         SandboxCommand::Up(args) => {
-            let installation =
-                sandbox::install(&dirs.cache, args.from.as_deref(), args.cdi, &mut tell)
-                    .map_err(failure)?;
-            let up = sandbox
-                .up(&installation, args.cdi, &mut tell)
+            // Without the flag it stays as it is.
+            let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
+            let installation = sandbox::install(&dirs.cache, args.from.as_deref(), cdi, &mut tell)
                 .map_err(failure)?;
+            let up = sandbox.up(&installation, cdi, &mut tell).map_err(failure)?;
             let kubeconfig = sandbox.kubeconfig();
-            note(&match up {
+            context.ui.status(&match up {
                 Up::Already => "The sandbox runs already".to_owned(),
                 Up::Started => format!("The sandbox is up after {:.1?}", begun.elapsed()),
             });
-            note(&format!("export KUBECONFIG={}", kubeconfig.display()));
+            context
+                .ui
+                .status(&format!("export KUBECONFIG={}", kubeconfig.display()));
         }
         SandboxCommand::Down => {
             let any = sandbox.down(&mut tell).map_err(failure)?;
-            note(if any {
+            context.ui.status(if any {
                 "The sandbox is down; its data is kept"
             } else {
                 "The sandbox was not running"
@@ -109,22 +112,22 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
         }
         SandboxCommand::Reset => {
             sandbox.reset(&mut tell).map_err(failure)?;
-            note("The sandbox and its data are gone");
+            context.ui.status("The sandbox and its data are gone");
         }
-        SandboxCommand::Status => return status(&sandbox),
+        SandboxCommand::Status => return status(&sandbox, context),
         SandboxCommand::Kubeconfig => {
             let text = std::fs::read_to_string(sandbox.kubeconfig())
                 .map_err(|_| failure(SandboxError::NotRunning(args.name.clone())))?;
-            result(&text);
+            context.ui.data(&text);
         }
         SandboxCommand::Fail(args) => fail(args, &sandbox, context)?,
     }
     Ok(Exit::Done)
 }
 
-fn status(sandbox: &Sandbox) -> Result<Exit, CommandError> {
+fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
     let Some(status) = sandbox.status().map_err(failure)? else {
-        note("There is no such sandbox");
+        context.ui.status("There is no such sandbox");
         return Ok(Exit::No);
     };
     let mut text = String::new();
@@ -149,7 +152,7 @@ fn status(sandbox: &Sandbox) -> Result<Exit, CommandError> {
     text.push_str(&format!("imports  {imports}\n"));
     text.push_str(&format!("data     {}\n", status.folder.display()));
     text.push_str(&format!("health   {health}\n"));
-    result(&text);
+    context.ui.data(&text);
     Ok(if status.healthy { Exit::Done } else { Exit::No })
 }
 
@@ -159,14 +162,14 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::List => {
             let faults = sandbox.faults().map_err(failure)?;
             let lines: Vec<String> = faults.iter().map(describe).collect();
-            result(&lines.concat());
+            context.ui.data(&lines.concat());
             return Ok(());
         }
         FailCommand::Import404 => Fault::Import404,
         FailCommand::ImportStuck => Fault::ImportStuck,
         FailCommand::NoRoom { zone } => Fault::NoRoom { zone: zone.clone() },
-        FailCommand::VmCrash { name } => Fault::VmCrash {
-            prefix: name.clone(),
+        FailCommand::VmCrash { prefix } => Fault::VmCrash {
+            prefix: prefix.clone(),
         },
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
@@ -206,15 +209,16 @@ fn limit(text: &str) -> Result<(String, String), String> {
 }
 
 /// Cache and state, where this system keeps such things.
-fn paths() -> Result<Dirs, CommandError> {
-    let Some(dirs) = directories::ProjectDirs::from("io", "", "kvshoot") else {
-        let error = CommandError::new(Exit::Precondition, "cannot tell where your home folder is");
-        return Err(error.hint("Set HOME."));
-    };
-    Ok(Dirs {
-        cache: dirs.cache_dir().to_owned(),
-        state: dirs.state_dir().unwrap_or(dirs.data_local_dir()).to_owned(),
-    })
+fn paths(context: &Context) -> Result<Dirs, CommandError> {
+    let config = &context.config;
+    match (config.cache_dir(), config.state_dir()) {
+        (Some(cache), Some(state)) => Ok(Dirs { cache, state }),
+        _ => {
+            let error =
+                CommandError::new(Exit::Precondition, "cannot tell where your home folder is");
+            Err(error.hint("Set HOME."))
+        }
+    }
 }
 
 pub(super) fn failure(error: SandboxError) -> CommandError {
@@ -271,37 +275,30 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-fn progress(begun: Instant, step: &Step) {
+fn progress(context: &Context, begun: Instant, step: &Step) {
     let seconds = begun.elapsed().as_secs_f32();
     match step.count {
         // A line every so often is enough where lines are not overwritten.
         Some((done, total)) if done % 250 == 0 || done == total => {
-            note(&format!(
+            context.ui.status(&format!(
                 "{seconds:6.1} s  {}: {done} of {total} packages",
                 step.title
             ));
         }
         Some(_) => {}
-        None => note(&format!("{seconds:6.1} s  {}", step.title)),
+        None => context
+            .ui
+            .status(&format!("{seconds:6.1} s  {}", step.title)),
     }
-}
-
-fn note(text: &str) {
-    // Nobody reads it any more: no reason to stop half way.
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-fn result(text: &str) {
-    // As above.
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// The kubeconfig of a sandbox; apply makes the sandbox when it is not there.
 pub(super) fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf, CommandError> {
-    let dirs = paths()?;
+    let dirs = paths(context)?;
     if context.makes_sandbox {
         let begun = Instant::now();
-        return sandbox::ensure(name, &dirs, &mut |step| progress(begun, &step)).map_err(failure);
+        return sandbox::ensure(name, &dirs, &mut |step| progress(context, begun, &step))
+            .map_err(failure);
     }
     let sandbox = Sandbox::new(name, &dirs).map_err(failure)?;
     match sandbox.status().map_err(failure)? {

@@ -154,6 +154,11 @@ pub(crate) struct WorkerConfig {
     pub(crate) disable_pre_allocated_data_volumes: bool,
     #[serde(default)]
     pub(crate) overcommit_guest_overhead: bool,
+    /// Public keys that may log in to the machines, as in an authorized_keys file; a field of kvshoot's own
+    #[serde(default)]
+    pub(crate) ssh_public_keys: Vec<String>,
+    /// Cloud-config that is merged into that of the machines, as a text; a field of kvshoot's own, not for secrets
+    pub(crate) user_data: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

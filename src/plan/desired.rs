@@ -185,8 +185,8 @@ pub(crate) struct Guest<'a> {
 pub(crate) fn guest(pool: &Pool) -> Guest<'_> {
     Guest {
         name: &pool.name,
-        base: None,
-        ssh_keys: &[],
+        base: pool.worker.user_data.as_deref(),
+        ssh_keys: &pool.worker.ssh_public_keys,
     }
 }
 

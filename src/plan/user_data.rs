@@ -4,50 +4,25 @@ use super::Site;
 use super::names::role;
 use super::object::metadata;
 use super::{Hash, desired};
+use crate::validate::cloud_config::{HEAD, NoCloudConfig, parse};
 use serde_json::Value as Json;
 use serde_json::json;
 use serde_yaml::{Mapping, Value};
-
-const HEAD: &str = "#cloud-config\n";
-
-/// Why a text cannot be merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MergeError {
-    #[error("is no cloud-config: its first line has to be #cloud-config")]
-    NotCloudConfig,
-    #[error("is no YAML: {0}")]
-    Yaml(String),
-    #[error("has to be a mapping at the top")]
-    NoMapping,
-}
 
 /// The cloud-config of a machine.
 pub(crate) fn cloud_config(
     machine: &str,
     base: Option<&str>,
     ssh_keys: &[String],
-) -> Result<String, MergeError> {
+) -> Result<String, NoCloudConfig> {
     let mut config = base.map_or(Ok(Mapping::new()), parse)?;
     config.insert("hostname".into(), machine.into());
     config
         .entry("preserve_hostname".into())
         .or_insert(false.into());
     add_ssh_keys(&mut config, ssh_keys);
-    let text = serde_yaml::to_string(&config).map_err(|it| MergeError::Yaml(it.to_string()))?;
+    let text = serde_yaml::to_string(&config).map_err(|it| NoCloudConfig::Yaml(it.to_string()))?;
     Ok(format!("{HEAD}{text}"))
-}
-
-/// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
-pub(crate) fn parse(text: &str) -> Result<Mapping, MergeError> {
-    if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
-        return Err(MergeError::NotCloudConfig);
-    }
-    match serde_yaml::from_str(text) {
-        Ok(Value::Mapping(config)) => Ok(config),
-        Ok(Value::Null) => Ok(Mapping::new()),
-        Ok(_) => Err(MergeError::NoMapping),
-        Err(error) => Err(MergeError::Yaml(error.to_string())),
-    }
 }
 
 /// Keys that are there stay, in front; none stands twice.
@@ -97,7 +72,7 @@ mod tests {
     #[test]
     fn what_is_no_cloud_config_is_refused() {
         let merge = |base| cloud_config("m", Some(base), &[]).expect_err("it cannot be merged");
-        assert_eq!(merge("#!/bin/sh\n"), MergeError::NotCloudConfig);
-        assert_eq!(merge("#cloud-config\n- a\n"), MergeError::NoMapping);
+        assert_eq!(merge("#!/bin/sh\n"), NoCloudConfig::Head);
+        assert_eq!(merge("#cloud-config\n- a\n"), NoCloudConfig::NoMapping);
     }
 }

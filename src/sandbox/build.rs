@@ -29,6 +29,13 @@ pub(super) fn build(
         .map_err(io("make a folder to build in"))?;
     let mut written = Vec::new();
     for (module, build) in needed(cdi) {
+        if build
+            .programs
+            .iter()
+            .all(|program| bin.join(program).is_file())
+        {
+            continue;
+        }
         let folder = work.path().join(module.name);
         if !written.contains(&module.name) {
             write(module, &folder)?;

@@ -24,7 +24,7 @@ pub(crate) use install::{Installation, install};
 use files::Lock;
 use kubectl::Kubectl;
 use state::State;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a long command is at.
@@ -139,8 +139,8 @@ impl Sandbox {
             if self.healthy(state) {
                 return Ok(Up::Already);
             }
-            process::stop(&state.processes)?;
         }
+        self.stop(before.as_ref())?;
         let made_with = before.as_ref().and_then(|state| state.made_with.clone());
         if made_with.is_none() {
             self.wipe()?;
@@ -159,7 +159,7 @@ impl Sandbox {
             tell,
         );
         if result.is_err() {
-            process::stop(&state.processes)?;
+            self.stop(Some(&state))?;
             state.processes.clear();
             state.save(&self.folder)?;
         }
@@ -172,20 +172,45 @@ impl Sandbox {
             return Ok(false);
         }
         let _lock = self.lock(tell)?;
-        let Some(mut state) = State::load(&self.folder)? else {
-            return Ok(false);
-        };
-        let any = state.processes.iter().any(process::Process::alive);
-        process::stop(&state.processes)?;
-        state.processes.clear();
-        state.save(&self.folder)?;
+        let state = State::load(&self.folder)?;
+        let any = self.stop(state.as_ref())?;
+        if let Some(mut state) = state {
+            state.processes.clear();
+            state.save(&self.folder)?;
+        }
         Ok(any)
     }
 
     /// Stops all processes and deletes the data.
     pub(crate) fn reset(&self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        self.down(tell)?;
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        let _lock = self.lock(tell)?;
+        // What cannot be read is deleted all the same.
+        let state = State::load(&self.folder).unwrap_or_default();
+        self.stop(state.as_ref())?;
         files::remove_dir(&self.folder)
+    }
+
+    /// Whether it was made with real CDI controllers; nothing while there is no data.
+    pub(crate) fn cdi(&self) -> Result<Option<bool>, SandboxError> {
+        let state = State::load(&self.folder)?.filter(|state| state.made_with.is_some());
+        Ok(state.map(|state| state.cdi))
+    }
+
+    /// Ends what is remembered and what was forgotten; tells whether there was anything.
+    fn stop(&self, state: Option<&State>) -> Result<bool, SandboxError> {
+        let mut processes = state.map_or(Vec::new(), |state| state.processes.clone());
+        let programs = self.dirs.cache.join("sandbox");
+        for process in process::Process::find(&programs, &self.folder) {
+            if !processes.contains(&process) {
+                processes.push(process);
+            }
+        }
+        let any = processes.iter().any(process::Process::alive);
+        process::stop(&processes)?;
+        Ok(any)
     }
 
     /// Nothing when there is no such sandbox.
@@ -268,22 +293,10 @@ pub(crate) fn ensure(
 ) -> Result<PathBuf, SandboxError> {
     let sandbox = Sandbox::new(name, dirs)?;
     let state = State::load(&sandbox.folder)?;
-    let cdi = state.as_ref().is_some_and(|state| state.cdi);
+    let cdi = sandbox.cdi()? == Some(true);
     if !state.is_some_and(|state| sandbox.healthy(&state)) {
         let installation = install(&dirs.cache, None, cdi, tell)?;
         sandbox.up(&installation, cdi, tell)?;
     }
     Ok(sandbox.kubeconfig())
-}
-
-/// The names of all sandboxes that have data.
-pub(crate) fn names(dirs: &Dirs) -> Vec<String> {
-    let entries = std::fs::read_dir(dirs.state.join("sandboxes"));
-    let folders = entries.into_iter().flatten().flatten();
-    let mut names: Vec<String> = folders
-        .filter(|entry| Path::new(&entry.path()).join("state.json").exists())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
 }

@@ -2,7 +2,6 @@
 
 use sha2::{Digest, Sha256};
 
-pub(super) const KUBERNETES: &str = "v1.36.3";
 pub(super) const KUBEVIRT: &str = "v1.8.4";
 
 /// A file of a module: its path, and its text.
@@ -64,14 +63,23 @@ pub(super) const MODULES: &[Module] = &[
     },
     Module {
         name: "kubevirt",
-        files: files!("module-kubevirt": "go.mod", "go.sum", "main.go", "manifests.go"),
-        builds: &[Build {
-            package: ".",
-            output: "sandbox-kubevirt",
-            programs: &["virt-api", "virt-controller", "virt-manifests"],
-            cdi: false,
-            stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
-        }],
+        files: files!("module-kubevirt": "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go"),
+        builds: &[
+            Build {
+                package: ".",
+                output: "sandbox-kubevirt",
+                programs: &["virt-controller", "virt-manifests"],
+                cdi: false,
+                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
+            },
+            Build {
+                package: "./api",
+                output: "sandbox-virt-api",
+                programs: &["virt-api"],
+                cdi: false,
+                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
+            },
+        ],
     },
     Module {
         name: "cdi",
@@ -145,6 +153,7 @@ pub(super) fn needed(cdi: bool) -> impl Iterator<Item = (&'static Module, &'stat
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -181,7 +190,17 @@ mod tests {
 
     #[test]
     fn the_stamps_are_those_of_the_versions() {
-        assert!(KUBERNETES_STAMP.starts_with(&format!("gitVersion={KUBERNETES} ")));
+        for (module, name, stamp) in [
+            (&MODULES[0], "k8s.io/kubernetes", KUBERNETES_STAMP),
+            (&MODULES[1], "kubevirt.io/kubevirt", KUBEVIRT_STAMP),
+        ] {
+            let version = stamp.split(['=', ' ']).nth(1).unwrap();
+            let (_, text) = module.files[0];
+            assert!(
+                text.contains(&format!("{name} {version}\n")),
+                "{name} {version}"
+            );
+        }
         assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT} ")));
     }
 }

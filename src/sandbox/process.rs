@@ -68,6 +68,29 @@ impl Process {
         Ok((process, child))
     }
 
+    /// Finds what runs for a sandbox without being remembered: a program of ours, on that sandbox's files.
+    pub(super) fn find(programs: &Path, folder: &Path) -> Vec<Self> {
+        let marker = format!("{}/", folder.display());
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(|pid: u32| {
+            let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let text = String::from_utf8(bytes).ok()?;
+            let mut args = text.split('\0');
+            let program = Path::new(args.next()?);
+            let name = program.file_name()?.to_str()?.to_owned();
+            let ours = program.starts_with(programs) && name != "kubectl";
+            let started = stat(pid)?.started;
+            (ours && args.any(|arg| arg.contains(&marker))).then(|| Self {
+                name,
+                pid,
+                started,
+                boot: boot(),
+            })
+        })
+        .collect()
+    }
+
     pub(super) fn alive(&self) -> bool {
         self.boot == boot()
             && stat(self.pid).is_some_and(|stat| stat.started == self.started && stat.state != 'Z')
@@ -98,19 +121,36 @@ pub(super) fn log(folder: &Path, name: &str) -> PathBuf {
 
 /// Asks all to end, then makes them.
 pub(super) fn stop(processes: &[Process]) -> Result<(), SandboxError> {
-    for (signal, patience) in [(Signal::TERM, 5), (Signal::KILL, 5)] {
-        // The last started first, so that etcd goes last.
-        for process in processes.iter().rev() {
-            process.signal(signal);
-        }
-        let end = Instant::now() + Duration::from_secs(patience);
-        while processes.iter().any(Process::alive) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
+    // Only etcd has something to lose; the others wait for each other's connections.
+    let (stores, others): (Vec<_>, Vec<_>) =
+        processes.iter().partition(|process| process.name == "etcd");
+    for process in processes {
+        process.signal(Signal::TERM);
+    }
+    for (group, patience) in [(others, 1), (stores, 5)] {
+        if !ended(&group, Duration::from_secs(patience)) {
+            for process in &group {
+                process.signal(Signal::KILL);
+            }
+            ended(&group, Duration::from_secs(5));
         }
     }
     match processes.iter().find(|process| process.alive()) {
         Some(process) => Err(SandboxError::Immortal(process.pid)),
         None => Ok(()),
+    }
+}
+
+fn ended(processes: &[&Process], patience: Duration) -> bool {
+    let end = Instant::now() + patience;
+    loop {
+        if !processes.iter().any(|process| process.alive()) {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -53,6 +53,19 @@ pub(super) fn start(
     boot.state.save(folder)
 }
 
+/// One word for each definition; kubectl's own wait asks for one after the other.
+const ESTABLISHED: &str =
+    r#"-o=jsonpath={range .items[*]}={.status.conditions[?(@.type=="Established")].status} {end}"#;
+
+fn all_true(answer: String) -> Result<String, SandboxError> {
+    if answer.split_whitespace().all(|word| word == "=True") {
+        return Ok(answer);
+    }
+    Err(io("use all resource definitions")(
+        std::io::ErrorKind::WouldBlock.into(),
+    ))
+}
+
 struct Boot<'a> {
     folder: &'a Path,
     /// There is no data yet.
@@ -102,11 +115,15 @@ impl Boot<'_> {
             self.kubectl.apply(&[networks])?;
         }
         self.run(&self.setup().simulator(self.state.cdi))?;
-        // A definition without any condition yet fails kubectl's wait at once.
+        // It takes seconds before it asks for anything.
+        self.run(&self.setup().virt_api())?;
+        if !self.renewed {
+            return Ok(());
+        }
         self.until("the resource definitions", |boot| {
-            let established = "--for=condition=Established";
             boot.kubectl
-                .run(&["wait", established, "--timeout=60s", "crd", "--all"])
+                .run(&["get", "crd", ESTABLISHED])
+                .and_then(all_true)
         })
     }
 
@@ -124,7 +141,6 @@ impl Boot<'_> {
             self.kubectl.run(&[patch, how].concat())?;
         }
         self.run(&self.setup().virt_controller())?;
-        self.run(&self.setup().virt_api())?;
         if self.renewed {
             let mut jobs = self.files("rbac")?;
             // Before the webhooks that would judge them are there.

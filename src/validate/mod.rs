@@ -3,6 +3,7 @@
 //! [`validate`] tells every broken rule at once, or gives a [`ValidShoot`], in which all that the profile
 //! answers (sizes, images, classes) stands filled in. Nothing else makes one, and planning takes nothing else.
 
+pub(crate) mod cloud_config;
 mod cni;
 mod infrastructure;
 mod kubernetes;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::model::{Cpu, CpuFeature, CpuFeatureObject, Kind, Memory, WorkerConfig};
 
+use super::cloud_config;
 use super::report::{At, Report, some_of};
 use super::volumes::ROOT_DISK;
 use super::workers::{Judge, Scope};
@@ -24,7 +25,37 @@ pub(super) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<Work
     if let Some(it) = &given.memory {
         memory(it, &at.key("memory"), report);
     }
+    boot(given, at, report);
     Some(in_one_form(given))
+}
+
+/// What is merged into the user data has to be mergeable.
+fn boot(config: &WorkerConfig, at: &At, report: &mut Report) {
+    for (index, key) in config.ssh_public_keys.iter().enumerate() {
+        if !cloud_config::is_public_key(key.trim()) {
+            let keys = at.key("sshPublicKeys");
+            report
+                .error(
+                    &keys.index(index),
+                    Kind::Invalid,
+                    "worker-config/ssh-key",
+                    "is no public SSH key".to_owned(),
+                )
+                .hint(
+                    "write one line of an authorized_keys file, such as `ssh-ed25519 AAAA… me`"
+                        .to_owned(),
+                );
+        }
+    }
+    if let Some(error) = config
+        .user_data
+        .as_deref()
+        .and_then(|it| cloud_config::parse(it).err())
+    {
+        report
+            .error(&at.key("userData"), Kind::Invalid, "worker-config/user-data", error.to_string())
+            .hint("only cloud-config can be merged with what the machines need; begin it with `#cloud-config`".to_owned());
+    }
 }
 
 fn in_one_form(given: &WorkerConfig) -> WorkerConfig {

@@ -1,5 +1,5 @@
-// Command sandbox-kubevirt is one multi-call binary: virt-api, virt-controller, or
-// virt-manifests DIR, which writes what virt-operator would create.
+// Command sandbox-kubevirt is one multi-call binary: virt-controller, or virt-manifests
+// DIR, which writes what virt-operator would create.
 package main
 
 import (
@@ -7,21 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
-	klog "kubevirt.io/client-go/log"
-	"kubevirt.io/kubevirt/pkg/service"
-	virtapi "kubevirt.io/kubevirt/pkg/virt-api"
 	"kubevirt.io/kubevirt/pkg/virt-controller/watch"
 )
 
 func main() {
 	name := filepath.Base(os.Args[0])
 	programs := map[string]func(){
-		"virt-api": func() {
-			klog.InitializeLogging("virt-api")
-			app := virtapi.NewVirtApi()
-			service.Setup(app)
-			app.Execute()
-		},
 		"virt-controller": watch.Execute,
 		"virt-manifests": func() {
 			if err := manifests(os.Args[1]); err != nil {
@@ -36,7 +27,7 @@ func main() {
 		run, ok = programs[name]
 	}
 	if !ok {
-		fmt.Fprintln(os.Stderr, "sandbox-kubevirt: call it as virt-api, virt-controller or virt-manifests")
+		fmt.Fprintln(os.Stderr, "sandbox-kubevirt: call it as virt-controller or virt-manifests")
 		os.Exit(2)
 	}
 	run()

@@ -1,0 +1,75 @@
+//! Cloud-config as text: what can be merged into a machine's own.
+
+use serde_yaml::{Mapping, Value};
+
+pub(crate) const HEAD: &str = "#cloud-config\n";
+
+/// Why a text cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoCloudConfig {
+    #[error("is no cloud-config: its first line has to be #cloud-config")]
+    Head,
+    #[error("is no YAML: {0}")]
+    Yaml(String),
+    #[error("has to be a mapping at the top")]
+    NoMapping,
+    #[error("has keys in ssh_authorized_keys that are no list")]
+    NoKeyList,
+}
+
+/// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
+pub(crate) fn parse(text: &str) -> Result<Mapping, NoCloudConfig> {
+    if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
+        return Err(NoCloudConfig::Head);
+    }
+    let config = match serde_yaml::from_str(text) {
+        Ok(Value::Mapping(config)) => config,
+        Ok(Value::Null) => Mapping::new(),
+        Ok(_) => return Err(NoCloudConfig::NoMapping),
+        Err(error) => return Err(NoCloudConfig::Yaml(error.to_string())),
+    };
+    let keys = config.get("ssh_authorized_keys");
+    if keys.is_some_and(|it| !it.is_sequence()) {
+        return Err(NoCloudConfig::NoKeyList);
+    }
+    Ok(config)
+}
+
+/// A line of an authorized_keys file: a type and a text in base64, and perhaps a comment.
+pub(crate) fn is_public_key(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let kind = words.next().unwrap_or_default();
+    let known = ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-sha2-"];
+    let body = words.next().unwrap_or_default();
+    let is_base64 = |it: char| it.is_ascii_alphanumeric() || "+/=".contains(it);
+    known.iter().any(|it| kind.starts_with(it))
+        && body.len() >= 32
+        && body.chars().all(is_base64)
+        && !line.contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_mapping_under_the_head_can_be_merged() {
+        assert!(parse("#cloud-config\nruncmd: [date]\n").is_ok());
+        assert!(parse("#cloud-config\n").is_ok_and(|it| it.is_empty()));
+        assert_eq!(parse("#!/bin/sh\n"), Err(NoCloudConfig::Head));
+        assert_eq!(parse("#cloud-config\n- a\n"), Err(NoCloudConfig::NoMapping));
+        assert_eq!(
+            parse("#cloud-config\nssh_authorized_keys: a\n"),
+            Err(NoCloudConfig::NoKeyList)
+        );
+    }
+
+    #[test]
+    fn a_public_key_is_told_from_a_private_one() {
+        assert!(is_public_key(
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGxsbGxsbGxsbGxsbGxsbGxs me@here"
+        ));
+        assert!(!is_public_key("-----BEGIN OPENSSH PRIVATE KEY-----"));
+        assert!(!is_public_key("ssh-ed25519"));
+    }
+}
