@@ -10,6 +10,6 @@ mod kvshoot;
 mod provider;
 mod proxy;
 mod running;
-mod small;
 mod sandbox;
+mod small;
 mod ui;

@@ -103,7 +103,10 @@ impl Provider {
     }
 
     pub(crate) fn api(&self, Resource(group, version, kind): Resource) -> Api<DynamicObject> {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        if kind == NETWORK.2 {
+            "network-attachment-definitions".clone_into(&mut resource.plural);
+        }
         let client = sandbox().client.clone();
         match kind {
             "Namespace" | "Node" | "StorageClass" => Api::all_with(client, &resource),

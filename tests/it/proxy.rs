@@ -40,6 +40,7 @@ enum Fault {
 type Answer = Response<UnsyncBoxBody<Bytes, Fault>>;
 type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
 
+pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
 /// How long the program has to make something of an answer before it is killed, unless it asks for more before.
 const AFTER_ANSWER: Duration = Duration::from_millis(30);
 
@@ -51,7 +52,7 @@ pub(crate) struct Seen {
     /// As in a Role: `virtualmachines.kubevirt.io`.
     pub(crate) resource: String,
     pub(crate) name: String,
-    /// Its number among the writes, from 1; 0 for a read, and for what concerns the lease.
+    /// Its number among the writes, from 1; 0 for a read, a question about rights, and what concerns the lease.
     pub(crate) write: usize,
     /// Its number among those of the same verb and resource, from 1.
     pub(crate) nth: usize,
@@ -225,9 +226,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         connections.spawn(async move {
             let server = hyper::server::conn::http1::Builder::new();
             // An error is how a connection is cut.
-            let _ = server
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
@@ -249,7 +248,8 @@ impl State {
             return None;
         }
         let is_write = !matches!(verb, "get" | "list" | "watch");
-        let counts = is_write && resource != "leases.coordination.k8s.io";
+        let is_beside = resource == LEASES || resource.ends_with(".authorization.k8s.io");
+        let counts = is_write && !is_beside;
         self.writes += usize::from(counts);
         let nth = self.counts.entry((verb, resource.clone())).or_default();
         *nth += 1;

@@ -93,7 +93,13 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
                 _ => &name,
             };
             // Volumes that are cloned into belong to their machines, and are named by them.
-            let of_machine = kind.2 == "DataVolume" && !object.metadata.owner_references.iter().flatten().all(|it| it.kind == "ConfigMap");
+            let of_machine = kind.2 == "DataVolume"
+                && !object
+                    .metadata
+                    .owner_references
+                    .iter()
+                    .flatten()
+                    .all(|it| it.kind == "ConfigMap");
             if name != "kube-root-ca.crt" && !of_machine {
                 there.push(format!("{} {name}", kind.2));
             }
@@ -105,5 +111,8 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
 
 /// Each machine has its Secret, by name, and each Secret its machine.
 pub(crate) fn assert_pairs(provider: &Provider) {
-    assert_eq!(provider.names(provider::VM), provider.names(provider::SECRET));
+    assert_eq!(
+        provider.names(provider::VM),
+        provider.names(provider::SECRET)
+    );
 }
