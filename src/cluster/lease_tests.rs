@@ -1,5 +1,5 @@
-use super::super::claim::LANDING;
 use super::*;
+use crate::cluster::claim::LANDING;
 use kube::client::Body;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -9,6 +9,9 @@ use super::request::Place;
 use crate::plan::item::Kind;
 use crate::plan::names::{self, role};
 use crate::plan::observed::Import;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::SecretString;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -110,6 +113,20 @@ impl Provider {
             });
         }
         Ok(Some(record(&there)))
+    }
+
+    /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
+    pub(crate) async fn kubeconfig(&self, secret: &str) -> Result<Option<SecretString>, Error> {
+        let place = Place::one(&kinds::SECRET, self.namespace(), secret);
+        let there = match self.get(place).await {
+            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => return Ok(None),
+            other => other?,
+        };
+        let bytes = STANDARD
+            .decode(text(&there["data"]["kubeconfig"]))
+            .unwrap_or_default();
+        let config = String::from_utf8(bytes).ok().filter(|it| !it.is_empty());
+        Ok(config.map(SecretString::from))
     }
 
     /// All machines of a shoot, by name.

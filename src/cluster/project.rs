@@ -39,7 +39,12 @@ pub(super) struct Volume {
     /// In bytes.
     pub(super) size: Option<u64>,
     pub(super) waits: Option<Arc<str>>,
+    /// It failed as often as it may, or for good.
     pub(super) failed: Option<Arc<str>>,
+    /// How often the importer began anew.
+    pub(super) restarts: i64,
+    /// CDI does not try it again.
+    pub(super) dead: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +193,8 @@ fn volume(object: &Value) -> Volume {
     let running = condition("Running");
     let bound = condition("Bound").filter(|it| it["status"] == "False");
     let stumbles = running.filter(|it| it["reason"] == "Error");
-    let gave_up = stumbles.is_some() && status["restartCount"].as_i64() >= Some(RESTARTS);
+    let restarts = status["restartCount"].as_i64().unwrap_or_default();
+    let gave_up = stumbles.is_some() && restarts >= RESTARTS;
     let done = phase == "Succeeded";
     let spec = &object["spec"];
     let request = [&spec["storage"], &spec["pvc"]]
@@ -210,6 +216,8 @@ fn volume(object: &Value) -> Volume {
                 .or_else(|| message(bound))
                 .unwrap_or_else(|| "the import failed".into())
         }),
+        restarts,
+        dead: phase == "Failed",
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct World {
     stores: BTreeMap<Kind, Store<Seen>>,
     past: HashMap<Arc<str>, Past>,
     imports: HashMap<Arc<str>, Sample>,
+    /// Restarts of importers when this run first saw them: what failed before may be mended by now.
+    restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
 }
@@ -125,8 +127,7 @@ impl World {
             for object in store.iter().filter(|_| *kind != Kind::Record) {
                 let key = Key::provider(*kind, object.name.clone());
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    let uid = object.fact.shoot.clone().unwrap_or_default();
-                    facts.foreign.insert(key, uid);
+                    facts.foreign.insert(key, object.uid.clone());
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();
@@ -140,7 +141,9 @@ impl World {
                     }
                     Body::Volume(volume) => {
                         let sample = self.imports.get(&object.uid);
-                        let import = import(volume, sample, cause);
+                        let first = self.restarts.get(&object.uid);
+                        let stumbled = first.is_some_and(|it| volume.restarts > *it);
+                        let import = import(volume, sample, cause, stumbled);
                         facts
                             .objects
                             .insert(key, plain(object, Fact::Image(import)));
@@ -180,7 +183,11 @@ impl World {
                 });
                 past.was_ready |= vm.ready;
             }
-            Body::Volume(volume) => self.sample(&object.uid, volume, now),
+            Body::Volume(volume) => {
+                let first = self.restarts.entry(object.uid.clone());
+                first.or_insert(volume.restarts);
+                self.sample(&object.uid, volume, now);
+            }
             Body::Plain | Body::Record { .. } => {}
         }
     }
@@ -283,7 +290,13 @@ fn machine(
     }
 }
 
-fn import(volume: &Volume, sample: Option<&Sample>, cause: Option<Arc<str>>) -> Import {
+/// A failure from before this run is told only when it happens again.
+fn import(
+    volume: &Volume,
+    sample: Option<&Sample>,
+    cause: Option<Arc<str>>,
+    stumbled: bool,
+) -> Import {
     Import {
         done: volume.done,
         percent: volume.percent,
@@ -291,7 +304,7 @@ fn import(volume: &Volume, sample: Option<&Sample>, cause: Option<Arc<str>>) -> 
         waits: cause
             .filter(|_| !volume.done)
             .or_else(|| volume.waits.clone()),
-        failed: volume.failed.clone(),
+        failed: volume.failed.clone().filter(|_| volume.dead || stumbled),
     }
 }
 

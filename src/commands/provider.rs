@@ -81,7 +81,7 @@ pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, Com
     );
     let ids = ids.take();
     let looked = async {
-        let provider = connect_to(context, source(context, kubeconfig_in(&first))?).await?;
+        let provider = provider_of(context, &first).await?;
         let mut known = HashMap::new();
         for id in ids {
             if let Some(record) = provider.record(&id).await.map_err(failed)? {
@@ -131,12 +131,32 @@ pub(super) fn around<'a>(
     })
 }
 
-fn kubeconfig_in(loaded: &Loaded) -> Option<SecretString> {
-    let mut shoots = loaded.manifest.documents().filter_map(|(_, it)| match it {
-        Content::Shoot(shoot) => Some(shoot),
-        _ => None,
-    });
-    shoots.find_map(|it| loaded.kubeconfig(it))
+/// Where the manifests lead to: what was typed, the Secret of the binding among them, or that of the binding in
+/// the provider cluster that the environment leads to.
+async fn provider_of(context: &Context, loaded: &Loaded) -> Result<Provider, CommandError> {
+    let shoots = || {
+        loaded.manifest.documents().filter_map(|(_, it)| match it {
+            Content::Shoot(shoot) => Some(shoot),
+            _ => None,
+        })
+    };
+    let given = shoots().find_map(|it| loaded.kubeconfig(it));
+    let is_settled = given.is_some() || is_typed(context);
+    let provider = connect_to(context, source(context, given)?).await?;
+    let Some(secret) = shoots()
+        .find_map(|it| loaded.secret_reference(it))
+        .filter(|_| !is_settled)
+    else {
+        return Ok(provider);
+    };
+    match provider.kubeconfig(&secret.name).await.map_err(failed)? {
+        Some(text) => connect_to(context, source(context, Some(text))?).await,
+        None => Ok(provider),
+    }
+}
+
+fn is_typed(context: &Context) -> bool {
+    context.global.kubeconfig.is_some() || context.global.sandbox().is_some()
 }
 
 /// What a record holds of the last apply; None when another program has changed it beyond reading.

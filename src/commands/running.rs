@@ -157,7 +157,8 @@ impl<'a> Session<'a> {
             report = flow::run(&limits, self.observer.facts(), plan, perform, tell) => Ok(report),
             never = self.beside(lost.clone()) => match never {},
             () = self.signals.second.cancelled() => {
-                Err(CommandError::new(self.signals.exit(), "left at once").hint(self.resume()))
+                let hint = format!("to go on: {}", self.resume());
+                Err(CommandError::new(self.signals.exit(), "left at once").hint(hint))
             }
         }
     }
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
 
     /// The command that goes on from here.
     pub(super) fn resume(&self) -> String {
-        format!("to go on: {}", self.context.config.command_line())
+        self.context.config.command_line()
     }
 
     /// Tells what a run still waits for when its plan is worked off.

@@ -190,7 +190,8 @@ pub(crate) fn guest(pool: &Pool) -> Guest<'_> {
     }
 }
 
-/// The pool's labels and annotations, as they stand on a machine: canonical, so that texts can be compared.
+/// What changes in place, as it stands on a machine: canonical, so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &Pool) -> String {
-    json!({ "labels": pool.labels, "annotations": pool.annotations }).to_string()
+    let taints: Vec<Value> = pool.taints.iter().map(given).collect();
+    json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()
 }

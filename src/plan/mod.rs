@@ -1,6 +1,6 @@
 //! Proof and observation to items. Asks no cluster, clock or chance.
 //!
-//! [`plan`] says what is to be done for a shoot, [`delete`] what is to be done to be rid of one, and [`render`]
+//! [`plan`] says what is to be done for a shoot, [`delete()`] what is to be done to be rid of one, and [`render`]
 //! gives the object of an action. A plan is at once the preview, the progress, the answer to "what blocks", and
 //! the work list; after a crash the next observation is the recovery.
 

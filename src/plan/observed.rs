@@ -37,8 +37,7 @@ pub(crate) struct Facts {
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
     pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
-    /// Objects with this shoot's labels, but of another record, with that one's UID: of an earlier shoot
-    /// of the same name, and on their way out.
+    /// UIDs of objects with this shoot's labels, but of another record: of an earlier shoot of the same name.
     pub(crate) foreign: BTreeMap<Key, Arc<str>>,
 }
 

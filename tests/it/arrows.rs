@@ -216,3 +216,23 @@ fn names(text: &str, name: &str) -> bool {
             }
     })
 }
+
+#[test]
+fn the_table_in_lib_rs_has_the_same_arrows() {
+    let text = fs::read_to_string("src/lib.rs").unwrap();
+    for (room, may_use) in MAY_USE {
+        let row = text
+            .lines()
+            .find(|it| it.starts_with(&format!("//! | `{room}` |")));
+        let uses = row.and_then(|it| it.trim_end_matches(" |").rsplit(" | ").next());
+        let expected = match may_use {
+            [] => "nothing".to_owned(),
+            rooms => rooms
+                .iter()
+                .map(|it| format!("`{it}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        assert_eq!(uses, Some(expected.as_str()), "{room}");
+    }
+}

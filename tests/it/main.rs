@@ -3,6 +3,7 @@
 
 mod apply;
 mod arrows;
+mod causes;
 mod generated;
 mod house;
 mod kills;

@@ -12,16 +12,20 @@ use tokio::runtime::Runtime;
 
 /// The sandbox of this test process. It is reset when the process has ended, however it ended.
 struct Sandbox {
+    name: String,
     kubeconfig: PathBuf,
     runtime: Runtime,
     client: kube::Client,
 }
 
 static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+/// Another one, for faults that would hit every test.
+static FAULTY: OnceLock<Sandbox> = OnceLock::new();
 
 /// A namespace of the provider cluster that nobody else uses.
 pub(crate) struct Provider {
     pub(crate) namespace: String,
+    sandbox: &'static Sandbox,
 }
 
 /// A kind as the provider serves it.
@@ -47,10 +51,20 @@ pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
 impl Provider {
     /// Starts the sandbox for the first test that asks, and makes a namespace.
     pub(crate) fn new() -> Provider {
+        Provider::of(SANDBOX.get_or_init(|| Sandbox::start("")))
+    }
+
+    /// In a sandbox of its own, where things may be made to fail; for one test only.
+    pub(crate) fn apart() -> Provider {
+        Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults")))
+    }
+
+    fn of(sandbox: &'static Sandbox) -> Provider {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let provider = Provider {
             namespace: format!("it-{number}"),
+            sandbox,
         };
         let object = serde_json::json!({
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": provider.namespace },
@@ -67,7 +81,17 @@ impl Provider {
     }
 
     pub(crate) fn kubeconfig(&self) -> String {
-        sandbox().kubeconfig.display().to_string()
+        self.sandbox.kubeconfig.display().to_string()
+    }
+
+    /// `kvshoot sandbox fail …` on the sandbox of this provider.
+    pub(crate) fn fail(&self, fault: &str) {
+        let words = ["sandbox", "fail"]
+            .into_iter()
+            .chain(fault.split_whitespace());
+        let more = ["--name", &self.sandbox.name, "--namespace", &self.namespace];
+        let args: Vec<&str> = words.chain(more).collect();
+        assert!(program(&args).status().unwrap().success(), "{args:?}");
     }
 
     /// All objects of a kind in the namespace, by name.
@@ -107,7 +131,7 @@ impl Provider {
         if kind == NETWORK.2 {
             "network-attachment-definitions".clone_into(&mut resource.plural);
         }
-        let client = sandbox().client.clone();
+        let client = self.sandbox.client.clone();
         match kind {
             "Namespace" | "Node" | "StorageClass" => Api::all_with(client, &resource),
             _ => Api::namespaced_with(client, &self.namespace, &resource),
@@ -115,37 +139,38 @@ impl Provider {
     }
 
     pub(crate) fn client(&self) -> kube::Client {
-        sandbox().client.clone()
+        self.sandbox.client.clone()
     }
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
-        sandbox().runtime.block_on(future)
+        self.sandbox.runtime.block_on(future)
     }
 }
 
-fn sandbox() -> &'static Sandbox {
-    SANDBOX.get_or_init(|| {
-        let name = format!("it-{}", std::process::id());
+impl Sandbox {
+    fn start(suffix: &str) -> Sandbox {
+        let name = format!("it-{}{suffix}", std::process::id());
         reset_when_over(&name);
         // The programs are built once for all, so this one keeps the person's own cache.
         let up = program(&["sandbox", "up", "--name", &name]).status();
         assert!(up.unwrap().success(), "the sandbox does not start");
         let told = program(&["sandbox", "kubeconfig", "--name", &name]).output();
-        let folder = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
-        std::fs::write(&folder, told.unwrap().stdout).unwrap();
+        let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
+        std::fs::write(&kubeconfig, told.unwrap().stdout).unwrap();
         let runtime = Runtime::new().unwrap();
         let client = runtime.block_on(async {
-            let config = kube::config::Kubeconfig::read_from(&folder).unwrap();
+            let config = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
             let options = Default::default();
             let config = kube::Config::from_custom_kubeconfig(config, &options).await;
             kube::Client::try_from(config.unwrap()).unwrap()
         });
         Sandbox {
-            kubeconfig: folder,
+            name,
+            kubeconfig,
             runtime,
             client,
         }
-    })
+    }
 }
 
 fn program(args: &[&str]) -> Command {

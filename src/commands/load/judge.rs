@@ -229,6 +229,9 @@ fn tell_all(
         if !is_new {
             continue;
         }
+        if rests_on_broken(manifest, documents.1, finding.code) {
+            continue;
+        }
         let inside = finding.inside;
         let see = finding.see.clone();
         let mut problem = problem(finding);
@@ -251,6 +254,27 @@ fn tell_all(
         }
     }
     verdict.shoot
+}
+
+/// Parts of a profile's spec that an answer of "not offered" is read from.
+const READ_FROM: [(&str, &str); 7] = [
+    ("kubernetes/version-not-offered", "kubernetes"),
+    ("machine/image-not-offered", "machineImages"),
+    ("machine/image-version-not-offered", "machineImages"),
+    ("machine/type-not-offered", "machineTypes"),
+    ("shoot/region-not-offered", "regions"),
+    ("volume/type-not-offered", "volumeTypes"),
+    ("zone/not-offered", "regions"),
+];
+
+/// What cannot be read offers nothing; that it is broken has been said.
+fn rests_on_broken(manifest: &Manifest, profile: Option<DocumentId>, code: &str) -> bool {
+    let field = READ_FROM.iter().find(|it| it.0 == code).map(|it| it.1);
+    let (Some(profile), Some(field)) = (profile, field) else {
+        return false;
+    };
+    let path = FieldPath::root().child("spec").child(field);
+    manifest.locate(profile, &path).is_none()
 }
 
 fn problem(finding: Finding) -> Problem {

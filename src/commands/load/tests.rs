@@ -206,3 +206,11 @@ fn a_person_and_a_program_see_every_problem() {
         snapbox::file!["../../../tests/golden/validate/problems.json"].raw()
     );
 }
+
+#[test]
+fn what_a_broken_profile_would_offer_is_not_missed() {
+    let profile = PROFILE.replace("machineTypes:", "machinTypes:");
+    let told = lines(&load(&[("s.yaml", SHOOT), ("p.yaml", &profile)]));
+    assert!(told.contains("machinTypes"), "{told}");
+    assert!(!told.contains("not offered"), "{told}");
+}
