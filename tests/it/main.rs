@@ -4,10 +4,14 @@
 mod apply;
 mod arrows;
 mod causes;
+mod counts;
+mod faults;
 mod generated;
 mod house;
 mod kills;
 mod kvshoot;
+mod limits;
+mod locks;
 mod provider;
 mod proxy;
 mod running;

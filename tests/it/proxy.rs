@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -374,6 +374,15 @@ impl Shared {
         let mut frozen = self.frozen.subscribe();
         // The sender is in `self`, so there is no end to wait for.
         let _ = frozen.wait_for(|it| !it).await;
+    }
+}
+
+/// Waits for something that comes soon if at all.
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < end, "it does not happen");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
