@@ -101,9 +101,10 @@ impl<'a> Place<'a> {
 }
 
 impl Provider {
+    /// While something waits for it: a write, or the lease.
     pub(crate) async fn get(&self, place: Place<'_>) -> Result<Value, Error> {
         let request = Request::new("GET", place.path()).accept(place.accept(false));
-        self.ask(place.what("get"), READ, request).await
+        self.ask(place.what("get"), WRITE, request).await
     }
 
     /// The same when nothing hurries: passing errors are waited out for a while.

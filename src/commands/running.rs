@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 const WRITES: usize = 32;
 /// How often what a person watches is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
+/// The lock is renewed more often than that where the API server answers.
+const SILENCE: Duration = Duration::from_secs(11);
 /// How long the last words of a run may take where the server most likely does not hear them.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -199,6 +201,20 @@ impl<'a> Session<'a> {
             lost.cancel();
             std::future::pending::<()>().await;
         };
+        let silence = async {
+            let mut is_silent = false;
+            loop {
+                sleep(TICK).await;
+                let age = fence.age();
+                if is_silent != (age > SILENCE) {
+                    is_silent = !is_silent;
+                    self.note(match is_silent {
+                        true => format!("the API server does not answer since {} s", age.as_secs()),
+                        false => "the API server answers again".to_owned(),
+                    });
+                }
+            }
+        };
         let health = async {
             let mut health = self.observer.health();
             while health.changed().await.is_ok() {
@@ -207,7 +223,7 @@ impl<'a> Session<'a> {
             }
             std::future::pending::<()>().await;
         };
-        tokio::join!(clock, owner, lost, health).0
+        tokio::join!(clock, owner, lost, silence, health).0
     }
 
     pub(super) fn note(&self, text: impl Into<String>) {
