@@ -1,5 +1,9 @@
 //! What a person sees of the program, in one binary, since linking takes longer than all tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what was counted and measured is told with --nocapture"
+)]
 
 mod apply;
 mod arrows;
