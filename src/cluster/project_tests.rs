@@ -112,6 +112,25 @@ fn an_import_has_failed_after_its_third_restart() {
 }
 
 #[test]
+fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names() {
+    let hash = |hash: Option<&str>| {
+        let mut object = json!({ "metadata": {
+            "name": "shoot--local--a-cpu-z2-12345-7", "resourceVersion": "7",
+            "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
+        } });
+        object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
+        let seen = seen(Kind::Machine, &object).expect("its version is a number");
+        seen.fact.hash
+    };
+    let whole = hash(Some("1234567890abcdef"));
+    assert_eq!(whole.to_string(), "1234567890abcdef");
+    for lost in [None, Some("nonsense"), Some("fedcba0987654321")] {
+        assert_ne!(hash(lost), whole, "{lost:?}");
+        assert_eq!(hash(lost).short(), "12345", "{lost:?}");
+    }
+}
+
+#[test]
 fn the_record_holds_the_sizes() {
     let record = json!({ "data": { SIZES: "{\"cpu\":3}" } });
     let sizes = [("cpu".into(), 3)].into();

@@ -392,6 +392,11 @@ fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> 
         ordinal,
     };
     let title = format!("Make machine {name} in zone {}", wants.zone(zone));
+    let mut pools = observed.facts.machines.values();
+    // Another one's, as far as its marks go; it is on its way out.
+    if pools.any(|it| it.contains_key(&name)) {
+        return (title, State::Blocked);
+    }
     if loses_data(observed, &name) {
         return (title, old_data());
     }

@@ -7,6 +7,7 @@ mod causes;
 mod complete;
 mod edits;
 mod examples;
+mod foreign;
 mod generated;
 mod house;
 mod kvshoot;
