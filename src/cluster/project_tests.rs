@@ -107,7 +107,7 @@ fn an_import_has_failed_after_its_third_restart() {
 
 #[test]
 fn the_record_holds_the_sizes() {
-    let record = json!({ "data": { "sizes": "{\"cpu\":3}" } });
+    let record = json!({ "data": { "sizes.json": "{\"cpu\":3}" } });
     let sizes = [("cpu".into(), 3)].into();
     assert_eq!(check(Kind::Record, record), Body::Record { sizes });
     let sizes = BTreeMap::new();
