@@ -105,9 +105,11 @@ impl Config {
     /// What was typed, as a shell would take it again.
     pub(crate) fn command_line(&self) -> String {
         let words = env::args().enumerate().map(|(index, word)| match index {
-            0 => Path::new(&word)
-                .file_name()
-                .map_or(word.clone(), |it| it.to_string_lossy().into_owned()),
+            0 => match Path::new(&word).file_name() {
+                Some(it) if it == "kubectl-kvshoot" => "kubectl kvshoot".to_owned(),
+                Some(it) => it.to_string_lossy().into_owned(),
+                None => word,
+            },
             _ => quoted(word),
         });
         words.collect::<Vec<_>>().join(" ")

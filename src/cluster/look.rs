@@ -95,6 +95,13 @@ impl Provider {
         Ok(records)
     }
 
+    /// Names of all namespaces.
+    pub(crate) async fn namespaces(&self) -> Result<Vec<String>, Error> {
+        let listed = self.list(Place::all(&kinds::NAMESPACE, None), None).await?;
+        let names = listed.items.iter().map(|it| text(&it["metadata"]["name"]));
+        Ok(names.map(str::to_owned).collect())
+    }
+
     /// The record of one shoot; None when there is no such shoot.
     ///
     /// # Errors

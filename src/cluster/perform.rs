@@ -9,8 +9,8 @@ use super::observe::Observer;
 use super::project::{self, text};
 use super::request::{Place, WRITE};
 use crate::plan::item::{Action, Content, Key, Kind, Target, Wanted};
+use crate::plan::names;
 use crate::plan::observed::Record;
-use crate::plan::{names, record};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,9 +75,11 @@ impl Performer {
             };
             let name = text(&object["metadata"]["name"]);
             match (kind, self.is_there(kind, name)) {
-                (Kind::Record | Kind::Network, true) => self.replace(kind, name, object).await?,
+                (Kind::Record | Kind::Network | Kind::Image, true) => {
+                    self.replace(kind, name, object).await?;
+                }
                 // It holds what its name says, for the name has the hash.
-                (Kind::UserData | Kind::Image | Kind::Machine, true) => {}
+                (Kind::UserData | Kind::Machine, true) => {}
                 (_, false) => self.create(kind, name, object).await?,
             }
         }

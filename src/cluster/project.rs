@@ -5,7 +5,7 @@ use super::kinds::Resource;
 use super::request::Place;
 use crate::plan::hash::Hash;
 use crate::plan::item::Kind;
-use crate::plan::names;
+use crate::plan::names::{self, MachineName};
 use crate::plan::record::SIZES;
 use crate::plan::store;
 use serde_json::Value;
@@ -87,15 +87,19 @@ pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Er
         Kind::Image => Body::Volume(volume(object)),
         Kind::Machine => Body::Machine(Box::new(machine(object))),
     };
-    let hash = text(&metadata["annotations"][names::SPEC_HASH]);
+    // Another program's annotation is as good as none: it differs from what is wanted.
+    let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
+    let hash = match kind {
+        Kind::Machine => machine_name(object).map_or(hash.unwrap_or_default(), |it| it.hash(hash)),
+        _ => hash.unwrap_or_default(),
+    };
     Ok(store::Object {
         name: arc(&metadata["name"]),
         uid: arc(&metadata["uid"]),
         version: version(kind, text(&metadata["resourceVersion"]))?,
         fact: Seen {
             shoot: labels[names::SHOOT_UID].as_str().map(Arc::from),
-            // Another program's annotation is as good as none: it differs from what is wanted.
-            hash: Hash::parse(hash).unwrap_or_default(),
+            hash,
             leaving: is_leaving(object),
             body,
         },
@@ -113,12 +117,17 @@ pub(super) fn is_leaving(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// KubeVirt's word, or Running where an old version does not say it.
+/// KubeVirt's word, or Running where neither that nor a condition is there. KubeVirt leaves the word out while it is no,
+/// and calls a machine Running a moment before it is ready.
 pub(super) fn is_ready(machine: &Value) -> bool {
     let status = &machine["status"];
-    status["ready"]
-        .as_bool()
-        .unwrap_or(status["printableStatus"] == "Running")
+    let condition = items(&status["conditions"])
+        .iter()
+        .find(|it| it["type"] == "Ready");
+    status["ready"].as_bool().unwrap_or_else(|| {
+        let is_running = status["printableStatus"] == "Running";
+        is_running && condition.is_none_or(|it| it["status"] == "True")
+    })
 }
 
 fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
@@ -130,19 +139,29 @@ fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
         .collect()
 }
 
+fn machine_name(object: &Value) -> Option<MachineName<'_>> {
+    let metadata = &object["metadata"];
+    MachineName::parse(
+        text(&metadata["labels"][names::PART_OF]),
+        text(&metadata["name"]),
+    )
+}
+
 fn machine(object: &Value) -> Vm {
     let metadata = &object["metadata"];
     let annotations = &metadata["annotations"];
     let spec = &object["spec"];
     let status = &object["status"];
-    let zone: usize = text(&metadata["labels"][names::ZONE_INDEX])
-        .parse()
-        .unwrap_or(1);
+    let labels = &metadata["labels"];
+    let zone: usize = text(&labels[names::ZONE_INDEX]).parse().unwrap_or(1);
+    let name = machine_name(object);
     let volume = &spec["dataVolumeTemplates"][0]["spec"]["source"]["pvc"]["name"];
     let networks = items(&spec["template"]["spec"]["networks"]);
     Vm {
-        pool: arc(&metadata["labels"][names::POOL]),
-        zone: zone.saturating_sub(1),
+        pool: name
+            .as_ref()
+            .map_or_else(|| arc(&labels[names::POOL]), |it| it.pool.into()),
+        zone: name.map_or(zone.saturating_sub(1), |it| it.zone),
         ordinal: names::ordinal(text(&metadata["name"])).unwrap_or_default(),
         born: seconds(&metadata["creationTimestamp"])
             .and_then(|it| u64::try_from(it).ok())

@@ -72,6 +72,11 @@ fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
         &json!({ "status": { "printableStatus": "Running", "ready": false } })
     ));
     assert!(is_ready(&json!({ "status": { "ready": true } })));
+    // As KubeVirt has it when the guest has just been started.
+    let started = json!({ "status": {
+        "printableStatus": "Running", "conditions": [{ "type": "Ready", "status": "False" }],
+    } });
+    assert!(!is_ready(&started));
     assert!(!is_ready(&json!({})));
 }
 
@@ -104,6 +109,25 @@ fn an_import_has_failed_after_its_third_restart() {
     assert_eq!(stumbling(2).failed, None);
     assert_eq!(stumbling(2).waits.as_deref(), Some("404 Not Found"));
     assert_eq!(stumbling(3).failed.as_deref(), Some("404 Not Found"));
+}
+
+#[test]
+fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names() {
+    let hash = |hash: Option<&str>| {
+        let mut object = json!({ "metadata": {
+            "name": "shoot--local--a-cpu-z2-12345-7", "resourceVersion": "7",
+            "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
+        } });
+        object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
+        let seen = seen(Kind::Machine, &object).expect("its version is a number");
+        seen.fact.hash
+    };
+    let whole = hash(Some("1234567890abcdef"));
+    assert_eq!(whole.to_string(), "1234567890abcdef");
+    for lost in [None, Some("nonsense"), Some("fedcba0987654321")] {
+        assert_ne!(hash(lost), whole, "{lost:?}");
+        assert_eq!(hash(lost).short(), "12345", "{lost:?}");
+    }
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl World {
             for object in store.iter().filter(|_| *kind != Kind::Record) {
                 let key = Key::provider(*kind, object.name.clone());
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    facts.foreign.insert(key, object.uid.clone());
+                    facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();

@@ -88,7 +88,7 @@ fn what_belongs_to_an_earlier_record_is_told_apart() {
     let facts = world.facts(seconds(1));
     assert!(facts.machines.is_empty());
     let key = Key::provider(Kind::Machine, "a-cpu-z1-12345-0");
-    assert_eq!(facts.foreign[&key], "u".into());
+    assert_eq!(facts.foreign[&key].uid, "u".into());
 }
 
 #[test]

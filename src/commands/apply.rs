@@ -1,6 +1,6 @@
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
-use super::running::{About, End, RunArgs, Session, spoken};
+use super::running::{About, End, RunArgs, Session};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, history};
 use crate::cluster::Provider;
@@ -96,10 +96,9 @@ async fn apply(
         _ => "configured",
     };
     let done = format!(
-        "shoot {} {verb}: {} run, after {}; its control plane is not made yet",
+        "shoot {} {verb}: {}; its control plane is not made yet",
         shoot.name,
         machines(&session.facts()),
-        spoken(session.elapsed())
     );
     let end = End::of(&report, signals, session.resume(), done);
     if report.performed > 0 || report.outcome != Outcome::Converged {
@@ -165,8 +164,8 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
 
 fn machines(facts: &Facts) -> String {
     match facts.machines.values().map(|it| it.len()).sum() {
-        1 => "1 machine".to_owned(),
-        count => format!("{count} machines"),
+        1 => "1 machine runs".to_owned(),
+        count => format!("{count} machines run"),
     }
 }
 

@@ -1,11 +1,21 @@
 //! What the shell offers at TAB. Nothing here may fail, ask, write, or take longer than a person waits.
 
-use super::{Context, Global, command};
+use super::global::SANDBOX;
+use super::provider::before;
+use super::shoots::Summary;
+use super::{Context, Global, command, provider, sandbox};
+use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
+use crate::model::Worker;
 use clap::FromArgMatches;
 use clap_complete::engine::CompletionCandidate;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// So long a person waits at TAB.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A name, and what to tell beside it.
 type Named = (String, Option<String>);
@@ -33,29 +43,111 @@ pub(super) fn users(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, |_| Vec::new())
+    candidates(current, |context| {
+        ask(context, async |provider| {
+            let names = provider.namespaces().await.unwrap_or_default();
+            names.into_iter().map(|it| (it, None)).collect()
+        })
+    })
 }
 
-/// Shoots of the namespace.
+/// Shoots of the namespace, with how they are.
 pub(super) fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, |_| Vec::new())
+    candidates(current, |context| {
+        ask(context, async |provider| {
+            let records = provider.records(Where::Namespace).await;
+            records.iter().flatten().map(shoot).collect()
+        })
+    })
 }
 
 /// Pools of the shoots of the namespace.
 pub(super) fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, |_| Vec::new())
+    candidates(current, |context| {
+        ask(context, async |provider| {
+            let records = provider.records(Where::Namespace).await;
+            let shoots = records.iter().flatten().filter_map(|it| before(&it.data));
+            let workers = shoots.flat_map(|it| it.0.spec.provider.workers);
+            workers.map(|it| pool(&it)).collect()
+        })
+    })
 }
 
-/// Machines of the shoots of the namespace.
-pub(super) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, |_| Vec::new())
+/// Machines of the sandbox of the line.
+pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
+    candidates(current, |context| {
+        let name = value_of("--name").unwrap_or_else(|| SANDBOX.to_owned());
+        let Some(source) = sandbox::source(context, &name) else {
+            return Vec::new();
+        };
+        ask_at(context, Some(source), async |provider| {
+            let mut names = Vec::new();
+            let records = provider.records(Where::AllNamespaces).await;
+            for record in records.iter().flatten() {
+                let there = provider.in_namespace(&record.namespace);
+                let machines = there.machines(&record.name).await;
+                names.extend(machines.iter().flatten().map(machine));
+            }
+            names
+        })
+    })
 }
 
+fn shoot(record: &RecordSeen) -> Named {
+    let summary = Summary::of(record, None);
+    let name = match summary.project.as_str() {
+        "local" => summary.name.clone(),
+        project => format!("{project}/{}", summary.name),
+    };
+    (name, Some(summary.operation()))
+}
+
+fn pool(worker: &Worker) -> Named {
+    let size = match worker.minimum == worker.maximum {
+        true => format!("{} wanted", worker.minimum),
+        false => format!("{} to {} wanted", worker.minimum, worker.maximum),
+    };
+    let help = format!("{}, {size}", worker.machine.type_);
+    (worker.name.clone(), Some(help))
+}
+
+fn machine(seen: &MachineSeen) -> Named {
+    let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
+    (seen.name.to_string(), Some(help))
+}
+
+/// Asks the provider cluster; one that does not answer has nothing to offer.
+fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Named>) -> Vec<Named> {
+    ask_at(context, None, look)
+}
+
+fn ask_at(
+    context: &Context,
+    source: Option<Source>,
+    look: impl AsyncFnOnce(Provider) -> Vec<Named>,
+) -> Vec<Named> {
+    let asked = context.block_on(async {
+        match provider::connect_quietly(context, source).await {
+            Some(provider) => look(provider).await,
+            None => Vec::new(),
+        }
+    });
+    asked.unwrap_or_default()
+}
+
+/// Looks names up, on a thread that is left behind when it takes longer than a person waits at TAB.
 fn candidates(
     current: &OsStr,
-    look_up: impl FnOnce(&Context) -> Vec<Named>,
+    look_up: impl FnOnce(&Context) -> Vec<Named> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
-    let mut names = look_up(&Context::new(flags(), None));
+    let (found, names) = mpsc::channel();
+    thread::spawn(move || {
+        let context = Context::new(flags(), None);
+        // Whoever waited may be gone.
+        let _ = found.send(look_up(&context));
+        context.leave();
+    });
+    let mut names = names.recv_timeout(PATIENCE).unwrap_or_default();
     names.sort();
     names.dedup_by(|one, other| one.0 == other.0);
     let current = current.to_string_lossy();
@@ -63,6 +155,21 @@ fn candidates(
     fitting
         .map(|(name, help)| CompletionCandidate::new(name).help(help.map(Into::into)))
         .collect()
+}
+
+/// What was typed after a flag, or with it.
+fn value_of(flag: &str) -> Option<String> {
+    let words = LINE.get()?;
+    let typed = |it: &OsString| it.to_string_lossy().into_owned();
+    let with = format!("{flag}=");
+    words.iter().enumerate().find_map(|(index, word)| {
+        let word = typed(word);
+        match word.strip_prefix(&with) {
+            Some(value) => Some(value.to_owned()),
+            None if word == flag => words.get(index + 1).map(typed),
+            None => None,
+        }
+    })
 }
 
 /// The flags of the line, as far as it is written.

@@ -1,6 +1,6 @@
 use super::apply::id_of;
 use super::provider::{self, failed};
-use super::running::{About, End, RunArgs, Session, spoken};
+use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Error, Leftovers, Provider, Verdict, Where};
@@ -91,11 +91,11 @@ fn ask(args: &DeleteArgs, context: &Context, left: &Leftovers) -> Result<(), Com
         return Ok(());
     }
     let count = |kind: &str| left.objects.iter().filter(|it| it.kind == kind).count();
-    let machines = count("VirtualMachine");
     let text = format!(
-        "shoot {} has {machines} machines and {} volumes; all of it goes",
+        "shoot {} has {} and {}; all of it goes",
         args.name,
-        count("PersistentVolumeClaim")
+        counted(count("VirtualMachine"), "machine"),
+        counted(count("PersistentVolumeClaim"), "volume")
     );
     context.ui.warn(&text);
     let what = format!("delete shoot {}", args.name);
@@ -190,11 +190,7 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
                 [] => String::new(),
                 kinds => format!("; {} may not be listed", kinds.join(", ")),
             };
-            let summary = format!(
-                "shoot {} deleted after {}; nothing is left{unseen}",
-                args.name,
-                spoken(session.elapsed())
-            );
+            let summary = format!("shoot {} deleted; nothing is left{unseen}", args.name);
             return End {
                 exit: Exit::Done,
                 outcome: "converged",
@@ -225,7 +221,8 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
                 resume: Some(session.resume()),
             };
         }
-        session.wait_for(&format!("{} objects are on their way out", objects.len()));
+        let left = counted(objects.len(), "object");
+        session.wait_for(&format!("{left} on the way out"));
         tokio::select! {
             () = sleep(LOOK) => {}
             () = signals.first.cancelled() => {}

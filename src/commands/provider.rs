@@ -13,7 +13,20 @@ use std::collections::HashMap;
 
 /// The provider that flags, variables and files lead to.
 pub(super) async fn connect(context: &Context) -> Result<Provider, CommandError> {
-    connect_to(context, source(context, None)?).await
+    connect_to(context, source(context, None).await?).await
+}
+
+/// The same for who may say nothing: `at` stands in for flags and variables.
+pub(super) async fn connect_quietly(context: &Context, at: Option<Source>) -> Option<Provider> {
+    let global = &context.global;
+    let source = match (at, global.sandbox()) {
+        (Some(source), _) => source,
+        // Whether it runs shows when it is asked.
+        (None, Some(name)) => super::sandbox::source(context, name)?,
+        (None, None) => source(context, None).await.ok()?,
+    };
+    let provider = Provider::connect(source, global.namespace.as_deref()).await;
+    provider.ok()
 }
 
 async fn connect_to(context: &Context, source: Source) -> Result<Provider, CommandError> {
@@ -28,11 +41,11 @@ async fn connect_to(context: &Context, source: Source) -> Result<Provider, Comma
 }
 
 /// What was typed wins; then the Secret among the manifests, then the environment.
-fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
+async fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
     let global = &context.global;
     if let Some(name) = global.sandbox() {
         return Ok(Source::Files(Kubeconfigs {
-            files: vec![super::sandbox::kubeconfig(context, name)?],
+            files: vec![super::sandbox::kubeconfig(context, name).await?],
             ..Kubeconfigs::default()
         }));
     }
@@ -142,7 +155,7 @@ async fn provider_of(context: &Context, loaded: &Loaded) -> Result<Provider, Com
     };
     let given = shoots().find_map(|it| loaded.kubeconfig(it));
     let is_settled = given.is_some() || is_typed(context);
-    let provider = connect_to(context, source(context, given)?).await?;
+    let provider = connect_to(context, source(context, given).await?).await?;
     let Some(secret) = shoots()
         .find_map(|it| loaded.secret_reference(it))
         .filter(|_| !is_settled)
@@ -150,7 +163,7 @@ async fn provider_of(context: &Context, loaded: &Loaded) -> Result<Provider, Com
         return Ok(provider);
     };
     match provider.kubeconfig(&secret.name).await.map_err(failed)? {
-        Some(text) => connect_to(context, source(context, Some(text))?).await,
+        Some(text) => connect_to(context, source(context, Some(text)).await?).await,
         None => Ok(provider),
     }
 }

@@ -79,6 +79,7 @@ impl<'a> Session<'a> {
         let run = EventKind::RunStarted {
             verb: about.verb,
             shoot: about.shoot.to_owned(),
+            technical_id: about.id.to_owned(),
             namespace: provider.namespace().to_string(),
         };
         progress.borrow_mut().event(&Event {
@@ -425,6 +426,14 @@ fn answer(result: Result<(), Error>) -> Answer {
         }
         Verdict::Look => Answer::Look(error.to_string()),
         Verdict::Refuse(_) => Answer::Refused(error.failure()),
+    }
+}
+
+/// `1 machine`, `2 machines`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

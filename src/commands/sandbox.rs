@@ -1,5 +1,9 @@
-use super::{CommandError, Context, Exit};
+use super::running::spoken;
+use super::{CommandError, Context, Exit, complete};
+use crate::cluster::{Kubeconfigs, Source};
 use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
+use crate::ui::Steps;
+use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -58,7 +62,7 @@ enum FailCommand {
     /// Machines fail whenever they start
     VmCrash {
         /// How the names of the machines begin
-        #[arg(default_value = "*", value_name = "NAME")]
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
     },
     /// A quota stands in the namespace
@@ -76,43 +80,28 @@ enum FailCommand {
 pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, CommandError> {
     let dirs = paths(context)?;
     let sandbox = Sandbox::new(&args.name, &dirs).map_err(failure)?;
-    let begun = Instant::now();
-    let mut tell = |step: Step| progress(context, begun, &step);
     match &args.command {
         SandboxCommand::Install(args) => {
+            let mut steps = Telling::new(context);
+            let from = args.from.as_deref();
             let installation =
-                sandbox::install(&dirs.cache, args.from.as_deref(), args.cdi, &mut tell)
-                    .map_err(failure)?;
-            context
-                .ui
-                .status(&format!("Installed {}", installation.way));
+                sandbox::install(&dirs, from, args.cdi, &mut steps.tell()).map_err(failure)?;
+            drop(steps);
+            let text = format!("the sandbox's programs are there, {}", installation.way);
+            context.ui.status(&text);
         }
-        SandboxCommand::Up(args) => {
-            // Without the flag it stays as it is.
-            let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
-            let installation = sandbox::install(&dirs.cache, args.from.as_deref(), cdi, &mut tell)
-                .map_err(failure)?;
-            let up = sandbox.up(&installation, cdi, &mut tell).map_err(failure)?;
-            let kubeconfig = sandbox.kubeconfig();
-            context.ui.status(&match up {
-                Up::Already => "The sandbox runs already".to_owned(),
-                Up::Started => format!("The sandbox is up after {:.1?}", begun.elapsed()),
-            });
-            context
-                .ui
-                .status(&format!("export KUBECONFIG={}", kubeconfig.display()));
-        }
+        SandboxCommand::Up(args) => up(args, &sandbox, &dirs, context)?,
         SandboxCommand::Down => {
-            let any = sandbox.down(&mut tell).map_err(failure)?;
-            context.ui.status(if any {
-                "The sandbox is down; its data is kept"
-            } else {
-                "The sandbox was not running"
+            let any = sandbox.down(&mut Telling::new(context).tell());
+            context.ui.status(match any.map_err(failure)? {
+                true => "the sandbox is down; its data is kept",
+                false => "the sandbox was not running",
             });
         }
         SandboxCommand::Reset => {
-            sandbox.reset(&mut tell).map_err(failure)?;
-            context.ui.status("The sandbox and its data are gone");
+            let done = sandbox.reset(&mut Telling::new(context).tell());
+            done.map_err(failure)?;
+            context.ui.status("the sandbox and its data are gone");
         }
         SandboxCommand::Status => return status(&sandbox, context),
         SandboxCommand::Kubeconfig => {
@@ -125,9 +114,36 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
     Ok(Exit::Done)
 }
 
+fn up(
+    args: &InstallArgs,
+    sandbox: &Sandbox,
+    dirs: &Dirs,
+    context: &Context,
+) -> Result<(), CommandError> {
+    let mut steps = Telling::new(context);
+    let begun = steps.begun;
+    // Without the flag it stays as it is.
+    let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
+    let from = args.from.as_deref();
+    let installation = sandbox::install(&dirs, from, cdi, &mut steps.tell()).map_err(failure)?;
+    let up = sandbox
+        .up(&installation, cdi, &mut steps.tell())
+        .map_err(failure)?;
+    drop(steps);
+    context.ui.status(&match up {
+        Up::Already => "the sandbox runs already".to_owned(),
+        Up::Started => format!("the sandbox is up, after {}", spoken(begun.elapsed())),
+    });
+    let kubeconfig = sandbox.kubeconfig();
+    context
+        .ui
+        .hint(&format!("export KUBECONFIG={}", kubeconfig.display()));
+    Ok(())
+}
+
 fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
     let Some(status) = sandbox.status().map_err(failure)? else {
-        context.ui.status("There is no such sandbox");
+        context.ui.status("there is no such sandbox");
         return Ok(Exit::No);
     };
     let mut text = String::new();
@@ -210,15 +226,15 @@ fn limit(text: &str) -> Result<(String, String), String> {
 
 /// Cache and state, where this system keeps such things.
 fn paths(context: &Context) -> Result<Dirs, CommandError> {
-    let config = &context.config;
-    match (config.cache_dir(), config.state_dir()) {
-        (Some(cache), Some(state)) => Ok(Dirs { cache, state }),
-        _ => {
-            let error =
-                CommandError::new(Exit::Precondition, "cannot tell where your home folder is");
-            Err(error.hint("Set HOME."))
-        }
-    }
+    let (cache, state) = (context.config.cache_dir(), context.config.state_dir());
+    let dirs = cache.zip(state).map(|(cache, state)| {
+        let path = context.config.path();
+        Dirs { cache, state, path }
+    });
+    dirs.ok_or_else(|| {
+        let error = CommandError::new(Exit::Precondition, "cannot tell where your home folder is");
+        error.hint("set HOME")
+    })
 }
 
 pub(super) fn failure(error: SandboxError) -> CommandError {
@@ -247,25 +263,21 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
     }
     match error {
         SandboxError::NoGo | SandboxError::OldGo { .. } => told
-            .hint("Install Go 1.26 or newer; the sandbox builds its programs with it, once.")
-            .hint(
-                "Or take them from a computer that has them: `kvshoot sandbox install --from DIR`.",
-            ),
+            .hint("install Go 1.26 or newer: the sandbox builds its programs with it, once")
+            .hint("or take them from a computer that has them: kvshoot sandbox install --from DIR"),
         SandboxError::Build { output, .. } => told
             .cause(last_lines(&output))
-            .hint("Run the same command again; what is built already is kept."),
+            .hint("run the same command again; what is built already is kept"),
         SandboxError::Ended { log, tail, .. } => told
             .cause(tail)
-            .hint(format!("All of its log is in {}.", log.display())),
+            .hint(format!("all of its log is in {}", log.display())),
         SandboxError::Slow { last, .. } => told.cause(last),
         SandboxError::Kubectl { stderr, .. } => told.cause(stderr),
-        SandboxError::State { .. } => {
-            told.hint("`kvshoot sandbox reset` deletes the sandbox's data.")
-        }
+        SandboxError::State { .. } => told.hint("kvshoot sandbox reset deletes the sandbox's data"),
         SandboxError::OtherMode { .. } => {
-            told.hint("Run `kvshoot sandbox reset` first, or give it another --name.")
+            told.hint("run kvshoot sandbox reset first, or give it another --name")
         }
-        SandboxError::NotRunning(_) => told.hint("Start it with `kvshoot sandbox up`."),
+        SandboxError::NotRunning(_) => told.hint("kvshoot sandbox up starts it"),
         _ => told,
     }
 }
@@ -275,34 +287,54 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-fn progress(context: &Context, begun: Instant, step: &Step) {
-    let seconds = begun.elapsed().as_secs_f32();
-    match step.count {
-        // A line every so often is enough where lines are not overwritten.
-        Some((done, total)) if done % 250 == 0 || done == total => {
-            context.ui.status(&format!(
-                "{seconds:6.1} s  {}: {done} of {total} packages",
-                step.title
-            ));
+/// Tells the steps of what takes long.
+struct Telling {
+    begun: Instant,
+    steps: Steps,
+}
+
+impl Telling {
+    fn new(context: &Context) -> Telling {
+        Telling {
+            begun: Instant::now(),
+            steps: context.ui.steps(),
         }
-        Some(_) => {}
-        None => context
-            .ui
-            .status(&format!("{seconds:6.1} s  {}", step.title)),
+    }
+
+    fn tell(&mut self) -> impl FnMut(Step) + use<'_> {
+        |step| match step.stays {
+            true => self.steps.note(&step.title),
+            false => self
+                .steps
+                .step(self.begun.elapsed(), &step.title, step.count),
+        }
     }
 }
 
+/// The way to a sandbox, whether it runs or not.
+pub(super) fn source(context: &Context, name: &str) -> Option<Source> {
+    let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
+    Some(Source::Files(Kubeconfigs {
+        files: vec![sandbox.kubeconfig()],
+        ..Kubeconfigs::default()
+    }))
+}
+
 /// The kubeconfig of a sandbox; apply makes the sandbox when it is not there.
-pub(super) fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf, CommandError> {
+pub(super) async fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf, CommandError> {
     let dirs = paths(context)?;
+    let name = name.to_owned();
     if context.makes_sandbox {
-        let begun = Instant::now();
-        return sandbox::ensure(name, &dirs, &mut |step| progress(context, begun, &step))
-            .map_err(failure);
+        let mut steps = Telling::new(context);
+        // On a thread of its own, so that a signal is heard meanwhile.
+        let made = tokio::task::spawn_blocking(move || {
+            sandbox::ensure(&name, &dirs, &mut steps.tell()).map_err(failure)
+        });
+        return made.await.expect("a panic ends the program");
     }
-    let sandbox = Sandbox::new(name, &dirs).map_err(failure)?;
+    let sandbox = Sandbox::new(&name, &dirs).map_err(failure)?;
     match sandbox.status().map_err(failure)? {
         Some(status) if status.healthy => Ok(sandbox.kubeconfig()),
-        _ => Err(failure(SandboxError::NotRunning(name.to_owned()))),
+        _ => Err(failure(SandboxError::NotRunning(name))),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum EventKind {
         /// What the person typed: `apply` or `delete`.
         verb: &'static str,
         shoot: String,
+        /// The technical ID, with which the names of all objects begin.
+        technical_id: String,
         namespace: String,
     },
     /// The state of an item, whenever it or its reason differs from what was told last.

@@ -8,4 +8,6 @@ mod run;
 mod tests;
 
 pub(crate) use event::{Event, EventKind, Status};
+#[cfg(test)]
+pub(crate) use progress::Progress;
 pub(crate) use run::{Answer, Limits, Outcome, Report, run};

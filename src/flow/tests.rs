@@ -34,7 +34,11 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
         let mut plan = Plan::default();
         for name in names {
-            let state = match observed.object(Kind::Network, name) {
+            let state = match observed
+                .facts
+                .objects
+                .get(&Key::provider(Kind::Network, *name))
+            {
                 Some(_) => State::Done,
                 None => State::Due(apply(name)),
             };

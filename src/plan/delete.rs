@@ -34,22 +34,9 @@ pub(crate) fn delete(observed: &Observed) -> Plan {
         ));
     }
     // Left by an earlier shoot of the same name: the labels say that it is to go as well.
-    for (key, uid) in &observed.facts.foreign {
-        let target = Target {
-            key: key.clone(),
-            uid: uid.clone(),
-            version: "".into(),
-            unless_ready: false,
-            setback: None,
-        };
-        let state = State::Due(Action::Delete(target));
-        all.push(plan.add(
-            observed,
-            format!("remove/{uid}").into(),
-            title(key),
-            [],
-            state,
-        ));
+    for (key, object) in &observed.facts.foreign {
+        let id: Id = format!("remove/{}", object.uid).into();
+        all.push(plan.add(observed, id, title(key), [], removal(key, object)));
     }
     if let Some(record) = &observed.facts.record {
         plan.add(

@@ -64,12 +64,15 @@ fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachmen
                 namespace.as_deref().unwrap_or(&facts.namespace)
             )
             .into();
-            let hash = facts
+            let config = facts
                 .shared
                 .get(&reference)
                 .and_then(Option::as_deref)
                 .map(config_hash)
                 .unwrap_or_default();
+            // The same name in another namespace is another network, even of the same configuration.
+            let elsewhere = namespace.as_deref().filter(|it| **it != *facts.namespace);
+            let hash = elsewhere.map_or(config, |it| Hash::of(&(it, config.to_string())));
             Attachment {
                 reference,
                 default: false,

@@ -32,6 +32,11 @@ impl Hash {
         self.0 >> 44
     }
 
+    /// Some hash that shows this tag, and hardly one that is wanted.
+    pub(crate) fn of_tag(tag: u64) -> Hash {
+        Hash(tag << 44)
+    }
+
     /// None for what is no such hash: another program's annotation, say.
     pub(crate) fn parse(text: &str) -> Option<Hash> {
         let hash = u64::from_str_radix(text, 16).ok().map(Hash);

@@ -204,6 +204,18 @@ impl Action {
         }
     }
 
+    /// Whether the same is asked for, of whatever version of the object.
+    pub(crate) fn is_same(&self, other: &Action) -> bool {
+        match (self, other) {
+            (Action::Apply(one), Action::Apply(other)) => one == other,
+            (Action::Delete(one), Action::Delete(other))
+            | (Action::Drain(one), Action::Drain(other)) => {
+                (&one.key, &one.uid) == (&other.key, &other.uid)
+            }
+            _ => false,
+        }
+    }
+
     /// The verb, as it stands in a plan: create, change, drain or delete.
     pub(crate) fn verb(&self) -> &'static str {
         match self {

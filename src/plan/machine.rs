@@ -16,8 +16,16 @@ use std::time::Duration;
 /// So many machines may fail in a zone, and it is given up for this run.
 const PATIENCE: u32 = 3;
 
-/// Items that must be gone before what they use may go, by the name of that.
-pub(super) type Users = HashMap<Arc<str>, Vec<Need>>;
+/// Who still needs what machines use.
+#[derive(Default)]
+pub(super) struct Users {
+    /// Items that must be gone before what they use may go, by the name of that.
+    pub(super) leaving: HashMap<Arc<str>, Vec<Need>>,
+    /// Names of machines that stay, or are being made.
+    pub(super) staying: HashSet<Arc<str>>,
+    /// Places that machines may still come to, by all of their names but the ordinal.
+    pub(super) places: HashMap<Arc<str>, Arc<[Need]>>,
+}
 
 /// What a pool should be.
 pub(super) struct Wants {
@@ -104,6 +112,8 @@ struct Seen<'a> {
     /// Those that may go now.
     chosen: HashSet<usize>,
     create: Vec<(usize, u32)>,
+    /// Names of those whose making has no answer yet.
+    coming: Vec<Arc<str>>,
 }
 
 pub(super) fn add(plan: &mut Plan, observed: &Observed, wants: &Wants, users: &mut Users) {
@@ -125,7 +135,19 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, wants: &Wants, users: &m
     for zone in 0..wants.targets.len() {
         places.extend(add_places(plan, observed, wants, &seen, &mut late, zone));
     }
-    add_removals(plan, observed, wants, &seen, &late, &places.into(), users);
+    let places: Arc<[Need]> = places.into();
+    let made = seen.create.iter().map(|it| wants.name(it.0, it.1));
+    users
+        .staying
+        .extend(made.chain(seen.coming.iter().cloned()));
+    let series = (0..wants.targets.len()).map(|zone| series(&wants.name(zone, 0)).into());
+    users.places.extend(series.map(|it| (it, places.clone())));
+    add_removals(plan, observed, wants, &seen, &late, &places, users);
+}
+
+/// A machine's name without its ordinal.
+pub(super) fn series(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |it| it.0)
 }
 
 fn look<'a>(plan: &mut Plan, observed: &'a Observed, wants: &Wants) -> Seen<'a> {
@@ -135,6 +157,7 @@ fn look<'a>(plan: &mut Plan, observed: &'a Observed, wants: &Wants) -> Seen<'a> 
         setbacks: setbacks(observed, wants),
         chosen: HashSet::new(),
         create: Vec::new(),
+        coming: Vec::new(),
     };
     for (name, machine) in observed.pool(&wants.pool) {
         let phase = observed.phase(machine, wants.creation_limit);
@@ -190,7 +213,12 @@ fn in_flight(observed: &Observed, wants: &Wants, seen: &mut Seen) {
         else {
             continue;
         };
-        if *pool == wants.pool && !seen.machines.iter().any(|it| **it.0 == *key.name) {
+        if *pool != wants.pool {
+            continue;
+        }
+        seen.coming.push(key.name.clone());
+        let there = observed.facts.machines.get(pool);
+        if there.is_none_or(|it| !it.contains_key(&key.name)) {
             seen.judged.push(roll::Machine {
                 hash: *hash,
                 zone: *zone,
@@ -254,7 +282,7 @@ fn add_places(
         let (title, state) = match here.get(place) {
             Some(it) => taken(observed, wants, seen, *it),
             None => match create.next() {
-                Some((_, ordinal)) => to_be_made(wants, zone, *ordinal),
+                Some((_, ordinal)) => to_be_made(observed, wants, zone, *ordinal),
                 None => empty(observed, wants, seen, zone),
             },
         };
@@ -283,12 +311,17 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
             State::Waiting("an answer".into()),
         );
     };
-    if observed.object(Kind::UserData, name).is_none() && !is_sent(observed, name) {
+    let data = Key::provider(Kind::UserData, (*name).clone());
+    let there = observed.facts.objects.get(&data);
+    if there.is_some_and(|it| it.leaving) {
+        return (format!("Apply user data of machine {name}"), old_data());
+    }
+    if there.is_none() && !is_sent(observed, name) {
         let content = Content::UserData {
             pool: wants.pool.clone(),
         };
         let wanted = Wanted {
-            key: Key::provider(Kind::UserData, (*name).clone()),
+            key: data,
             hash: wants.hash,
             content,
         };
@@ -340,7 +373,18 @@ fn why(machine: &Machine) -> String {
     }
 }
 
-fn to_be_made(wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
+fn old_data() -> State {
+    State::Waiting("its old user data to be gone".into())
+}
+
+/// What is left of an earlier machine of that name is used, unless it is about to go.
+fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
+    let key = Key::provider(Kind::UserData, name.clone());
+    let there = observed.facts.objects.get(&key);
+    there.is_some_and(|it| it.leaving) || matches!(observed.sent.get(&key), Some(Action::Delete(_)))
+}
+
+fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
     let name = wants.name(zone, ordinal);
     let content = Content::Machine {
         pool: wants.pool.clone(),
@@ -348,6 +392,14 @@ fn to_be_made(wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
         ordinal,
     };
     let title = format!("Make machine {name} in zone {}", wants.zone(zone));
+    let mut pools = observed.facts.machines.values();
+    // Another one's, as far as its marks go; it is on its way out.
+    if pools.any(|it| it.contains_key(&name)) {
+        return (title, State::Blocked);
+    }
+    if loses_data(observed, &name) {
+        return (title, old_data());
+    }
     (
         title,
         State::Due(Action::Apply(Wanted {
@@ -398,14 +450,15 @@ fn add_removals(
 ) {
     for (index, (name, machine)) in seen.machines.iter().enumerate() {
         let Some((state, needs)) = removal(wants, seen, late, places, index) else {
+            users.staying.insert((*name).clone());
             continue;
         };
         let id: Id = format!("remove/{}", machine.uid).into();
         let need = plan.add(observed, id, format!("Remove machine {name}"), needs, state);
-        for used in machine.networks.iter().chain(&machine.image) {
-            users.entry(used.clone()).or_default().push(need);
+        let used = machine.networks.iter().chain(&machine.image);
+        for used in used.chain([*name]) {
+            users.leaving.entry(used.clone()).or_default().push(need);
         }
-        users.entry((*name).clone()).or_default().push(need);
     }
 }
 

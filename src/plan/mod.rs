@@ -52,7 +52,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let record = record::add(&mut plan, shoot, observed);
     let networks = network::add(&mut plan, shoot, observed, &attachments, record);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
-    let mut users = HashMap::new();
+    let mut users = machine::Users::default();
     for pool in &shoot.pools {
         let zones = 0..pool.zones.len();
         let golden: Vec<_> = zones

@@ -35,6 +35,11 @@ pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
+/// Labels and annotations that a pool cannot take from us.
+pub(crate) fn is_ours(key: &str) -> bool {
+    [MANAGED_BY, PART_OF, COMPONENT, KUBEVIRT_VM].contains(&key) || key.starts_with("kvshoot.io/")
+}
+
 /// As whom objects are written.
 pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 
@@ -87,6 +92,40 @@ pub(crate) fn ordinal(machine: &str) -> Option<u32> {
     machine.rsplit('-').next()?.parse().ok()
 }
 
+/// What a machine's name says. Labels can be written over, and then two machines would want one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MachineName<'a> {
+    pub(crate) pool: &'a str,
+    /// Index of the zone in the pool.
+    pub(crate) zone: usize,
+    /// Five digits.
+    hash: &'a str,
+}
+
+impl<'a> MachineName<'a> {
+    /// None for what is no name of a machine of this shoot.
+    pub(crate) fn parse(id: &str, machine: &'a str) -> Option<MachineName<'a>> {
+        let mut parts = machine
+            .strip_prefix(id)?
+            .strip_prefix('-')?
+            .rsplitn(4, '-')
+            .skip(1);
+        let hash = parts.next().filter(|it| it.len() == 5)?;
+        let zone: usize = parts.next()?.strip_prefix('z')?.parse().ok()?;
+        let (zone, pool) = (zone.checked_sub(1)?, parts.next()?);
+        Some(MachineName { pool, zone, hash })
+    }
+
+    /// What stands on it, if that is the hash of its name; else it is known to be another one than is wanted.
+    pub(crate) fn hash(&self, written: Option<Hash>) -> Hash {
+        let named = || u64::from_str_radix(self.hash, 16).map(Hash::of_tag);
+        match written {
+            Some(hash) if hash.short() == self.hash => hash,
+            _ => named().unwrap_or_default(),
+        }
+    }
+}
+
 /// Name of the disk of a data volume, and of the volume's DataVolume: `index` from 0.
 pub(crate) fn data_disk(index: usize) -> String {
     format!("disk{index}")
@@ -108,6 +147,21 @@ mod tests {
             "shoot--dev--a-cpu-z1-abcde-2"
         );
         assert_eq!(ordinal("shoot--dev--a-cpu-z1-abcde-2"), Some(2));
+        let name = MachineName::parse("shoot--dev--a", "shoot--dev--a-cpu-big-z3-abcde-2");
+        let expected = MachineName {
+            pool: "cpu-big",
+            zone: 2,
+            hash: "abcde",
+        };
+        assert_eq!(name, Some(expected));
+        assert_eq!(
+            MachineName::parse("shoot--dev--b", "shoot--dev--a-cpu-z3-abcde-2"),
+            None
+        );
+        assert_eq!(
+            MachineName::parse("shoot--dev--a", "shoot--dev--a-cpu-z0-abcde-2"),
+            None
+        );
         assert_eq!(
             golden_volume("shoot--dev--a", "ubuntu", "24.04", hash),
             "shoot--dev--a-ubuntu-24-04-abcde"

@@ -1,7 +1,7 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Failure, Key, Kind, State};
+use super::item::{Action, Failure, Key, State};
 use super::roll::Phase;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -37,8 +37,9 @@ pub(crate) struct Facts {
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
     pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
-    /// UIDs of objects with this shoot's labels, but of another record: of an earlier shoot of the same name.
-    pub(crate) foreign: BTreeMap<Key, Arc<str>>,
+    /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
+    /// their way out.
+    pub(crate) foreign: BTreeMap<Key, Object>,
 }
 
 /// The ConfigMap that stands for the shoot.
@@ -132,10 +133,6 @@ pub(crate) enum Look {
 }
 
 impl Observed {
-    pub(crate) fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
-        self.facts.objects.get(&Key::provider(kind, name))
-    }
-
     pub(crate) fn pool(&self, name: &str) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
         self.facts.machines.get(name).into_iter().flatten()
     }
@@ -146,7 +143,7 @@ impl Observed {
             return State::Waiting("an answer".into());
         }
         match self.refused.get(action.key()) {
-            Some((refused, failure)) if *refused == action => State::Failed(failure.clone()),
+            Some((refused, failure)) if refused.is_same(&action) => State::Failed(failure.clone()),
             _ => State::Due(action),
         }
     }

@@ -74,8 +74,8 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> N
 
 pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Wanted {
     let content = (
-        given(&shoot.manifest),
-        given(&used_part(&shoot.profile, shoot)),
+        manifest_of(&shoot.manifest),
+        written(&used_part(&shoot.profile, shoot)),
         sizes(shoot, facts),
     );
     Wanted {
@@ -118,8 +118,8 @@ pub(super) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
             "annotations": { names::SPEC_HASH: wanted(shoot, facts).hash.to_string() },
         },
         "data": {
-            SHOOT: yaml(given(&shoot.manifest)),
-            PROFILE: yaml(given(&used_part(&shoot.profile, shoot))),
+            SHOOT: yaml(manifest_of(&shoot.manifest)),
+            PROFILE: yaml(written(&used_part(&shoot.profile, shoot))),
             SIZES: sizes,
         },
     })
@@ -170,5 +170,38 @@ fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProfile {
 
 /// The manifest of a record, for comparing with what is applied now.
 pub(crate) fn manifest_of(shoot: &Shoot) -> Value {
-    given(shoot)
+    written(shoot)
+}
+
+/// Maps that say nothing when they are empty, and switches that are off unless somebody turns them on.
+const MAPS: [&str; 3] = ["labels", "annotations", "featureGates"];
+const SWITCHES: [&str; 6] = [
+    "default",
+    "blockMultiQueue",
+    "networkInterfaceMultiqueue",
+    "networkInterfaceMultiQueue",
+    "disablePreAllocatedDataVolumes",
+    "overcommitGuestOverhead",
+];
+
+/// As a person would have written it.
+fn written(value: &impl Serialize) -> Value {
+    let mut value = given(value);
+    without_defaults(&mut value);
+    value
+}
+
+fn without_defaults(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(without_defaults);
+            fields.retain(|key, it| match it {
+                Value::Object(map) => !map.is_empty() || !MAPS.contains(&key.as_str()),
+                Value::Bool(false) => !SWITCHES.contains(&key.as_str()),
+                _ => true,
+            });
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_defaults),
+        _ => {}
+    }
 }

@@ -146,11 +146,11 @@ fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
             .flat_map(Map::keys)
             .filter(|it| !now.contains_key(*it));
         let old = old
-            .filter(|it| !is_ours(it))
+            .filter(|it| !names::is_ours(it))
             .map(|it| (it.clone(), Value::Null));
         let new = now
             .iter()
-            .filter(|(key, _)| !is_ours(key))
+            .filter(|(key, _)| !names::is_ours(key))
             .map(|(key, value)| (key.clone(), json!(value)));
         old.chain(new).collect::<Map<String, Value>>()
     };
@@ -162,18 +162,6 @@ fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
     json!({ "metadata": { "labels": merged("labels", &pool.labels), "annotations": annotations } })
 }
 
-/// Keys that a pool cannot take from us.
-fn is_ours(key: &str) -> bool {
-    [
-        names::MANAGED_BY,
-        names::PART_OF,
-        names::COMPONENT,
-        names::KUBEVIRT_VM,
-    ]
-    .contains(&key)
-        || key.starts_with("kvshoot.io/")
-}
-
 fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {
     shoot.pools.iter().find(|it| it.name == pool)
 }
@@ -183,11 +171,8 @@ pub(crate) fn masked(object: &Value) -> Value {
     let mut object = object.clone();
     if object["kind"] == "Secret" {
         for field in ["data", "stringData"] {
-            for value in object[field]
-                .as_object_mut()
-                .into_iter()
-                .flat_map(Map::values_mut)
-            {
+            let bytes = object.get_mut(field).and_then(Value::as_object_mut);
+            for value in bytes.into_iter().flat_map(Map::values_mut) {
                 *value = json!("***");
             }
         }

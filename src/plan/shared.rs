@@ -1,9 +1,9 @@
 //! What machines share, and what belongs to one: it goes after its last user.
 
 use super::item::{Action, Key, Kind, Need, Plan, State, Target};
-use super::machine::Users;
+use super::machine::{Users, series};
+use super::names;
 use super::observed::{Object, Observed};
-use super::{desired, names};
 use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) fn unwanted(
     let wanted = |key: &Key| match key.kind {
         Kind::Network => networks.contains(&*key.name),
         Kind::Image => images.contains_key(&key.name),
-        Kind::UserData => has_machine(shoot, observed, &key.name),
+        Kind::UserData => users.staying.contains(&key.name),
         Kind::Record | Kind::Machine => true,
     };
     let mut unwanted: Vec<(&Key, &Object)> = observed
@@ -35,15 +35,7 @@ pub(super) fn unwanted(
         .collect();
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
-        let used_as = match key.kind {
-            Kind::Network => format!("{}/{}", observed.facts.namespace, key.name).into(),
-            _ => key.name.clone(),
-        };
-        let needs: Arc<[Need]> = users
-            .get(&used_as)
-            .map(|it| it.as_slice())
-            .unwrap_or_default()
-            .into();
+        let needs = needs(observed, users, key);
         plan.add(
             observed,
             format!("remove/{}", object.uid).into(),
@@ -51,6 +43,26 @@ pub(super) fn unwanted(
             needs,
             removal(key, object),
         );
+    }
+}
+
+/// Its users are gone first; and user data that the next machine of that name may take goes when there is none to come.
+fn needs(observed: &Observed, users: &Users, key: &Key) -> Arc<[Need]> {
+    let used_as = match key.kind {
+        Kind::Network => format!("{}/{}", observed.facts.namespace, key.name).into(),
+        _ => key.name.clone(),
+    };
+    let places = users.places.get(series(&key.name));
+    let places = places.filter(|_| key.kind == Kind::UserData);
+    let leaving = users.leaving.get(&used_as);
+    match (leaving, places) {
+        (None, Some(places)) => places.clone(),
+        (leaving, places) => {
+            let all = leaving.into_iter().flatten();
+            all.chain(places.into_iter().flat_map(|it| it.iter()))
+                .copied()
+                .collect()
+        }
     }
 }
 
@@ -83,33 +95,4 @@ fn tenant(shoot: &ValidShoot, network: &Network) -> Option<String> {
         Network::Tenant { name, .. } => Some(names::tenant_network(&shoot.id, name)),
         Network::Shared { .. } => None,
     }
-}
-
-/// User data comes before its machine, so a machine that is about to be made has some already.
-fn has_machine(shoot: &ValidShoot, observed: &Observed, name: &Arc<str>) -> bool {
-    let is_there = observed
-        .facts
-        .machines
-        .values()
-        .any(|it| it.contains_key(name));
-    is_there
-        || observed
-            .sent
-            .contains_key(&Key::provider(Kind::Machine, name.clone()))
-        || is_to_come(shoot, observed, name)
-}
-
-/// A name of the wanted hash: the machine of a run that was cut off between the two, most likely.
-fn is_to_come(shoot: &ValidShoot, observed: &Observed, name: &str) -> bool {
-    let attachments = desired::attachments(shoot, &observed.facts);
-    shoot.pools.iter().any(|pool| {
-        let size = desired::size(&observed.facts, pool);
-        let hash = desired::pool_hash(shoot, pool, &attachments);
-        let targets = super::spread::spread(size, pool.zones.len());
-        let ordinal = names::ordinal(name).unwrap_or(u32::MAX);
-        targets.iter().enumerate().any(|(zone, target)| {
-            (ordinal as usize) < *target
-                && names::machine(&shoot.id, &pool.name, zone, hash, ordinal) == name
-        })
-    })
 }

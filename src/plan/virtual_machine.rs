@@ -8,6 +8,7 @@ use super::{Hash, Site};
 use crate::model::{CpuFeature, Disk};
 use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Seconds that a guest gets to shut down.
 const GRACE: u32 = 30;
@@ -41,24 +42,24 @@ pub(super) fn object(machine: &Machine) -> Value {
 fn vm_metadata(machine: &Machine) -> Value {
     let mut metadata = metadata(&machine.site, role::MACHINE, machine.name, machine.hash);
     let pool = machine.pool;
-    // The pool's own come first: they never replace ours.
-    let mut all: Map<String, Value> = pool
-        .labels
-        .iter()
-        .map(|(key, value)| (key.clone(), json!(value)))
-        .collect();
+    let mut all = not_ours(&pool.labels);
     all.extend(own_labels(machine));
     metadata["labels"] = Value::Object(all);
-    let mut notes: Map<String, Value> = pool
-        .annotations
-        .iter()
-        .map(|(key, value)| (key.clone(), json!(value)))
-        .collect();
+    let mut notes = not_ours(&pool.annotations);
     notes.insert(names::SPEC_HASH.into(), json!(machine.hash.to_string()));
     notes.insert(names::ZONE.into(), json!(pool.zones[machine.zone]));
     notes.insert(names::POOL_METADATA.into(), json!(pool_metadata(pool)));
     metadata["annotations"] = Value::Object(notes);
     metadata
+}
+
+/// A mark of ours in a manifest would change what a machine is taken for.
+fn not_ours(given: &BTreeMap<String, String>) -> Map<String, Value> {
+    given
+        .iter()
+        .filter(|it| !names::is_ours(it.0))
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect()
 }
 
 fn own_labels(machine: &Machine) -> Map<String, Value> {

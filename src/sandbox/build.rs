@@ -18,8 +18,8 @@ pub(super) fn build(
     tell: &mut dyn FnMut(Step),
 ) -> Result<String, SandboxError> {
     let version = version()?;
-    tell(Step::new(format!(
-        "Building the sandbox's programs with {version}; the first time takes about ten minutes"
+    tell(Step::note(format!(
+        "the sandbox's programs are built with {version}; the first time it takes about ten minutes"
     )));
     files::make_dir(bin)?;
     remove_leftovers(root);

@@ -1,8 +1,8 @@
-//! Where the sandbox's programs come from: a folder that was given, the cache, or a build by Go.
+//! Where the sandbox's programs come from: a folder that was given, the cache, `PATH`, or a build by Go.
 
 use super::error::{SandboxError, io};
 use super::files::{self, Lock};
-use super::{Step, build, modules};
+use super::{Dirs, Step, build, modules};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -20,13 +20,13 @@ pub(crate) struct Installation {
 
 /// Finds the programs, or makes them; `from` is a folder that has them.
 pub(crate) fn install(
-    cache: &Path,
+    dirs: &Dirs,
     from: Option<&Path>,
     cdi: bool,
     tell: &mut dyn FnMut(Step),
 ) -> Result<Installation, SandboxError> {
     let digest = modules::digest();
-    let root = cache.join("sandbox");
+    let root = dirs.cache.join("sandbox");
     let home = root.join(&digest);
     files::make_dir(&home)?;
     let installation = Installation {
@@ -54,7 +54,9 @@ pub(crate) fn install(
     if from.is_none() && complete(&installation, cdi) {
         return Ok(installation);
     }
-    let way = match from {
+    // All of them together, or versions that do not fit would be mixed.
+    let ready = || dirs.path.iter().find(|it| missing(it, cdi).is_empty());
+    let way = match from.or_else(|| ready().map(PathBuf::as_path)) {
         Some(folder) => {
             let folder = folder
                 .canonicalize()

@@ -33,6 +33,8 @@ pub(crate) struct Step {
     pub(crate) title: String,
     /// So many of so many; told again with each change.
     pub(crate) count: Option<(usize, usize)>,
+    /// To be read while what comes after it goes on.
+    pub(crate) stays: bool,
 }
 
 impl Step {
@@ -40,6 +42,14 @@ impl Step {
         Self {
             title: title.into(),
             count: None,
+            stays: false,
+        }
+    }
+
+    fn note(title: impl Into<String>) -> Self {
+        Self {
+            stays: true,
+            ..Self::new(title)
         }
     }
 
@@ -58,6 +68,8 @@ pub(crate) struct Dirs {
     pub(crate) cache: PathBuf,
     /// Data, keys and logs of each sandbox.
     pub(crate) state: PathBuf,
+    /// Where programs may stand already, first ones first.
+    pub(crate) path: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -295,7 +307,7 @@ pub(crate) fn ensure(
     let state = State::load(&sandbox.folder)?;
     let cdi = sandbox.cdi()? == Some(true);
     if !state.is_some_and(|state| sandbox.healthy(&state)) {
-        let installation = install(&dirs.cache, None, cdi, tell)?;
+        let installation = install(dirs, None, cdi, tell)?;
         sandbox.up(&installation, cdi, tell)?;
     }
     Ok(sandbox.kubeconfig())

@@ -6,6 +6,7 @@ mod output;
 mod panic;
 pub(crate) mod problems;
 mod progress;
+mod steps;
 mod stream;
 mod style;
 mod table;
@@ -21,6 +22,7 @@ pub(crate) use ask::Refused;
 pub(crate) use output::{Format, Row};
 pub(crate) use panic::{FAULT, tell_panics};
 pub(crate) use progress::{Progress, ProgressMode};
+pub(crate) use steps::Steps;
 pub(crate) use style::{Color, Style};
 pub(crate) use table::Table;
 
@@ -157,6 +159,11 @@ impl Ui {
     /// The reader of a run's events that `--progress` and the terminal ask for.
     pub(crate) fn progress(&self) -> Progress {
         Progress::new(self)
+    }
+
+    /// Tells how a preparation goes, the way that `--progress` and the terminal ask for.
+    pub(crate) fn steps(&self) -> Steps {
+        Steps::new(self)
     }
 
     /// Where log lines go, so that they stay above what is drawn live.

@@ -27,7 +27,7 @@ impl Write for Written {
 }
 
 /// What a person sees on stdout and then on stderr.
-fn check(settings: Settings, tell: impl FnOnce(&Ui)) -> String {
+pub(super) fn check(settings: Settings, tell: impl FnOnce(&Ui)) -> String {
     let (out, err) = (Written::default(), Written::default());
     let stream = |it: &Written| Stream::new(Box::new(it.clone()), false, None, &settings);
     let ui = Ui::with_streams(stream(&out), stream(&err), settings.clone());

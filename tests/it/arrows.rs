@@ -151,6 +151,9 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
     let after = text.split("#[cfg(test)]\n").skip(1);
     let module = |rest: &str| {
         let line = rest.lines().next()?.trim_start_matches("pub(crate) ");
+        if let Some(path) = line.strip_prefix("#[path = \"") {
+            return Some(file.parent()?.join(path.strip_suffix(".rs\"]")?));
+        }
         let name = line.strip_prefix("mod ")?.strip_suffix(';')?;
         Some(directory.join(name))
     };

@@ -1,7 +1,7 @@
 //! One sandbox for all tests: real API server, webhooks and controllers; a namespace for each test.
 
 use crate::kvshoot::Kvshoot;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -126,11 +126,21 @@ impl Provider {
             .unwrap();
     }
 
+    /// As `kubectl patch --type merge` does.
+    pub(crate) fn patch(&self, resource: Resource, name: &str, patch: &serde_json::Value) {
+        let (api, patch) = (self.api(resource), Patch::Merge(patch));
+        self.block_on(api.patch(name, &PatchParams::default(), &patch))
+            .unwrap();
+    }
+
     pub(crate) fn api(&self, Resource(group, version, kind): Resource) -> Api<DynamicObject> {
-        let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        if kind == NETWORK.2 {
-            "network-attachment-definitions".clone_into(&mut resource.plural);
-        }
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let resource = match kind {
+            "NetworkAttachmentDefinition" => {
+                ApiResource::from_gvk_with_plural(&gvk, "network-attachment-definitions")
+            }
+            _ => ApiResource::from_gvk(&gvk),
+        };
         let client = self.sandbox.client.clone();
         match kind {
             "Namespace" | "Node" | "StorageClass" => Api::all_with(client, &resource),
@@ -140,6 +150,11 @@ impl Provider {
 
     pub(crate) fn client(&self) -> kube::Client {
         self.sandbox.client.clone()
+    }
+
+    /// Goes on until the tests end.
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.sandbox.runtime.spawn(future);
     }
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
@@ -173,7 +188,8 @@ impl Sandbox {
     }
 }
 
-fn program(args: &[&str]) -> Command {
+/// With the environment of whoever runs the tests.
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
     command.args(args).stdin(Stdio::null());
     command

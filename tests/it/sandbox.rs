@@ -1,6 +1,7 @@
 //! The sandbox's own command, as far as it goes without one that runs.
 
 use crate::kvshoot::Kvshoot;
+use crate::provider;
 
 #[test]
 fn a_sandbox_that_is_not_there_says_so() {
@@ -40,4 +41,20 @@ fn state_that_cannot_be_read_can_be_reset() {
     assert_eq!(kvshoot.run("sandbox status").code, 4);
     assert_eq!(kvshoot.run("sandbox reset").code, 0);
     assert!(!kvshoot.home().join(folder).exists());
+}
+
+#[test]
+fn programs_that_stand_on_the_path_are_taken() {
+    // The second time they are in the person's own cache, however they came there.
+    let install = || provider::program(&["sandbox", "install"]).output().unwrap();
+    let _ = install();
+    let told = String::from_utf8(install().stderr).unwrap();
+    let cache = told.trim().rsplit(' ').next().unwrap();
+    let path = format!("{cache}/bin");
+    let output = Kvshoot::new().env("PATH", &path).run("sandbox install");
+    assert_eq!(output.code, 0, "{output}");
+    assert!(
+        output.err.contains(&format!("from {path}")),
+        "{told}{output}"
+    );
 }

@@ -104,7 +104,7 @@ hint: kvshoot help lists the commands; topics are exit-codes and environment
 ------- stderr -------
 error: unrecognized subcommand 'lisst'
 
-  tip: a similar subcommand exists: 'list'
+  tip: some similar subcommands exist: 'ls', 'list'
 
 Usage: kvshoot [OPTIONS] <COMMAND>
 

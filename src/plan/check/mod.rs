@@ -18,6 +18,7 @@ mod invariants;
 mod mutants;
 mod stale;
 mod states;
+mod world;
 
 /// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
 type Rule = fn(&Pool, &[Machine]) -> Moves;

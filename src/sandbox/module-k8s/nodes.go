@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -66,10 +67,16 @@ func (s *simulator) register(ctx context.Context, node infraNode) error {
 		labels["topology.kubernetes.io/region"] = region
 		labels["topology.kubernetes.io/zone"] = node.zone
 	}
-	made, err := s.kube.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: labels}}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		made, err = s.kube.CoreV1().Nodes().Get(ctx, node.name, metav1.GetOptions{})
+	_, err := s.kube.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
 	}
+	// The node's controller writes taints at the same time.
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return s.report(ctx, node) })
+}
+
+func (s *simulator) report(ctx context.Context, node infraNode) error {
+	made, err := s.kube.CoreV1().Nodes().Get(ctx, node.name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -94,6 +101,7 @@ func (s *simulator) room(node infraNode) (capacity, allocatable v1.ResourceList)
 	full := s.faults.matches("no-room", zone)
 	for key, value := range map[v1.ResourceName]string{
 		"cpu": "256", "memory": "2Ti", "pods": "1000", "ephemeral-storage": "10Ti",
+		"hugepages-2Mi": "64Gi", "hugepages-1Gi": "64Gi",
 		"devices.kubevirt.io/kvm": "1k", "devices.kubevirt.io/tun": "1k", "devices.kubevirt.io/vhost-net": "1k",
 	} {
 		capacity[key] = resource.MustParse(value)

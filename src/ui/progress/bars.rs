@@ -4,7 +4,8 @@ use super::super::age::elapsed;
 use super::super::style::Style;
 use super::super::width::wrapped;
 use super::frame::{Header, frame};
-use super::lines::{INTERRUPTED, resume_hint};
+use super::lines::{INTERRUPTED, closing, resume_hint};
+use super::names::{self, Names};
 use super::track::Track;
 use crate::flow::{Event, EventKind, Status};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
@@ -19,6 +20,7 @@ pub(super) struct Bars {
     /// Columns and lines.
     size: Box<dyn Fn() -> (usize, usize) + Send>,
     style: Style,
+    names: Names,
     track: Track,
     header: Header,
     drawn: Option<Duration>,
@@ -49,6 +51,7 @@ impl Bars {
             bar,
             size,
             style,
+            names: Names::default(),
             track: Track::default(),
             header: Header::default(),
             drawn: None,
@@ -61,11 +64,13 @@ impl Bars {
     }
 
     pub(super) fn event(&mut self, event: &Event) {
+        let event = &self.names.shorten(event);
         match &event.kind {
             EventKind::RunStarted {
                 verb,
                 shoot,
                 namespace,
+                ..
             } => self.header.what = format!("{verb} {shoot} in namespace {namespace}"),
             EventKind::Item {
                 id,
@@ -74,8 +79,12 @@ impl Bars {
                 why,
             } => self.item(event.at, id, title, *status, why.as_deref()),
             EventKind::ItemGone { id } => {
-                if let Some(item) = self.track.gone(id).filter(|it| it.status != Status::Done) {
-                    self.above(self.style.green("gone   "), &item.title);
+                if let Some(item) = self
+                    .track
+                    .gone(id)
+                    .filter(|it| it.status != Status::Done && !names::is_part(&it.title))
+                {
+                    self.above(self.style.green("gone   "), &names::gone(&item.title));
                 }
             }
             EventKind::Progress { done, total } => {
@@ -108,12 +117,13 @@ impl Bars {
 
     fn item(&mut self, at: Duration, id: &str, title: &str, status: Status, why: Option<&str>) {
         let before = self.track.take(at, id, title, status, why);
-        let news = before.as_ref().map(|it| it.status) != Some(status);
+        let known = self.track.subject(title, status);
+        let news = known != Some(status);
         let text = why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"));
         match status {
             Status::Failed if news => self.above(self.style.red("failed "), &text),
             // What was so before the run is no news.
-            Status::Done if news && before.is_some() => {
+            Status::Done if news && (before.is_some() || known.is_some()) => {
                 self.above(self.style.green("done   "), &text);
             }
             _ => {}
@@ -149,7 +159,7 @@ impl Bars {
             0 => self.style.green(word),
             _ => self.style.red(word),
         };
-        let summary = format!("{summary} ({})", elapsed(event.at));
+        let summary = format!("{} ({})", closing(outcome, summary), elapsed(event.at));
         self.above(word, &summary);
         let hint = resume_hint(self.style, resume.as_deref());
         if !hint.is_empty() {

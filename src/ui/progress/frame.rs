@@ -3,6 +3,7 @@
 use super::super::age::elapsed;
 use super::super::style::Style;
 use super::super::width::{cut, fits, padded, title_and_why};
+use super::names::subject;
 use super::track::{Track, Tracked};
 use crate::flow::Status;
 use std::time::Duration;
@@ -97,10 +98,10 @@ fn item_line(item: &Tracked, indent: &str, now: Duration, columns: usize, style:
     let time = elapsed(now.saturating_sub(item.since));
     let room = columns.saturating_sub(indent.len() + 17);
     let why = item.why.as_deref();
-    // Below its pool the place says enough, where the title would leave no room for the reason.
-    let title = match item.place() {
-        Some(place) if !fits(&item.title, why, room) => place,
-        _ => &item.title,
+    // Its name says enough, where the title would leave no room for the reason.
+    let title = match fits(&item.title, why, room) {
+        true => &item.title,
+        false => subject(&item.title),
     };
     let what = title_and_why(title, why, room);
     let word = match item.status {

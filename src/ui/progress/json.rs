@@ -170,8 +170,9 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
         EventKind::RunStarted {
             verb: _,
             shoot,
+            technical_id,
             namespace,
-        } => json!({"shoot": shoot, "namespace": namespace}),
+        } => json!({"shoot": shoot, "technical_id": technical_id, "namespace": namespace}),
         EventKind::Item {
             id,
             title,

@@ -2,45 +2,62 @@
 
 use super::super::age::{clock, elapsed};
 use super::super::style::Style;
-use super::track::{Track, Tracked};
+use super::names::{self, Names, subject};
+use super::track::Track;
 use crate::flow::{Event, EventKind, Status};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Without a change for so long, a line says what is waited for.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// A reason of which only the numbers change is not told more often.
-const NUMBERS: Duration = Duration::from_secs(5);
+/// What passes by itself within this is no news, and only the numbers in a reason are not told more often.
+const CALM: Duration = Duration::from_secs(5);
 /// Nor with fewer percent more, unless there was silence for as long as a heartbeat.
 const PERCENT: u32 = 10;
+/// What a request waits for: said of nearly every item, and of no use to a person.
+const ANSWER: &str = "an answer";
 
 #[derive(Debug)]
 pub(super) struct Lines {
     style: Style,
+    names: Names,
     track: Track,
-    /// When each item's reason was told last, and the percentage in it.
-    told: BTreeMap<String, (Duration, Option<u32>)>,
+    /// What is waited for, by subject.
+    reasons: BTreeMap<String, Reason>,
     last_line: Duration,
+}
+
+/// Why something is not through yet.
+#[derive(Debug)]
+struct Reason {
+    title: String,
+    why: String,
+    since: Duration,
+    /// When it was told last, and the percentage in it.
+    told: Option<(Duration, Option<u32>)>,
 }
 
 impl Lines {
     pub(super) fn new(style: Style) -> Self {
         Self {
             style,
+            names: Names::default(),
             track: Track::default(),
-            told: BTreeMap::new(),
+            reasons: BTreeMap::new(),
             last_line: Duration::ZERO,
         }
     }
 
     /// What there is to tell of an event: nothing, or whole lines.
     pub(super) fn event(&mut self, event: &Event) -> String {
+        let event = &self.names.shorten(event);
         let at = event.at;
         match &event.kind {
             EventKind::RunStarted {
                 verb,
                 shoot,
                 namespace,
+                ..
             } => self.line(at, verb, &format!("{shoot} in namespace {namespace}")),
             EventKind::Item {
                 id,
@@ -49,7 +66,13 @@ impl Lines {
                 why,
             } => self.item(at, id, title, *status, why.as_deref()),
             EventKind::ItemGone { id } => match self.track.gone(id) {
-                Some(item) if item.status != Status::Done => self.line(at, "gone", &item.title),
+                Some(item) if item.status != Status::Done => {
+                    self.reasons.remove(subject(&item.title));
+                    match names::is_part(&item.title) {
+                        true => String::new(),
+                        false => self.line(at, "gone", &names::gone(&item.title)),
+                    }
+                }
                 _ => String::new(),
             },
             EventKind::Progress { .. } => String::new(),
@@ -67,14 +90,18 @@ impl Lines {
                 summary,
                 resume,
                 ..
-            } => self.line(at, outcome, summary) + &resume_hint(self.style, resume.as_deref()),
+            } => {
+                self.line(at, outcome, closing(outcome, summary))
+                    + &resume_hint(self.style, resume.as_deref())
+            }
         }
     }
 
-    /// A sign of life, when one is due.
+    /// What has been waited for long enough to be told, and a sign of life when one is due.
     pub(super) fn tick(&mut self, now: Duration) -> String {
-        if now < self.last_line + HEARTBEAT {
-            return String::new();
+        let reasons = self.reasons(now);
+        if !reasons.is_empty() || now < self.last_line + HEARTBEAT {
+            return reasons;
         }
         let running = self.track.running().len();
         let Some(longest) = self.track.longest() else {
@@ -89,6 +116,34 @@ impl Lines {
         self.line(now, "still", &text)
     }
 
+    /// A line for each reason that is due; of many machines that wait for the same, one is named.
+    fn reasons(&mut self, now: Duration) -> String {
+        let mut due: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        let mut order = Vec::new();
+        for (subject, reason) in &mut self.reasons {
+            if !reason.is_due(now) {
+                continue;
+            }
+            reason.told = Some((now, percent(&reason.why)));
+            let common = reason.why.replace(subject, "");
+            let first = due.entry(common.clone()).or_insert_with(|| {
+                order.push(common);
+                (told(&reason.title, Some(&reason.why)), 0)
+            });
+            first.1 += 1;
+        }
+        let mut text = String::new();
+        for common in order {
+            let (first, count) = &due[&common];
+            let more = match count - 1 {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            text += &self.line(now, Status::Waiting.word(), &format!("{first}{more}"));
+        }
+        text
+    }
+
     fn item(
         &mut self,
         at: Duration,
@@ -98,41 +153,40 @@ impl Lines {
         why: Option<&str>,
     ) -> String {
         let before = self.track.take(at, id, title, status, why);
-        if !self.is_told(at, id, before.as_ref(), status, why) {
-            return String::new();
+        let known = self.track.subject(title, status);
+        self.take_reason(at, title, status, why);
+        let is_news = match status {
+            Status::Blocked | Status::Waiting => false,
+            Status::Working => !known.is_some_and(super::track::runs) && !names::is_part(title),
+            // What was so before the run is no news.
+            Status::Done => known != Some(status) && (before.is_some() || known.is_some()),
+            Status::Failed => {
+                let same = before.is_some_and(|it| same_but_numbers(it.why.as_deref(), why));
+                known != Some(status) || !same
+            }
+        };
+        match is_news {
+            true => self.line(at, status.word(), &told(title, why)),
+            false => String::new(),
         }
-        self.told.insert(id.to_owned(), (at, percent(why)));
-        self.line(at, status.word(), &told(title, why))
     }
 
-    fn is_told(
-        &self,
-        at: Duration,
-        id: &str,
-        before: Option<&Tracked>,
-        status: Status,
-        why: Option<&str>,
-    ) -> bool {
-        let Some(before) = before else {
-            // What was so before the run, and what only waits for its turn, is no news.
-            return !matches!(status, Status::Done | Status::Blocked);
+    fn take_reason(&mut self, at: Duration, title: &str, status: Status, why: Option<&str>) {
+        let subject = subject(title);
+        let Some(why) = why.filter(|it| status == Status::Waiting && *it != ANSWER) else {
+            self.reasons.remove(subject);
+            return;
         };
-        if before.status != status {
-            return true;
-        }
-        let quiet = !super::track::runs(status) && status != Status::Failed;
-        if quiet || before.why.as_deref() == why {
-            return false;
-        }
-        match self.told.get(id) {
-            Some((last, last_percent)) if same_but_numbers(before.why.as_deref(), why) => {
-                let silence = at.saturating_sub(*last);
-                let more = percent(why).zip(*last_percent);
-                silence >= HEARTBEAT
-                    || silence >= NUMBERS && more.is_none_or(|(now, then)| now >= then + PERCENT)
-            }
-            _ => true,
-        }
+        let before = self.reasons.remove(subject);
+        let same = before.filter(|it| same_but_numbers(Some(&it.why), Some(why)));
+        let (since, told) = same.map_or((at, None), |it| (it.since, it.told));
+        let reason = Reason {
+            title: title.to_owned(),
+            why: why.to_owned(),
+            since,
+            told,
+        };
+        self.reasons.insert(subject.to_owned(), reason);
     }
 
     fn line(&mut self, at: Duration, word: &str, text: &str) -> String {
@@ -148,8 +202,27 @@ impl Lines {
     }
 }
 
+impl Reason {
+    /// Once it has stood for a while; again when its numbers have come on.
+    fn is_due(&self, now: Duration) -> bool {
+        let Some((last, then)) = self.told else {
+            return now >= self.since + CALM;
+        };
+        let silence = now.saturating_sub(last);
+        let more = percent(&self.why).zip(then);
+        let came_on = more.is_some_and(|(now, then)| now >= then + PERCENT);
+        came_on && silence >= CALM
+    }
+}
+
 pub(super) const INTERRUPTED: &str =
-    "interrupted: nothing new is begun; once more (Ctrl-C) leaves at once";
+    "interrupted: what is under way is finished; Ctrl-C again leaves at once";
+
+/// The summary without the word that stands before it.
+pub(super) fn closing<'a>(outcome: &str, summary: &'a str) -> &'a str {
+    let rest = summary.strip_prefix(outcome);
+    rest.and_then(|it| it.strip_prefix(", ")).unwrap_or(summary)
+}
 
 pub(super) fn resume_hint(style: Style, resume: Option<&str>) -> String {
     resume.map_or_else(String::new, |command| {
@@ -161,9 +234,9 @@ fn told(title: &str, why: Option<&str>) -> String {
     why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"))
 }
 
-fn percent(why: Option<&str>) -> Option<u32> {
-    let before = why?.split('%').next().filter(|it| why != Some(it))?;
-    let whole = before.split('.').next()?;
+fn percent(why: &str) -> Option<u32> {
+    let (before, _) = why.split_once('%')?;
+    let whole = before.split('.').next()?.trim_end();
     let digits = whole
         .rfind(|c: char| !c.is_ascii_digit())
         .map_or(0, |it| it + 1);

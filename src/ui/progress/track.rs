@@ -1,12 +1,15 @@
 //! What was told of the items so far.
 
+use super::names::subject;
 use crate::flow::Status;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub(super) struct Track {
     items: BTreeMap<String, Tracked>,
+    /// Machines and other things by their own name: items may swap places.
+    subjects: HashMap<String, Status>,
     /// How many were ever told of: the next one's place in the order.
     told: usize,
 }
@@ -55,6 +58,17 @@ impl Track {
         before
     }
 
+    /// Takes over the state of what a title is about, and gives what it was before.
+    ///
+    /// What is held back has no state of its own yet.
+    pub(super) fn subject(&mut self, title: &str, status: Status) -> Option<Status> {
+        let subject = subject(title);
+        match status {
+            Status::Blocked => self.subjects.get(subject).copied(),
+            _ => self.subjects.insert(subject.to_owned(), status),
+        }
+    }
+
     /// Takes over why an item that runs is not through yet, and gives it if that is news.
     pub(super) fn retried(&mut self, id: &str, cause: &str) -> Option<&Tracked> {
         let item = self.items.get_mut(id)?;
@@ -64,7 +78,14 @@ impl Track {
     }
 
     pub(super) fn gone(&mut self, id: &str) -> Option<Tracked> {
-        self.items.remove(id)
+        let item = self.items.remove(id)?;
+        // Another one may take its name.
+        self.subjects.remove(subject(&item.title));
+        if id.starts_with("remove/") {
+            let name = item.title.rsplit(' ').next().unwrap_or_default();
+            self.subjects.remove(name);
+        }
+        Some(item)
     }
 
     /// In the order in which they were first told of, which is that of the plan.
@@ -98,17 +119,8 @@ impl Tracked {
     }
 
     pub(super) fn pool(&self) -> Option<&str> {
-        self.machine().map(|(pool, _)| pool)
-    }
-
-    /// In its pool: `zK/I`.
-    pub(super) fn place(&self) -> Option<&str> {
-        self.machine().map(|(_, place)| place)
-    }
-
-    fn machine(&self) -> Option<(&str, &str)> {
-        let parts = self.id.strip_prefix("machine/")?.split_once('/')?;
-        parts.1.starts_with('z').then_some(parts)
+        let (pool, place) = self.id.strip_prefix("machine/")?.split_once('/')?;
+        place.starts_with('z').then_some(pool)
     }
 }
 

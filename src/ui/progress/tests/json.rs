@@ -38,15 +38,15 @@ fn every_event_is_a_line() {
     assert_data_eq!(
         told,
         str![[r#"
-{"v":1,"type":"run.started","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","namespace":"ci","shoot":"local/dev"}
+{"v":1,"type":"run.started","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","namespace":"ci","shoot":"dev","technical_id":"shoot--local--dev"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","done":1,"total":6}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"record","status":"done","title":"Record the shoot"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"network/tenant-a","status":"working","title":"Network tenant-a"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"record","status":"done","title":"Record shoot dev"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"network/tenant-a","status":"working","title":"Apply network tenant-a"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"image/ubuntu","status":"working","title":"Import image ubuntu 24.04"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"blocked","title":"Machine 1 of pool worker in zone 1","why":"needs the image"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"blocked","title":"Machine 1 of pool worker in zone 2","why":"needs the image"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"blocked","title":"Machine 1 of pool worker in zone 3","why":"needs the image"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":400,"run":"r1","verb":"apply","id":"network/tenant-a","status":"done","title":"Network tenant-a"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"blocked","title":"Make a machine of pool worker in zone zone-1","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"blocked","title":"Make a machine of pool worker in zone zone-2","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"blocked","title":"Make a machine of pool worker in zone zone-3","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":400,"run":"r1","verb":"apply","id":"network/tenant-a","status":"done","title":"Apply network tenant-a"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":400,"run":"r1","verb":"apply","done":2,"total":6}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":1000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"waiting","title":"Import image ubuntu 24.04","why":"3% (0.1/2.4 GiB)"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":3000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"waiting","title":"Import image ubuntu 24.04","why":"9% (0.2/2.4 GiB)"}
@@ -54,17 +54,17 @@ fn every_event_is_a_line() {
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":8000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"waiting","title":"Import image ubuntu 24.04","why":"14% (0.3/2.4 GiB)"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"done","title":"Import image ubuntu 24.04"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":41000,"run":"r1","verb":"apply","done":3,"total":6}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"working","title":"Machine 1 of pool worker in zone 1"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"working","title":"Machine 1 of pool worker in zone 2"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"working","title":"Machine 1 of pool worker in zone 3"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"working","title":"Make machine shoot--local--dev-worker-z1-3fa2c-0 in zone zone-1"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"working","title":"Make machine shoot--local--dev-worker-z2-3fa2c-0 in zone zone-2"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"working","title":"Make machine shoot--local--dev-worker-z3-3fa2c-0 in zone zone-3"}
 {"v":1,"type":"item.retried","ts":"1970-01-01T00:00:00Z","at_ms":41300,"run":"r1","verb":"apply","again_ms":2000,"cause":"the API server is busy (429)","id":"machine/worker/z2/1"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":42000,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"waiting","title":"Machine 1 of pool worker in zone 1","why":"VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":43500,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"waiting","title":"Machine 1 of pool worker in zone 2","why":"the node has not joined"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":43600,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"waiting","title":"Machine 1 of pool worker in zone 3","why":"the node has not joined"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":71000,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"done","title":"Machine 1 of pool worker in zone 2"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":42000,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"waiting","title":"Start machine shoot--local--dev-worker-z1-3fa2c-0","why":"VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":43500,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"waiting","title":"Start machine shoot--local--dev-worker-z2-3fa2c-0","why":"the node has not joined"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":43600,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"waiting","title":"Start machine shoot--local--dev-worker-z3-3fa2c-0","why":"the node has not joined"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":71000,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"done","title":"Machine shoot--local--dev-worker-z2-3fa2c-0 runs"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":71000,"run":"r1","verb":"apply","done":4,"total":6}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":130000,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"failed","title":"Machine 1 of pool worker in zone 1","why":"VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"done","title":"Machine 1 of pool worker in zone 3"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":130000,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"failed","title":"Start machine shoot--local--dev-worker-z1-3fa2c-0","why":"VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"done","title":"Machine shoot--local--dev-worker-z3-3fa2c-0 runs"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","done":5,"total":6}
 {"v":1,"type":"item.gone","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","id":"remove/u1"}
 {"v":1,"type":"run.interrupted","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply"}
@@ -120,5 +120,11 @@ fn a_fault_is_the_end_of_a_run_that_seemed_through() {
         log.event(&failure().pop().unwrap());
         assert!(log.panicked(70, "kvshoot has a fault: boom (src/x.rs:1)"));
     });
-    assert_data_eq!(told, str![[r#""#]]);
+    assert_data_eq!(
+        told,
+        str![[r#"
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","error":{"causes":[],"hints":[],"message":"kvshoot has a fault: boom (src/x.rs:1)"},"exit_code":70,"outcome":"refused","summary":"kvshoot has a fault: boom (src/x.rs:1)"}
+
+"#]]
+    );
 }

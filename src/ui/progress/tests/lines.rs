@@ -28,25 +28,23 @@ fn a_run_that_fails() {
     assert_data_eq!(
         check(events, 0),
         str![[r#"
-+00:00  apply    local/dev in namespace ci
-+00:00  working  Network tenant-a
++00:00  apply    dev in namespace ci
++00:00  working  Apply network tenant-a
 +00:00  working  Import image ubuntu 24.04
-+00:00  done     Network tenant-a
-+00:01  waiting  Import image ubuntu 24.04: 3% (0.1/2.4 GiB)
-+00:08  waiting  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-+00:38  still    Import image ubuntu 24.04 (38s): 14% (0.3/2.4 GiB)
++00:00  done     Apply network tenant-a
++00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
++00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
-+00:41  working  Machine 1 of pool worker in zone 1
-+00:41  working  Machine 1 of pool worker in zone 2
-+00:41  working  Machine 1 of pool worker in zone 3
-+00:41  retry    Machine 1 of pool worker in zone 2: the API server is busy (429); again in 2s
-+00:42  waiting  Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner
-+00:43  waiting  Machine 1 of pool worker in zone 2: the node has not joined
-+00:43  waiting  Machine 1 of pool worker in zone 3: the node has not joined
-+01:11  done     Machine 1 of pool worker in zone 2
-+01:41  still    Machine 1 of pool worker in zone 1 (59s): VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
-+02:10  failed   Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner
-+02:11  done     Machine 1 of pool worker in zone 3
++00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
++00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
++00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++01:11  done     Machine worker-z2-3fa2c-0 runs
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++02:10  failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
++02:11  done     Machine worker-z3-3fa2c-0 runs
 +02:11  failed   1 of 6 failed
 hint: to go on: kvshoot apply -f shoot.yaml
 
@@ -60,26 +58,24 @@ fn a_run_that_converges() {
     assert_data_eq!(
         check(events, 0),
         str![[r#"
-+00:00  apply    local/dev in namespace ci
-+00:00  working  Network tenant-a
++00:00  apply    dev in namespace ci
++00:00  working  Apply network tenant-a
 +00:00  working  Import image ubuntu 24.04
-+00:00  done     Network tenant-a
-+00:01  waiting  Import image ubuntu 24.04: 3% (0.1/2.4 GiB)
-+00:08  waiting  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-+00:38  still    Import image ubuntu 24.04 (38s): 14% (0.3/2.4 GiB)
++00:00  done     Apply network tenant-a
++00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
++00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
-+00:41  working  Machine 1 of pool worker in zone 1
-+00:41  working  Machine 1 of pool worker in zone 2
-+00:41  working  Machine 1 of pool worker in zone 3
-+00:41  retry    Machine 1 of pool worker in zone 2: the API server is busy (429); again in 2s
-+00:42  waiting  Machine 1 of pool worker in zone 1: VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner
-+00:43  waiting  Machine 1 of pool worker in zone 2: the node has not joined
-+00:43  waiting  Machine 1 of pool worker in zone 3: the node has not joined
-+01:11  done     Machine 1 of pool worker in zone 2
-+01:41  still    Machine 1 of pool worker in zone 1 (59s): VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
-+02:10  done     Machine 1 of pool worker in zone 1
-+02:11  done     Machine 1 of pool worker in zone 3
-+02:11  converged  local/dev is as the manifest says
++00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
++00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
++00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++01:11  done     Machine worker-z2-3fa2c-0 runs
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++02:10  done     Machine worker-z1-3fa2c-0 runs
++02:11  done     Machine worker-z3-3fa2c-0 runs
++02:11  converged  dev is as the manifest says
 
 "#]]
     );
@@ -88,7 +84,11 @@ fn a_run_that_converges() {
 #[test]
 fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
     let import = |second: u32| {
-        let why = format!("{}% ({}.0/50.0 GiB, 31 MiB/s)", second * 2, second);
+        let why = format!(
+            "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
+            second * 2,
+            second
+        );
         item(
             second.into(),
             "image/a",
@@ -100,17 +100,16 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
     assert_data_eq!(
         check((0..=50).map(import), 0),
         str![[r#"
-+00:00  waiting  Import image a: 0% (0.0/50.0 GiB, 31 MiB/s)
-+00:05  waiting  Import image a: 10% (5.0/50.0 GiB, 31 MiB/s)
-+00:10  waiting  Import image a: 20% (10.0/50.0 GiB, 31 MiB/s)
-+00:15  waiting  Import image a: 30% (15.0/50.0 GiB, 31 MiB/s)
-+00:20  waiting  Import image a: 40% (20.0/50.0 GiB, 31 MiB/s)
-+00:25  waiting  Import image a: 50% (25.0/50.0 GiB, 31 MiB/s)
-+00:30  waiting  Import image a: 60% (30.0/50.0 GiB, 31 MiB/s)
-+00:35  waiting  Import image a: 70% (35.0/50.0 GiB, 31 MiB/s)
-+00:40  waiting  Import image a: 80% (40.0/50.0 GiB, 31 MiB/s)
-+00:45  waiting  Import image a: 90% (45.0/50.0 GiB, 31 MiB/s)
-+00:50  waiting  Import image a: 100% (50.0/50.0 GiB, 31 MiB/s)
++00:05  waiting  Import image a: 8 % imported (4.0/50.0 GiB, 31 MiB/s)
++00:10  waiting  Import image a: 18 % imported (9.0/50.0 GiB, 31 MiB/s)
++00:15  waiting  Import image a: 28 % imported (14.0/50.0 GiB, 31 MiB/s)
++00:20  waiting  Import image a: 38 % imported (19.0/50.0 GiB, 31 MiB/s)
++00:25  waiting  Import image a: 48 % imported (24.0/50.0 GiB, 31 MiB/s)
++00:30  waiting  Import image a: 58 % imported (29.0/50.0 GiB, 31 MiB/s)
++00:35  waiting  Import image a: 68 % imported (34.0/50.0 GiB, 31 MiB/s)
++00:40  waiting  Import image a: 78 % imported (39.0/50.0 GiB, 31 MiB/s)
++00:45  waiting  Import image a: 88 % imported (44.0/50.0 GiB, 31 MiB/s)
++00:50  waiting  Import image a: 98 % imported (49.0/50.0 GiB, 31 MiB/s)
 
 "#]]
     );
@@ -130,11 +129,44 @@ fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
     assert_data_eq!(
         check([waiting(0.0, "a"), waiting(2.0, "b")], 100),
         str![[r#"
-+00:00  waiting  Machine a: it boots
-+00:02  waiting  Machine b: it boots
-+00:32  still    Machine a (32s): it boots; and 1 more
-+01:02  still    Machine a (1m02s): it boots; and 1 more
-+01:32  still    Machine a (1m32s): it boots; and 1 more
++00:05  waiting  Machine a: it boots
++00:07  waiting  Machine b: it boots
++00:37  still    Machine a (37s): it boots; and 1 more
++01:07  still    Machine a (1m07s): it boots; and 1 more
++01:37  still    Machine a (1m37s): it boots; and 1 more
+
+"#]]
+    );
+}
+
+#[test]
+fn machines_that_swap_places_are_told_once() {
+    let machine = |at, place: &str, title: &str, status, why| {
+        let id = format!("machine/worker/z1/{place}");
+        item(at, &id, title, status, why)
+    };
+    let events = [
+        machine(0.0, "0", "Machine a-0 runs", Status::Done, ""),
+        machine(0.0, "1", "Make machine a-1 in zone a", Status::Working, ""),
+        machine(0.1, "1", "Make machine a-1", Status::Waiting, "an answer"),
+        machine(0.2, "1", "Start machine a-1", Status::Waiting, "Starting"),
+        machine(2.0, "0", "Machine a-1 runs", Status::Done, ""),
+        machine(2.0, "1", "Machine a-0 runs", Status::Done, ""),
+        item(3.0, "remove/u", "Remove machine a-0", Status::Working, ""),
+        at(
+            4.0,
+            EventKind::ItemGone {
+                id: "remove/u".to_owned(),
+            },
+        ),
+    ];
+    assert_data_eq!(
+        check(events, 20),
+        str![[r#"
++00:00  working  Make machine a-1 in zone a
++00:02  done     Machine a-1 runs
++00:03  working  Remove machine a-0
++00:04  gone     Machine a-0
 
 "#]]
     );
@@ -155,7 +187,7 @@ fn notes_and_interrupts_are_told() {
             EventKind::RunFinished {
                 exit_code: 130,
                 outcome: "interrupted",
-                summary: "3 of 6 done".to_owned(),
+                summary: "interrupted, 3 of 6 done".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
@@ -164,7 +196,7 @@ fn notes_and_interrupts_are_told() {
         check(events, 0),
         str![[r#"
 +00:01  note     the lock was left by a dead run
-+00:02  stop     interrupted: nothing new is begun; once more (Ctrl-C) leaves at once
++00:02  stop     interrupted: what is under way is finished; Ctrl-C again leaves at once
 +00:03  interrupted  3 of 6 done
 hint: to go on: kvshoot apply -f shoot.yaml
 

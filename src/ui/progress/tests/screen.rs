@@ -110,8 +110,8 @@ fn the_start_shows_what_runs_and_what_is_still_to_come() {
     assert_data_eq!(
         check(start(), 9.0),
         str![[r#"
-done     Network tenant-a
-apply local/dev in namespace ci           [======              ] 2/6  9s
+done     Apply network tenant-a
+apply dev in namespace ci                 [======              ] 2/6  9s
 waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
 pool worker   0/3 ready
 
@@ -124,13 +124,13 @@ fn midway_the_pool_says_how_many_are_ready_and_a_machine_why_it_waits() {
     assert_data_eq!(
         check([start(), midway()].concat(), 72.0),
         str![[r#"
-done     Network tenant-a
+done     Apply network tenant-a
 done     Import image ubuntu 24.04
-done     Machine 1 of pool worker in zone 2
-apply local/dev in namespace ci           [=============       ] 4/6  1m12s
+done     Machine worker-z2-3fa2c-0 runs
+apply dev in namespace ci                 [=============       ] 4/6  1m12s
 pool worker   1/3 ready
-  waiting     30s  z1/1: …lume is Pending, StorageClass fast has no provisioner
-  waiting     30s  Machine 1 of pool worker in zone 3: the node has not joined
+  waiting     30s  worker-z1-3fa2c-0: …ng, StorageClass fast has no provisioner
+  waiting     30s  Start machine worker-z3-3fa2c-0: the node has not joined
 
 "#]]
     );
@@ -142,13 +142,12 @@ fn a_failure_is_told_whole_and_the_picture_goes() {
     assert_data_eq!(
         check(events, 140.0),
         str![[r#"
-done     Network tenant-a
+done     Apply network tenant-a
 done     Import image ubuntu 24.04
-done     Machine 1 of pool worker in zone 2
-failed   Machine 1 of pool worker in zone 1: VirtualMachine
-         shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending,
-         StorageClass fast has no provisioner
-done     Machine 1 of pool worker in zone 3
+done     Machine worker-z2-3fa2c-0 runs
+failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0:
+         DataVolume is Pending, StorageClass fast has no provisioner
+done     Machine worker-z3-3fa2c-0 runs
 failed   1 of 6 failed (2m11s)
 hint: to go on: kvshoot apply -f shoot.yaml
 
@@ -162,12 +161,12 @@ fn at_the_end_only_what_stays_stands_there() {
     assert_data_eq!(
         check(events, 140.0),
         str![[r#"
-done     Network tenant-a
+done     Apply network tenant-a
 done     Import image ubuntu 24.04
-done     Machine 1 of pool worker in zone 2
-done     Machine 1 of pool worker in zone 1
-done     Machine 1 of pool worker in zone 3
-converged  local/dev is as the manifest says (2m11s)
+done     Machine worker-z2-3fa2c-0 runs
+done     Machine worker-z1-3fa2c-0 runs
+done     Machine worker-z3-3fa2c-0 runs
+converged  dev is as the manifest says (2m11s)
 
 "#]]
     );
@@ -179,9 +178,10 @@ fn an_interrupt_says_what_a_second_one_does() {
     assert_data_eq!(
         check(events, 10.5),
         str![[r#"
-done     Network tenant-a
-stop     interrupted: nothing new is begun; once more (Ctrl-C) leaves at once
-apply local/dev in namespace ci (stopping)  [======              ] 2/6  10s
+done     Apply network tenant-a
+stop     interrupted: what is under way is finished; Ctrl-C again leaves at
+         once
+apply dev in namespace ci (stopping)      [======              ] 2/6  10s
 waiting     10s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
 pool worker   0/3 ready
 
@@ -203,28 +203,28 @@ fn a_crowd_is_kept_within_the_screen() {
     assert_data_eq!(
         check(events, 30.0),
         str![[r#"
-apply local/dev in namespace ci           [                    ] 0/200  30s
+apply dev in namespace ci                 [                    ] 0/200  30s
 pool worker   0/200 ready
-  waiting     29s  Machine 1 of pool worker in zone 1: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 2: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 3: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 4: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 5: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 6: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 7: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 8: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 9: the node has not joined
-  waiting     29s  Machine 1 of pool worker in zone 10: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 11: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 12: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 13: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 14: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 15: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 16: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 17: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 18: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 19: the node has not joined
-  waiting     28s  Machine 1 of pool worker in zone 20: the node has not joined
+  waiting     29s  Start machine worker-z1-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z2-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z3-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z4-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z5-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z6-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z7-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z8-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z9-3fa2c-0: the node has not joined
+  waiting     29s  Start machine worker-z10-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z11-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z12-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z13-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z14-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z15-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z16-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z17-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z18-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z19-3fa2c-0: the node has not joined
+  waiting     28s  Start machine worker-z20-3fa2c-0: the node has not joined
 … and 180 more
 
 "#]]
@@ -243,8 +243,8 @@ fn wide_letters_are_counted_as_two() {
     assert_data_eq!(
         check(events, 9.0),
         str![[r#"
-done     Network tenant-a
-apply local/dev in namespace ci           [======              ] 2/6  9s
+done     Apply network tenant-a
+apply dev in namespace ci                 [======              ] 2/6  9s
 waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
 waiting      1s  画像を取り込む画像を取り込む…: …ワークがまだ準備できていません
 pool worker   0/3 ready

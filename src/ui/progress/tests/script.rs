@@ -27,12 +27,18 @@ pub(super) fn progress(seconds: f64, done: usize, total: usize) -> Event {
 }
 
 const IMAGE: &str = "Import image ubuntu 24.04";
-const PENDING: &str = "VirtualMachine shoot--local--dev-worker-z1-3fa2c-1: DataVolume is Pending, \
+const PENDING: &str = "VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending, \
      StorageClass fast has no provisioner";
 
 pub(super) fn machine(seconds: f64, place: usize, status: Status, why: &str) -> Event {
     let id = format!("machine/worker/z{place}/1");
-    let title = format!("Machine 1 of pool worker in zone {place}");
+    let name = format!("shoot--local--dev-worker-z{place}-3fa2c-0");
+    let title = match status {
+        Status::Blocked => format!("Make a machine of pool worker in zone zone-{place}"),
+        Status::Working => format!("Make machine {name} in zone zone-{place}"),
+        Status::Waiting | Status::Failed => format!("Start machine {name}"),
+        Status::Done => format!("Machine {name} runs"),
+    };
     item(seconds, &id, &title, status, why)
 }
 
@@ -43,16 +49,17 @@ pub(super) fn start() -> Vec<Event> {
             0.0,
             EventKind::RunStarted {
                 verb: "apply",
-                shoot: "local/dev".to_owned(),
+                shoot: "dev".to_owned(),
+                technical_id: "shoot--local--dev".to_owned(),
                 namespace: "ci".to_owned(),
             },
         ),
         progress(0.0, 1, 6),
-        item(0.0, "record", "Record the shoot", Status::Done, ""),
+        item(0.0, "record", "Record shoot dev", Status::Done, ""),
         item(
             0.0,
             "network/tenant-a",
-            "Network tenant-a",
+            "Apply network tenant-a",
             Status::Working,
             "",
         ),
@@ -63,7 +70,7 @@ pub(super) fn start() -> Vec<Event> {
         item(
             0.4,
             "network/tenant-a",
-            "Network tenant-a",
+            "Apply network tenant-a",
             Status::Done,
             "",
         ),
@@ -150,7 +157,7 @@ pub(super) fn finish() -> Vec<Event> {
             EventKind::RunFinished {
                 exit_code: 0,
                 outcome: "converged",
-                summary: "local/dev is as the manifest says".to_owned(),
+                summary: "dev is as the manifest says".to_owned(),
                 resume: None,
             },
         ),

@@ -1,0 +1,221 @@
+//! From the items of a plan to what would be written, in their order.
+
+use super::{Change, Field, Verb, fields};
+use crate::commands::load::Before;
+use crate::plan::item::{Action, Content, Item, Kind, Plan, State};
+use crate::plan::observed::{Facts, Machine};
+use crate::plan::render;
+use crate::validate::{Pool, ValidShoot};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What only a bound of the rolling update holds back.
+const LATER: &str = "later in the roll";
+
+pub(super) fn changes(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    plan: &Plan,
+    before: Option<&Before>,
+) -> Vec<Change> {
+    let view = View {
+        shoot,
+        facts,
+        plan,
+        before,
+        objects: render::first_apply(shoot, facts),
+    };
+    plan.items.iter().filter_map(|it| view.change(it)).collect()
+}
+
+struct View<'a> {
+    shoot: &'a ValidShoot,
+    facts: &'a Facts,
+    plan: &'a Plan,
+    before: Option<&'a Before>,
+    /// What a first apply would make: all fields of what has no action yet.
+    objects: Vec<Value>,
+}
+
+impl View<'_> {
+    fn change(&self, item: &Item) -> Option<Change> {
+        match &item.state {
+            State::Due(action) => Some(self.due(item, action)),
+            State::Blocked => self.blocked(item),
+            State::Done | State::Waiting(_) | State::Failed(_) => None,
+        }
+    }
+
+    fn due(&self, item: &Item, action: &Action) -> Change {
+        let key = action.key();
+        let is_there = match key.kind {
+            Kind::Record => self.facts.record.is_some(),
+            _ => self.facts.objects.contains_key(key),
+        };
+        let verb = match action {
+            Action::Apply(it) if matches!(it.content, Content::Metadata { .. }) => Verb::Change,
+            Action::Apply(_) if is_there => Verb::Change,
+            Action::Apply(_) => Verb::Create,
+            Action::Delete(_) | Action::Drain(_) => Verb::Delete,
+        };
+        let mut change = self.of(verb, key.kind, Some(&key.name), item);
+        change.fields = match (verb, key.kind) {
+            (Verb::Change, Kind::Record) => self
+                .before
+                .map(|it| fields::manifest_fields(self.shoot, it))
+                .unwrap_or_default(),
+            (Verb::Change, Kind::Machine) => {
+                fields::metadata_fields(self.shoot, self.facts, action)
+            }
+            (Verb::Create, _) => fields::created_fields(self.shoot, self.facts, action),
+            _ => Vec::new(),
+        };
+        change
+    }
+
+    /// What is held back has no action yet; its id and its title say what it will be.
+    fn blocked(&self, item: &Item) -> Option<Change> {
+        let (verb, kind, name) = match item.id.0.split_once('/')? {
+            ("machine", _) => (Verb::Create, Kind::Machine, machine_named(&item.title)),
+            ("image", name) => (Verb::Create, Kind::Image, Some(name)),
+            ("network", name) => (Verb::Create, Kind::Network, Some(name)),
+            ("remove", uid) => {
+                let (kind, name) = self.with_uid(uid)?;
+                (Verb::Delete, kind, Some(name))
+            }
+            _ => return None,
+        };
+        let mut change = self.of(verb, kind, name, item);
+        change.waits = Some(match (verb, kind, name) {
+            (Verb::Create, Kind::Machine, None) => LATER.to_owned(),
+            _ => self.waits(item),
+        });
+        if verb == Verb::Create {
+            change.fields = self.fields(&change);
+        }
+        Some(change)
+    }
+
+    fn fields(&self, change: &Change) -> Vec<Field> {
+        let object = self.objects.iter().find(|it| {
+            it["kind"] == change.kind && it["metadata"]["name"].as_str() == change.name.as_deref()
+        });
+        object.map(fields::of_object).unwrap_or_default()
+    }
+
+    fn of(&self, verb: Verb, kind: Kind, name: Option<&str>, item: &Item) -> Change {
+        let place = self.place(item, name).filter(|_| kind == Kind::Machine);
+        let zone = place
+            .as_ref()
+            .and_then(|(pool, zone)| self.zone(pool, *zone));
+        let pool = place.map(|it| it.0);
+        let about = match (verb, kind) {
+            (Verb::Create, Kind::Record) => Some("the record of the shoot".to_owned()),
+            (Verb::Create, Kind::Image) => item.title.strip_prefix("Import ").map(str::to_owned),
+            (Verb::Create, Kind::Machine) => self.pool(pool.as_deref()).map(about),
+            _ => None,
+        };
+        Change {
+            action: verb,
+            kind: kind.to_string(),
+            name: name.map(|it| self.whole(kind, it)),
+            pool,
+            zone,
+            title: item.title.clone(),
+            waits: None,
+            about,
+            fields: Vec::new(),
+        }
+    }
+
+    /// A tenant network's item has the name that the manifest gives it.
+    fn whole(&self, kind: Kind, name: &str) -> String {
+        match kind {
+            Kind::Network if !name.starts_with(&self.shoot.id) => {
+                format!("{}-{name}", self.shoot.id)
+            }
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Pool and zone of a machine: out of its item `machine/POOL/zK/I`, or of what is there.
+    fn place(&self, item: &Item, name: Option<&str>) -> Option<(String, usize)> {
+        if let Some(place) = item.id.0.strip_prefix("machine/") {
+            let mut parts = place.split('/');
+            let pool = parts.next()?.to_owned();
+            let zone: usize = parts.next()?.strip_prefix('z')?.parse().ok()?;
+            return Some((pool, zone.checked_sub(1)?));
+        }
+        let (pool, _, machine) = self.machines().find(|it| Some(&**it.1) == name)?;
+        Some((pool.to_string(), machine.zone))
+    }
+
+    /// A pool that goes, or a zone that it no longer has, stands in what was applied last.
+    fn zone(&self, pool: &str, index: usize) -> Option<String> {
+        if let Some(zone) = self.pool(Some(pool)).and_then(|it| it.zones.get(index)) {
+            return Some(zone.clone());
+        }
+        let workers = &self.before?.0.spec.provider.workers;
+        let worker = workers.iter().find(|it| it.name == pool)?;
+        worker.zones.get(index).cloned()
+    }
+
+    fn pool(&self, name: Option<&str>) -> Option<&Pool> {
+        let pools = &self.shoot.pools;
+        pools.iter().find(|it| Some(it.name.as_str()) == name)
+    }
+
+    fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Machine)> {
+        let pools = self.facts.machines.iter();
+        pools.flat_map(|(pool, it)| it.iter().map(move |(name, it)| (pool, name, it)))
+    }
+
+    fn with_uid(&self, uid: &str) -> Option<(Kind, &str)> {
+        if let Some((_, name, _)) = self.machines().find(|it| *it.2.uid == *uid) {
+            return Some((Kind::Machine, name));
+        }
+        let (key, _) = self.facts.objects.iter().find(|it| *it.1.uid == *uid)?;
+        Some((key.kind, &key.name))
+    }
+
+    /// In few words: the last of what it needs, which needs the others itself.
+    fn waits(&self, item: &Item) -> String {
+        let mut needs = item.needs.iter().map(|it| self.plan.item(*it));
+        let Some(need) = needs.rfind(|it| it.state != State::Done) else {
+            return LATER.to_owned();
+        };
+        match need.id.0.split('/').next() {
+            Some("record") => "after the record".to_owned(),
+            Some("image") => {
+                let image = need.title.strip_prefix("Import ").unwrap_or(&need.title);
+                let image = image.split(" (").next().unwrap_or(image);
+                format!("after {image}")
+            }
+            Some("network") => {
+                let network = need.title.split(' ').next_back().unwrap_or_default();
+                format!("after network {network}")
+            }
+            Some("machine") => "once new machines run".to_owned(),
+            Some("remove") => "once no machine uses it".to_owned(),
+            _ => format!("after: {}", need.title),
+        }
+    }
+}
+
+/// `Make machine NAME in zone ZONE`; one that is still to be chosen has no name.
+fn machine_named(title: &str) -> Option<&str> {
+    let rest = title.strip_prefix("Make machine ")?;
+    rest.split(' ').next()
+}
+
+fn about(pool: &Pool) -> String {
+    let (image, root) = (&pool.image, &pool.root);
+    let mut text = format!(
+        "type {}, image {} {}, volume {} {}",
+        pool.machine_type.name, image.name, image.version, root.size, root.type_
+    );
+    for data in &pool.data {
+        text += &format!(", {} {} {}", data.name, data.volume.size, data.volume.type_);
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! Manifests of one small shoot, as a person changes them over time.
+
+use crate::validate::ValidShoot;
+use crate::validate::testing::valid_for_tests;
+use std::fmt::Write;
+
+/// Surge and unavailable of every pool.
+pub(super) const BOUNDS: [(&str, &str); 5] =
+    [("1", "0"), ("0", "1"), ("2", "1"), ("1", "1"), ("50%", "0")];
+
+/// A pool as the manifest has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pool {
+    pub(super) name: &'static str,
+    pub(super) image: &'static str,
+    pub(super) size: (usize, usize),
+    pub(super) zones: &'static str,
+    pub(super) team: &'static str,
+}
+
+pub(super) const A: Pool = Pool {
+    name: "a",
+    image: "22.04",
+    size: (2, 3),
+    zones: "europe-west1-b, europe-west1-c",
+    team: "green",
+};
+
+pub(super) const B: Pool = Pool {
+    name: "b",
+    size: (2, 2),
+    ..A
+};
+
+/// One edit after the other, back to the first in the end.
+pub(super) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
+    let newer = Pool {
+        image: "24.04",
+        size: (4, 5),
+        ..A
+    };
+    // The pool shrinks, for its maximum does, and gets a zone.
+    let wider = Pool {
+        size: (1, 3),
+        zones: "europe-west1-b, europe-west1-c, europe-west1-d",
+        ..newer
+    };
+    // Nothing that a machine could not change while it lives.
+    let renamed = Pool {
+        team: "yellow",
+        ..wider
+    };
+    [
+        (&["red"][..], &[A, B][..]),
+        (&["red", "blue"], &[newer, B]),
+        // The last user of the older image and of a network goes.
+        (&["blue"], &[wider]),
+        (&["blue"], &[renamed]),
+        (&["red"], &[A, B]),
+    ]
+    .map(|(networks, pools)| shoot(networks, pools, bounds))
+    .into()
+}
+
+pub(super) fn shoot(
+    networks: &[&str],
+    pools: &[Pool],
+    (surge, unavailable): (&str, &str),
+) -> ValidShoot {
+    let mut yaml = HEAD.to_owned();
+    for name in networks {
+        let config = format!(r#"{{"cniVersion":"0.4.0","name":"{name}","type":"bridge"}}"#);
+        writeln!(yaml, "        - {{name: {name}, config: '{config}'}}")
+            .expect("a String takes all");
+    }
+    yaml += "    workers:\n";
+    for Pool {
+        name,
+        image,
+        size: (minimum, maximum),
+        zones,
+        team,
+    } in pools
+    {
+        writeln!(
+            yaml,
+            "    - name: {name}
+      machine: {{type: small, image: {{name: ubuntu, version: \"{image}\"}}}}
+      minimum: {minimum}
+      maximum: {maximum}
+      maxSurge: {surge}
+      maxUnavailable: {unavailable}
+      labels: {{example.org/team: {team}}}
+      volume: {{type: standard, size: 20Gi}}
+      zones: [{zones}]
+      machineControllerManager: {{machineCreationTimeout: 10m}}"
+        )
+        .expect("a String takes all");
+    }
+    valid_for_tests(&yaml)
+}
+
+const HEAD: &str = r#"
+apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata: {name: demo, namespace: garden-dev}
+spec:
+  cloudProfileName: kubevirt
+  region: europe-west1
+  networking: {type: calico, nodes: 10.244.0.0/16}
+  kubernetes: {version: "1.34"}
+  provider:
+    type: kubevirt
+    infrastructureConfig:
+      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
+      kind: InfrastructureConfig
+      networks:
+        tenantNetworks:
+"#;

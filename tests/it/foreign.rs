@@ -1,0 +1,256 @@
+//! What is not ours stays as it is, and what is ours is mended.
+
+use crate::life::Manifest;
+use crate::provider::{self, Provider, Resource};
+use serde_json::{Value, json};
+
+const NETWORK: &str = r#"{"cniVersion": "0.3.1", "type": "bridge", "bridge": "storage0"}"#;
+
+/// One machine with a network of its own.
+fn networked(name: &str) -> Manifest {
+    Manifest::small(name).with(|it| {
+        it.shoot["spec"]["provider"]["infrastructureConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "InfrastructureConfig",
+            "networks": {"tenantNetworks": [{"name": "storage", "config": NETWORK}]},
+        });
+    })
+}
+
+fn object(Resource(group, version, kind): Resource, name: &str, content: Value) -> Value {
+    let version = match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    };
+    let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": {"app": "other"}}});
+    for (key, value) in content.as_object().unwrap() {
+        object[key] = value.clone();
+    }
+    object
+}
+
+/// An object of each kind that belongs to somebody else.
+fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
+    let volume = json!({"spec": {
+        "source": {"blank": {}},
+        "pvc": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "standard"},
+    }});
+    let machine = json!({"spec": {"runStrategy": "Halted", "template": {"spec": {"domain": {
+        "devices": {}, "resources": {"requests": {"memory": "64Mi"}},
+    }}}}});
+    [
+        (provider::CONFIG_MAP, json!({"data": {"a": "b"}})),
+        (provider::SECRET, json!({"stringData": {"a": "b"}})),
+        (provider::NETWORK, json!({"spec": {"config": NETWORK}})),
+        (provider::DATA_VOLUME, volume),
+        (provider::VM, machine),
+    ]
+    .into_iter()
+    .map(|(kind, content)| (kind, object(kind, &name(kind), content)))
+    .collect()
+}
+
+#[test]
+fn what_others_have_in_the_namespace_is_the_same_afterwards() {
+    let provider = Provider::new();
+    for (kind, object) in others(|_| "other".to_owned()) {
+        provider.create(kind, object);
+    }
+    // Beside ours by name, and marked as ours in part.
+    let mut near = object(
+        provider::SECRET,
+        "shoot--local--near-worker-z1-00000-9",
+        json!({}),
+    );
+    near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near"});
+    provider.create(provider::SECRET, near);
+    provider.at_rest();
+    let before = provider.dump();
+    let shoot = networked("near");
+    provider.applied(&shoot, "created");
+    let roll = shoot.pool(|it| it["machine"]["type"] = json!("medium"));
+    provider.applied(&roll, "configured");
+    provider.deleted("near");
+    assert_eq!(provider.dump(), before);
+}
+
+#[test]
+fn two_shoots_in_one_namespace_do_not_touch_each_other() {
+    let provider = Provider::new();
+    let (one, two) = (networked("one"), networked("one-two"));
+    provider.applied(&one, "created");
+    provider.at_rest();
+    let before = provider.dump();
+    provider.applied(&two, "created");
+    let roll = two.pool(|it| it["machine"]["type"] = json!("medium"));
+    provider.applied(&roll, "configured");
+    provider.deleted("one-two");
+    assert_eq!(provider.dump(), before);
+    provider.unchanged(&one);
+}
+
+/// The names that a shoot will give, by kind.
+fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
+    let rendered = crate::kvshoot::Kvshoot::new().file("shoot.yaml", &manifest.text());
+    let rendered = rendered.run("render -f shoot.yaml -o json").out;
+    let list: Value = serde_json::from_str(&rendered).unwrap();
+    move |kind| {
+        let objects = list["items"].as_array().unwrap();
+        let object = objects.iter().find(|it| it["kind"] == kind.2).unwrap();
+        object["metadata"]["name"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_name_that_somebody_else_has_is_refused_and_told() {
+    let provider = Provider::new();
+    let shoot = networked("taken");
+    for (kind, object) in others(names(&shoot)) {
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        provider.create(kind, object);
+        provider.at_rest();
+        let before = provider.dump();
+        let output = provider.apply(&shoot);
+        let wanted: &[i32] = if kind.2 == "ConfigMap" { &[4] } else { &[4, 5] };
+        assert!(wanted.contains(&output.code), "{}: {output}", kind.2);
+        let told = format!("{} {name}", kind.2);
+        assert!(output.err.contains(&told), "{told}: {output}");
+        assert_eq!(output.out, "");
+        let after = provider.dump();
+        let key = format!("{} {name}", kind.2);
+        assert_eq!(after[&key], before[&key]);
+        if output.code == 4 {
+            let lease = format!("Lease {}", shoot.id());
+            let same = after.iter().filter(|it| *it.0 != lease);
+            assert!(
+                same.eq(before.iter().filter(|it| *it.0 != lease)),
+                "{output}"
+            );
+        }
+        provider.delete(kind, &name);
+        provider.until("it to be gone", |it| it.get(kind, &name).is_none());
+        provider.until("its claim to be gone", |it| {
+            it.get(provider::CLAIM, &name).is_none()
+        });
+        let _ = provider
+            .kvshoot()
+            .run("delete taken --yes --ignore-not-found");
+    }
+    provider.applied(&shoot, "created");
+}
+
+#[test]
+fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
+    let provider = Provider::new();
+    let shoot = Manifest::named("mend");
+    provider.applied(&shoot, "created");
+    let names = provider.names(provider::VM);
+    let before = provider.at_rest();
+
+    provider.delete(provider::SECRET, &names[0]);
+    provider.applied(&shoot, "configured");
+    assert!(provider.get(provider::SECRET, &names[0]).is_some());
+    let changed = changed(&before, &provider.at_rest());
+    let record = format!("ConfigMap {}", shoot.id());
+    assert_eq!(changed, [record.clone(), format!("Secret {}", names[0])]);
+
+    let before = provider.at_rest();
+    provider.delete(provider::VM, &names[1]);
+    provider.until("it to be gone", |it| {
+        it.get(provider::VM, &names[1]).is_none()
+    });
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.names(provider::VM).len(), 3);
+    let after = provider.at_rest();
+    for kind in ["VirtualMachine", "Secret"] {
+        let others = names.iter().filter(|it| **it != names[1]);
+        for name in others.map(|it| format!("{kind} {it}")) {
+            assert_eq!(after.get(&name), before.get(&name), "{name}");
+        }
+    }
+    provider.unchanged(&shoot);
+}
+
+/// Objects of which the version moved.
+fn changed(
+    before: &std::collections::BTreeMap<String, String>,
+    after: &std::collections::BTreeMap<String, String>,
+) -> Vec<String> {
+    let all: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let all = all
+        .into_iter()
+        .filter(|it| before.get(*it) != after.get(*it));
+    all.cloned().collect()
+}
+
+#[test]
+fn what_somebody_wrote_over_is_as_it_was_again() {
+    let provider = Provider::new();
+    let shoot = networked("tamper");
+    provider.applied(&shoot, "created");
+    let network = provider.names(provider::NETWORK).remove(0);
+    let machine = provider.names(provider::VM).remove(0);
+    let uids = provider.uids();
+    let no_hash = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": null}}});
+    provider.patch(provider::NETWORK, &network, &no_hash);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let no_label = json!({"metadata": {"annotations": {"kvshoot.io/pool-metadata": "{}"}}});
+    provider.patch(provider::VM, &machine, &no_label);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let record = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": "0"}}, "data": {"shoot.yaml": "nothing"}});
+    provider.patch(provider::CONFIG_MAP, &shoot.id(), &record);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let images = provider.names(provider::DATA_VOLUME).into_iter();
+    let image = images.filter(|it| it.contains("-ubuntu-")).next().unwrap();
+    provider.patch(provider::DATA_VOLUME, &image, &no_hash);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+}
+
+/// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
+#[test]
+fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("lost");
+    provider.applied(&shoot, "created");
+    for (is_replaced, marks) in [
+        (true, json!({"annotations": {"kvshoot.io/spec-hash": null}})),
+        (
+            true,
+            json!({"annotations": {"kvshoot.io/spec-hash": "fedcba0987654321"}}),
+        ),
+        (false, json!({"labels": {"kvshoot.io/pool": null}})),
+        (false, json!({"labels": {"kvshoot.io/zone-index": "7"}})),
+    ] {
+        let uids = provider.uids();
+        let machine = provider.names(provider::VM).remove(0);
+        provider.patch(provider::VM, &machine, &json!({ "metadata": marks }));
+        let output = provider
+            .applying(&shoot)
+            .run("apply -f shoot.yaml --timeout 40s");
+        assert_eq!(output.code, 0, "{marks}: {output}");
+        let now = provider.uids();
+        assert_eq!(now.len(), 1, "{marks}");
+        assert_eq!(now != uids, is_replaced, "{marks}");
+        provider.unchanged(&shoot);
+    }
+}
+
+#[test]
+fn the_record_takes_everything_with_it() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    provider.applied(&networked("cascade"), "created");
+    provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
+    provider.until("all to be gone", |it| it.dump() == empty);
+    provider.applied(&networked("cascade"), "created");
+}

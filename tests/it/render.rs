@@ -1,0 +1,128 @@
+//! What a first apply would create: golden files of every example, and what is hidden.
+
+use crate::kvshoot::Kvshoot;
+use std::path::Path;
+
+/// Files of `examples/`, without their ending.
+const EXAMPLES: [&str; 9] = [
+    "autoscaling",
+    "cpu-memory",
+    "default-region",
+    "import-per-machine",
+    "minimal",
+    "networks",
+    "three-zones",
+    "two-pools",
+    "volumes-and-devices",
+];
+
+fn example(name: &str) -> Kvshoot {
+    let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();
+    Kvshoot::new().file("shoot.yaml", &text)
+}
+
+#[test]
+fn every_example_is_tested() {
+    let files = std::fs::read_dir("examples").unwrap();
+    let mut names: Vec<String> = files
+        .map(|it| it.unwrap().path())
+        .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, EXAMPLES);
+}
+
+#[test]
+fn every_example_is_valid() {
+    for name in EXAMPLES {
+        let output = example(name).run("validate -f shoot.yaml");
+        assert_eq!(output.code, 0, "{name}: {output}");
+        // A pool that may grow has to be grown by hand, and that is worth a word.
+        let warned = output.err.contains("warning");
+        assert_eq!(warned, name == "autoscaling", "{name}: {output}");
+    }
+}
+
+#[test]
+fn every_example_renders_as_before() {
+    for name in EXAMPLES {
+        let kvshoot = example(name);
+        let output = kvshoot.run("render -f shoot.yaml");
+        assert_eq!(output.code, 0, "{name}: {output}");
+        assert_eq!(output, kvshoot.run("render -f shoot.yaml"), "{name}");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/render");
+        let golden = snapbox::Data::read_from(&golden.join(format!("{name}.yaml")), None).raw();
+        snapbox::assert_data_eq!(output.out, golden);
+    }
+}
+
+#[test]
+fn json_holds_the_same_objects_as_yaml() {
+    let kvshoot = example("two-pools");
+    let json = kvshoot.run("render -f shoot.yaml -o json").out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let yaml = kvshoot.run("render -f shoot.yaml").out;
+    let yaml: Vec<serde_json::Value> = serde_yaml::Deserializer::from_str(&yaml)
+        .map(|it| serde::Deserialize::deserialize(it).unwrap())
+        .collect();
+    assert_eq!(json["kind"], "List");
+    assert_eq!(json["items"].as_array().unwrap(), &yaml);
+}
+
+#[test]
+fn the_bytes_of_secrets_are_shown_on_request_only() {
+    use base64::Engine;
+    let kvshoot = example("minimal");
+    let data = |line: &str| {
+        let json: serde_json::Value = serde_json::from_str(&kvshoot.run(line).out).unwrap();
+        let items = json["items"].as_array().unwrap();
+        let secret = items.iter().find(|it| it["kind"] == "Secret").unwrap();
+        assert_eq!(secret.get("stringData"), None);
+        secret["data"]["userdata"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(data("render -f shoot.yaml -o json"), "***");
+    let shown = data("render -f shoot.yaml -o json --show-secrets");
+    let shown = base64::engine::general_purpose::STANDARD.decode(shown);
+    let text = String::from_utf8(shown.unwrap()).unwrap();
+    assert!(text.starts_with("#cloud-config\nhostname: shoot--local--minimal-worker-z1-"));
+}
+
+#[test]
+fn the_same_network_in_another_namespace_is_another_one() {
+    let text = std::fs::read_to_string("examples/networks.yaml").unwrap();
+    let elsewhere = text.replace(
+        "        - name: storage\n",
+        "        - name: storage\n          namespace: other\n",
+    );
+    assert_ne!(text, elsewhere);
+    let machines = |text: &str| {
+        let kvshoot = Kvshoot::new().file("shoot.yaml", text);
+        let json = kvshoot.run("render -f shoot.yaml -o json").out;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let items = json["items"].as_array().unwrap().clone();
+        let machines = items.iter().filter(|it| it["kind"] == "VirtualMachine");
+        machines
+            .map(|it| it["metadata"]["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(machines(&text), machines(&elsewhere));
+}
+
+/// They would make a machine look as if it had been chosen to go.
+#[test]
+fn a_pool_cannot_give_its_machines_marks_of_ours() {
+    let text = std::fs::read_to_string("examples/minimal.yaml").unwrap();
+    let marked = text.replace(
+        "    - name: worker\n",
+        "    - name: worker\n      annotations:\n        kvshoot.io/leaving: now\n",
+    );
+    let output = Kvshoot::new()
+        .file("shoot.yaml", &marked)
+        .run("render -f shoot.yaml -o json");
+    assert_eq!(output.code, 0, "{output}");
+    let json: serde_json::Value = serde_json::from_str(&output.out).unwrap();
+    let items = json["items"].as_array().unwrap();
+    let machine = items.iter().find(|it| it["kind"] == "VirtualMachine");
+    let notes = &machine.unwrap()["metadata"]["annotations"];
+    assert_eq!(notes.get("kvshoot.io/leaving"), None);
+}
