@@ -1,10 +1,11 @@
 //! Runs the real program in an empty home, and shows what it says.
 
+use crate::running::Running;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A home of its own and nothing in the environment.
@@ -64,6 +65,11 @@ impl Kvshoot {
 
     pub(crate) fn args(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
         self.program(Path::new(env!("CARGO_BIN_EXE_kvshoot")), args)
+    }
+
+    /// Begins, and does not wait for the end.
+    pub(crate) fn start(&self, line: &str) -> Running {
+        Running::start(self, line)
     }
 
     /// Runs another program the same way.
