@@ -5,6 +5,7 @@ mod apply;
 mod arrows;
 mod causes;
 mod complete;
+mod delete;
 mod edits;
 mod examples;
 mod foreign;
