@@ -19,10 +19,10 @@ fn without_a_terminal_nothing_is_deleted_until_somebody_says_so() {
         asked.to_string(),
         str![[r#"
 ------- stderr -------
-warning: shoot mine has 1 machines and 2 volumes; all of it goes
-error: not going to delete shoot mine without being asked to: there is no terminal to ask on
-hint: --confirm mine does it without asking
-------- exit code 12
+warning: shoot mine has 1 machine and 2 volumes; all of it goes
+error: cannot delete shoot mine without being told so, and there is nobody to ask
+hint: say it by --confirm mine
+------- exit code 2
 
 "#]]
     );
@@ -64,26 +64,31 @@ fn what_stays_is_named_with_what_keeps_it() {
     let provider = Provider::new();
     let shoot = Manifest::small("stuck");
     provider.applied(&shoot, "created");
-    provider.create(
-        provider::SECRET,
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {
-            "name": "stubborn", "finalizers": ["example.com/keep"],
-            "labels": {"app.kubernetes.io/managed-by": "kvshoot", "app.kubernetes.io/part-of": shoot.id()},
-        }}),
-    );
+    // One that runs know as user data, and one that only the labels of the shoot tell.
+    for (name, role) in [("known", "user-data"), ("stubborn", "other")] {
+        provider.create(
+            provider::SECRET,
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {
+                "name": name, "finalizers": ["example.com/keep"], "labels": {
+                    "app.kubernetes.io/managed-by": "kvshoot", "app.kubernetes.io/part-of": shoot.id(),
+                    "app.kubernetes.io/component": role,
+                },
+            }}),
+        );
+    }
     let kvshoot = provider.kvshoot();
     let left = kvshoot.run("delete stuck -y --timeout 15s");
     assert_eq!((left.code, left.out.as_str()), (11, ""), "{left}");
-    let told = "left of shoot stuck: Secret stubborn (kept by example.com/keep)";
+    let told = "left of shoot stuck: Secret known (kept by example.com/keep), Secret stubborn (kept by example.com/keep)";
+    // The record goes last, so it is still there to go on from.
     assert!(left.err.contains(told), "{left}");
     assert_eq!(provider.names(provider::VM), Vec::<String>::new());
-    assert_eq!(provider.names(provider::SECRET), ["stubborn"]);
+    assert_eq!(provider.names(provider::SECRET), ["known", "stubborn"]);
 
     let free = json!({"metadata": {"finalizers": null}});
-    provider.patch(provider::SECRET, "stubborn", &free);
-    provider.until("it to be gone", |it| {
-        it.get(provider::SECRET, "stubborn").is_none()
-    });
+    for name in ["known", "stubborn"] {
+        provider.patch(provider::SECRET, name, &free);
+    }
     let again = kvshoot.run("delete stuck -y --ignore-not-found");
     assert_eq!(again.code, 0, "{again}");
     assert_eq!(provider.dump(), std::collections::BTreeMap::new());
