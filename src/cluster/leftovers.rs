@@ -2,11 +2,13 @@
 
 use super::Provider;
 use super::error::Error;
+use super::fence::Fence;
 use super::kinds::{self, Resource};
-use super::project::text;
-use super::request::Place;
+use super::project::{items, text};
+use super::request::{Place, WRITE};
 use crate::plan::names;
 use futures::future::join_all;
+use serde_json::Value;
 
 /// What a shoot may leave, in the order in which it is told.
 const KINDS: [&Resource; 10] = [
@@ -35,8 +37,16 @@ pub(crate) struct Leftover {
     /// As kubectl names it.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// It was deleted and these keep it.
+    /// What keeps it once it is deleted.
     pub(crate) finalizers: Vec<String>,
+    /// Nobody deletes it: it is not on its way out, and has no owner to go with.
+    stray: Option<Stray>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stray {
+    resource: &'static Resource,
+    uid: String,
 }
 
 impl Provider {
@@ -62,17 +72,43 @@ impl Provider {
                 }
                 Err(error) => return Err(error),
             };
-            left.objects.extend(items.iter().map(|it| {
-                Leftover {
-                    kind: resource.kind,
-                    name: text(&it["metadata"]["name"]).to_owned(),
-                    finalizers: super::project::items(&it["metadata"]["finalizers"])
-                        .iter()
-                        .filter_map(|it| it.as_str().map(str::to_owned))
-                        .collect(),
-                }
-            }));
+            left.objects
+                .extend(items.iter().map(|it| leftover(resource, &it["metadata"])));
         }
         Ok(left)
+    }
+
+    /// Deletes what carries a shoot's labels and would stay for ever: somebody took the other labels, by which a run
+    /// knows what it is.
+    pub(crate) async fn delete_strays(&self, left: &Leftovers, fence: &Fence) {
+        let strays = left.objects.iter().filter(|it| it.kind != "Lease");
+        for (name, stray) in strays.filter_map(|it| Some((&it.name, it.stray.as_ref()?))) {
+            let place = Place::one(stray.resource, self.namespace(), name);
+            let deleted = match fence.left() {
+                Ok(limit) => self.delete(place, &stray.uid, None, limit.min(WRITE)).await,
+                Err(error) => Err(error),
+            };
+            // It is listed again, and told if it stays.
+            if let Err(error) = deleted {
+                tracing::warn!(%error, "cannot delete what is left");
+            }
+        }
+    }
+}
+
+fn leftover(resource: &'static Resource, metadata: &Value) -> Leftover {
+    let finalizers = items(&metadata["finalizers"]).iter();
+    let stays = !metadata["deletionTimestamp"].is_string();
+    let stray = stays && items(&metadata["ownerReferences"]).is_empty();
+    Leftover {
+        kind: resource.kind,
+        name: text(&metadata["name"]).to_owned(),
+        finalizers: finalizers
+            .filter_map(|it| it.as_str().map(str::to_owned))
+            .collect(),
+        stray: stray.then(|| Stray {
+            resource,
+            uid: text(&metadata["uid"]).to_owned(),
+        }),
     }
 }

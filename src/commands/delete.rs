@@ -122,7 +122,8 @@ async fn delete(
     let session = Session::start(context, signals, provider, &args.run, about).await?;
     let report = session.run(plan::delete, |_, _| Vec::new()).await?;
     let mut end = End::of(&report, signals, session.resume(), String::new());
-    if report.outcome == Outcome::Converged {
+    // What was in time and what was not: both are told by what is left.
+    if matches!(report.outcome, Outcome::Converged | Outcome::Timeout) {
         end = proven(args, signals, &session, &id).await;
     }
     let exit = session.finish(end).await;
@@ -221,6 +222,7 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
                 resume: Some(session.resume()),
             };
         }
+        session.delete_strays(&left).await;
         let left = counted(objects.len(), "object");
         session.wait_for(&format!("{left} on the way out"));
         tokio::select! {

@@ -3,7 +3,9 @@
 use super::provider::{exit_of_class, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Beside, Error, Fence, Holder, Lease, Observer, Performer, Provider, Verdict};
+use crate::cluster::{
+    Beside, Error, Fence, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
+};
 use crate::config::ProcessIdentity;
 use crate::flow::{self, Answer, Event, EventKind, Limits, Outcome, Report, Status};
 use crate::plan::item::{Action, Plan};
@@ -266,6 +268,11 @@ impl<'a> Session<'a> {
     /// The command that goes on from here.
     pub(super) fn resume(&self) -> String {
         self.context.config.command_line()
+    }
+
+    /// Deletes what is left of a shoot and would not go by itself.
+    pub(super) async fn delete_strays(&self, left: &Leftovers) {
+        self.provider.delete_strays(left, &self.lease.fence()).await;
     }
 
     /// Tells what a run still waits for when its plan is worked off.

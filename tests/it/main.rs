@@ -10,6 +10,7 @@ mod arrows;
 mod causes;
 mod complete;
 mod counts;
+mod delete;
 mod edits;
 mod examples;
 mod faults;
