@@ -183,6 +183,27 @@ impl Error {
         }
     }
 
+    /// Nobody listens at the address, or there is no way to it.
+    pub(super) fn is_no_connection(&self) -> bool {
+        use std::io::ErrorKind;
+        let Error::Unreachable { source, .. } = self else {
+            return false;
+        };
+        let source: &(dyn StdError + 'static) = source.as_ref();
+        // What ends a connection that there was.
+        chain(source)
+            .filter_map(|it| it.downcast_ref::<std::io::Error>())
+            .any(|it| {
+                !matches!(
+                    it.kind(),
+                    ErrorKind::ConnectionReset
+                        | ErrorKind::ConnectionAborted
+                        | ErrorKind::BrokenPipe
+                        | ErrorKind::UnexpectedEof
+                )
+            })
+    }
+
     /// By code and reason; the words of the quota admission are the one text that is looked at,
     /// for it answers with nothing else that tells it from a missing right.
     pub(super) fn of_status(what: What, server: &str, status: &Status) -> Error {

@@ -118,7 +118,10 @@ async fn a_server_that_is_silent_is_given_up() {
     let place = Place::one(&kinds::SECRET, "ns", "a");
     let error = provider.get(place).await.expect_err("nobody answers");
     assert_eq!(error.verdict(), Verdict::Again);
-    assert_eq!(begun.elapsed(), Duration::from_secs(30));
+    assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    let error = provider.get_again(place).await.expect_err("nobody answers");
+    assert_eq!(error.verdict(), Verdict::Again);
+    assert_eq!(begun.elapsed(), Duration::from_secs(10 + 30));
 }
 
 fn config_map(hash: &str, managed_by: &str) -> Value {
@@ -200,4 +203,43 @@ async fn a_write_without_an_answer_is_looked_for() {
     let (result, asked, _) = apply(Err("reset"), status(404, "NotFound", "")).await;
     assert_eq!(result.map_err(|it| it.verdict()), Err(Verdict::Again));
     assert_eq!(asked, ["POST", "GET"]);
+}
+
+/// Answers with these, in this order.
+fn answers(codes: &'static [u16]) -> Provider {
+    let left = std::sync::Arc::new(std::sync::Mutex::new(codes.iter()));
+    let service = tower::service_fn(move |_: http::Request<Body>| {
+        let code = left.lock().expect("no panic").next().copied();
+        async move {
+            let Some(code) = code else {
+                let refused = std::io::ErrorKind::ConnectionRefused;
+                return Err(std::io::Error::from(refused));
+            };
+            let answer = http::Response::builder().status(code);
+            Ok(answer.body(Body::from(b"{}".to_vec())).expect("an answer"))
+        }
+    });
+    let client = kube::Client::new(service, "ns");
+    Provider::new(client, "https://server".to_owned(), "ns", Vec::new())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_put_again_and_what_decides_is_not() {
+    let place = Place::one(&kinds::CONFIG_MAP, "ns", "a");
+    let asked = async |codes| answers(codes).get_again(place).await;
+    assert!(asked(&[500, 503, 429, 200]).await.is_ok());
+    // What will not pass is told at once.
+    assert!(asked(&[403, 200]).await.is_err());
+    let error = answers(&[500, 200]).get(place).await;
+    assert!(error.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_where_nobody_ever_was_is_not_waited_for() {
+    let begun = Instant::now();
+    let place = Place::one(&kinds::CONFIG_MAP, "ns", "a");
+    let error = answers(&[]).get_again(place).await;
+    let error = error.expect_err("nobody is there");
+    assert!(error.is_no_connection(), "{error}");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
 }

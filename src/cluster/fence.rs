@@ -60,6 +60,13 @@ impl Fence {
             })
     }
 
+    /// How long ago the last renewal was asked for that was granted.
+    pub(crate) fn age(&self) -> Duration {
+        self.held()
+            .renewed
+            .map_or(Duration::ZERO, |it| it.elapsed())
+    }
+
     /// Returns when another has it, and never where there is no lease.
     pub(crate) async fn lost(&self) -> Error {
         loop {

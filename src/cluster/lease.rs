@@ -29,7 +29,8 @@ impl Lease {
     /// Takes the lease `name`, waiting for at most `wait` until it is free.
     ///
     /// It is free when nobody holds it, when it has not changed for as long as it lasts, or when `is_gone` says of
-    /// its holder's identity that such a process was on this computer and is no more.
+    /// its holder's identity that such a process was on this computer and is no more. `tell` hears of each holder
+    /// that is waited for.
     ///
     /// # Errors
     ///
@@ -40,8 +41,10 @@ impl Lease {
         holder: &Holder,
         wait: Duration,
         is_gone: impl Fn(&str) -> bool,
+        tell: impl Fn(&Error),
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
+        let mut told = None;
         let mut seen = Seen::default();
         let mut backoff = Backoff::default();
         loop {
@@ -52,7 +55,15 @@ impl Lease {
                     continue;
                 }
                 Ok(Err(Found::Held(error))) if begun.elapsed() >= wait => return Err(error),
-                Ok(Err(_)) => {
+                Ok(Err(Found::Held(error))) => {
+                    let text = error.to_string();
+                    if told.replace(text.clone()).is_none_or(|it| it != text) {
+                        tell(&error);
+                    }
+                    sleep(LOOK).await;
+                    continue;
+                }
+                Ok(Err(Found::Free)) => {
                     sleep(LOOK).await;
                     continue;
                 }
@@ -105,7 +116,7 @@ impl Lease {
     /// # Errors
     ///
     /// It could not be given back, and ends by itself after 15 s.
-    pub(crate) async fn release(self) -> Result<(), Error> {
+    pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
         // A renewal that is on its way changes the version, and another's lease must stay: so look first.
         if still_ours(&self.provider, self.place(), &self.fence)

@@ -80,7 +80,15 @@ fn holder(name: &str) -> Holder {
 async fn acquire(server: &Server, name: &str, wait: u64) -> Result<Lease, Error> {
     let wait = Duration::from_secs(wait);
     let is_gone = |it: &str| it == "dead";
-    Lease::acquire(&server.provider(), "a", &holder(name), wait, is_gone).await
+    Lease::acquire(
+        &server.provider(),
+        "a",
+        &holder(name),
+        wait,
+        is_gone,
+        |_| {},
+    )
+    .await
 }
 
 #[tokio::test(start_paused = true)]

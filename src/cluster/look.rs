@@ -109,7 +109,7 @@ impl Provider {
     /// Also when a ConfigMap of that name is not kvshoot's.
     pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSeen>, Error> {
         let place = Place::one(&kinds::CONFIG_MAP, self.namespace(), id);
-        let there = match self.get(place).await {
+        let there = match self.get_again(place).await {
             Err(Error::NotFound { .. }) => return Ok(None),
             other => other?,
         };
@@ -125,7 +125,7 @@ impl Provider {
     /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
     pub(crate) async fn kubeconfig(&self, secret: &str) -> Result<Option<SecretString>, Error> {
         let place = Place::one(&kinds::SECRET, self.namespace(), secret);
-        let there = match self.get(place).await {
+        let there = match self.get_again(place).await {
             Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => return Ok(None),
             other => other?,
         };

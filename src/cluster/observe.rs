@@ -248,7 +248,7 @@ pub(super) fn if_allowed(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>,
 async fn shared_network(provider: &Provider, name: &str) -> Result<Option<Arc<str>>, Error> {
     let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
     let place = Place::one(&kinds::NETWORK, namespace, name);
-    match provider.get(place).await {
+    match provider.get_again(place).await {
         Ok(network) => Ok(Some(project::arc(&network["spec"]["config"]))),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -101,9 +101,22 @@ impl<'a> Place<'a> {
 }
 
 impl Provider {
+    /// While something waits for it: a write, or the lease.
     pub(crate) async fn get(&self, place: Place<'_>) -> Result<Value, Error> {
         let request = Request::new("GET", place.path()).accept(place.accept(false));
-        self.ask(place.what("get"), READ, request).await
+        self.ask(place.what("get"), WRITE, request).await
+    }
+
+    /// The same when nothing hurries: passing errors are waited out for a while.
+    pub(super) async fn get_again(&self, place: Place<'_>) -> Result<Value, Error> {
+        let request = Request::new("GET", place.path()).accept(place.accept(false));
+        self.ask_again(place.what("get"), READ, request).await
+    }
+
+    /// A question that is put as an object, and changes nothing.
+    pub(super) async fn review(&self, place: Place<'_>, object: &Value) -> Result<Value, Error> {
+        let request = Request::new("POST", place.path()).body(JSON, object);
+        self.ask_again(place.what("create"), WRITE, request).await
     }
 
     /// All pages. The state is consistent: it is that of the moment of asking, or newer.
@@ -154,7 +167,7 @@ impl Provider {
             if let Some(next) = &next {
                 request = request.query("continue", next);
             }
-            let mut page = self.ask(place.what("list"), READ, request).await?;
+            let mut page = self.ask_again(place.what("list"), READ, request).await?;
             if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
                 items.extend(page);
             }
@@ -270,6 +283,6 @@ impl Provider {
     /// Asks what no [`Place`] names: discovery, say.
     pub(super) async fn get_path(&self, path: &str, what: &'static str) -> Result<Value, Error> {
         let request = Request::new("GET", path.to_owned());
-        self.ask(What::get(what), READ, request).await
+        self.ask_again(What::get(what), READ, request).await
     }
 }

@@ -2,13 +2,16 @@
 
 use super::Provider;
 use super::error::{Error, What};
+use super::watch::Backoff;
 use kube::client::Body;
 use kube::core::Status;
 use serde_json::Value;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 pub(super) const JSON: &str = "application/json";
+/// How long passing errors may keep an answer back that nothing depends on but the question.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Provider {
     pub(super) async fn ask(
@@ -22,6 +25,42 @@ impl Provider {
         match timeout(limit, self.answer(&what, request)).await {
             Ok(answer) => answer,
             Err(_) => Err(timed_out(&what, limit)),
+        }
+    }
+
+    /// For what changes nothing: it is asked again for a while when an error may pass.
+    ///
+    /// A server that was never reached is not waited for: most likely its address is wrong. Nor is one that does
+    /// not answer, for that took long enough.
+    pub(super) async fn ask_again(
+        &self,
+        what: What,
+        limit: Duration,
+        request: Request,
+    ) -> Result<Value, Error> {
+        let begun = Instant::now();
+        let mut backoff = Backoff::default();
+        loop {
+            let error = match self.ask(what.clone(), limit, request.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let asked = match &error {
+                Error::Throttled { retry_after, .. } => *retry_after,
+                Error::Server { .. } | Error::Senseless { .. } => None,
+                Error::Unreachable { .. }
+                    if self.server_time().is_some() || !error.is_no_connection() =>
+                {
+                    None
+                }
+                _ => return Err(error),
+            };
+            if begun.elapsed() + asked.unwrap_or_default() > PATIENCE {
+                return Err(error);
+            }
+            tracing::debug!(%error, "asking again");
+            backoff.wait().await;
+            sleep(asked.unwrap_or_default()).await;
         }
     }
 
@@ -68,6 +107,7 @@ pub(super) fn timed_out(what: &What, after: Duration) -> Error {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct Request {
     method: &'static str,
     target: String,

@@ -26,9 +26,9 @@ pub(super) struct ApplyArgs {
 pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandError> {
     let texts = load::texts(&args.load)?;
     context.block_on(async {
-        let signals = Signals::listen()?;
+        let signals = Signals::listen(Some(args.run.timeout))?;
         let ready = signals
-            .or_interrupted(provider::ready(&texts, context))
+            .or_interrupted("find the shoot", provider::ready(&texts, context))
             .await?;
         if ready.loaded.shoots.is_empty() {
             return Err(CommandError::new(
@@ -54,10 +54,13 @@ async fn apply(
 ) -> Result<Exit, CommandError> {
     let installed = provider.check_installed(!shoot.networks.is_empty());
     signals
-        .or_interrupted(async { installed.await.map_err(failed) })
+        .or_interrupted("see what is installed", async {
+            installed.await.map_err(failed)
+        })
         .await?;
     if args.create_namespace {
-        provider.create_namespace().await.map_err(failed)?;
+        let made = async { provider.create_namespace().await.map_err(failed) };
+        signals.or_interrupted("make the namespace", made).await?;
     }
     let about = About {
         verb: "apply",
@@ -67,10 +70,16 @@ async fn apply(
     };
     let session = Session::start(context, signals, provider, &args.run, about).await?;
     let first = session.facts();
-    if first.record.is_none()
-        && let Some(end) = forbidden(shoot, provider, &session).await?
-    {
-        return Ok(session.finish(end).await);
+    if first.record.is_none() {
+        let asked = forbidden(shoot, provider, &session);
+        match signals.or_interrupted("see what is allowed", asked).await {
+            Ok(None) => {}
+            Ok(Some(end)) => return Ok(session.finish(end).await),
+            Err(error) => {
+                session.unlock(error.exit).await;
+                return Err(error);
+            }
+        }
     }
     if let Some(end) = refused(shoot, &first, &session) {
         return Ok(session.finish(end).await);
@@ -86,15 +95,16 @@ async fn apply(
         (_, None) => "created",
         _ => "configured",
     };
-    if report.performed > 0 || report.outcome != Outcome::Converged {
-        history::tell(&session, &report, first.record.is_none(), context).await;
-    }
     let done = format!(
         "shoot {} {verb}: {}; its control plane is not made yet",
         shoot.name,
         machines(&session.facts()),
     );
     let end = End::of(&report, signals, session.resume(), done);
+    if report.performed > 0 || report.outcome != Outcome::Converged {
+        let told = history::tell(&session, &report, first.record.is_none(), context);
+        session.at_last(end.exit, told).await;
+    }
     let exit = session.finish(end).await;
     if exit == Exit::Done {
         context.ui.data(&format!(

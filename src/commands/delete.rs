@@ -3,13 +3,15 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Error, Leftovers, Provider, Where};
+use crate::cluster::{Error, Leftovers, Provider, Verdict, Where};
 use crate::flow::Outcome;
 use crate::plan;
 use clap_complete::engine::ArgValueCompleter;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+/// A run that is out of time still says what is left.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 /// How often what is on its way out is listed again.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -40,9 +42,9 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
         ));
     }
     context.block_on(async {
-        let signals = Signals::listen()?;
+        let signals = Signals::listen(Some(args.run.timeout))?;
         let (provider, left) = signals
-            .or_interrupted(async {
+            .or_interrupted("find the shoot", async {
                 let provider = provider::connect(context).await?;
                 let left = provider
                     .leftovers(&id_of(&args.name))
@@ -124,9 +126,9 @@ async fn delete(
     let mut end = End::of(&report, signals, session.resume(), String::new());
     // What was in time and what was not: both are told by what is left.
     if matches!(report.outcome, Outcome::Converged | Outcome::Timeout) {
-        end = proven(args, context, signals, &session, &id).await?;
+        end = proven(args, signals, &session, &id).await;
     }
-    let exit = session.finish_deleted(end).await;
+    let exit = session.finish(end).await;
     if exit == Exit::Done {
         remove_namespace(context, provider).await?;
         context.ui.data(&format!(
@@ -156,16 +158,31 @@ async fn remove_namespace(context: &Context, provider: &Provider) -> Result<(), 
 }
 
 /// Lists every kind again until nothing is there but the lease, and says what stays.
-async fn proven(
-    args: &DeleteArgs,
-    _context: &Context,
-    signals: &Signals,
-    session: &Session<'_>,
-    id: &str,
-) -> Result<End, CommandError> {
-    let end = Instant::now() + args.run.timeout.saturating_sub(session.elapsed());
+async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id: &str) -> End {
+    let unproven = |exit, why: &str| End {
+        exit,
+        outcome: "failed",
+        summary: format!("all was deleted, but not seen to be gone: {why}"),
+        resume: Some(session.resume()),
+    };
     loop {
-        let left = session.provider.leftovers(id).await.map_err(failed)?;
+        let left = tokio::select! {
+            left = session.provider.leftovers(id) => left,
+            () = signals.first.cancelled() => return unproven(signals.exit(), "interrupted"),
+            () = sleep(signals.left().max(LAST_LOOK)) => return unproven(Exit::Timeout, "time is up"),
+        };
+        let left = match left {
+            Ok(left) => left,
+            Err(error) if error.verdict() == Verdict::Again => {
+                session.note(error.to_string());
+                sleep(LOOK).await;
+                continue;
+            }
+            Err(error) => {
+                let why = error.to_string();
+                return unproven(failed(error).exit, &why);
+            }
+        };
         let objects: Vec<_> = left
             .objects
             .iter()
@@ -177,15 +194,15 @@ async fn proven(
                 kinds => format!("; {} may not be listed", kinds.join(", ")),
             };
             let summary = format!("shoot {} deleted; nothing is left{unseen}", args.name);
-            return Ok(End {
+            return End {
                 exit: Exit::Done,
                 outcome: "converged",
                 summary,
                 resume: None,
-            });
+            };
         }
         let interrupted = signals.first.is_cancelled();
-        if interrupted || Instant::now() >= end {
+        if interrupted || signals.left().is_zero() {
             let names = objects.iter().map(|it| match it.finalizers.as_slice() {
                 [] => format!("{} {}", it.kind, it.name),
                 kept => format!("{} {} (kept by {})", it.kind, it.name, kept.join(", ")),
@@ -200,12 +217,12 @@ async fn proven(
                 args.name,
                 names.collect::<Vec<_>>().join(", ")
             );
-            return Ok(End {
+            return End {
                 exit,
                 outcome: "failed",
                 summary,
                 resume: Some(session.resume()),
-            });
+            };
         }
         session.delete_strays(&left).await;
         let left = counted(objects.len(), "object");

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -82,10 +82,13 @@ where
     }
 }
 
-fn filter(verbose: u8) -> EnvFilter {
-    EnvFilter::new(match verbose {
-        0 | 1 => "off,kvshoot=info",
-        2 => "off,kvshoot=debug,kube=info",
-        _ => "off,kvshoot=trace,kube=debug",
-    })
+fn filter(verbose: u8) -> Targets {
+    let (own, kube) = match verbose {
+        0 | 1 => (LevelFilter::INFO, LevelFilter::OFF),
+        2 => (LevelFilter::DEBUG, LevelFilter::INFO),
+        _ => (LevelFilter::TRACE, LevelFilter::DEBUG),
+    };
+    Targets::new()
+        .with_target("kvshoot", own)
+        .with_target("kube", kube)
 }

@@ -86,9 +86,9 @@ struct Planned {
 pub(super) fn run(args: &PlanArgs, context: &Context) -> Result<Exit, CommandError> {
     let texts = load::texts(&args.load)?;
     let planned = context.block_on(async {
-        let signals = Signals::listen()?;
+        let signals = Signals::listen(None)?;
         signals
-            .or_interrupted(async {
+            .or_interrupted("plan", async {
                 let ready = provider::ready(&texts, context).await?;
                 let mut planned = Vec::new();
                 for shoot in &ready.loaded.shoots {

@@ -16,13 +16,17 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Writes on their way at once; more gains nothing at an API server of two cores.
 const WRITES: usize = 32;
 /// How often what a person watches is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
+/// The lock is renewed more often than that where the API server answers.
+const SILENCE: Duration = Duration::from_secs(11);
+/// How long the last words of a run may take where the server most likely does not hear them.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Flags of every command that changes things.
 #[derive(Debug, Clone, clap::Args)]
@@ -56,7 +60,6 @@ pub(super) struct Session<'a> {
     signals: &'a Signals,
     about: About<'a>,
     started: Instant,
-    timeout: Duration,
     lease: Lease,
     pub(super) provider: Provider,
     observer: Arc<Observer>,
@@ -93,22 +96,30 @@ impl<'a> Session<'a> {
         let is_gone = |other: &str| {
             serde_json::from_str::<ProcessIdentity>(other).is_ok_and(|it| own.is_gone(&it))
         };
-        let lease = Lease::acquire(provider, about.id, &holder, args.lock_timeout, is_gone);
+        let tell = |held: &Error| {
+            let text = format!("waiting for the lock: {held}");
+            progress.borrow_mut().event(&Event {
+                at: started.elapsed(),
+                kind: EventKind::Note { text },
+            });
+        };
+        let wait = args.lock_timeout;
+        let lease = Lease::acquire(provider, about.id, &holder, wait, is_gone, tell);
         let lease = signals
-            .or_interrupted(async { lease.await.map_err(failed) })
+            .or_interrupted("lock the shoot", async { lease.await.map_err(failed) })
             .await?;
         let beside = Beside {
             networks: about.networks.clone(),
         };
         let looked = Observer::start(provider, about.id, started, beside);
         let observer = match signals
-            .or_interrupted(async { looked.await.map_err(failed) })
+            .or_interrupted("look", async { looked.await.map_err(failed) })
             .await
         {
             Ok(observer) => Arc::new(observer),
             Err(error) => {
                 // It ends by itself if it cannot be given back now.
-                let _ = lease.release().await;
+                let _ = timeout(LAST_WORDS, lease.release()).await;
                 return Err(error);
             }
         };
@@ -124,7 +135,6 @@ impl<'a> Session<'a> {
             signals,
             about,
             started,
-            timeout: args.timeout,
             lease,
             provider,
             observer,
@@ -147,7 +157,7 @@ impl<'a> Session<'a> {
         let limits = Limits {
             started: self.started,
             actions: WRITES,
-            timeout: self.timeout,
+            timeout: self.started.elapsed().saturating_add(self.signals.left()),
             interrupt: self.signals.first.clone(),
             lost: lost.clone(),
         };
@@ -194,6 +204,20 @@ impl<'a> Session<'a> {
             lost.cancel();
             std::future::pending::<()>().await;
         };
+        let silence = async {
+            let mut is_silent = false;
+            loop {
+                sleep(TICK).await;
+                let age = fence.age();
+                if is_silent != (age > SILENCE) {
+                    is_silent = !is_silent;
+                    self.note(match is_silent {
+                        true => format!("the API server does not answer since {} s", age.as_secs()),
+                        false => "the API server answers again".to_owned(),
+                    });
+                }
+            }
+        };
         let health = async {
             let mut health = self.observer.health();
             while health.changed().await.is_ok() {
@@ -202,7 +226,7 @@ impl<'a> Session<'a> {
             }
             std::future::pending::<()>().await;
         };
-        tokio::join!(clock, owner, lost, health).0
+        tokio::join!(clock, owner, lost, silence, health).0
     }
 
     pub(super) fn note(&self, text: impl Into<String>) {
@@ -218,6 +242,11 @@ impl<'a> Session<'a> {
 
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// Gives up what takes longer than it may at the end of a run.
+    pub(super) async fn at_last(&self, exit: Exit, words: impl Future<Output = ()>) {
+        let _ = timeout(last_words(exit), words).await;
     }
 
     /// Writes how it went onto the record.
@@ -261,21 +290,23 @@ impl<'a> Session<'a> {
         self.progress.borrow_mut().tick(self.started.elapsed());
     }
 
-    /// As [`Session::finish`], of a shoot whose lease goes too when all else is gone.
-    pub(super) async fn finish_deleted(self, end: End) -> Exit {
-        if end.exit == Exit::Done
-            && let Err(error) = self.lease.delete().await
-        {
-            tracing::debug!(%error, "the lease is still there");
-        }
-        self.finish(end).await
+    /// Gives the lease back. That of a shoot that is gone, or was not begun, goes: nobody else would ever remove it.
+    pub(super) async fn unlock(&self, exit: Exit) {
+        let unlock = async {
+            let result = match self.facts().record {
+                Some(_) => self.lease.release().await,
+                None => self.lease.delete().await,
+            };
+            if let Err(error) = result {
+                tracing::debug!(%error, "the lease was not given back; it ends by itself");
+            }
+        };
+        self.at_last(exit, unlock).await;
     }
 
     /// Unlocks, and tells the end.
     pub(super) async fn finish(self, end: End) -> Exit {
-        if let Err(error) = self.lease.release().await {
-            tracing::debug!(%error, "the lease was not given back; it ends by itself");
-        }
+        self.unlock(end.exit).await;
         let kind = EventKind::RunFinished {
             exit_code: end.exit.code(),
             outcome: end.outcome,
@@ -287,6 +318,14 @@ impl<'a> Session<'a> {
             kind,
         });
         end.exit
+    }
+}
+
+/// How long it may take to write down how a run went, and to unlock.
+fn last_words(exit: Exit) -> Duration {
+    match exit {
+        Exit::Timeout | Exit::Interrupted | Exit::Terminated => LAST_WORDS,
+        _ => 5 * LAST_WORDS,
     }
 }
 

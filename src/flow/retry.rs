@@ -1,7 +1,8 @@
 //! What met a passing error, and when it may be tried again; and how much may be on its way at once.
 
-use crate::plan::item::Key;
-use std::collections::HashMap;
+use crate::plan::item::{Action, Content, Key};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(250);
@@ -79,6 +80,50 @@ impl Window {
     /// The server has enough.
     pub(super) fn shrink(&mut self) {
         self.size = (self.size / 2).max(1);
+    }
+}
+
+/// The first machine of a pool goes alone: what is wrong with it is wrong with all of them.
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    passed: HashSet<Arc<str>>,
+    /// Pools whose first machine is on its way, or was refused in this plan.
+    held: HashSet<Arc<str>>,
+    refused: Vec<Arc<str>>,
+}
+
+impl Trials {
+    /// Whether it may start now; if so it counts as started.
+    pub(super) fn start(&mut self, action: &Action) -> bool {
+        pool(action).is_none_or(|it| self.passed.contains(it) || self.held.insert(it.clone()))
+    }
+
+    pub(super) fn end(&mut self, action: &Action, is_done: bool) {
+        match pool(action) {
+            Some(pool) if is_done => {
+                self.held.remove(pool);
+                self.passed.insert(pool.clone());
+            }
+            Some(pool) => self.refused.push(pool.clone()),
+            None => {}
+        }
+    }
+
+    /// A new plan knows what was refused, so what is due in it may be tried.
+    pub(super) fn plan(&mut self) {
+        for pool in self.refused.drain(..) {
+            self.held.remove(&pool);
+        }
+    }
+}
+
+fn pool(action: &Action) -> Option<&Arc<str>> {
+    match action {
+        Action::Apply(wanted) => match &wanted.content {
+            Content::Machine { pool, .. } => Some(pool),
+            _ => None,
+        },
+        Action::Delete(_) | Action::Drain(_) => None,
     }
 }
 

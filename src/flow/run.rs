@@ -2,7 +2,7 @@
 
 use super::event::{Event, EventKind};
 use super::progress::Progress;
-use super::retry::{Retries, Window};
+use super::retry::{Retries, Trials, Window};
 use crate::plan::item::{Action, Failure, Item, Key, Plan, State};
 use crate::plan::observed::{Facts, Observed};
 use futures::StreamExt;
@@ -110,6 +110,9 @@ where
                 let outcome = run.stopped_by();
                 return run.report(outcome, &plan);
             }
+            if run.is_overdue() {
+                return run.report(Outcome::Timeout, &plan);
+            }
             tokio::select! {
                 biased;
                 Some((action, answer)) = running.next() => {
@@ -136,6 +139,7 @@ struct Run<'a, T> {
     progress: Progress,
     retries: Retries,
     window: Window,
+    trials: Trials,
     queue: VecDeque<Action>,
     performed: usize,
     round: u64,
@@ -152,6 +156,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
             progress: Progress::default(),
             retries: Retries::default(),
             window: Window::new(limits.actions),
+            trials: Trials::default(),
             queue: VecDeque::new(),
             performed: 0,
             round: 0,
@@ -193,6 +198,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
 
     fn queue_due(&mut self, plan: &Plan) {
         self.queue.clear();
+        self.trials.plan();
         if self.stopping || self.now() >= self.limits.timeout {
             return;
         }
@@ -212,8 +218,21 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         if self.stopping {
             return Vec::new();
         }
-        let room = self.window.room(running).min(self.queue.len());
-        let started: Vec<Action> = self.queue.drain(..room).collect();
+        let mut room = self.window.room(running);
+        let mut held = VecDeque::new();
+        let mut started = Vec::new();
+        while room > 0
+            && let Some(action) = self.queue.pop_front()
+        {
+            if self.trials.start(&action) {
+                started.push(action);
+                room -= 1;
+            } else {
+                held.push_back(action);
+            }
+        }
+        held.append(&mut self.queue);
+        self.queue = held;
         for action in &started {
             self.observed
                 .sent
@@ -225,6 +244,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
     fn answer(&mut self, action: &Action, answer: Answer) {
         let key = action.key();
         self.observed.sent.remove(key);
+        self.trials.end(action, answer == Answer::Done);
         match answer {
             Answer::Done => {
                 self.performed += 1;
@@ -292,6 +312,11 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         self.stopping && (is_idle || Instant::now() >= self.last_answers)
     }
 
+    /// Time is up, and what was on its way then does not end.
+    fn is_overdue(&self) -> bool {
+        self.now() >= self.limits.timeout.saturating_add(LAST_ANSWERS)
+    }
+
     fn stopped_by(&self) -> Outcome {
         if self.limits.lost.is_cancelled() {
             Outcome::Lost
@@ -307,6 +332,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
             plan.wake.filter(|it| *it > now),
             self.retries.next(now),
             Some(self.limits.timeout).filter(|it| *it > now),
+            Some(self.limits.timeout.saturating_add(LAST_ANSWERS)).filter(|it| *it > now),
         ];
         let first = limits
             .into_iter()

@@ -220,3 +220,53 @@ async fn an_answer_that_never_comes_holds_up_an_interrupt_for_ten_seconds_at_mos
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert_eq!(limits.started.elapsed().as_secs(), 10);
 }
+
+/// A machine of pool `p` by its number.
+fn machine(number: u32) -> Action {
+    Action::Apply(Wanted {
+        key: Key::provider(Kind::Machine, format!("m{number}")),
+        hash: Hash(1),
+        content: Content::Machine {
+            pool: "p".into(),
+            zone: 0,
+            ordinal: number,
+        },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_machine_of_a_pool_goes_alone() {
+    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+    let asked = RefCell::new(Vec::new());
+    // A refused machine takes its pool with it, as in the real plan.
+    let plan = |observed: &Observed| {
+        let mut plan = Plan::default();
+        let refused = observed.refused.values().next().map(|it| it.1.clone());
+        for number in 0..9 {
+            let state = match &refused {
+                Some(failure) => State::Failed(failure.clone()),
+                None => State::Due(machine(number)),
+            };
+            let id = format!("m{number}");
+            plan.add(observed, id.clone().into(), id, [], state);
+        }
+        plan
+    };
+    let perform = |action: Action, _| {
+        asked.borrow_mut().push(action.key().name.clone());
+        async { Answer::Refused(Failure::new(Class::Refused, "no".to_owned())) }
+    };
+    let report = run(&limits(), seen, plan, perform, |_| {}).await;
+    assert_eq!(report.outcome, Outcome::Stuck);
+    assert_eq!(asked.into_inner(), ["m0".into()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_ends_is_left_behind_when_time_is_up() {
+    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+    let limits = limits();
+    let perform = |_: Action, _| std::future::pending();
+    let report = run(&limits, seen, plan_of(&["a"]), perform, |_| {}).await;
+    assert_eq!(report.outcome, Outcome::Timeout);
+    assert_eq!(limits.started.elapsed(), Duration::from_secs(70));
+}

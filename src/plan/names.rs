@@ -148,12 +148,12 @@ mod tests {
         );
         assert_eq!(ordinal("shoot--dev--a-cpu-z1-abcde-2"), Some(2));
         let name = MachineName::parse("shoot--dev--a", "shoot--dev--a-cpu-big-z3-abcde-2");
-        let wanted = MachineName {
+        let expected = MachineName {
             pool: "cpu-big",
             zone: 2,
             hash: "abcde",
         };
-        assert_eq!(name, Some(wanted));
+        assert_eq!(name, Some(expected));
         assert_eq!(
             MachineName::parse("shoot--dev--b", "shoot--dev--a-cpu-z3-abcde-2"),
             None

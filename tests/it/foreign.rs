@@ -208,8 +208,8 @@ fn what_somebody_wrote_over_is_as_it_was_again() {
     assert_eq!(provider.uids(), uids);
     provider.unchanged(&shoot);
 
-    let images = provider.names(provider::DATA_VOLUME).into_iter();
-    let image = images.filter(|it| it.contains("-ubuntu-")).next().unwrap();
+    let mut images = provider.names(provider::DATA_VOLUME).into_iter();
+    let image = images.find(|it| it.contains("-ubuntu-")).unwrap();
     provider.patch(provider::DATA_VOLUME, &image, &no_hash);
     provider.applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);

@@ -83,7 +83,20 @@ impl Kvshoot {
     }
 
     fn spawn(&self, program: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Running {
-        let mut child = Command::new(program)
+        let mut child = self.command(program, args).spawn().unwrap();
+        // Who does not read its input may be gone before all is written.
+        let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
+        Running(child)
+    }
+
+    /// Not started yet, with pipes on all three ends.
+    pub(crate) fn command(
+        &self,
+        program: &Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Command {
+        let mut command = Command::new(program);
+        command
             .args(args)
             .env_clear()
             .env("HOME", self.home())
@@ -92,12 +105,8 @@ impl Kvshoot {
             .current_dir(self.home())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // Who does not read its input may be gone before all is written.
-        let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
-        Running(child)
+            .stderr(Stdio::piped());
+        command
     }
 }
 

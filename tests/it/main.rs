@@ -1,22 +1,34 @@
 //! What a person sees of the program, in one binary, since linking takes longer than all tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what was counted and measured is told with --nocapture"
+)]
 
 mod apply;
 mod arrows;
 mod causes;
 mod complete;
+mod counts;
 mod delete;
 mod edits;
 mod examples;
+mod faults;
 mod foreign;
 mod generated;
 mod house;
+mod kills;
 mod kvshoot;
 mod life;
+mod limits;
+mod locks;
 mod provider;
+mod proxy;
 mod readme;
 mod render;
 mod rolls;
+mod running;
 mod sandbox;
+mod small;
 mod ui;
 mod watcher;

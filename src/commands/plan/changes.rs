@@ -2,7 +2,7 @@
 
 use super::{Change, Field, Verb, fields};
 use crate::commands::load::Before;
-use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, State};
+use crate::plan::item::{Action, Content, Item, Kind, Plan, State};
 use crate::plan::observed::{Facts, Machine};
 use crate::plan::render;
 use crate::validate::{Pool, ValidShoot};
@@ -180,8 +180,8 @@ impl View<'_> {
 
     /// In few words: the last of what it needs, which needs the others itself.
     fn waits(&self, item: &Item) -> String {
-        let needs = item.needs.iter().map(|it| self.plan.item(*it));
-        let Some(need) = needs.filter(|it| it.state != State::Done).last() else {
+        let mut needs = item.needs.iter().map(|it| self.plan.item(*it));
+        let Some(need) = needs.rfind(|it| it.state != State::Done) else {
             return LATER.to_owned();
         };
         match need.id.0.split('/').next() {

@@ -4,7 +4,7 @@ use super::super::age::elapsed;
 use super::super::style::Style;
 use super::super::width::wrapped;
 use super::frame::{Header, frame};
-use super::lines::{INTERRUPTED, resume_hint};
+use super::lines::{INTERRUPTED, closing, resume_hint};
 use super::names::{self, Names};
 use super::track::Track;
 use crate::flow::{Event, EventKind, Status};
@@ -159,7 +159,7 @@ impl Bars {
             0 => self.style.green(word),
             _ => self.style.red(word),
         };
-        let summary = format!("{summary} ({})", elapsed(event.at));
+        let summary = format!("{} ({})", closing(outcome, summary), elapsed(event.at));
         self.above(word, &summary);
         let hint = resume_hint(self.style, resume.as_deref());
         if !hint.is_empty() {

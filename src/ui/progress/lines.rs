@@ -90,7 +90,10 @@ impl Lines {
                 summary,
                 resume,
                 ..
-            } => self.line(at, outcome, summary) + &resume_hint(self.style, resume.as_deref()),
+            } => {
+                self.line(at, outcome, closing(outcome, summary))
+                    + &resume_hint(self.style, resume.as_deref())
+            }
         }
     }
 
@@ -214,6 +217,12 @@ impl Reason {
 
 pub(super) const INTERRUPTED: &str =
     "interrupted: what is under way is finished; Ctrl-C again leaves at once";
+
+/// The summary without the word that stands before it.
+pub(super) fn closing<'a>(outcome: &str, summary: &'a str) -> &'a str {
+    let rest = summary.strip_prefix(outcome);
+    rest.and_then(|it| it.strip_prefix(", ")).unwrap_or(summary)
+}
 
 pub(super) fn resume_hint(style: Style, resume: Option<&str>) -> String {
     resume.map_or_else(String::new, |command| {

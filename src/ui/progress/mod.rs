@@ -5,6 +5,7 @@ mod frame;
 pub(super) mod json;
 mod lines;
 mod names;
+mod term;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -16,6 +17,7 @@ use json::JsonLog;
 use lines::Lines;
 use std::sync::Arc;
 use std::time::Duration;
+use term::NoEcho;
 
 /// How to tell how it goes
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -38,6 +40,8 @@ pub(crate) enum ProgressMode {
 pub(crate) struct Progress {
     ui: Ui,
     reader: Reader,
+    /// Held while a picture stands on the terminal.
+    _keys: Option<NoEcho>,
 }
 
 #[derive(Debug)]
@@ -60,9 +64,11 @@ impl Progress {
             (ProgressMode::None, None) => Reader::Silent,
             _ => Reader::Lines(Lines::new(ui.err_style())),
         };
+        let is_live = matches!(reader, Reader::Bars(_));
         Self {
             ui: ui.clone(),
             reader,
+            _keys: is_live.then(NoEcho::begin),
         }
     }
 

@@ -187,7 +187,7 @@ fn notes_and_interrupts_are_told() {
             EventKind::RunFinished {
                 exit_code: 130,
                 outcome: "interrupted",
-                summary: "3 of 6 done".to_owned(),
+                summary: "interrupted, 3 of 6 done".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),

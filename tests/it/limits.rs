@@ -1,0 +1,189 @@
+//! What the provider does not allow is told by name: rights that are missing, and quotas with their numbers.
+
+use crate::kvshoot::Kvshoot;
+use crate::provider::{self, Provider, Resource};
+use crate::proxy::wait_until;
+use crate::small::{Small, there};
+use serde_json::{Value, json};
+
+const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
+const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
+const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
+const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
+
+/// Group, resource, and what may be done to it.
+type Rule = (&'static str, &'static str, Vec<&'static str>);
+
+/// All that a shoot needs in its namespace.
+fn rules() -> Vec<Rule> {
+    let read = ["get", "list", "watch"];
+    let rule = |group, resource, write: &[&'static str]| {
+        (group, resource, [read.as_slice(), write].concat())
+    };
+    vec![
+        rule("", "configmaps", &["create", "update", "patch", "delete"]),
+        rule("", "secrets", &["create", "delete"]),
+        rule("", "pods", &[]),
+        rule("", "events", &[]),
+        rule("", "services", &[]),
+        rule("", "persistentvolumeclaims", &[]),
+        rule(
+            "coordination.k8s.io",
+            "leases",
+            &["create", "patch", "delete"],
+        ),
+        rule("cdi.kubevirt.io", "datavolumes", &["create", "delete"]),
+        // CDI asks whether who clones a volume may read it.
+        ("cdi.kubevirt.io", "datavolumes/source", vec!["create"]),
+        rule(
+            "kubevirt.io",
+            "virtualmachines",
+            &["create", "patch", "delete"],
+        ),
+        rule("kubevirt.io", "virtualmachineinstances", &[]),
+        rule(
+            "k8s.cni.cncf.io",
+            "network-attachment-definitions",
+            &["create", "update", "delete"],
+        ),
+    ]
+}
+
+/// The program as a service account that may do only this.
+fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
+    let metadata = json!({ "name": name });
+    let namespace = &provider.namespace;
+    provider.create(
+        ACCOUNT,
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }),
+    );
+    let rules: Vec<Value> = rules
+        .iter()
+        .map(|(group, resource, verbs)| {
+            json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
+        })
+        .collect();
+    let api = "rbac.authorization.k8s.io";
+    let version = format!("{api}/v1");
+    provider.create(
+        ROLE,
+        json!({ "apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules }),
+    );
+    provider.create(
+        BINDING,
+        json!({
+            "apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": { "apiGroup": api, "kind": "Role", "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
+        }),
+    );
+    // The authorizer hears of it a little later.
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {
+            "user": format!("system:serviceaccount:{namespace}:{name}"),
+            "resourceAttributes": { "namespace": namespace, "verb": "get", "resource": "pods" },
+        },
+    });
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    wait_until(|| post(provider, path, &review)["status"]["allowed"] == true);
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+    let ask =
+        json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+    let token = post(provider, &path, &ask)["status"]["token"].clone();
+    let admin = std::fs::read_to_string(provider.kubeconfig()).unwrap();
+    let admin: Value = serde_yaml::from_str(&admin).unwrap();
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": name,
+        "clusters": [{ "name": name, "cluster": admin["clusters"][0]["cluster"] }],
+        "users": [{ "name": name, "user": { "token": token } }],
+        "contexts": [{ "name": name, "context": { "cluster": name, "user": name, "namespace": namespace } }],
+    });
+    let kvshoot = Kvshoot::new().file("kubeconfig", &config.to_string());
+    let path = kvshoot.home().join("kubeconfig");
+    kvshoot.env("KUBECONFIG", path.to_str().unwrap())
+}
+
+fn post(provider: &Provider, path: &str, object: &Value) -> Value {
+    let body = object.to_string().into_bytes();
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(body).unwrap();
+    provider
+        .block_on(provider.client().request(request))
+        .unwrap()
+}
+
+#[test]
+fn a_tenant_of_the_provider_needs_these_rights_and_no_others() {
+    let provider = Provider::new();
+    let kvshoot = as_account(&provider, "enough", &rules());
+    let kvshoot = kvshoot.file("shoot.yaml", &Small::new("right").manifest());
+    for line in ["apply -f shoot.yaml", "delete right --yes"] {
+        let output = kvshoot.run(line);
+        assert_eq!(output.code, 0, "{line}\n{output}");
+    }
+    assert_eq!(there(&provider), Vec::<String>::new());
+}
+
+#[test]
+fn a_missing_right_is_named_before_anything_is_made() {
+    let provider = Provider::new();
+    let manifest = Small::new("right").manifest();
+    for (number, (verb, resource)) in [
+        ("create", "virtualmachines"),
+        ("delete", "virtualmachines"),
+        ("watch", "virtualmachines"),
+        ("create", "secrets"),
+        ("list", "datavolumes"),
+        ("create", "configmaps"),
+        ("get", "configmaps"),
+        ("create", "leases"),
+        ("patch", "leases"),
+        ("update", "network-attachment-definitions"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut rules = rules();
+        let rule = rules.iter_mut().find(|it| it.1 == resource).unwrap();
+        rule.2.retain(|it| *it != verb);
+        let kvshoot = as_account(&provider, &format!("lacks-{number}"), &rules);
+        let output = kvshoot
+            .file("shoot.yaml", &manifest)
+            .run("apply -f shoot.yaml");
+        println!("without {verb} {resource}: {output}");
+        assert_eq!(output.code, 8, "without {verb} {resource}\n{output}");
+        let named = output.err.contains(&format!("{verb} {resource}"));
+        assert!(named, "without {verb} {resource}\n{output}");
+        assert_eq!(there(&provider), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_quota_is_told_with_its_numbers_and_what_fits_is_made() {
+    let provider = Provider::new();
+    let count = "count/virtualmachines.kubevirt.io";
+    provider.create(
+        QUOTA,
+        json!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
+            "spec": { "hard": { count: "2" } },
+        }),
+    );
+    wait_until(|| provider.get(QUOTA, "few").unwrap().data["status"]["used"][count].is_string());
+    let shoot = Small {
+        pools: vec![("one", 2), ("two", 2)],
+        ..Small::new("quota")
+    };
+    let kvshoot = provider.kvshoot().file("shoot.yaml", &shoot.manifest());
+    let output = kvshoot.run("apply -f shoot.yaml");
+    println!("{output}");
+    assert_eq!(output.code, 9, "{output}");
+    let numbers = "exceeded quota: few, requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=2, limited: count/virtualmachines.kubevirt.io=2";
+    assert!(output.err.contains(numbers), "{output}");
+    assert_eq!(provider.names(provider::VM).len(), 2);
+    provider.delete(QUOTA, "few");
+    let output = kvshoot.run("apply -f shoot.yaml");
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(provider.names(provider::VM).len(), 4);
+}
