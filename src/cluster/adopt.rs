@@ -2,7 +2,7 @@
 
 use super::project;
 use crate::plan::item::Kind;
-use crate::plan::names;
+use crate::plan::{names, record};
 use serde_json::Value;
 
 /// What an object of the wanted name turned out to be.
@@ -45,6 +45,13 @@ pub(super) fn over(there: &Value, wanted: &Value) -> Value {
             if !ours {
                 whole["metadata"][map][key] = value.clone();
             }
+        }
+    }
+    // What runs told of themselves stays with the record.
+    for key in [record::LAST_OPERATION, record::HISTORY] {
+        let told = &there["data"][key];
+        if there["kind"] == "ConfigMap" && whole["data"].get(key).is_none() && !told.is_null() {
+            whole["data"][key] = told.clone();
         }
     }
     for field in ["ownerReferences", "finalizers"] {

@@ -24,14 +24,12 @@ pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
-pub(crate) use kinds::Resource;
 pub(crate) use lease::Lease;
-pub(crate) use leftovers::{Leftover, Leftovers};
+pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
-pub(crate) use preflight::Right;
-pub(crate) use request::{Listed, Place, Select};
+pub(crate) use request::Place;
 
 use std::fmt;
 use std::sync::Arc;

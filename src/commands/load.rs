@@ -135,6 +135,8 @@ pub(super) fn tell(loaded: &Loaded, context: &Context) {
         context.ui.err_width(),
     );
     if !text.is_empty() {
-        context.ui.report(&text);
+        let all = errors.iter().chain(warnings);
+        let values = all.map(|it| problems::one_as_json(it, manifest.sources()));
+        context.ui.problems(&text, values);
     }
 }

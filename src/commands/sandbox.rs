@@ -125,7 +125,7 @@ fn up(
     // Without the flag it stays as it is.
     let cdi = args.cdi || sandbox.cdi().map_err(failure)? == Some(true);
     let from = args.from.as_deref();
-    let installation = sandbox::install(&dirs, from, cdi, &mut steps.tell()).map_err(failure)?;
+    let installation = sandbox::install(dirs, from, cdi, &mut steps.tell()).map_err(failure)?;
     let up = sandbox
         .up(&installation, cdi, &mut steps.tell())
         .map_err(failure)?;

@@ -163,7 +163,12 @@ mod tests {
             None
         );
         assert_eq!(
-            golden_volume("shoot--dev--a", "ubuntu", "24.04", hash),
+            golden_volume(
+                "shoot--dev--a",
+                "ubuntu",
+                "24.04",
+                Hash(0xabcd_e123_4567_89ab)
+            ),
             "shoot--dev--a-ubuntu-24-04-abcde"
         );
     }

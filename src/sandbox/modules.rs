@@ -153,7 +153,6 @@ pub(super) fn needed(cdi: bool) -> impl Iterator<Item = (&'static Module, &'stat
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -122,15 +122,10 @@ impl Ui {
         }
     }
 
-    /// A text laid out by its maker, such as problems with their excerpts; also with `--quiet`.
-    pub(crate) fn report(&self, text: &str) {
-        self.tell("report", text, text);
-    }
-
-    /// A fault in a manifest: laid out for people, as data for programs.
-    pub(crate) fn problem(&self, text: &str, value: serde_json::Value) {
+    /// What is wrong with manifests: laid out for people, each by itself as data for programs.
+    pub(crate) fn problems(&self, text: &str, values: impl IntoIterator<Item = serde_json::Value>) {
         match &self.json {
-            Some(json) => json.problem(value),
+            Some(json) => values.into_iter().for_each(|it| json.problem(it)),
             None => self.err.write(&ended(text)),
         }
     }
@@ -176,7 +171,7 @@ impl Ui {
         Style { on: self.out.color }
     }
 
-    /// Paints what goes to stderr by [`Ui::report`], or leaves it plain.
+    /// Paints what goes to stderr by [`Ui::problems`], or leaves it plain.
     pub(crate) fn err_style(&self) -> Style {
         Style { on: self.err.color }
     }
@@ -189,11 +184,6 @@ impl Ui {
     /// Columns of stderr.
     pub(crate) fn err_width(&self) -> usize {
         self.err.width()
-    }
-
-    /// Whether a person reads what goes to stdout.
-    pub(crate) fn out_is_terminal(&self) -> bool {
-        self.out.terminal
     }
 
     fn tell(&self, level: &'static str, text: &str, line: &str) {

@@ -22,7 +22,7 @@ pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source])
 }
 
 /// All keys are always there, so that a program needs no cases.
-fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
+pub(crate) fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
     let (file, line, column) = problem.place.map_or((None, None, None), |place| {
         let source = &sources[place.source as usize];
         let (line, column) = source.line_column(place.start);

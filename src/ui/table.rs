@@ -26,10 +26,6 @@ impl Table {
             .push(cells.into_iter().map(|it| told(it.into())).collect());
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Never wrapped or cut: what reads a table in a pipe wants all of it.
     pub(crate) fn render(&self) -> String {
         let mut table = comfy_table::Table::new();

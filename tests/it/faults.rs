@@ -31,7 +31,7 @@ impl Wire {
     }
 
     fn run(&self, line: &str) -> Output {
-        Running::start(&self.kvshoot, line).end(LIMIT)
+        self.kvshoot.start(line).end(LIMIT)
     }
 
     /// Under `script` apply does its work and delete takes it away; then the next fault may come.
@@ -121,7 +121,7 @@ fn watches_that_end_or_are_too_old_miss_nothing() {
     // Ended again and again while machines come.
     let proxy = &wire.proxy;
     proxy.calm();
-    let mut running = Running::start(&wire.kvshoot, "apply -f shoot.yaml");
+    let mut running = wire.kvshoot.start("apply -f shoot.yaml");
     let output = std::thread::scope(|scope| {
         let ended = scope.spawn(|| running.end(LIMIT));
         while !ended.is_finished() {
@@ -138,7 +138,7 @@ fn watches_that_end_or_are_too_old_miss_nothing() {
 fn an_api_server_that_is_away_for_twenty_seconds_is_waited_for() {
     let wire = Wire::new(&Small::new("wire"));
     wire.proxy.calm();
-    let mut running = Running::start(&wire.kvshoot, "apply -f shoot.yaml");
+    let mut running = wire.kvshoot.start("apply -f shoot.yaml");
     wait_until(|| wire.proxy.writes().iter().any(|it| it.resource == VMS));
     wire.proxy.go_away();
     std::thread::sleep(Duration::from_secs(20));
@@ -192,7 +192,7 @@ fn a_server_that_says_nothing_any_more_hangs_no_run() {
         wire.proxy.calm();
         wire.proxy.freeze(after == 0);
         let begun = Instant::now();
-        let mut running = Running::start(&wire.kvshoot, "apply -f shoot.yaml --timeout 20s");
+        let mut running = wire.kvshoot.start("apply -f shoot.yaml --timeout 20s");
         if after > 0 {
             wait_until(|| wire.proxy.writes().len() >= after);
             wire.proxy.freeze(true);

@@ -41,7 +41,7 @@ impl Walk {
     /// Runs undisturbed; gives its writes.
     fn run(&self, line: &str) -> usize {
         self.proxy.calm();
-        let output = Running::start(&self.kvshoot, line).end(LIMIT);
+        let output = self.kvshoot.start(line).end(LIMIT);
         assert_eq!(output.code, 0, "{line}\n{output}\n{}", self.trace());
         self.proxy.writes().len()
     }
@@ -49,7 +49,7 @@ impl Walk {
     /// The same has nothing more to do, and says so.
     fn is_quiet(&self, line: &str) {
         self.proxy.calm();
-        let output = Running::start(&self.kvshoot, line).end(LIMIT);
+        let output = self.kvshoot.start(line).end(LIMIT);
         let is_unchanged = output.code == 0 && output.out.ends_with(" unchanged\n");
         assert!(is_unchanged, "{line}\n{output}");
         assert_eq!(self.proxy.writes(), []);
@@ -61,7 +61,7 @@ impl Walk {
             true => Act::Kill(phase),
             false => Act::Forward,
         });
-        let mut running = Running::start(&self.kvshoot, line);
+        let mut running = self.kvshoot.start(line);
         self.proxy.victim(running.pid());
         let output = running.end(LIMIT);
         let was_killed = output.code == 128 + 9;

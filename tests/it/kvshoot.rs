@@ -1,10 +1,11 @@
 //! Runs the real program in an empty home, and shows what it says.
 
+use crate::running::Running;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A home of its own and nothing in the environment.
@@ -66,27 +67,26 @@ impl Kvshoot {
         self.program(Path::new(env!("CARGO_BIN_EXE_kvshoot")), args)
     }
 
+    /// Begins, and does not wait for the end.
+    pub(crate) fn start(&self, line: &str) -> Running {
+        Running::start(self, line)
+    }
+
     /// Runs another program the same way.
     pub(crate) fn program(
         &self,
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Output {
-        let running = self.spawn(program, args);
-        running.wait()
-    }
-
-    /// Begins, and does not wait for the end.
-    pub(crate) fn start(&self, line: &str) -> Running {
-        let program = Path::new(env!("CARGO_BIN_EXE_kvshoot"));
-        self.spawn(program, line.split_whitespace())
-    }
-
-    fn spawn(&self, program: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Running {
         let mut child = self.command(program, args).spawn().unwrap();
         // Who does not read its input may be gone before all is written.
         let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
-        Running(child)
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
     }
 
     /// Not started yet, with pipes on all three ends.
@@ -107,27 +107,6 @@ impl Kvshoot {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
-    }
-}
-
-/// A program that was begun.
-#[must_use]
-pub(crate) struct Running(Child);
-
-impl Running {
-    /// As Ctrl-C does.
-    pub(crate) fn interrupt(&self) {
-        let process = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
-    }
-
-    pub(crate) fn wait(self) -> Output {
-        let output = self.0.wait_with_output().unwrap();
-        Output {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
     }
 }
 

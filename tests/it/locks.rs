@@ -48,7 +48,7 @@ impl Locked {
                 false => Act::Forward,
             }
         });
-        let running = Running::start(&self.kvshoot, "apply -f shoot.yaml");
+        let running = self.kvshoot.start("apply -f shoot.yaml");
         self.is_at_machines();
         running
     }
@@ -98,7 +98,7 @@ fn of_many_applies_at_once_one_does_the_work() {
     let homes: Vec<Kvshoot> = (0..6).map(|_| locked.other()).collect();
     let runs = homes.iter();
     let mut runs: Vec<Running> = runs
-        .map(|it| Running::start(it, "apply -f shoot.yaml --lock-timeout 2m"))
+        .map(|it| it.start("apply -f shoot.yaml --lock-timeout 2m"))
         .collect();
     let outputs: Vec<_> = runs.iter_mut().map(|it| it.end(2 * LIMIT)).collect();
     let said = |text: &str| outputs.iter().filter(|it| it.out.ends_with(text)).count();
@@ -115,7 +115,7 @@ fn a_run_that_slept_while_another_took_over_writes_nothing_more() {
         true => Act::Delay(Duration::from_secs(1)),
         false => Act::Forward,
     });
-    let mut sleeper = Running::start(&locked.kvshoot, "apply -f shoot.yaml");
+    let mut sleeper = locked.kvshoot.start("apply -f shoot.yaml");
     wait_until(|| locked.proxy.writes().len() >= 2);
     sleeper.signal(Signal::STOP);
     let sent = locked.proxy.writes().len();
@@ -193,7 +193,7 @@ fn who_waits_for_the_lock_can_be_interrupted() {
     let mut first = locked.apply_to_the_first_machine(Act::Delay(Duration::from_secs(5)));
     let holder = locked.holder();
     let other = locked.other();
-    let mut waiting = Running::start(&other, "apply -f shoot.yaml --lock-timeout 60s");
+    let mut waiting = other.start("apply -f shoot.yaml --lock-timeout 60s");
     waiting.wait_for(&holder, LIMIT);
     waiting.signal(Signal::INT);
     let output = waiting.end(Duration::from_secs(2));
@@ -211,7 +211,7 @@ fn a_delete_that_is_interrupted_leaves_the_lock_free_and_goes_on() {
         true => Act::Delay(Duration::from_secs(2)),
         false => Act::Forward,
     });
-    let mut running = Running::start(&locked.kvshoot, "delete held --yes");
+    let mut running = locked.kvshoot.start("delete held --yes");
     wait_until(|| locked.proxy.writes().len() >= 2);
     running.signal(Signal::INT);
     let output = running.end(Duration::from_secs(10));

@@ -200,8 +200,10 @@ impl Proxy {
 
     fn listen(&self, provider: &Provider, listener: TcpListener) {
         let shared = self.shared.clone();
-        let listening = provider.block_on(async { tokio::spawn(accept(listener, shared)) });
-        *self.listening.lock().unwrap() = Some(listening);
+        provider.block_on(async {
+            let listening = tokio::spawn(accept(listener, shared));
+            *self.listening.lock().unwrap() = Some(listening);
+        });
     }
 }
 

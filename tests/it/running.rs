@@ -46,6 +46,15 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
+    /// As Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    pub(crate) fn wait(mut self) -> Output {
+        self.end(Duration::from_secs(600))
+    }
+
     /// Waits until stderr has `text`.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;

@@ -10,6 +10,7 @@
 use super::hash::Hash;
 use super::roll::{Machine, Moves, Pool};
 
+mod bench;
 mod broken;
 mod dice;
 mod examples;

@@ -5,20 +5,20 @@ use crate::validate::testing::valid_for_tests;
 use std::fmt::Write;
 
 /// Surge and unavailable of every pool.
-pub(super) const BOUNDS: [(&str, &str); 5] =
+pub(in crate::plan::check) const BOUNDS: [(&str, &str); 5] =
     [("1", "0"), ("0", "1"), ("2", "1"), ("1", "1"), ("50%", "0")];
 
 /// A pool as the manifest has it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pool {
-    pub(super) name: &'static str,
-    pub(super) image: &'static str,
-    pub(super) size: (usize, usize),
-    pub(super) zones: &'static str,
-    pub(super) team: &'static str,
+pub(in crate::plan::check) struct Pool {
+    pub(in crate::plan::check) name: &'static str,
+    pub(in crate::plan::check) image: &'static str,
+    pub(in crate::plan::check) size: (usize, usize),
+    pub(in crate::plan::check) zones: &'static str,
+    pub(in crate::plan::check) team: &'static str,
 }
 
-pub(super) const A: Pool = Pool {
+pub(in crate::plan::check) const A: Pool = Pool {
     name: "a",
     image: "22.04",
     size: (2, 3),
@@ -26,14 +26,14 @@ pub(super) const A: Pool = Pool {
     team: "green",
 };
 
-pub(super) const B: Pool = Pool {
+pub(in crate::plan::check) const B: Pool = Pool {
     name: "b",
     size: (2, 2),
     ..A
 };
 
 /// One edit after the other, back to the first in the end.
-pub(super) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
+pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     let newer = Pool {
         image: "24.04",
         size: (4, 5),
@@ -62,7 +62,7 @@ pub(super) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     .into()
 }
 
-pub(super) fn shoot(
+pub(in crate::plan::check) fn shoot(
     networks: &[&str],
     pools: &[Pool],
     (surge, unavailable): (&str, &str),

@@ -3,16 +3,17 @@
 use super::broken::Broken;
 use super::dice::Dice;
 use crate::flow::Progress;
-use crate::plan::item::{Action, Plan, State};
-use crate::plan::observed::{Facts, Look, Observed};
-use crate::plan::{delete, plan};
+use crate::plan::item::{Action, Key, Kind, Plan, State};
+use crate::plan::observed::{Fact, Facts, Look, Object, Observed};
+use crate::plan::{Hash, delete, plan};
 use crate::validate::ValidShoot;
 use requests::Request;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-mod manifests;
+pub(super) mod manifests;
 mod moves;
+mod mutants;
 mod requests;
 mod rules;
 mod tests;
@@ -149,6 +150,22 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Objects of an earlier shoot of the same name, which go with this one.
+    fn leave_something(&mut self) {
+        for kind in [Kind::Network, Kind::UserData] {
+            let uid = self.next();
+            let object = Object {
+                version: uid.clone(),
+                uid,
+                hash: Hash(0),
+                leaving: false,
+                fact: Fact::None,
+            };
+            let key = Key::provider(kind, "of-an-earlier-shoot");
+            self.facts().foreign.insert(key, object);
+        }
+    }
+
     fn plan(&mut self) -> Plan {
         self.found.plans += 1;
         match self.shoot {
@@ -223,6 +240,9 @@ fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Foun
     let mut goes = false;
     loop {
         world.shoot = Some(&edits[edit]).filter(|_| !goes);
+        if goes && world.dice.one_in(4) {
+            world.leave_something();
+        }
         let ended = world.run(quiet, faults_until);
         match ended {
             Some(Verdict::Done) => world.check_goal(),
@@ -266,10 +286,11 @@ fn check_again(world: &mut World) {
 }
 
 fn search(planner: Planner, seeds: std::ops::RangeInclusive<u64>) -> Found {
+    static EDITS: LazyLock<[Vec<ValidShoot>; 5]> =
+        LazyLock::new(|| manifests::BOUNDS.map(manifests::edits));
     let mut found = Found::default();
-    let edits = manifests::BOUNDS.map(manifests::edits);
     for seed in seeds {
-        live(seed, planner, &edits, &mut found);
+        live(seed, planner, &*EDITS, &mut found);
     }
     found
 }

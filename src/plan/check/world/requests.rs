@@ -255,9 +255,10 @@ impl World<'_> {
             && it.uid == target.uid
         {
             it.leaving = true;
-            if at_once {
-                facts.objects.remove(key);
-            }
+            facts.objects.retain(|it, _| it != key || !at_once);
+        } else {
+            let foreign = &mut facts.foreign;
+            foreign.retain(|_, it| it.uid != target.uid);
         }
     }
 }

@@ -1,4 +1,7 @@
-use super::{Found, plan, search};
+use super::manifests::{A, B, Pool, shoot};
+use super::{Found, Verdict, World, Zone, plan, search, verdict};
+use crate::plan::item::{Action, Class, Failure, Plan, State};
+use crate::plan::observed::Look;
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search tells what it searched")]
@@ -14,11 +17,119 @@ fn check(seeds: u64) {
 
 #[test]
 fn whole_plans_hold_in_a_small_world() {
-    check(25);
+    check(60);
 }
 
 #[test]
 #[ignore = "takes minutes; the whole search"]
 fn exhaustive_world() {
-    check(10_000);
+    check(3_000);
+}
+
+/// Runs once without chance faults, first one manifest, then another image in a world with a bad zone; the
+/// last plan, and how it went.
+fn with_a_bad_zone(
+    bounds: (&str, &str),
+    spoil: fn(&mut World, Zone),
+) -> (Verdict, Plan, [usize; 3]) {
+    let pools = [Pool { size: (4, 4), ..A }, B];
+    let newer = pools.map(|it| Pool {
+        image: "24.04",
+        ..it
+    });
+    let (before, after) = (
+        shoot(&["red"], &pools, bounds),
+        shoot(&["red"], &newer, bounds),
+    );
+    let mut found = Found::default();
+    let mut world = World::new(7, plan, &mut found);
+    world.shoot = Some(&before);
+    assert_eq!(world.run(false, 0), Some(Verdict::Done));
+    spoil(&mut world, ("a".into(), 0));
+    world.shoot = Some(&after);
+    let ended = world
+        .run(false, 0)
+        .expect("without faults no run is cut off");
+    let last = world.plan();
+    let ready = |pool: &str, hash_of: &str| {
+        let machines = world.observed.facts.machines[pool].values();
+        let image =
+            |it: &Option<std::sync::Arc<str>>| it.as_ref().is_some_and(|it| it.contains(hash_of));
+        machines
+            .filter(|it| it.look == Look::Ready && image(&it.image))
+            .count()
+    };
+    let counts = [
+        ready("a", "22-04"),
+        ready("a", "24-04"),
+        ready("b", "24-04"),
+    ];
+    for name in ["total", "available", "ends", "names", "once"] {
+        assert!(!found.broken.has(name), "{}", found.broken);
+    }
+    (ended, last, counts)
+}
+
+#[test]
+fn a_zone_that_makes_nothing_is_given_up_and_keeps_its_old_machines() {
+    let (ended, last, counts) = with_a_bad_zone(("1", "0"), |world, zone| world.dead = Some(zone));
+    assert_eq!((ended, verdict(&last)), (Verdict::Stuck, Verdict::Stuck));
+    assert_eq!(counts, [2, 2, 2]);
+    let failed = last
+        .items
+        .iter()
+        .filter(|it| matches!(it.state, State::Failed(_)));
+    assert!(failed.clone().count() > 0);
+    assert!(
+        failed
+            .into_iter()
+            .all(|it| it.id.to_string().starts_with("machine/a/z1/"))
+    );
+}
+
+#[test]
+fn a_zone_whose_machines_are_refused_is_given_up_at_once() {
+    let (ended, last, counts) =
+        with_a_bad_zone(("1", "0"), |world, zone| world.closed = Some(zone));
+    assert_eq!((ended, verdict(&last)), (Verdict::Stuck, Verdict::Stuck));
+    assert_eq!(counts, [2, 2, 2]);
+}
+
+/// Its version moves with every change of its status.
+#[test]
+fn what_is_refused_stays_so_at_every_version() {
+    let manifest = shoot(&["red"], &[A], ("1", "0"));
+    let mut found = Found::default();
+    let mut world = World::new(7, plan, &mut found);
+    world.shoot = Some(&manifest);
+    assert_eq!(world.run(false, 0), Some(Verdict::Done));
+    world
+        .facts()
+        .machines
+        .values_mut()
+        .flat_map(|it| it.values_mut())
+        .for_each(|it| it.look = Look::Broken);
+    let due = |plan: &Plan| {
+        let actions = plan.items.iter().filter_map(|it| match &it.state {
+            State::Due(action @ Action::Delete(_)) => Some(action.clone()),
+            _ => None,
+        });
+        actions.collect::<Vec<_>>()
+    };
+    let refused = due(&world.plan());
+    assert_eq!(refused.len(), 2);
+    for action in refused {
+        let failure = Failure::new(Class::NotAllowed, "no");
+        world
+            .observed
+            .refused
+            .insert(action.key().clone(), (action, failure));
+    }
+    world
+        .facts()
+        .machines
+        .values_mut()
+        .flat_map(|it| it.values_mut())
+        .for_each(|it| it.version = "later".into());
+    assert_eq!(due(&world.plan()), []);
 }
