@@ -10,6 +10,8 @@ use clap_complete::engine::ArgValueCompleter;
 use std::time::Duration;
 use tokio::time::sleep;
 
+/// A run that is out of time still says what is left.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 /// How often what is on its way out is listed again.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -171,7 +173,7 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
         let left = tokio::select! {
             left = session.provider.leftovers(id) => left,
             () = signals.first.cancelled() => return unproven(signals.exit(), "interrupted"),
-            () = sleep(signals.left()) => return unproven(Exit::Timeout, "time is up"),
+            () = sleep(signals.left().max(LAST_LOOK)) => return unproven(Exit::Timeout, "time is up"),
         };
         let left = match left {
             Ok(left) => left,

@@ -26,10 +26,10 @@ impl Names {
                 short(title);
                 why.as_mut().map(short);
             }
-            EventKind::Retried { cause: text, .. }
-            | EventKind::Note { text }
-            | EventKind::RunFinished { summary: text, .. } => short(text),
-            EventKind::RunStarted { .. }
+            EventKind::Retried { cause: text, .. } | EventKind::Note { text } => short(text),
+            // The end names what somebody has to look for with other programs.
+            EventKind::RunFinished { .. }
+            | EventKind::RunStarted { .. }
             | EventKind::ItemGone { .. }
             | EventKind::Progress { .. }
             | EventKind::Interrupted => {}
