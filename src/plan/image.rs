@@ -1,7 +1,7 @@
 //! Golden volumes: one import for each image, size and class, and clones for the machines.
 
 use super::desired::Golden;
-use super::item::{Action, Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
+use super::item::{Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
 use super::names::{self, role};
 use super::object::metadata;
 use super::observed::{Fact, Facts, Import, Observed};
