@@ -3,7 +3,6 @@
 mod identity;
 
 use directories::{BaseDirs, ProjectDirs};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -94,10 +93,6 @@ impl Config {
         env::var_os("PATH").map_or_else(Vec::new, |it| env::split_paths(&it).collect())
     }
 
-    pub(crate) fn temporary_dir(&self) -> PathBuf {
-        env::temp_dir()
-    }
-
     pub(crate) fn current_dir(&self) -> Option<PathBuf> {
         env::current_dir().ok()
     }
@@ -113,16 +108,6 @@ impl Config {
             _ => quoted(word),
         });
         words.collect::<Vec<_>>().join(" ")
-    }
-
-    /// The program itself, to be started again.
-    pub(crate) fn program(&self) -> io::Result<PathBuf> {
-        env::current_exe()
-    }
-
-    /// A variable that no flag stands for, such as `KUBECTL_EXTERNAL_DIFF` or `EDITOR`.
-    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
-        env::var_os(name).filter(|it| !it.is_empty())
     }
 
     /// Who runs this, as the holder of a lock is told.

@@ -1,6 +1,7 @@
 //! Against a service in place of a server: what each answer means, and what follows from none.
 
 use super::*;
+use crate::cluster::request::Place;
 use crate::plan::hash::Hash;
 use crate::plan::item::{Action, Class, Content, Key, Kind, Wanted};
 use kube::client::Body;

@@ -49,7 +49,34 @@ struct Stray {
     uid: String,
 }
 
+/// What Kubernetes itself puts into each namespace.
+const OF_KUBERNETES: &str = "kube-root-ca.crt";
+
 impl Provider {
+    /// Whether nobody keeps anything in the namespace, of all kinds that a shoot may have.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or does not let it be seen.
+    pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
+        let lists = KINDS.map(async |resource| {
+            let place = Place::all(resource, Some(self.namespace()));
+            self.list_metadata(place, None).await
+        });
+        for listed in join_all(lists).await {
+            let items = match listed {
+                Ok(listed) => listed.items,
+                Err(Error::NotFound { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let mut names = items.iter().map(|it| text(&it["metadata"]["name"]));
+            if names.any(|it| it != OF_KUBERNETES) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Lists every kind of object that a shoot may have, by its labels. Kinds that are not served have none.
     ///
     /// # Errors

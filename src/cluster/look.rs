@@ -125,7 +125,7 @@ impl Provider {
     /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
     pub(crate) async fn kubeconfig(&self, secret: &str) -> Result<Option<SecretString>, Error> {
         let place = Place::one(&kinds::SECRET, self.namespace(), secret);
-        let there = match self.get_again(place).await {
+        let there = match self.get_secret(place).await {
             Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => return Ok(None),
             other => other?,
         };

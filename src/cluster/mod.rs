@@ -29,7 +29,6 @@ pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
-pub(crate) use request::Place;
 
 use std::fmt;
 use std::sync::Arc;

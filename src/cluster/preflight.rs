@@ -68,12 +68,6 @@ impl Provider {
         Ok(missing.collect())
     }
 
-    /// The server's version, as `v1.36.3`.
-    pub(crate) async fn version(&self) -> Result<String, Error> {
-        let version = self.get_path("/version", "version").await?;
-        Ok(text(&version["gitVersion"]).to_owned())
-    }
-
     /// Makes the namespace unless it is there.
     pub(crate) async fn create_namespace(&self) -> Result<(), Error> {
         let name = &**self.namespace();

@@ -107,6 +107,12 @@ impl Provider {
         self.ask(place.what("get"), WRITE, request).await
     }
 
+    /// A Secret with what it holds: the one that leads to the provider cluster, and no other.
+    pub(super) async fn get_secret(&self, place: Place<'_>) -> Result<Value, Error> {
+        let request = Request::new("GET", place.path()).accept(JSON);
+        self.ask_again(place.what("get"), READ, request).await
+    }
+
     /// The same when nothing hurries: passing errors are waited out for a while.
     pub(super) async fn get_again(&self, place: Place<'_>) -> Result<Value, Error> {
         let request = Request::new("GET", place.path()).accept(place.accept(false));

@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Error, Leftovers, Provider, Verdict, Where};
+use crate::cluster::{Error, Leftovers, Provider, Verdict};
 use crate::flow::Outcome;
 use crate::plan;
 use clap_complete::engine::ArgValueCompleter;
@@ -54,6 +54,11 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
             })
             .await?;
         if !is_shoot(&left) {
+            // What a run left that was cut off between the record and the namespace.
+            let is_sure = args.yes || args.confirm.is_some();
+            if is_sure && remove_namespace(context, &provider).await? {
+                return Ok(Exit::Done);
+            }
             return not_there(args, context, &provider);
         }
         ask(args, context, &left)?;
@@ -140,21 +145,20 @@ async fn delete(
 }
 
 /// A namespace that apply made goes with its last shoot.
-async fn remove_namespace(context: &Context, provider: &Provider) -> Result<(), CommandError> {
-    let others = provider.records(Where::Namespace).await.map_err(failed)?;
-    let removed = match others.is_empty() {
-        true => provider.delete_namespace().await,
-        false => Ok(false),
+async fn remove_namespace(context: &Context, provider: &Provider) -> Result<bool, CommandError> {
+    let removed = match provider.is_empty().await {
+        Ok(true) => provider.delete_namespace().await,
+        other => other,
     };
     match removed {
         Ok(true) => context
             .ui
             .status(&format!("namespace {} deleted", provider.namespace())),
         // Whoever may not even look at namespaces has not made this one.
-        Ok(false) | Err(Error::NotAllowed { .. }) => {}
+        Ok(false) | Err(Error::NotAllowed { .. }) => return Ok(false),
         Err(error) => return Err(failed(error)),
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Lists every kind again until nothing is there but the lease, and says what stays.

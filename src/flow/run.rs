@@ -291,6 +291,9 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
                 .or_default();
             counts.resize(counts.len().max(setback.zone + 1), 0);
             counts[setback.zone] += 1;
+            let place = (setback.pool.clone(), setback.zone);
+            let last = &mut self.observed.last_setback;
+            last.insert(place, setback.why.clone());
         }
     }
 

@@ -23,11 +23,6 @@ impl FieldPath {
     }
 
     #[must_use]
-    pub(crate) fn index(&self, index: usize) -> Self {
-        self.with(Segment::Index(index))
-    }
-
-    #[must_use]
     pub(crate) fn with(&self, segment: Segment) -> Self {
         Self(self.0.iter().cloned().chain([segment]).collect())
     }

@@ -143,6 +143,8 @@ pub(crate) struct Setback {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
+    /// What was known of the cause.
+    pub(crate) why: Arc<str>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -213,19 +215,6 @@ impl Action {
                 (&one.key, &one.uid) == (&other.key, &other.uid)
             }
             _ => false,
-        }
-    }
-
-    /// The verb, as it stands in a plan: create, change, drain or delete.
-    pub(crate) fn verb(&self) -> &'static str {
-        match self {
-            Action::Apply(Wanted {
-                content: Content::Metadata { .. },
-                ..
-            }) => "change",
-            Action::Apply(_) => "apply",
-            Action::Delete(_) => "delete",
-            Action::Drain(_) => "drain",
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Observed {
     pub(crate) refused: HashMap<Key, (Action, Failure)>,
     /// Machines that failed in this run, by pool and hash, for each zone.
     pub(crate) setbacks: HashMap<(Arc<str>, Hash), Vec<u32>>,
+    /// Why the last one of a pool and zone failed.
+    pub(crate) last_setback: HashMap<(Arc<str>, usize), Arc<str>>,
 }
 
 /// What the provider cluster holds of one shoot: projections, taken when an object arrives.

@@ -197,13 +197,13 @@ fn devices(machine: &Machine) -> Value {
         set(
             &mut devices,
             "blockMultiQueue",
-            it.block_multi_queue.then(|| json!(true)),
+            it.block_multi_queue.then_some(Value::Bool(true)),
         );
         let multiqueue = it.network_interface_multiqueue || it.network_interface_multi_queue;
         set(
             &mut devices,
             "networkInterfaceMultiqueue",
-            multiqueue.then(|| json!(true)),
+            multiqueue.then_some(Value::Bool(true)),
         );
     }
     devices

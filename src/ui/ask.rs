@@ -20,12 +20,6 @@ impl Ui {
         !nobody && self.err.terminal && stdin().is_terminal()
     }
 
-    /// Asks for yes or no; no answer is no.
-    pub(crate) fn confirm(&self, question: &str) -> Result<(), Refused> {
-        let is_yes = |answer: &str| matches!(answer, "y" | "Y" | "yes" | "Yes" | "YES");
-        self.ask(&format!("{question} [y/N]"), is_yes)
-    }
-
     /// Asks to type `name`, for what cannot be taken back.
     pub(crate) fn confirm_name(&self, question: &str, name: &str) -> Result<(), Refused> {
         self.ask(question, |answer| answer == name)

@@ -70,6 +70,10 @@ pub(crate) struct ValidShoot {
     pub(crate) region: String,
     /// The whole version, such as 1.34.2.
     pub(crate) kubernetes: String,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "judged here, used once there is a control plane")
+    )]
     pub(crate) networking: Networking,
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,

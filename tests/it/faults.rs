@@ -3,7 +3,6 @@
 use crate::kvshoot::{Kvshoot, Output};
 use crate::provider::{self, Provider};
 use crate::proxy::{Act, Proxy, Seen, wait_until};
-use crate::running::Running;
 use crate::small::{Small, assert_pairs, there};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

@@ -3,7 +3,6 @@
 use crate::kvshoot::Kvshoot;
 use crate::provider::{self, Provider};
 use crate::proxy::{Act, Phase, Proxy, wait_until};
-use crate::running::Running;
 use crate::small::{Small, assert_pairs, there};
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,6 @@
 use crate::running::Running;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -12,7 +11,6 @@ use tempfile::TempDir;
 pub(crate) struct Kvshoot {
     home: TempDir,
     variables: Vec<(String, String)>,
-    stdin: String,
 }
 
 /// What the program said, and how it ended.
@@ -29,7 +27,6 @@ impl Kvshoot {
         Self {
             home: TempDir::new().unwrap(),
             variables: Vec::new(),
-            stdin: String::new(),
         }
     }
 
@@ -40,12 +37,6 @@ impl Kvshoot {
     #[must_use]
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn stdin(mut self, text: &str) -> Self {
-        text.clone_into(&mut self.stdin);
         self
     }
 
@@ -79,8 +70,7 @@ impl Kvshoot {
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Output {
         let mut child = self.command(program, args).spawn().unwrap();
-        // Who does not read its input may be gone before all is written.
-        let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
+        drop(child.stdin.take());
         let output = child.wait_with_output().unwrap();
         Output {
             code: output.status.code().unwrap_or(-1),

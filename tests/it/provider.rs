@@ -204,7 +204,7 @@ fn reset_when_over(name: &str) {
         "while kill -0 {own} 2>/dev/null; do sleep 1; done; '{kvshoot}' sandbox reset --name {name}; rm -f '{}'",
         kubeconfig.display()
     );
-    Command::new("sh")
+    let watchdog = Command::new("sh")
         .args(["-c", &script])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -212,4 +212,6 @@ fn reset_when_over(name: &str) {
         .process_group(0)
         .spawn()
         .unwrap();
+    // It outlives this process, which therefore cannot wait for it.
+    std::mem::forget(watchdog);
 }

@@ -1,6 +1,7 @@
-//! The machines of a pool that must go.
+//! Machines that must go: when, and whether they are drained first.
 
-use super::{Seen, Users, Wants};
+use super::seen::Seen;
+use super::{Users, Wants};
 use crate::plan::item::{Action, Id, Key, Kind, Need, Plan, Setback, State, Target};
 use crate::plan::observed::{Look, Machine, Observed};
 use crate::plan::roll::Phase;
@@ -75,6 +76,7 @@ fn target(wants: &Wants, seen: &Seen, index: usize) -> Target {
         pool: wants.pool.clone(),
         hash: machine.hash,
         zone: machine.zone,
+        why: machine.cause.clone().unwrap_or(machine.status.clone()),
     });
     Target {
         key: Key::provider(Kind::Machine, name.clone()),

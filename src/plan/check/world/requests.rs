@@ -100,7 +100,9 @@ impl World<'_> {
             it.look = Look::Drained;
         }
         if let Action::Delete(Target {
-            setback: Some(Setback { pool, hash, zone }),
+            setback: Some(Setback {
+                pool, hash, zone, ..
+            }),
             ..
         }) = action
         {

@@ -207,11 +207,13 @@ impl World<'_> {
     }
 }
 
+/// Pool, zone, hash, look and metadata.
+type PresentMachine = (Arc<str>, usize, Hash, bool, Arc<str>);
+
 /// All that is there, without names that chance gave.
 #[derive(Debug, PartialEq)]
 struct Present {
-    /// Pool, zone, hash, look and metadata, in order.
-    machines: Vec<(Arc<str>, usize, Hash, bool, Arc<str>)>,
+    machines: Vec<PresentMachine>,
     objects: BTreeMap<Key, (Hash, bool)>,
     user_data: usize,
     record: Option<(Hash, BTreeMap<Arc<str>, usize>)>,
