@@ -157,11 +157,18 @@ impl Sandbox {
         if made_with.is_none() {
             self.wipe()?;
         }
-        let mut state = State {
-            ports: self.ports(before.as_ref())?,
-            cdi,
-            made_with,
-            processes: Vec::new(),
+        let mut state = {
+            // Two sandboxes that begin at the same time would find the same ports free.
+            let path = self.dirs.state.join("ports.lock");
+            let _ports = Lock::take(path, "choose ports", Duration::from_secs(30), |_| {})?;
+            let state = State {
+                ports: self.ports(before.as_ref())?,
+                cdi,
+                made_with,
+                processes: Vec::new(),
+            };
+            state.save(&self.folder)?;
+            state
         };
         let result = provider::start(
             &self.folder,
