@@ -144,6 +144,7 @@ impl<'a> World<'a> {
                 return None;
             }
             if (faults || quiet) && self.dice.one_in(60) {
+                self.cut_off();
                 return None;
             }
             self.work(&plan, faults);
@@ -196,7 +197,6 @@ impl<'a> World<'a> {
 
     /// A new run knows nothing of the last one.
     fn begin(&mut self) {
-        self.cut_off();
         let forgets_ready = self.hurt && self.dice.one_in(2);
         self.observed.now = Duration::ZERO;
         self.observed.sent.clear();

@@ -207,13 +207,14 @@ impl World<'_> {
     }
 }
 
-/// Pool, zone, hash, look and metadata.
-type PresentMachine = (Arc<str>, usize, Hash, bool, Arc<str>);
+/// Pool, zone, hash, whether it is ready, and metadata of a machine.
+type Row = (Arc<str>, usize, Hash, bool, Arc<str>);
 
 /// All that is there, without names that chance gave.
 #[derive(Debug, PartialEq)]
 struct Present {
-    machines: Vec<PresentMachine>,
+    /// In order.
+    machines: Vec<Row>,
     objects: BTreeMap<Key, (Hash, bool)>,
     user_data: usize,
     record: Option<(Hash, BTreeMap<Arc<str>, usize>)>,
