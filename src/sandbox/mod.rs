@@ -193,6 +193,7 @@ impl Sandbox {
         let _lock = self.lock(tell)?;
         let state = State::load(&self.folder)?;
         let any = self.stop(state.as_ref())?;
+        files::remove_dir(&self.folder.join("tmp"))?;
         if let Some(mut state) = state {
             state.processes.clear();
             state.save(&self.folder)?;
@@ -284,7 +285,7 @@ impl Sandbox {
 
     /// Removes all but the lock, which is held.
     fn wipe(&self) -> Result<(), SandboxError> {
-        for name in ["etcd", "pki", "cdi", "logs"] {
+        for name in ["etcd", "pki", "cdi", "logs", "tmp"] {
             files::remove_dir(&self.folder.join(name))?;
         }
         Ok(())

@@ -43,11 +43,15 @@ impl Process {
             .open(&path)
             .map_err(io(format!("open {}", path.display())))?;
         let err = out.try_clone().map_err(io("share a log"))?;
+        // Some leave files behind; these go with the sandbox.
+        let temporary = folder.join("tmp");
+        files::make_dir(&temporary)?;
         let child = Command::new(bin.join(name))
             .args(&program.args)
             // Settings in the environment (ETCD_NAME and the like) are not meant for these.
             .env_clear()
             .env("HOME", folder)
+            .env("TMPDIR", &temporary)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .current_dir(folder)
             .stdin(Stdio::null())
