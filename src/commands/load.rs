@@ -99,7 +99,7 @@ pub(super) fn load(
 
 /// Reads and judges; what is wrong with the manifests is data.
 pub(super) fn judged(args: &LoadArgs, around: Around) -> Result<Loaded, CommandError> {
-    Ok(judge_texts(&texts(args)?, around))
+    Ok(judge::judge(Manifest::parse(texts(args)?), around))
 }
 
 /// The manifests as they were written, which can be judged more than once; standard input can be read only once.

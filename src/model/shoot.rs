@@ -134,11 +134,11 @@ pub(crate) struct Worker {
     pub(crate) kubelet_data_volume_name: Option<String>,
     pub(crate) ca_bundle: Option<String>,
     pub(crate) cri: Option<Cri>,
-    pub(crate) kubernetes: Option<WorkerKubernetes>,
+    pub(crate) kubernetes: Option<Box<WorkerKubernetes>>,
     pub(crate) system_components: Option<WorkerSystemComponents>,
     pub(crate) machine_controller_manager: Option<MachineControllerManager>,
     /// How the virtual machines are made
-    pub(crate) provider_config: Option<WorkerConfig>,
+    pub(crate) provider_config: Option<Box<WorkerConfig>>,
     pub(crate) sysctls: Option<Unused>,
     pub(crate) cluster_autoscaler: Option<Unused>,
     pub(crate) priority: Option<Unused>,

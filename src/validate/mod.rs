@@ -37,11 +37,12 @@ use offer::Offer;
 use report::{At, Report};
 pub(crate) use spec::profile_named;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is judged together.
 pub(crate) struct Input<'a> {
-    pub(crate) shoot: &'a Shoot,
+    pub(crate) shoot: &'a Arc<Shoot>,
     pub(crate) profile: &'a CloudProfile,
     /// The Shoot as it was applied last; what is unchanged since is not judged again.
     pub(crate) before: Option<&'a Shoot>,
@@ -79,7 +80,7 @@ pub(crate) struct ValidShoot {
     pub(crate) networks: Vec<Network>,
     pub(crate) pools: Vec<Pool>,
     /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
-    pub(crate) manifest: Shoot,
+    pub(crate) manifest: Arc<Shoot>,
     pub(crate) profile: CloudProfile,
     /// Only this module can make one.
     _proof: (),
@@ -197,7 +198,7 @@ pub(crate) fn id(shoot: &Shoot) -> String {
 
 /// Judges a Shoot whose profile is not there, by itself and against what was applied last.
 pub(crate) fn validate_alone(
-    shoot: &Shoot,
+    shoot: &Arc<Shoot>,
     before: Option<&Shoot>,
     now: jiff::Timestamp,
 ) -> Verdict {
@@ -281,15 +282,22 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
 }
 
 /// The Shoot as Gardener would store it: a version that was left open is the one that was chosen.
-fn with_choices(shoot: &Shoot, kubernetes: &str, pools: &[Pool]) -> Shoot {
-    let mut shoot = shoot.clone();
-    kubernetes.clone_into(&mut shoot.spec.kubernetes.version);
-    for (worker, pool) in shoot.spec.provider.workers.iter_mut().zip(pools) {
-        worker.machine.image = Some(model::Image {
-            name: pool.image.name.clone(),
-            version: Some(pool.image.version.clone()),
-            provider_config: None,
-        });
+fn with_choices(given: &Arc<Shoot>, kubernetes: &str, pools: &[Pool]) -> Arc<Shoot> {
+    let mut shoot = Arc::clone(given);
+    if given.spec.kubernetes.version != kubernetes {
+        kubernetes.clone_into(&mut Arc::make_mut(&mut shoot).spec.kubernetes.version);
+    }
+    for (index, pool) in pools.iter().enumerate() {
+        let image = given.spec.provider.workers[index].machine.image.as_ref();
+        let is_open = image.is_none_or(|it| it.version.as_ref() != Some(&pool.image.version));
+        if is_open {
+            let workers = &mut Arc::make_mut(&mut shoot).spec.provider.workers;
+            workers[index].machine.image = Some(model::Image {
+                name: pool.image.name.clone(),
+                version: Some(pool.image.version.clone()),
+                provider_config: None,
+            });
+        }
     }
     shoot
 }

@@ -45,7 +45,7 @@ pub(crate) fn read(yaml: &str) -> (Shoot, CloudProfile) {
 pub(crate) fn verdict(yaml: &str) -> Verdict {
     let (shoot, profile) = read(yaml);
     validate(&Input {
-        shoot: &shoot,
+        shoot: &std::sync::Arc::new(shoot),
         profile: &profile,
         before: None,
         profile_before: None,

@@ -36,7 +36,7 @@ fn check_update_of_profile(
         changed(PROFILE, profile)
     ));
     lines(&validate(&Input {
-        shoot: &shoot,
+        shoot: &std::sync::Arc::new(shoot),
         profile: &profile,
         before: Some(&before.manifest),
         profile_before: Some(&before.profile),

@@ -3,6 +3,7 @@
 use super::judge::judge;
 use super::{Around, Before, Loaded};
 use crate::manifest::{Manifest, Problem};
+use crate::model::Shoot;
 use crate::ui::problems;
 use crate::validate::testing::{PROFILE, SHOOT, today, valid_for_tests};
 
@@ -65,7 +66,7 @@ fn the_profile_may_stand_anywhere() {
     let recorded = valid_for_tests(SHOOT);
     let before = |id: &str| {
         assert_eq!(id, "shoot--dev--demo");
-        Some((recorded.manifest.clone(), recorded.profile.clone()))
+        Some((Shoot::clone(&recorded.manifest), recorded.profile.clone()))
     };
     assert_eq!(lines(&load_around(&shoot, &[], &before)), "");
     assert_eq!(

@@ -133,9 +133,10 @@ impl Bars {
     /// A line that stays, on as many lines of the screen as it needs.
     fn above(&self, word: String, text: &str) {
         let (columns, _) = (self.size)();
-        let lines = wrapped(text, columns.saturating_sub(10));
-        self.bar
-            .println(format!("{word}  {}", lines.join("\n         ")));
+        let indent = console::measure_text_width(&word) + 2;
+        let lines = wrapped(text, columns.saturating_sub(indent + 1));
+        let next = format!("\n{:indent$}", "");
+        self.bar.println(format!("{word}  {}", lines.join(&next)));
     }
 
     fn draw(&mut self, now: Duration) {
