@@ -7,7 +7,7 @@ use crate::cluster::Provider;
 use crate::flow::Outcome;
 use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, names, render};
+use crate::plan::{self, render};
 use crate::validate::{Network, ValidShoot};
 use std::sync::Arc;
 
@@ -182,13 +182,4 @@ pub(super) fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Ar
         Network::Tenant { .. } => None,
     };
     shoot.networks.iter().filter_map(reference).collect()
-}
-
-/// The technical ID of a shoot by what a person calls it: its name, `project/name`, or the ID itself.
-pub(super) fn id_of(name: &str) -> String {
-    if name.starts_with("shoot--") {
-        return name.to_owned();
-    }
-    let (project, name) = name.split_once('/').unwrap_or(("local", name));
-    names::technical_id(project.strip_prefix("garden-").unwrap_or(project), name)
 }

@@ -1,11 +1,10 @@
-use super::apply::id_of;
 use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Error, Leftovers, Provider, Verdict};
 use crate::flow::Outcome;
-use crate::plan;
+use crate::plan::{self, names::id_of};
 use clap_complete::engine::ArgValueCompleter;
 use std::time::Duration;
 use tokio::time::sleep;

@@ -1,7 +1,8 @@
 use super::provider::{self, failed};
-use super::shoots::{names, only, shown_age};
+use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::ImageSeen;
+use crate::plan::names::parts;
 use crate::ui::{Format, Row};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -69,7 +70,7 @@ impl Image {
     fn of(seen: &ImageSeen, now: Option<i64>) -> Image {
         Image {
             name: seen.name.to_string(),
-            shoot: names(&seen.shoot).1.to_owned(),
+            shoot: parts(&seen.shoot).1.to_owned(),
             image: seen.image.to_string(),
             phase: seen.phase.to_string(),
             percent: if seen.import.done {

@@ -54,7 +54,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> 
         &machines,
         &format!(
             "shoot {} has no machines",
-            super::shoots::names(&record.name).1
+            crate::plan::names::parts(&record.name).1
         ),
     );
     if args.watch {

@@ -1,9 +1,9 @@
 //! A shoot as its record tells it: what list, get and status have in common.
 
-use super::apply::id_of;
 use super::provider::{before, failed};
 use super::{CommandError, Exit};
 use crate::cluster::{Provider, RecordSeen};
+use crate::plan::names::{id_of, parts};
 use crate::plan::record::{LAST_OPERATION, Operation};
 use crate::ui::{Row, age};
 use serde::Serialize;
@@ -32,7 +32,7 @@ impl Summary {
     pub(super) fn of(record: &RecordSeen, now: Option<i64>) -> Summary {
         let applied = before(&record.data).map(|it| it.0);
         let shoot = applied.as_ref();
-        let (project, name) = names(&record.name);
+        let (project, name) = parts(&record.name);
         let profile = shoot.and_then(crate::validate::profile_named);
         Summary {
             name: name.to_owned(),
@@ -77,12 +77,6 @@ pub(super) fn shown_age(then: Option<i64>, now: Option<i64>) -> String {
         || "<unknown>".to_owned(),
         |(then, now)| age(since(then, now)),
     )
-}
-
-/// Project and name, out of a technical ID.
-pub(super) fn names(id: &str) -> (&str, &str) {
-    let rest = id.strip_prefix("shoot--").unwrap_or(id);
-    rest.split_once("--").unwrap_or(("local", rest))
 }
 
 impl Row for Summary {
@@ -158,7 +152,7 @@ pub(super) async fn only(
             Err(CommandError::new(Exit::NotFound, message).hint("kvshoot apply -f FILE makes one"))
         }
         count => {
-            let all: Vec<&str> = records.iter().map(|it| names(&it.name).1).collect();
+            let all: Vec<&str> = records.iter().map(|it| parts(&it.name).1).collect();
             let message = format!(
                 "there are {count} shoots in namespace {}: {}",
                 provider.namespace(),

@@ -60,6 +60,21 @@ pub(crate) fn technical_id(project: &str, name: &str) -> String {
     format!("shoot--{project}--{name}")
 }
 
+/// The technical ID of a shoot by what a person calls it: its name, `project/name`, or the ID itself.
+pub(crate) fn id_of(name: &str) -> String {
+    if name.starts_with("shoot--") {
+        return name.to_owned();
+    }
+    let (project, name) = name.split_once('/').unwrap_or(("local", name));
+    technical_id(project.strip_prefix("garden-").unwrap_or(project), name)
+}
+
+/// Project and name, out of a technical ID.
+pub(crate) fn parts(id: &str) -> (&str, &str) {
+    let rest = id.strip_prefix("shoot--").unwrap_or(id);
+    rest.split_once("--").unwrap_or(("local", rest))
+}
+
 /// The selector of everything that belongs to a shoot.
 pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
@@ -171,6 +186,14 @@ mod tests {
             ),
             "shoot--dev--a-ubuntu-24-04-abcde"
         );
+    }
+
+    #[test]
+    fn a_shoot_is_found_by_all_that_people_call_it() {
+        for name in ["a", "local/a", "garden-local/a", "shoot--local--a"] {
+            assert_eq!(id_of(name), "shoot--local--a", "{name}");
+        }
+        assert_eq!(parts(&id_of("dev/a-b")), ("dev", "a-b"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::model::{
     WorkerConfig,
 };
 use offer::Offer;
+pub(crate) use offer::read_from;
 use report::{At, Report};
 pub(crate) use spec::profile_named;
 use std::collections::BTreeMap;
@@ -213,8 +214,7 @@ pub(crate) fn validate_alone(
     let mut report = Report::default();
     judge(&input, &mut report);
     // Nothing is offered; what follows from that alone is not said.
-    let stands =
-        |it: &Finding| it.document == Document::Shoot && !it.code.ends_with("-not-offered");
+    let stands = |it: &Finding| it.document == Document::Shoot && read_from(it.code).is_none();
     report.errors.retain(stands);
     Verdict {
         shoot: None,

@@ -99,3 +99,19 @@ pub(super) fn is_expired(expiration: Option<&str>, now: Timestamp) -> bool {
 pub(super) fn is_preview(classification: Option<&str>) -> bool {
     classification == Some("preview")
 }
+
+/// Parts of a profile's spec that an answer of "not offered" is read from.
+const READ_FROM: [(&str, &str); 7] = [
+    ("kubernetes/version-not-offered", "kubernetes"),
+    ("machine/image-not-offered", "machineImages"),
+    ("machine/image-version-not-offered", "machineImages"),
+    ("machine/type-not-offered", "machineTypes"),
+    ("shoot/region-not-offered", "regions"),
+    ("volume/type-not-offered", "volumeTypes"),
+    ("zone/not-offered", "regions"),
+];
+
+/// The part of the profile's spec that a finding of this code rests on.
+pub(crate) fn read_from(code: &str) -> Option<&'static str> {
+    READ_FROM.iter().find(|it| it.0 == code).map(|it| it.1)
+}

@@ -256,21 +256,9 @@ fn tell_all(
     verdict.shoot
 }
 
-/// Parts of a profile's spec that an answer of "not offered" is read from.
-const READ_FROM: [(&str, &str); 7] = [
-    ("kubernetes/version-not-offered", "kubernetes"),
-    ("machine/image-not-offered", "machineImages"),
-    ("machine/image-version-not-offered", "machineImages"),
-    ("machine/type-not-offered", "machineTypes"),
-    ("shoot/region-not-offered", "regions"),
-    ("volume/type-not-offered", "volumeTypes"),
-    ("zone/not-offered", "regions"),
-];
-
 /// What cannot be read offers nothing; that it is broken has been said.
 fn rests_on_broken(manifest: &Manifest, profile: Option<DocumentId>, code: &str) -> bool {
-    let field = READ_FROM.iter().find(|it| it.0 == code).map(|it| it.1);
-    let (Some(profile), Some(field)) = (profile, field) else {
+    let (Some(profile), Some(field)) = (profile, validate::read_from(code)) else {
         return false;
     };
     let path = FieldPath::root().child("spec").child(field);
