@@ -83,6 +83,9 @@ pub(crate) enum Error {
     Stale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
     Fenced { lease: String, message: String },
+    /// The shoot's own API server was not found yet.
+    #[error("the shoot's API server is not reached yet")]
+    NotInside,
     #[error("{0}")]
     Missing(String),
 }
@@ -145,6 +148,7 @@ impl Error {
             Error::Conflict { .. }
             | Error::Expired { .. }
             | Error::Exists { .. }
+            | Error::NotInside
             | Error::Ready(_) => Verdict::Look,
             Error::NotAllowed { .. } | Error::NotLoggedIn { .. } | Error::Credentials { .. } => {
                 Verdict::Refuse(Class::NotAllowed)

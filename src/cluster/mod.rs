@@ -15,6 +15,7 @@ mod perform;
 mod preflight;
 mod project;
 mod request;
+mod told;
 mod watch;
 mod why;
 mod wire;

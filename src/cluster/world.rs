@@ -3,8 +3,8 @@
 
 use super::error::Error;
 use super::project::{self, Body, Seen, Vm, Volume};
-use crate::plan::item::{Key, Kind};
-use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Record};
+use crate::plan::item::{Key, Kind, Side};
+use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Node, Object, Record};
 use crate::plan::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,13 +14,16 @@ use std::time::Duration;
 /// A machine that is older than this when the run first sees it has been ready once, or never will be.
 const OLD: i64 = 20 * 60;
 
+/// Where objects come from: a kind on a side.
+pub(super) type Source = (Side, Kind);
+
 #[derive(Debug, Default)]
 pub(super) struct World {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
     /// What does not change in a run: networks of others, storage classes, hosts.
     pub(super) fixed: Facts,
-    stores: BTreeMap<Kind, Store<Seen>>,
+    stores: BTreeMap<Source, Store<Seen>>,
     past: HashMap<Arc<str>, Past>,
     imports: HashMap<Arc<str>, Sample>,
     /// Restarts of importers when this run first saw them: what failed before may be mended by now.
@@ -56,46 +59,49 @@ impl World {
     /// `now` is since the run began, `time` by the server's clock.
     pub(super) fn list(
         &mut self,
-        kind: Kind,
+        source: Source,
         version: &str,
         items: &[Value],
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let version = project::version(kind, version)?;
+        let version = project::version(source.1, version)?;
         let objects = items
             .iter()
-            .map(|it| project::seen(kind, it))
+            .map(|it| project::seen(source, it))
             .collect::<Result<Vec<_>, _>>()?;
         for object in &objects {
             self.remember(object, now, time);
         }
-        self.stores.entry(kind).or_default().list(version, objects);
+        self.stores
+            .entry(source)
+            .or_default()
+            .list(version, objects);
         Ok(())
     }
 
     pub(super) fn put(
         &mut self,
-        kind: Kind,
+        source: Source,
         object: &Value,
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let object = project::seen(kind, object)?;
+        let object = project::seen(source, object)?;
         self.remember(&object, now, time);
-        self.stores.entry(kind).or_default().put(object);
+        self.stores.entry(source).or_default().put(object);
         Ok(())
     }
 
-    pub(super) fn gone(&mut self, kind: Kind, object: &Value) -> Result<(), Error> {
-        let object = project::seen(kind, object)?;
-        let store = self.stores.entry(kind).or_default();
+    pub(super) fn gone(&mut self, source: Source, object: &Value) -> Result<(), Error> {
+        let object = project::seen(source, object)?;
+        let store = self.stores.entry(source).or_default();
         store.gone(object.name, object.uid, object.version);
         Ok(())
     }
 
-    pub(super) fn gone_by_answer(&mut self, kind: Kind, name: &Arc<str>, uid: Arc<str>) {
-        let store = self.stores.entry(kind).or_default();
+    pub(super) fn gone_by_answer(&mut self, source: Source, name: &Arc<str>, uid: Arc<str>) {
+        let store = self.stores.entry(source).or_default();
         store.gone_by_answer(name, uid);
     }
 
@@ -107,13 +113,13 @@ impl World {
         self.causes = causes;
     }
 
-    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<&store::Object<Seen>> {
-        self.stores.get(&kind)?.get(name)
+    pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
+        self.stores.get(&source)?.get(name)
     }
 
     /// Complaints of the VMs themselves, by name.
     pub(super) fn complaint(&self, name: &str) -> Option<Arc<str>> {
-        match &self.get(Kind::Machine, name)?.fact.body {
+        match &self.get((Side::Provider, Kind::Machine), name)?.fact.body {
             Body::Machine(it) => it.complaint.clone(),
             _ => None,
         }
@@ -123,9 +129,19 @@ impl World {
         let mut facts = self.fixed.clone();
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
-        for (kind, store) in &self.stores {
+        for ((side, kind), store) in &self.stores {
             for object in store.iter().filter(|_| *kind != Kind::Record) {
-                let key = Key::provider(*kind, object.name.clone());
+                let key = Key {
+                    side: *side,
+                    kind: *kind,
+                    name: object.name.clone(),
+                };
+                if let Body::Node(node) = &object.fact.body {
+                    facts
+                        .nodes
+                        .insert(object.name.clone(), whole_node(object, node));
+                    continue;
+                }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
                     facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
@@ -148,7 +164,10 @@ impl World {
                             .objects
                             .insert(key, plain(object, Fact::Image(import)));
                     }
-                    Body::Plain | Body::Record { .. } => {
+                    Body::Told(fact) => {
+                        facts.objects.insert(key, plain(object, fact.clone()));
+                    }
+                    Body::Plain | Body::Record { .. } | Body::Node(_) => {
                         facts.objects.insert(key, plain(object, Fact::None));
                     }
                 }
@@ -158,7 +177,7 @@ impl World {
     }
 
     fn record(&self) -> Option<Record> {
-        let record = self.get(Kind::Record, &self.id)?;
+        let record = self.get((Side::Provider, Kind::Record), &self.id)?;
         let Body::Record { sizes } = &record.fact.body else {
             return None;
         };
@@ -188,7 +207,7 @@ impl World {
                 first.or_insert(volume.restarts);
                 self.sample(&object.uid, volume, now);
             }
-            Body::Plain | Body::Record { .. } => {}
+            Body::Plain | Body::Record { .. } | Body::Told(_) | Body::Node(_) => {}
         }
     }
 
@@ -305,6 +324,16 @@ fn import(
             .filter(|_| !volume.done)
             .or_else(|| volume.waits.clone()),
         failed: volume.failed.clone().filter(|_| volume.dead || stumbled),
+    }
+}
+
+fn whole_node(object: &store::Object<Seen>, node: &project::Node) -> Node {
+    Node {
+        uid: object.uid.clone(),
+        version: object.version.text().clone(),
+        serves: node.why.is_none(),
+        why: node.why.clone().unwrap_or_default(),
+        metadata: node.metadata.clone(),
     }
 }
 

@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod check;
+mod component;
+mod control_plane;
 mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
@@ -22,6 +24,7 @@ pub(crate) mod roll;
 mod shared;
 pub(crate) mod spread;
 pub(crate) mod store;
+mod system;
 mod user_data;
 mod virtual_machine;
 mod worker_config;

@@ -25,6 +25,19 @@ pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
 /// Name and version of a golden volume's image.
 pub(crate) const IMAGE: &str = "kvshoot.io/image";
 
+/// On Secrets of keys and certificates, so that nobody has to read what they hold. Times are seconds since 1970.
+pub(crate) const NOT_BEFORE: &str = "kvshoot.io/not-before";
+pub(crate) const NOT_AFTER: &str = "kvshoot.io/not-after";
+/// DNS names and addresses, with commas between.
+pub(crate) const CERTIFICATE_NAMES: &str = "kvshoot.io/names";
+/// Hashes of public keys: its own, and its root's.
+pub(crate) const CERTIFICATE_KEY: &str = "kvshoot.io/key";
+pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
+/// PEM of the roots in a root's Secret.
+pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
+/// Hash of all data of a Secret; on pods as `checksum/<Secret>`.
+pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
+
 /// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
 pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
 pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
@@ -50,6 +63,7 @@ pub(crate) mod role {
     pub(crate) const NETWORK: &str = "network";
     pub(crate) const IMAGE: &str = "image";
     pub(crate) const USER_DATA: &str = "user-data";
+    pub(crate) const TOKEN: &str = "bootstrap-token";
     pub(crate) const MACHINE: &str = "machine";
     /// Disks of a machine: they come and go with it.
     pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
@@ -78,6 +92,11 @@ pub(crate) fn parts(id: &str) -> (&str, &str) {
 /// The selector of everything that belongs to a shoot.
 pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
+}
+
+/// An object of the control plane: `<id>-kube-apiserver` and the like.
+pub(crate) fn control_plane(id: &str, part: &str) -> String {
+    format!("{id}-{part}")
 }
 
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {

@@ -3,7 +3,7 @@
 use super::hash::Hash;
 use super::item::{Action, Failure, Key, State};
 use super::roll::Phase;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,36 @@ pub(crate) struct Facts {
     /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
     /// their way out.
     pub(crate) foreign: BTreeMap<Key, Object>,
+    /// Seconds since 1970 by the server's clock, when the run began.
+    pub(crate) time: i64,
+    pub(crate) inside: Inside,
+    /// Of the shoot, by name.
+    pub(crate) nodes: BTreeMap<Arc<str>, Node>,
+}
+
+/// Whether the shoot's own API server is looked at.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) enum Inside {
+    /// Nothing is known to be there yet.
+    #[default]
+    Absent,
+    /// It should answer and does not; says why.
+    Unreachable(Arc<str>),
+    /// What is in the facts of that side is whole.
+    Observed,
+}
+
+/// A node of the shoot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) uid: Arc<str>,
+    pub(crate) version: Arc<str>,
+    /// Ready, and known to the cloud controller manager.
+    pub(crate) serves: bool,
+    /// Why it does not serve.
+    pub(crate) why: Arc<str>,
+    /// The pool's labels, annotations and taints as they were put on it, as canonical JSON.
+    pub(crate) metadata: Arc<str>,
 }
 
 /// The ConfigMap that stands for the shoot.
@@ -78,6 +108,45 @@ pub(crate) struct Object {
 pub(crate) enum Fact {
     None,
     Image(Import),
+    Secret(Secret),
+    Service(Service),
+    /// Of a workload: None when all of it is up to date and available; else what is missing.
+    Rollout(Option<Arc<str>>),
+    /// Of an APIService: None when it answers; else why it does not.
+    Answer(Option<Arc<str>>),
+}
+
+/// Keys and certificates.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Secret {
+    /// Of all of its data.
+    pub(crate) checksum: Hash,
+    /// Its `tls.crt`, if that is one.
+    pub(crate) certificate: Option<Certificate>,
+    /// Its `ca.crt`.
+    pub(crate) ca: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Certificate {
+    /// DNS names and addresses.
+    pub(crate) names: BTreeSet<Arc<str>>,
+    /// Of its own key.
+    pub(crate) key: Hash,
+    /// Of the key that signed it.
+    pub(crate) issuer: Hash,
+    /// Seconds since 1970.
+    pub(crate) issued: i64,
+    pub(crate) expires: i64,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Service {
+    pub(crate) cluster_ip: Option<Arc<str>>,
+    /// Address or host name of a load balancer.
+    pub(crate) ingress: Option<Arc<str>>,
+    /// By the name of the port.
+    pub(crate) node_ports: BTreeMap<Arc<str>, u16>,
 }
 
 /// How far the import of a golden volume is.

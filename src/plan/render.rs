@@ -40,7 +40,9 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             .map(|it| metadata(facts, wanted, it))
             .into_iter()
             .collect(),
-        (Content::Plain, Kind::UserData | Kind::Machine) => Vec::new(),
+        (Content::Objects(objects), _) => objects.to_vec(),
+        (Content::Issue(issue), _) => vec![issue.object.clone()],
+        (Content::Plain, _) => Vec::new(),
     }
 }
 
