@@ -13,6 +13,7 @@ pub(crate) mod desired;
 pub(crate) mod hash;
 mod image;
 pub(crate) mod item;
+pub(crate) mod kubelet;
 mod machine;
 pub(crate) mod names;
 mod network;
