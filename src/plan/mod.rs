@@ -12,6 +12,7 @@ mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
 mod image;
+pub(crate) mod images;
 pub(crate) mod item;
 pub(crate) mod kubelet;
 mod machine;
