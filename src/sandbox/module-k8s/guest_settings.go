@@ -83,7 +83,10 @@ func (g *guest) settings() (*settings, error) {
 	if errs := logs.Validate(&config.Logging, gate, field.NewPath("logging")); len(errs) > 0 {
 		return nil, fmt.Errorf("initialize logging: %w", errs.ToAggregate())
 	}
-	if err := validation.ValidateKubeletConfiguration(config, gate); err != nil {
+	// It looks at this computer's cgroups; the guest's are version 2.
+	judged := config.DeepCopy()
+	judged.FailCgroupV1 = false
+	if err := validation.ValidateKubeletConfiguration(judged, gate); err != nil {
 		return nil, fmt.Errorf("failed to validate kubelet configuration, error: %w", err)
 	}
 	if path := config.Authentication.X509.ClientCAFile; path != "" && !g.has(path) {
