@@ -43,6 +43,9 @@ pub(super) const MODULES: &[Module] = &[
             "runner.go", "podrun.go", "podstatus.go", "podvolumes.go", "container.go", "probes.go", "roots.go",
             "process.go", "process_argv.go", "process_env.go", "forward.go", "kubelet.go",
             "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
+            "guest.go", "guest_acts.go", "guest_cloudinit.go", "guest_commands.go", "guest_identity.go",
+            "guest_kubelet.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
+            "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go",
         ),
         builds: &[
             Build {
