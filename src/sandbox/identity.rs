@@ -4,7 +4,7 @@ use super::error::SandboxError;
 use super::files;
 use super::programs::SERVICE_ADDRESS;
 use super::state::Ports;
-use crate::pki::{Authority, Pair, signing_key};
+use crate::pki::{Authority, Life, Pair, Profile, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -49,6 +49,22 @@ const SANS: [&str; 8] = [
     SERVICE_ADDRESS,
 ];
 
+/// What a sandbox has is thrown away, not renewed: twenty years from the beginning of 2025.
+fn life() -> Life {
+    Life::of_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
+}
+
+/// For servers and clients alike.
+fn both<'a>(name: &'a str, group: Option<&'a str>, names: &'a [String]) -> Profile<'a> {
+    Profile {
+        common_name: name,
+        organization: group,
+        names,
+        server: true,
+        client: true,
+    }
+}
+
 /// Makes all certificates, once in the life of a sandbox.
 pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
@@ -57,20 +73,18 @@ pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
         files::write(&pki.join(format!("{name}.key")), &pair.key)?;
         files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };
-    let ca = Authority::new("kvshoot-sandbox-ca")?;
-    let front = Authority::new("kvshoot-sandbox-front-proxy-ca")?;
+    let ca = Authority::new("kvshoot-sandbox-ca", life())?;
+    let front = Authority::new("kvshoot-sandbox-front-proxy-ca", life())?;
+    let names = SANS.map(str::to_owned);
+    let server = ca.issue(&both("kube-apiserver", None, &names), life())?;
+    let proxy = front.issue(&both("front-proxy-client", None, &[]), life())?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
-    save("server", &ca.issue("kube-apiserver", &[], &SANS)?, "crt")?;
-    save(
-        "front-proxy-client",
-        &front.issue("front-proxy-client", &[], &[])?,
-        "crt",
-    )?;
+    save("server", &server, "crt")?;
+    save("front-proxy-client", &proxy, "crt")?;
     save("sa", &signing_key("service account tokens")?, "pub")?;
     for (name, user, group) in USERS {
-        let groups: Vec<&str> = group.into_iter().collect();
-        save(name, &ca.issue(user, &groups, &[])?, "crt")?;
+        save(name, &ca.issue(&both(user, group, &[]), life())?, "crt")?;
     }
     Ok(())
 }
