@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/cli/flag"
 	logs "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	settings "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	internal "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig/configfiles"
 	utilfs "k8s.io/kubernetes/pkg/util/filesystem"
@@ -33,7 +33,7 @@ var wanted = []*regexp.Regexp{
 // settings are what kubelet runs with: flags over its file.
 type settings struct {
 	flags   *options.KubeletFlags
-	config  *settings.KubeletConfiguration
+	config  *internal.KubeletConfiguration
 	version string
 }
 
@@ -97,7 +97,7 @@ func (g *guest) settings() (*settings, error) {
 
 // flags are all that kubelet takes; those that would change this program are
 // only read.
-func (g *guest) flags(flags *options.KubeletFlags, config *settings.KubeletConfiguration) *pflag.FlagSet {
+func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfiguration) *pflag.FlagSet {
 	set := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	set.SetOutput(g.console)
@@ -113,7 +113,7 @@ func (g *guest) flags(flags *options.KubeletFlags, config *settings.KubeletConfi
 	return set
 }
 
-func (g *guest) configFile(path string) (*settings.KubeletConfiguration, error) {
+func (g *guest) configFile(path string) (*internal.KubeletConfiguration, error) {
 	if !g.has(path) {
 		return nil, fmt.Errorf("open %s: no such file or directory", path)
 	}
