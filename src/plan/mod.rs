@@ -14,6 +14,7 @@ pub(crate) mod hash;
 mod image;
 pub(crate) mod images;
 pub(crate) mod item;
+pub(crate) mod kubelet;
 mod machine;
 pub(crate) mod names;
 mod network;

@@ -46,6 +46,8 @@ pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
 
 pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+/// `true` on nodes of pools that take what serves the cluster as a whole.
+pub(crate) const SYSTEM_COMPONENTS: &str = "worker.gardener.cloud/system-components";
 pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// Labels and annotations that a pool cannot take from us.
