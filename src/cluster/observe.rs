@@ -255,6 +255,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
 }
