@@ -1,5 +1,8 @@
 //! The pods of the control plane in the provider namespace, and what they need.
 
+mod certificate;
+mod leaf;
+
 use super::Hash;
 use super::Site;
 use crate::validate::ValidShoot;
@@ -12,6 +15,8 @@ pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
+    /// kvshoot may read the provider's nodes, so the cloud controller manager may be allowed to as well.
+    pub(super) nodes_readable: bool,
 }
 
 /// What has to be seen before pods can be written down.

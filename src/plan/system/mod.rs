@@ -4,6 +4,7 @@
 //! before it can serve (the network, kube-proxy, konnectivity, disks) go onto every node, whatever its taints; the rest
 //! goes onto nodes of pools that allow system components.
 
+mod assemble;
 mod bootstrap;
 mod core_dns;
 mod dashboard;
@@ -26,6 +27,7 @@ use super::control_plane::Known;
 use crate::model::Cidr;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
+pub(super) use assemble::add;
 pub(crate) use rbac::{ADMINS, BOOTSTRAPPERS};
 
 /// What the objects inside a shoot are made of.
