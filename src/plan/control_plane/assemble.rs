@@ -1,6 +1,6 @@
 //! The items of a control plane, in order, and what is known of it so far.
 
-use super::{Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd, service};
+use super::{Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd, scheduler, service};
 use super::leaf::Reach;
 use crate::plan::component::Component;
 use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
