@@ -2,9 +2,11 @@
 
 use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
+use super::user_data::Join;
 use super::{
     NO_UID, Site, desired, image, names, network, object, record, user_data, virtual_machine,
 };
+use crate::validate::control_plane::{API_PORT, Address};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +35,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             machine(shoot, facts, site, wanted, pool, *zone)
         }
         (Content::UserData { pool }, _) => find(shoot, pool)
-            .map(|it| user_data(&site, wanted, it))
+            .map(|it| user_data(shoot, &site, wanted, it))
             .into_iter()
             .collect(),
         (Content::Metadata { pool, .. }, _) => find(shoot, pool)
@@ -123,13 +125,26 @@ fn machine(
         golden: golden.as_ref(),
     };
     vec![
-        user_data(&site, wanted, pool),
+        user_data(shoot, &site, wanted, pool),
         virtual_machine::object(&machine),
     ]
 }
 
-fn user_data(site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
-    user_data::object(site, &wanted.key.name, wanted.hash, &desired::guest(pool))
+fn user_data(shoot: &ValidShoot, site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
+    // Until the control plane has been seen these are not known.
+    let node_address = shoot.control_plane.node_address.clone();
+    let node_address = node_address.unwrap_or_else(|| Address {
+        host: "<node-address>".into(),
+        port: API_PORT,
+    });
+    let join = Join {
+        machine: &wanted.key.name,
+        pool,
+        shoot,
+        node_address: &node_address,
+        ca: "<certificate-authority>\n",
+    };
+    user_data::object(site, wanted.hash, &join)
 }
 
 /// A merge patch: what the pool wants, and nothing for what it no longer wants.
