@@ -65,6 +65,12 @@ enum FailCommand {
         #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
     },
+    /// Pods of control planes crash whenever they start
+    PodCrash {
+        /// How the names of the pods begin
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
     /// A quota stands in the namespace
     Quota {
         /// What is limited, such as requests.memory=4Gi
@@ -187,6 +193,9 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::VmCrash { prefix } => Fault::VmCrash {
             prefix: prefix.clone(),
         },
+        FailCommand::PodCrash { prefix } => Fault::PodCrash {
+            prefix: prefix.clone(),
+        },
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .global
@@ -205,6 +214,7 @@ fn describe(fault: &Fault) -> String {
         Fault::ImportStuck => "import-stuck\n".to_owned(),
         Fault::NoRoom { zone } => format!("no-room {zone}\n"),
         Fault::VmCrash { prefix } => format!("vm-crash {prefix}\n"),
+        Fault::PodCrash { prefix } => format!("pod-crash {prefix}\n"),
         Fault::Quota { namespace, hard } => {
             let limits: Vec<String> = hard
                 .iter()

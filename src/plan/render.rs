@@ -7,7 +7,6 @@ use super::{
     NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token, user_data,
     virtual_machine,
 };
-use crate::validate::control_plane::{API_PORT, Address};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 

@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     NoRoom { zone: String },
     /// Machines whose name begins so fail whenever they start; `*` means all.
     VmCrash { prefix: String },
+    /// Pods of control planes whose name begins so crash whenever they start; `*` means all.
+    PodCrash { prefix: String },
     /// A quota stands in a namespace.
     Quota {
         namespace: String,
@@ -43,6 +45,7 @@ impl Sandbox {
             Fault::ImportStuck => ("import-stuck", "*"),
             Fault::NoRoom { zone } => ("no-room", zone.as_str()),
             Fault::VmCrash { prefix } => ("vm-crash", prefix.as_str()),
+            Fault::PodCrash { prefix } => ("pod-crash", prefix.as_str()),
             Fault::Quota { .. } => return Ok(()),
         };
         let names = config.entry(key.to_owned()).or_default();
@@ -80,6 +83,7 @@ impl Sandbox {
                     "import-stuck" => faults.push(Fault::ImportStuck),
                     "no-room" => faults.push(Fault::NoRoom { zone: name }),
                     "vm-crash" => faults.push(Fault::VmCrash { prefix: name }),
+                    "pod-crash" => faults.push(Fault::PodCrash { prefix: name }),
                     _ => {}
                 }
             }
