@@ -40,6 +40,9 @@ pub(super) const MODULES: &[Module] = &[
         files: files!("module-k8s":
             "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
             "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
+            "guest.go", "guest_acts.go", "guest_cloudinit.go", "guest_commands.go", "guest_identity.go",
+            "guest_kubelet.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
+            "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go",
         ),
         builds: &[Build {
             package: ".",
