@@ -40,9 +40,11 @@ pub(super) const MODULES: &[Module] = &[
         files: files!("module-k8s":
             "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
             "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
-            "guest.go", "guest_acts.go", "guest_cloudinit.go", "guest_commands.go", "guest_identity.go",
-            "guest_kubelet.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
-            "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go",
+            "guest.go", "guest_acts.go", "guest_agent.go", "guest_callers.go", "guest_cloudinit.go",
+            "guest_commands.go", "guest_csi.go", "guest_files.go", "guest_identity.go", "guest_kubelet.go",
+            "guest_metrics.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
+            "guest_route.go", "guest_scrape.go", "guest_settings.go", "guest_status.go", "guest_unit.go",
+            "guest_wire.go", "guests.go",
         ),
         builds: &[Build {
             package: ".",

@@ -23,9 +23,11 @@ import (
 // node is a guest's kubelet once it has a name.
 type node struct {
 	*settings
-	guest  *guest
-	name   string
-	rest   *rest.Config
+	guest *guest
+	name  string
+	rest  *rest.Config
+	// Where the API server is and who vouches for it, without an identity.
+	server *rest.Config
 	client kubernetes.Interface
 
 	lock sync.Mutex
@@ -33,7 +35,7 @@ type node struct {
 	last     *v1.Node
 	stopping bool
 	pods     *nodePods
-	server   *kubeletServer
+	api      *kubeletServer
 }
 
 // kubelet runs until the machine ends; an error is what kubelet ends with.
@@ -47,7 +49,7 @@ func (g *guest) kubelet(s *settings) error {
 		name = string(data)
 	}
 	name = strings.ToLower(strings.TrimSpace(name))
-	config, err := g.identify(s, name)
+	config, server, err := g.identify(s, name)
 	if err != nil {
 		return err
 	}
@@ -55,11 +57,11 @@ func (g *guest) kubelet(s *settings) error {
 	if err != nil {
 		return err
 	}
-	n := &node{settings: s, guest: g, name: name, rest: config, client: client}
+	n := &node{settings: s, guest: g, name: name, rest: config, server: server, client: client}
 	g.lock.Lock()
 	g.node = n
 	g.lock.Unlock()
-	if n.server, err = n.serve(); err != nil {
+	if n.api, err = n.serve(); err != nil {
 		return err
 	}
 	for wait := 100 * time.Millisecond; !n.register(g.ctx); wait = min(2*wait, 7*time.Second) {
@@ -68,7 +70,13 @@ func (g *guest) kubelet(s *settings) error {
 		}
 	}
 	g.say("kubelet: successfully registered node " + name)
-	n.pods = n.runPods()
+	if err := n.csiNode(g.ctx); err != nil {
+		g.say("kubelet: failed to initialize CSINode: " + err.Error())
+	}
+	pods := n.runPods()
+	n.lock.Lock()
+	n.pods = pods
+	n.lock.Unlock()
 	go n.lease()
 	n.heartbeat()
 	return nil
@@ -203,6 +211,12 @@ func (n *node) seen() *v1.Node {
 	return n.last
 }
 
+func (n *node) podsHere() *nodePods {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.pods
+}
+
 func (n *node) ready() bool {
 	for _, condition := range n.seen().Status.Conditions {
 		if condition.Type == v1.NodeReady {
@@ -273,7 +287,7 @@ func (n *node) shutdown() {
 		case <-time.After(2 * time.Second):
 		}
 	}
-	if n.server != nil {
-		n.server.close()
+	if n.api != nil {
+		n.api.close()
 	}
 }

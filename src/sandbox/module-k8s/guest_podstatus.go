@@ -29,11 +29,11 @@ func created(old *v1.Pod, host string) *v1.Pod {
 }
 
 // ran is a pod that runs and is ready, or that has ended.
-func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
+func ran(old *v1.Pod, phase v1.PodPhase, host, ip string, ready bool) *v1.Pod {
 	pod := begun(old, host)
 	pod.Status.Phase = phase
 	pod.Status.PodIP, pod.Status.PodIPs = ip, []v1.PodIP{{IP: ip}}
-	now := metav1.Now()
+	now := *pod.Status.StartTime
 	state := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: now}}
 	ended := func(code int32, reason string) v1.ContainerState {
 		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: now, FinishedAt: now}}
@@ -41,6 +41,9 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
 	switch phase {
 	case v1.PodRunning:
 		conditions(pod, v1.ConditionTrue, "")
+		if !ready {
+			conditions(pod, v1.ConditionFalse, "ContainersNotReady")
+		}
 	case v1.PodFailed:
 		state = ended(1, "Error")
 		conditions(pod, v1.ConditionFalse, "PodFailed")
@@ -53,7 +56,7 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
 		for _, c := range containers {
 			started := phase == v1.PodRunning
 			one := v1.ContainerStatus{
-				Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: started, Started: &started, State: state,
+				Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: started && ready, Started: &started, State: state,
 				ContainerID: "containerd://" + strings.ReplaceAll(string(pod.UID), "-", "") + "-" + c.Name,
 			}
 			if sidecar := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways; init && !sidecar {
@@ -87,8 +90,11 @@ func conditions(pod *v1.Pod, ready v1.ConditionStatus, reason string) {
 			one.Status, one.Reason = ready, reason
 		}
 		replaced := false
-		for i := range pod.Status.Conditions {
-			if pod.Status.Conditions[i].Type == kind {
+		for i, old := range pod.Status.Conditions {
+			if old.Type == kind {
+				if old.Status == one.Status {
+					one.LastTransitionTime = old.LastTransitionTime
+				}
 				pod.Status.Conditions[i], replaced = one, true
 			}
 		}
