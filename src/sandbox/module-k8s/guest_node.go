@@ -34,6 +34,8 @@ type node struct {
 	// As last seen or written.
 	last     *v1.Node
 	stopping bool
+	// The node was there before this start of the machine.
+	rebooted bool
 	pods     *nodePods
 	api      *kubeletServer
 }
@@ -99,6 +101,7 @@ func (n *node) register(ctx context.Context) bool {
 		n.guest.warn("RegistrationFailed", fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
 		return false
 	}
+	n.rebooted = old.Status.NodeInfo.BootID != "" && old.Status.NodeInfo.BootID != string(n.guest.vmi.GetUID())
 	changed := old.DeepCopy()
 	if changed.Labels == nil {
 		changed.Labels = map[string]string{}

@@ -112,23 +112,35 @@ func (p *nodePods) step(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 
 // runs probes a pod that runs.
 func (p *nodePods) runs(ctx context.Context, pod *v1.Pod) (time.Duration, error) {
-	started, err := p.act(ctx, pod, pod.Status.PodIP)
-	if err != nil || started.ready == nil {
+	ip := pod.Status.PodIP
+	if pod.Spec.HostNetwork {
+		ip = p.node.hostIP()
+	}
+	p.lock.Lock()
+	again := p.node.rebooted && p.acts[pod.UID] == nil
+	p.lock.Unlock()
+	started, err := p.act(ctx, pod, ip)
+	if err != nil {
 		return 0, err
 	}
-	ready, again := started.ready(), 5*time.Second
-	if !ready {
-		again = 500 * time.Millisecond
-	}
+	ready := started.ready == nil || started.ready()
 	known := slices.ContainsFunc(pod.Status.Conditions, func(one v1.PodCondition) bool {
 		return one.Type == v1.PodReady && one.Status == v1.ConditionTrue
 	})
-	if ready == known {
-		return again, nil
+	if ready != known || again || ip != pod.Status.PodIP {
+		next := ran(pod, v1.PodRunning, p.node.hostIP(), ip, ready)
+		if again {
+			reborn(next)
+		}
+		_, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	}
-	next := ran(pod, v1.PodRunning, p.node.hostIP(), pod.Status.PodIP, ready)
-	_, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
-	return again, err
+	switch {
+	case started.ready == nil:
+		return 0, err
+	case ready:
+		return 5 * time.Second, err
+	}
+	return 500 * time.Millisecond, err
 }
 
 // ip is a free address of the node's range.

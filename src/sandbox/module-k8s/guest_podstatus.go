@@ -51,13 +51,17 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string, ready bool) *v1.Pod {
 		state = ended(0, "Completed")
 		conditions(pod, v1.ConditionFalse, "PodCompleted")
 	}
+	restarts := map[string]int32{}
+	for _, one := range append(append([]v1.ContainerStatus{}, old.Status.InitContainerStatuses...), old.Status.ContainerStatuses...) {
+		restarts[one.Name] = one.RestartCount
+	}
 	list := func(containers []v1.Container, init bool) []v1.ContainerStatus {
 		out := []v1.ContainerStatus{}
 		for _, c := range containers {
 			started := phase == v1.PodRunning
 			one := v1.ContainerStatus{
 				Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: started && ready, Started: &started, State: state,
-				ContainerID: "containerd://" + strings.ReplaceAll(string(pod.UID), "-", "") + "-" + c.Name,
+				RestartCount: restarts[c.Name], ContainerID: "containerd://" + strings.ReplaceAll(string(pod.UID), "-", "") + "-" + c.Name,
 			}
 			if sidecar := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways; init && !sidecar {
 				one.State, one.Ready = ended(0, "Completed"), true
@@ -68,6 +72,21 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string, ready bool) *v1.Pod {
 	}
 	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = list(pod.Spec.InitContainers, true), list(pod.Spec.Containers, false)
 	return pod
+}
+
+// reborn counts that the containers of a pod were started anew.
+func reborn(pod *v1.Pod) {
+	now := metav1.Now()
+	for i := range pod.Status.ContainerStatuses {
+		one := &pod.Status.ContainerStatuses[i]
+		one.RestartCount++
+		if running := one.State.Running; running != nil {
+			one.LastTerminationState.Terminated = &v1.ContainerStateTerminated{
+				ExitCode: 255, Reason: "Unknown", StartedAt: running.StartedAt, FinishedAt: now, ContainerID: one.ContainerID,
+			}
+			one.State.Running = &v1.ContainerStateRunning{StartedAt: now}
+		}
+	}
 }
 
 func begun(old *v1.Pod, host string) *v1.Pod {
