@@ -1,7 +1,7 @@
 use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Kubeconfigs, Source};
-use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
+use crate::sandbox::{self, Dirs, Fault, Guest, Sandbox, SandboxError, Step, Up};
 use crate::ui::Steps;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -69,6 +69,30 @@ enum FailCommand {
     PodCrash {
         /// How the names of the pods begin
         #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Machines run, and nothing happens inside
+    GuestBoot {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Machines cannot reach the API server of their cluster
+    GuestNetwork {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Machines have a clock that is years behind
+    GuestClock {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Nodes are heard of no more, though their machines run
+    NodeSilent {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
     },
     /// A quota stands in the namespace
@@ -196,6 +220,10 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::PodCrash { prefix } => Fault::PodCrash {
             prefix: prefix.clone(),
         },
+        FailCommand::GuestBoot { prefix } => inside(Guest::Boot, prefix),
+        FailCommand::GuestNetwork { prefix } => inside(Guest::Network, prefix),
+        FailCommand::GuestClock { prefix } => inside(Guest::Clock, prefix),
+        FailCommand::NodeSilent { prefix } => inside(Guest::Silent, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .global
@@ -208,6 +236,11 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
     sandbox.fail(&fault).map_err(failure)
 }
 
+fn inside(what: Guest, prefix: &str) -> Fault {
+    let prefix = prefix.to_owned();
+    Fault::Guest { what, prefix }
+}
+
 fn describe(fault: &Fault) -> String {
     match fault {
         Fault::Import404 => "import-404\n".to_owned(),
@@ -215,6 +248,7 @@ fn describe(fault: &Fault) -> String {
         Fault::NoRoom { zone } => format!("no-room {zone}\n"),
         Fault::VmCrash { prefix } => format!("vm-crash {prefix}\n"),
         Fault::PodCrash { prefix } => format!("pod-crash {prefix}\n"),
+        Fault::Guest { what, prefix } => format!("{} {prefix}\n", what.name()),
         Fault::Quota { namespace, hard } => {
             let limits: Vec<String> = hard
                 .iter()

@@ -43,9 +43,11 @@ pub(super) const MODULES: &[Module] = &[
             "runner.go", "podrun.go", "podstatus.go", "podvolumes.go", "container.go", "probes.go", "roots.go",
             "process.go", "process_argv.go", "process_env.go", "forward.go", "kubelet.go", "echo.go",
             "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
-            "guest.go", "guest_acts.go", "guest_cloudinit.go", "guest_commands.go", "guest_identity.go",
-            "guest_kubelet.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
-            "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go",
+            "guest.go", "guest_acts.go", "guest_agent.go", "guest_callers.go", "guest_cloudinit.go",
+            "guest_commands.go", "guest_csi.go", "guest_files.go", "guest_identity.go", "guest_kubelet.go",
+            "guest_metrics.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
+            "guest_route.go", "guest_scrape.go", "guest_settings.go", "guest_status.go", "guest_unit.go",
+            "guest_wire.go", "guests.go",
         ),
         builds: &[
             Build {
