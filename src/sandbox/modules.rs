@@ -39,8 +39,11 @@ pub(super) const MODULES: &[Module] = &[
         name: "kubernetes",
         files: files!("module-k8s":
             "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
-            "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
+            "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go", "hotplug.go",
             "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
+            "csi/main.go", "csi/options.go", "csi/cluster.go", "csi/follow.go", "csi/election.go", "csi/liveness.go",
+            "csi/driver.go", "csi/volumes.go", "csi/attach.go", "csi/provisioner.go", "csi/provision.go",
+            "csi/attacher.go", "csi/resizer.go",
         ),
         builds: &[
             Build {
@@ -72,6 +75,20 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/component-base/version", KUBERNETES_STAMP),
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
+            },
+            // Five of these run for every cluster, so there is no typed client in it.
+            Build {
+                package: "./csi",
+                output: "sandbox-csi",
+                programs: &[
+                    "kubevirt-csi-driver",
+                    "csi-provisioner",
+                    "csi-attacher",
+                    "csi-resizer",
+                    "livenessprobe",
+                ],
+                cdi: false,
+                stamps: &[],
             },
         ],
     },
