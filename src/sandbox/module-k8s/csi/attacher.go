@@ -57,16 +57,17 @@ func (a *attacher) attachmentChanged(ctx context.Context, one *storagev1.VolumeA
 	if err == nil && (volume == nil || volume.Spec.CSI == nil) {
 		err = fmt.Errorf("no volume %s of this driver", *one.Spec.Source.PersistentVolumeName)
 	}
-	problem, step := "attachError", a.attach
+	problem, told, step := "attachError", one.Status.AttachError, a.attach
 	if gone {
-		problem, step = "detachError", a.detach
+		problem, told, step = "detachError", one.Status.DetachError, a.detach
 	}
 	if err == nil {
 		err = step(ctx, one, volume)
 	}
-	if err != nil {
-		told := map[string]any{"message": err.Error(), "time": metav1.Now().UTC().Format(time.RFC3339)}
-		if err := a.patch(ctx, attachments, "", one.Name, map[string]any{"status": map[string]any{problem: told}}, "status"); err != nil {
+	if err != nil && (told == nil || told.Message != err.Error()) {
+		// Once only: each time would be a change, and a change is looked at without delay.
+		now := map[string]any{"message": err.Error(), "time": metav1.Now().UTC().Format(time.RFC3339)}
+		if err := a.patch(ctx, attachments, "", one.Name, map[string]any{"status": map[string]any{problem: now}}, "status"); err != nil {
 			klog.ErrorS(err, "cannot tell the error", "attachment", one.Name)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -56,8 +57,10 @@ func (r *resizer) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) er
 	}
 	from := "external-resizer " + r.driver
 	r.event(ctx, from, "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "Resizing", "External resizer is resizing volume "+volume.Name)
-	if err := r.tell(ctx, claim, v1.PersistentVolumeClaimResizing, "", nil); err != nil {
-		return err
+	if !slices.ContainsFunc(claim.Status.Conditions, resizing) {
+		if err := r.tell(ctx, claim, v1.PersistentVolumeClaimResizing, "", nil); err != nil {
+			return err
+		}
 	}
 	call, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -80,6 +83,10 @@ func (r *resizer) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) er
 	}
 	message := "waiting for user to (re-)start a pod to finish file system resize of volume on node."
 	return r.tell(ctx, claim, v1.PersistentVolumeClaimFileSystemResizePending, message, nil)
+}
+
+func resizing(one v1.PersistentVolumeClaimCondition) bool {
+	return one.Type == v1.PersistentVolumeClaimResizing
 }
 
 // tell writes how far a claim is: one condition, or none and its new size.
