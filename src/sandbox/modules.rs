@@ -43,7 +43,7 @@ pub(super) const MODULES: &[Module] = &[
             "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
             "csi/main.go", "csi/options.go", "csi/cluster.go", "csi/follow.go", "csi/election.go", "csi/liveness.go",
             "csi/driver.go", "csi/volumes.go", "csi/attach.go", "csi/provisioner.go", "csi/provision.go",
-            "csi/attacher.go", "csi/resizer.go",
+            "csi/attacher.go", "csi/resizer.go", "csi/snapshotter.go",
         ),
         builds: &[
             Build {
@@ -76,7 +76,7 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
             },
-            // Five of these run for every cluster, so there is no typed client in it.
+            // Six of these run for every cluster, so there is no typed client in it.
             Build {
                 package: "./csi",
                 output: "sandbox-csi",
@@ -85,6 +85,7 @@ pub(super) const MODULES: &[Module] = &[
                     "csi-provisioner",
                     "csi-attacher",
                     "csi-resizer",
+                    "csi-snapshotter",
                     "livenessprobe",
                 ],
                 cdi: false,

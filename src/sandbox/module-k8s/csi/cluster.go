@@ -30,6 +30,8 @@ var (
 	csiNodes    = kindOf("storage.k8s.io", "v1", "csinodes")
 	attachments = kindOf("storage.k8s.io", "v1", "volumeattachments")
 	leases      = kindOf("coordination.k8s.io", "v1", "leases")
+	snapshots   = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshotcontents")
+	snapClasses = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshotclasses")
 	dataVolumes = kindOf("cdi.kubevirt.io", "v1beta1", "datavolumes")
 	machines    = kindOf("kubevirt.io", "v1", "virtualmachines")
 	instances   = kindOf("kubevirt.io", "v1", "virtualmachineinstances")

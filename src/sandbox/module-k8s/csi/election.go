@@ -20,6 +20,7 @@ var leaseNames = map[string]string{
 	"csi-provisioner": "%s",
 	"csi-attacher":    "external-attacher-leader-%s",
 	"csi-resizer":     "external-resizer-%s",
+	"csi-snapshotter": "external-snapshotter-leader-%s",
 }
 
 // elected waits until it holds the lease, and keeps it; without it the program ends.

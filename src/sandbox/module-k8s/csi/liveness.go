@@ -16,10 +16,12 @@ import (
 func livenessMain(ctx context.Context, args []string) error {
 	set := flags()
 	address := set.String("csi-address", "/run/csi/socket", "the driver's socket")
-	port := set.String("health-port", "", "where to answer, on all addresses (9808)")
+	port := set.String("health-port", "", "where to answer (9808)")
 	endpoint := set.String("http-endpoint", "", "where to answer")
 	set.String("metrics-address", "", "where metrics are")
 	set.String("metrics-path", "/metrics", "where metrics are")
+	// Not one of the real program's: pods share this computer's ports, and have an address each.
+	own := set.String("sandbox-bind-address", "0.0.0.0", "the address that --health-port is opened on")
 	timeout := set.Duration("probe-timeout", time.Second, "of every call to the driver")
 	if err := parse(set, args); err != nil {
 		return err
@@ -28,9 +30,9 @@ func livenessMain(ctx context.Context, args []string) error {
 	case *port != "" && *endpoint != "":
 		return errors.New("only one of --health-port and --http-endpoint can be set")
 	case *endpoint == "" && *port == "":
-		*endpoint = net.JoinHostPort("0.0.0.0", "9808")
+		*endpoint = net.JoinHostPort(*own, "9808")
 	case *endpoint == "":
-		*endpoint = net.JoinHostPort("0.0.0.0", *port)
+		*endpoint = net.JoinHostPort(*own, *port)
 	}
 	calls, driver, err := dial(ctx, *address)
 	if err != nil {

@@ -25,6 +25,7 @@ func main() {
 		"csi-provisioner":     provisionerMain,
 		"csi-attacher":        attacherMain,
 		"csi-resizer":         resizerMain,
+		"csi-snapshotter":     snapshotterMain,
 		"livenessprobe":       livenessMain,
 	}
 	name, args := filepath.Base(os.Args[0]), os.Args[1:]
@@ -34,7 +35,7 @@ func main() {
 		run, ok = programs[name]
 	}
 	if !ok {
-		fmt.Fprintln(os.Stderr, "sandbox-csi: call it as kubevirt-csi-driver, csi-provisioner, csi-attacher, csi-resizer or livenessprobe")
+		fmt.Fprintln(os.Stderr, "sandbox-csi: call it as kubevirt-csi-driver, csi-provisioner, csi-attacher, csi-resizer, csi-snapshotter or livenessprobe")
 		os.Exit(2)
 	}
 	os.Args[0] = name
