@@ -39,7 +39,7 @@ pub(super) const MODULES: &[Module] = &[
         name: "kubernetes",
         files: files!("module-k8s":
             "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
-            "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
+            "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go", "hotplug.go",
             "runner.go", "podrun.go", "podstatus.go", "podvolumes.go", "container.go", "probes.go", "roots.go",
             "process.go", "process_argv.go", "process_env.go", "forward.go", "kubelet.go", "echo.go",
             "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
@@ -48,6 +48,9 @@ pub(super) const MODULES: &[Module] = &[
             "guest_metrics.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
             "guest_route.go", "guest_scrape.go", "guest_settings.go", "guest_status.go", "guest_unit.go",
             "guest_wire.go", "guests.go",
+            "csi/main.go", "csi/options.go", "csi/cluster.go", "csi/follow.go", "csi/election.go", "csi/liveness.go",
+            "csi/driver.go", "csi/volumes.go", "csi/attach.go", "csi/provisioner.go", "csi/provision.go",
+            "csi/attacher.go", "csi/resizer.go", "csi/snapshotter.go",
         ),
         builds: &[
             Build {
@@ -79,6 +82,21 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/component-base/version", KUBERNETES_STAMP),
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
+            },
+            // Six of these run for every cluster, so there is no typed client in it.
+            Build {
+                package: "./csi",
+                output: "sandbox-csi",
+                programs: &[
+                    "kubevirt-csi-driver",
+                    "csi-provisioner",
+                    "csi-attacher",
+                    "csi-resizer",
+                    "csi-snapshotter",
+                    "livenessprobe",
+                ],
+                cdi: false,
+                stamps: &[],
             },
         ],
     },
