@@ -2,14 +2,17 @@
 
 mod account;
 mod api_server;
+mod assemble;
 mod authentication;
 mod availability;
+mod certificate;
 mod cloud_controller;
 mod controller_manager;
 mod csi;
 mod etcd;
 mod flags;
 mod konnectivity;
+mod leaf;
 mod network_policy;
 mod pod;
 mod scheduler;
@@ -22,6 +25,7 @@ use super::Hash;
 use super::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
+pub(super) use assemble::{ControlPlane, add, known, site};
 use std::collections::HashMap;
 use std::sync::Arc;
 

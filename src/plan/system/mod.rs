@@ -4,16 +4,20 @@
 //! before it can serve (the network, kube-proxy, konnectivity, disks) go onto every node, whatever its taints; the rest
 //! goes onto nodes of pools that allow system components.
 
+mod assemble;
 mod bootstrap;
 mod core_dns;
+mod dashboard;
 mod flannel;
 mod konnectivity_agent;
 mod kube_proxy;
 mod kubernetes_endpoints;
 mod metrics_server;
+mod nginx_ingress;
 mod objects;
 mod pods;
 mod rbac;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +27,7 @@ use super::control_plane::Known;
 use crate::model::Cidr;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
+pub(super) use assemble::add;
 pub(crate) use rbac::{ADMINS, BOOTSTRAPPERS};
 
 /// What the objects inside a shoot are made of.
@@ -43,6 +48,9 @@ pub(super) fn components(context: &Context) -> Vec<Component> {
         Some(konnectivity_agent::component(context)),
         Some(core_dns::component(context)),
         Some(metrics_server::component(context)),
+        Some(storage::component(context)),
+        dashboard::component(context),
+        nginx_ingress::component(context),
     ]
     .into_iter()
     .flatten()
