@@ -6,6 +6,7 @@
 pub(crate) mod cloud_config;
 mod cni;
 pub(crate) mod control_plane;
+mod downloads;
 mod infrastructure;
 mod kubernetes;
 mod machine;
