@@ -27,6 +27,8 @@ type runner struct {
 	dir, volumes, logs string
 	// The binary that all programs are.
 	program string
+	// The environment that keeps programs small.
+	thrift  []string
 	apiPort string
 	// Which loopback addresses are this sandbox's.
 	row      int
@@ -52,7 +54,7 @@ func newRunner(ctx context.Context, s *simulator, dir, logs string, row int, api
 	}
 	r := &runner{
 		s: s, dir: filepath.Join(dir, "running"), volumes: filepath.Join(dir, "volumes"), logs: logs, apiPort: apiPort, row: row,
-		program: filepath.Join(dir, "program"), launch: newLauncher(), changed: func() {}, synced: make(chan struct{}),
+		program: filepath.Join(dir, "program"), launch: newLauncher(), thrift: thrift(), changed: func() {}, synced: make(chan struct{}),
 		pods: map[types.UID]*podRun{}, holds: map[string]*podRun{},
 	}
 	if err := r.recover(); err != nil {
