@@ -27,7 +27,9 @@ type runner struct {
 	dir, volumes, logs string
 	// Where the sandbox's programs are, and the binary that most of them are.
 	bin, program string
-	apiPort      string
+	// The environment that keeps programs small.
+	thrift  []string
+	apiPort string
 	// Which loopback addresses are this sandbox's.
 	row      int
 	launch   launcher
@@ -52,7 +54,8 @@ func newRunner(ctx context.Context, s *simulator, dir, logs string, row int, api
 	}
 	r := &runner{
 		s: s, dir: filepath.Join(dir, "running"), volumes: filepath.Join(dir, "volumes"), logs: logs, apiPort: apiPort, row: row,
-		bin: filepath.Dir(executable), program: filepath.Join(dir, "program"), launch: newLauncher(), changed: func() {}, synced: make(chan struct{}),
+		bin: filepath.Dir(executable), program: filepath.Join(dir, "program"),
+		launch: newLauncher(), thrift: thrift(), changed: func() {}, synced: make(chan struct{}),
 		pods: map[types.UID]*podRun{}, holds: map[string]*podRun{},
 	}
 	if err := r.recover(); err != nil {
