@@ -113,7 +113,13 @@ func (g *guest) flags(flags *options.KubeletFlags, config *kubelet.KubeletConfig
 	return set
 }
 
-func (g *guest) configFile(path string) (*kubelet.KubeletConfiguration, error) {
+func (g *guest) configFile(path string) (config *kubelet.KubeletConfiguration, err error) {
+	// What an unknown feature gate does to kubelet, too.
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v", panicked)
+		}
+	}()
 	data, err := g.read(path)
 	if err != nil {
 		return nil, err
