@@ -30,7 +30,7 @@ type guest struct {
 	log     logr.Logger
 	// All its connections to the outside, and those of them that are kubelet's.
 	line, own *connrotation.Dialer
-	node *node
+	node      *node
 	// Its clock was wrong when it was last looked at.
 	wrong bool
 
@@ -155,11 +155,11 @@ func (g *guest) warn(reason string, err error) {
 }
 
 // wait is false when the machine ends meanwhile.
-func (g *guest) wait(time_ time.Duration) bool {
+func (g *guest) wait(pause time.Duration) bool {
 	select {
 	case <-g.ctx.Done():
 		return false
-	case <-time.After(time_):
+	case <-time.After(pause):
 		return true
 	}
 }
