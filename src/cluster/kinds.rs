@@ -1,7 +1,9 @@
 //! The resources that kvshoot reads or writes, and their addresses.
 
-use crate::plan::item::Kind;
-use crate::plan::names::role;
+use super::world::Source;
+use crate::plan::item::{Key, Kind, Side};
+use crate::plan::names::{COMPONENT, role};
+use serde_json::Value;
 use std::fmt;
 
 /// A resource as the API serves it.
@@ -22,6 +24,39 @@ pub(crate) const CLAIM: Resource = core("PersistentVolumeClaim", "persistentvolu
 pub(crate) const EVENT: Resource = core("Event", "events");
 pub(crate) const NODE: Resource = core("Node", "nodes");
 pub(crate) const NAMESPACE: Resource = core("Namespace", "namespaces");
+pub(crate) const SERVICE_ACCOUNT: Resource = core("ServiceAccount", "serviceaccounts");
+pub(crate) const ROLE: Resource = rbac("Role", "roles");
+pub(crate) const ROLE_BINDING: Resource = rbac("RoleBinding", "rolebindings");
+pub(crate) const CLUSTER_ROLE: Resource = rbac("ClusterRole", "clusterroles");
+pub(crate) const CLUSTER_ROLE_BINDING: Resource = rbac("ClusterRoleBinding", "clusterrolebindings");
+pub(crate) const STATEFUL_SET: Resource = resource("apps", "v1", "StatefulSet", "statefulsets");
+pub(crate) const DEPLOYMENT: Resource = resource("apps", "v1", "Deployment", "deployments");
+pub(crate) const DAEMON_SET: Resource = resource("apps", "v1", "DaemonSet", "daemonsets");
+pub(crate) const DISRUPTION_BUDGET: Resource = resource(
+    "policy",
+    "v1",
+    "PodDisruptionBudget",
+    "poddisruptionbudgets",
+);
+pub(crate) const NETWORK_POLICY: Resource = resource(
+    "networking.k8s.io",
+    "v1",
+    "NetworkPolicy",
+    "networkpolicies",
+);
+pub(crate) const ENDPOINT_SLICE: Resource =
+    resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+pub(crate) const VOLUME_ATTACHMENT: Resource = resource(
+    "storage.k8s.io",
+    "v1",
+    "VolumeAttachment",
+    "volumeattachments",
+);
+pub(crate) const CSI_DRIVER: Resource = resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
+pub(crate) const INGRESS_CLASS: Resource =
+    resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses");
+pub(crate) const API_SERVICE: Resource =
+    resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
 pub(crate) const STORAGE_CLASS: Resource =
     resource("storage.k8s.io", "v1", "StorageClass", "storageclasses");
@@ -48,6 +83,10 @@ pub(crate) const RULES_REVIEW: Resource = resource(
     "selfsubjectrulesreviews",
 );
 
+const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
+    resource("rbac.authorization.k8s.io", "v1", kind, plural)
+}
+
 const fn core(kind: &'static str, plural: &'static str) -> Resource {
     resource("", "v1", kind, plural)
 }
@@ -72,8 +111,27 @@ impl Resource {
             Kind::Record => &CONFIG_MAP,
             Kind::Network => &NETWORK,
             Kind::Image => &DATA_VOLUME,
-            Kind::UserData => &SECRET,
+            Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
             Kind::Machine => &VIRTUAL_MACHINE,
+            Kind::Node => &NODE,
+            Kind::Service => &SERVICE,
+            // A component is no object; its record would be such a one.
+            Kind::ConfigMap | Kind::Component => &CONFIG_MAP,
+            Kind::ServiceAccount => &SERVICE_ACCOUNT,
+            Kind::Role => &ROLE,
+            Kind::RoleBinding => &ROLE_BINDING,
+            Kind::ClusterRole => &CLUSTER_ROLE,
+            Kind::ClusterRoleBinding => &CLUSTER_ROLE_BINDING,
+            Kind::StatefulSet => &STATEFUL_SET,
+            Kind::Deployment => &DEPLOYMENT,
+            Kind::DaemonSet => &DAEMON_SET,
+            Kind::DisruptionBudget => &DISRUPTION_BUDGET,
+            Kind::NetworkPolicy => &NETWORK_POLICY,
+            Kind::EndpointSlice => &ENDPOINT_SLICE,
+            Kind::StorageClass => &STORAGE_CLASS,
+            Kind::CsiDriver => &CSI_DRIVER,
+            Kind::IngressClass => &INGRESS_CLASS,
+            Kind::ApiService => &API_SERVICE,
         }
     }
 
@@ -109,26 +167,67 @@ impl fmt::Display for Resource {
     }
 }
 
-/// The component label of a kind's objects.
-pub(super) fn component(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Record => role::RECORD,
-        Kind::Network => role::NETWORK,
-        Kind::Image => role::IMAGE,
-        Kind::UserData => role::USER_DATA,
-        Kind::Machine => role::MACHINE,
+/// What the control plane consists of in the provider namespace.
+pub(super) const CONTROL_PLANE: [Kind; 10] = [
+    Kind::Secret,
+    Kind::ConfigMap,
+    Kind::Service,
+    Kind::ServiceAccount,
+    Kind::Role,
+    Kind::RoleBinding,
+    Kind::StatefulSet,
+    Kind::Deployment,
+    Kind::DisruptionBudget,
+    Kind::NetworkPolicy,
+];
+
+/// What is looked at in a shoot.
+pub(super) const INSIDE: [Kind; 18] = [
+    Kind::Node,
+    Kind::Token,
+    Kind::Secret,
+    Kind::ConfigMap,
+    Kind::Service,
+    Kind::ServiceAccount,
+    Kind::Role,
+    Kind::RoleBinding,
+    Kind::ClusterRole,
+    Kind::ClusterRoleBinding,
+    Kind::Deployment,
+    Kind::DaemonSet,
+    Kind::DisruptionBudget,
+    Kind::NetworkPolicy,
+    Kind::EndpointSlice,
+    Kind::StorageClass,
+    Kind::CsiDriver,
+    Kind::ApiService,
+];
+
+/// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
+pub(super) fn among(side: Side, kind: Kind) -> String {
+    match (side, kind) {
+        (_, Kind::Record) => format!("{COMPONENT}={}", role::RECORD),
+        (_, Kind::Network) => format!("{COMPONENT}={}", role::NETWORK),
+        (_, Kind::Image) => format!("{COMPONENT}={}", role::IMAGE),
+        (_, Kind::UserData) => format!("{COMPONENT}={}", role::USER_DATA),
+        (_, Kind::Machine) => format!("{COMPONENT}={}", role::MACHINE),
+        (_, Kind::Token) => format!("{COMPONENT}={}", role::TOKEN),
+        (Side::Provider, Kind::Secret) => format!("{COMPONENT}!={}", role::USER_DATA),
+        (Side::Shoot, Kind::Secret) => format!("{COMPONENT}!={}", role::TOKEN),
+        (Side::Provider, Kind::ConfigMap) => format!("{COMPONENT}!={}", role::RECORD),
+        _ => String::new(),
     }
 }
 
-/// The kind of an object that is to be made, by its `kind` field.
-pub(super) fn kind_of(text: &str) -> Option<Kind> {
-    [
-        Kind::Record,
-        Kind::Network,
-        Kind::Image,
-        Kind::UserData,
-        Kind::Machine,
-    ]
-    .into_iter()
-    .find(|it| Resource::of(*it).kind == text)
+/// Of an object that is to be made for an action on `key`.
+pub(super) fn source_of(key: &Key, object: &Value) -> Option<Source> {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let is_token = object["metadata"]["labels"][COMPONENT] == role::TOKEN;
+    match key.kind {
+        // With its user data, and the token in that.
+        Kind::Machine if is_token => Some((Side::Shoot, Kind::Token)),
+        Kind::Machine if kind == "Secret" => Some((Side::Provider, Kind::UserData)),
+        Kind::Component => Some((key.side, Kind::generic(kind)?)),
+        _ => Some((key.side, key.kind)),
+    }
 }

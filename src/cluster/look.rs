@@ -6,7 +6,7 @@ use super::kinds;
 use super::observe::if_allowed;
 use super::project::{self, Body, arc, items, seconds, text};
 use super::request::Place;
-use crate::plan::item::Kind;
+use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, role};
 use crate::plan::observed::Import;
 use base64::Engine;
@@ -212,7 +212,7 @@ fn record(object: &Value) -> RecordSeen {
 }
 
 fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSeen>, Error> {
-    let seen = project::seen(Kind::Machine, object)?;
+    let seen = project::seen((Side::Provider, Kind::Machine), object)?;
     let Body::Machine(vm) = seen.fact.body else {
         return Ok(None);
     };
@@ -253,7 +253,7 @@ fn addresses(interface: &Value) -> Vec<Arc<str>> {
 }
 
 fn image(object: &Value) -> Result<Option<ImageSeen>, Error> {
-    let seen = project::seen(Kind::Image, object)?;
+    let seen = project::seen((Side::Provider, Kind::Image), object)?;
     let Body::Volume(volume) = seen.fact.body else {
         return Ok(None);
     };

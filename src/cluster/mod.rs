@@ -4,8 +4,12 @@ mod adopt;
 mod cause;
 mod claim;
 mod connect;
+mod drain;
 mod error;
 mod fence;
+mod inside;
+mod issue;
+mod join;
 mod kinds;
 mod lease;
 mod leftovers;
@@ -15,6 +19,8 @@ mod perform;
 mod preflight;
 mod project;
 mod request;
+mod root;
+mod told;
 mod watch;
 mod why;
 mod wire;
@@ -24,15 +30,20 @@ pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
+pub(crate) use inside::kubeconfig;
 pub(crate) use lease::Lease;
 pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
+pub(crate) use root::ClientCertificate;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Of the API servers of shoots.
+const API_PORT: u16 = 6443;
 
 /// The provider cluster, and the namespace in it that shoots live in.
 #[derive(Clone)]

@@ -2,19 +2,20 @@
 
 use super::Provider;
 use super::error::Error;
+use super::inside::look_inside;
 use super::kinds::{self, Resource};
 use super::project::{self, text};
 use super::request::Place;
 use super::watch::Feed;
 use super::why::look_for_causes;
-use super::world::World;
-use crate::plan::item::{Key, Kind};
+use super::world::{Source, World};
+use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
 use crate::plan::observed::{Facts, StorageClass};
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -44,7 +45,9 @@ pub(super) struct Shared {
     /// How many changes the published facts have.
     published: watch::Sender<u64>,
     facts: watch::Sender<Arc<Facts>>,
-    troubles: Mutex<BTreeMap<Kind, (Instant, String)>>,
+    /// Set once, by what finds the way there.
+    pub(super) inside: OnceLock<Provider>,
+    troubles: Mutex<BTreeMap<Source, (Instant, String)>>,
     health: watch::Sender<Option<String>>,
 }
 
@@ -66,12 +69,13 @@ impl Observer {
         let shared = Arc::new(Shared::new(id, started));
         let has_networks = provider.serves(&kinds::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
+        kinds.extend(kinds::CONTROL_PLANE);
         if has_networks {
             kinds.push(Kind::Network);
         }
         let feeds = kinds
             .into_iter()
-            .map(|kind| Feed::new(provider, &shared, kind, id));
+            .map(|kind| Feed::new(provider, &shared, (Side::Provider, kind), id));
         let first = feeds.map(async |feed| Ok((feed.first().await?, feed)));
         let (fixed, first) =
             futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
@@ -84,6 +88,7 @@ impl Observer {
         }
         let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
         tasks.spawn(causes);
+        tasks.spawn(look_inside(provider.clone(), shared.clone(), id.to_owned()));
         let publisher = shared.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
@@ -101,6 +106,17 @@ impl Observer {
         self.shared.health.subscribe()
     }
 
+    /// The shoot's own API server, once it is looked at.
+    pub(super) fn inside(&self) -> Option<Provider> {
+        self.shared.inside.get().cloned()
+    }
+
+    /// What keeps a machine from being empty.
+    pub(super) fn draining(&self, uid: &Arc<str>, what: &str) {
+        self.shared
+            .change(|world, _| world.draining(uid.clone(), what.into()));
+    }
+
     /// Nothing runs on the machine any more.
     pub(crate) fn drained(&self, uid: &Arc<str>) {
         self.shared.change(|world, _| world.drained(uid.clone()));
@@ -115,6 +131,7 @@ impl Shared {
             changed: Notify::new(),
             published: watch::Sender::default(),
             facts: watch::Sender::default(),
+            inside: OnceLock::new(),
             troubles: Mutex::default(),
             health: watch::Sender::default(),
         }
@@ -143,6 +160,10 @@ impl Shared {
         read(&self.world().0)
     }
 
+    pub(super) fn subscribe(&self) -> watch::Receiver<Arc<Facts>> {
+        self.facts.subscribe()
+    }
+
     pub(super) fn newest(&self) -> Arc<Facts> {
         self.facts.borrow().clone()
     }
@@ -155,24 +176,24 @@ impl Shared {
         self.change(|world, _| world.tell_causes(causes));
     }
 
-    pub(super) fn trouble(&self, kind: Kind, error: &Error) {
-        tracing::debug!(%kind, %error, "cannot look");
+    pub(super) fn trouble(&self, source: Source, error: &Error) {
+        tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot look");
         let mut troubles = self.troubles.lock().unwrap_or_else(|it| it.into_inner());
         let trouble = troubles
-            .entry(kind)
+            .entry(source)
             .or_insert_with(|| (Instant::now(), String::new()));
         trouble.1 = error.to_string();
         self.tell_health(&troubles);
     }
 
-    pub(super) fn fine(&self, kind: Kind) {
+    pub(super) fn fine(&self, source: Source) {
         let mut troubles = self.troubles.lock().unwrap_or_else(|it| it.into_inner());
-        if troubles.remove(&kind).is_some() {
+        if troubles.remove(&source).is_some() {
             self.tell_health(&troubles);
         }
     }
 
-    fn tell_health(&self, troubles: &BTreeMap<Kind, (Instant, String)>) {
+    fn tell_health(&self, troubles: &BTreeMap<Source, (Instant, String)>) {
         let oldest = troubles.values().min_by_key(|(since, _)| *since);
         let health = oldest.map(|(since, text)| {
             let seconds = since.elapsed().as_secs();
@@ -233,6 +254,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
 }

@@ -8,14 +8,17 @@ use super::kinds::{self, Resource};
 use super::observe::Observer;
 use super::project::{self, text};
 use super::request::{Place, WRITE};
-use crate::plan::item::{Action, Content, Key, Kind, Target, Wanted};
+use super::world::Source;
+use crate::plan::item::{Action, Content, Key, Kind, Side, Target, Wanted};
 use crate::plan::names;
 use crate::plan::observed::Record;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Writes to the provider for one run.
+const RECORD: Source = (Side::Provider, Kind::Record);
+
+/// Writes to the provider and to the shoot for one run.
 pub(crate) struct Performer {
     pub(crate) provider: Provider,
     pub(crate) observer: Arc<Observer>,
@@ -50,11 +53,11 @@ impl Performer {
     ///
     /// [`Error::Conflict`] when it is not that record any more.
     pub(crate) async fn note(&self, record: &Record, data: &Value) -> Result<(), Error> {
-        let place = self.place(Kind::Record, &record.name);
+        let place = self.place(RECORD, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
         match self.provider.patch(place, &patch, self.limit()?).await {
             Ok(answer) => {
-                self.put(Kind::Record, &answer)?;
+                self.put(RECORD, &answer)?;
                 self.observer.shared.settled().await;
                 Ok(())
             }
@@ -64,49 +67,56 @@ impl Performer {
     }
 
     async fn apply(&self, wanted: &Wanted, objects: &[Value]) -> Result<(), Error> {
+        if let Content::Issue(issue) = &wanted.content {
+            return self.issue(&wanted.key, issue).await;
+        }
+        let objects = &self.prepare(wanted, objects).await?;
         for object in objects {
             if let Content::Metadata { uid, .. } = &wanted.content {
                 self.relabel(&wanted.key, uid, object).await?;
                 continue;
             }
-            let kind = project::text(&object["kind"]);
-            let Some(kind) = kinds::kind_of(kind) else {
+            let Some(source) = kinds::source_of(&wanted.key, object) else {
+                let kind = project::text(&object["kind"]);
                 return Err(Error::Missing(format!("no way to apply a {kind}")));
             };
-            let name = text(&object["metadata"]["name"]);
-            match (kind, self.is_there(kind, name)) {
-                (Kind::Record | Kind::Network | Kind::Image, true) => {
-                    self.replace(kind, name, object).await?;
-                }
+            let name = project::name_of(source.0, object);
+            match (source.1, self.is_there(source, &name)) {
                 // It holds what its name says, for the name has the hash.
                 (Kind::UserData | Kind::Machine, true) => {}
-                (_, false) => self.create(kind, name, object).await?,
+                (_, true) => self.replace(source, &name, object).await?,
+                (_, false) => self.create(source, &name, object).await?,
             }
         }
         Ok(())
     }
 
     /// POST, and a look at what is there when it is there already or when no answer came.
-    async fn create(&self, kind: Kind, name: &str, object: &Value) -> Result<(), Error> {
-        let place = self.place(kind, name);
+    pub(super) async fn create(
+        &self,
+        source: Source,
+        name: &str,
+        object: &Value,
+    ) -> Result<(), Error> {
+        let (api, place) = (self.api(source.0)?, self.place(source, name));
         let limit = self.limit()?;
-        let error = match self.provider.create(place, object, limit).await {
-            Ok(answer) => return self.put(kind, &answer),
+        let error = match api.create(place, object, limit).await {
+            Ok(answer) => return self.put(source, &answer),
             Err(error @ Error::Exists { .. }) => error,
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
         // Not there is gone again, or never made.
-        let Ok(there) = self.provider.get(place).await else {
+        let Ok(there) = api.get(place).await else {
             return Err(error);
         };
-        match found(kind, &there, object) {
+        match found(source.1, &there, object) {
             Found::Foreign => Err(Error::Foreign {
                 what: place.what("create"),
             }),
-            Found::Wanted => self.put(kind, &there),
+            Found::Wanted => self.put(source, &there),
             Found::Other => {
-                self.put(kind, &there)?;
+                self.put(source, &there)?;
                 Err(Error::Conflict {
                     what: place.what("create"),
                 })
@@ -116,21 +126,26 @@ impl Performer {
 
     /// PUT of the whole content, so that keys that are no longer wanted vanish; labels, annotations, owners and
     /// finalizers of others stay.
-    async fn replace(&self, kind: Kind, name: &str, object: &Value) -> Result<(), Error> {
-        let place = self.place(kind, name);
-        let there = match self.provider.get(place).await {
+    pub(super) async fn replace(
+        &self,
+        source: Source,
+        name: &str,
+        object: &Value,
+    ) -> Result<(), Error> {
+        let (api, place) = (self.api(source.0)?, self.place(source, name));
+        let there = match api.get(place).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match found(kind, &there, object) {
+        match found(source.1, &there, object) {
             Found::Foreign => {
                 return Err(Error::Foreign {
                     what: place.what("update"),
                 });
             }
-            Found::Wanted => return self.put(kind, &there),
+            Found::Wanted => return self.put(source, &there),
             Found::Other if project::is_leaving(&there) => {
-                self.put(kind, &there)?;
+                self.put(source, &there)?;
                 return Err(Error::Conflict {
                     what: place.what("update"),
                 });
@@ -138,9 +153,9 @@ impl Performer {
             Found::Other => {}
         }
         let whole = over(&there, object);
-        match self.provider.replace(place, &whole, self.limit()?).await {
-            Ok(answer) => self.put(kind, &answer),
-            Err(error) if error.is_ambiguous() => self.reread(place, kind, object, error).await,
+        match api.replace(place, &whole, self.limit()?).await {
+            Ok(answer) => self.put(source, &answer),
+            Err(error) if error.is_ambiguous() => self.reread(place, source, object, error).await,
             Err(error) => Err(error),
         }
     }
@@ -149,25 +164,26 @@ impl Performer {
     async fn reread(
         &self,
         place: Place<'_>,
-        kind: Kind,
+        source: Source,
         wanted: &Value,
         error: Error,
     ) -> Result<(), Error> {
-        let Ok(there) = self.provider.get(place).await else {
+        let Ok(there) = self.api(source.0)?.get(place).await else {
             return Err(error);
         };
-        self.put(kind, &there)?;
-        match found(kind, &there, wanted) {
+        self.put(source, &there)?;
+        match found(source.1, &there, wanted) {
             Found::Wanted => Ok(()),
             Found::Other | Found::Foreign => Err(error),
         }
     }
 
     async fn relabel(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
-        let place = self.place(key.kind, &key.name);
+        let source = (key.side, key.kind);
+        let (api, place) = (self.api(key.side)?, self.place(source, &key.name));
         let known = self.observer.shared.read(|world| {
             world
-                .get(key.kind, &key.name)
+                .get(source, &key.name)
                 .filter(|it| it.uid == *uid)
                 .map(|it| it.version.text().clone())
         });
@@ -177,22 +193,20 @@ impl Performer {
             });
         };
         let patch = tied(patch.clone(), uid, &version);
-        match self.provider.patch(place, &patch, self.limit()?).await {
-            Ok(answer) => self.put(key.kind, &answer),
+        match api.patch(place, &patch, self.limit()?).await {
+            Ok(answer) => self.put(source, &answer),
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
         }
     }
 
     async fn delete(&self, target: &Target) -> Result<(), Error> {
-        let Key { kind, name, .. } = &target.key;
-        let place = self.place(*kind, name);
+        let Key { side, kind, name } = &target.key;
+        let source = &(*side, *kind);
+        let (api, place) = (self.api(*side)?, self.place(*source, name));
         let seen = self.look_again(target).await?;
         let limit = self.limit()?;
-        let answer = self
-            .provider
-            .delete(place, &target.uid, seen.as_deref(), limit)
-            .await;
+        let answer = api.delete(place, &target.uid, seen.as_deref(), limit).await;
         match answer {
             Ok(answer) => self.deleted(target, &answer),
             Err(Error::NotFound { .. }) => {
@@ -200,9 +214,9 @@ impl Performer {
                 Ok(())
             }
             // The preconditions do not hold: another one, or another version of the one looked at.
-            Err(Error::Conflict { what }) => match self.provider.get(place).await {
+            Err(Error::Conflict { what }) => match api.get(place).await {
                 Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.put(*kind, &there)?;
+                    self.put(*source, &there)?;
                     Err(Error::Conflict { what })
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
@@ -211,9 +225,9 @@ impl Performer {
                 }
                 Err(error) => Err(error),
             },
-            Err(error) if error.is_ambiguous() => match self.provider.get(place).await {
+            Err(error) if error.is_ambiguous() => match api.get(place).await {
                 Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.put(*kind, &there)?;
+                    self.put(*source, &there)?;
                     match project::is_leaving(&there) {
                         true => Ok(()),
                         false => Err(error),
@@ -234,7 +248,7 @@ impl Performer {
         let is_object = answer["metadata"]["uid"] == *target.uid;
         let is_held = !project::items(&answer["metadata"]["finalizers"]).is_empty();
         if is_object && (is_held || project::is_leaving(answer)) {
-            return self.put(target.key.kind, answer);
+            return self.put((target.key.side, target.key.kind), answer);
         }
         self.gone(target);
         Ok(())
@@ -242,15 +256,15 @@ impl Performer {
 
     /// Marks the machine: that write is the decision, and a run that finds the mark goes on from there.
     async fn drain(&self, target: &Target) -> Result<(), Error> {
-        let Key { kind, name, .. } = &target.key;
-        let place = self.place(*kind, name);
+        let Key { side, kind, name } = &target.key;
+        let place = self.place((*side, *kind), name);
         if !self.is_marked(target) {
             let seen = self.look_again(target).await?;
             let version = seen.as_deref().unwrap_or(&target.version);
             let mark = json!({ "metadata": { "annotations": { names::LEAVING: &*self.run_id } } });
             let mark = tied(mark, &target.uid, version);
             match self.provider.patch(place, &mark, self.limit()?).await {
-                Ok(answer) => self.put(*kind, &answer)?,
+                Ok(answer) => self.put((*side, *kind), &answer)?,
                 Err(Error::NotFound { .. }) => {
                     self.gone(target);
                     return Ok(());
@@ -258,6 +272,7 @@ impl Performer {
                 Err(error) => return Err(error),
             }
         }
+        self.empty(target).await?;
         self.fence.left()?;
         self.observer.drained(&target.uid);
         Ok(())
@@ -268,7 +283,8 @@ impl Performer {
         if !target.unless_ready || target.key.kind != Kind::Machine {
             return Ok(None);
         }
-        let place = self.place(target.key.kind, &target.key.name);
+        let source = (target.key.side, target.key.kind);
+        let place = self.place(source, &target.key.name);
         let there = match self.provider.get(place).await {
             Err(Error::NotFound { .. }) => {
                 self.gone(target);
@@ -276,7 +292,7 @@ impl Performer {
             }
             other => other?,
         };
-        self.put(target.key.kind, &there)?;
+        self.put(source, &there)?;
         if there["metadata"]["uid"] != *target.uid {
             return Ok(None);
         }
@@ -286,29 +302,46 @@ impl Performer {
         Ok(Some(text(&there["metadata"]["resourceVersion"]).to_owned()))
     }
 
-    fn place<'a>(&'a self, kind: Kind, name: &'a str) -> Place<'a> {
-        Place::one(Resource::of(kind), self.provider.namespace(), name)
+    /// The server of a side.
+    fn api(&self, side: Side) -> Result<Provider, Error> {
+        match side {
+            Side::Provider => Ok(self.provider.clone()),
+            Side::Shoot => self.observer.inside().ok_or(Error::NotInside),
+        }
+    }
+
+    fn place<'a>(&'a self, (side, kind): Source, name: &'a str) -> Place<'a> {
+        let resource = Resource::of(kind);
+        match (side, name.split_once('/')) {
+            (Side::Provider, _) => Place::one(resource, self.provider.namespace(), name),
+            (Side::Shoot, Some((namespace, name))) => Place::one(resource, namespace, name),
+            (Side::Shoot, None) => Place {
+                namespace: None,
+                name: Some(name),
+                ..Place::all(resource, None)
+            },
+        }
     }
 
     /// How long a write may take: it ends before the lease could be another's.
-    fn limit(&self) -> Result<Duration, Error> {
+    pub(super) fn limit(&self) -> Result<Duration, Error> {
         Ok(self.fence.left()?.min(WRITE))
     }
 
-    fn is_there(&self, kind: Kind, name: &str) -> bool {
+    pub(super) fn is_there(&self, source: Source, name: &str) -> bool {
         let facts = self.observer.shared.newest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         self.observer.shared.read(|world| {
             world
-                .get(kind, name)
-                .is_some_and(|it| kind == Kind::Record || it.fact.shoot == shoot)
+                .get(source, name)
+                .is_some_and(|it| source == RECORD || it.fact.shoot == shoot)
         })
     }
 
     fn is_marked(&self, target: &Target) -> bool {
         self.observer.shared.read(|world| {
             world
-                .get(target.key.kind, &target.key.name)
+                .get((target.key.side, target.key.kind), &target.key.name)
                 .is_some_and(|it| match &it.fact.body {
                     project::Body::Machine(vm) => vm.marked && it.uid == target.uid,
                     _ => false,
@@ -316,17 +349,17 @@ impl Performer {
         })
     }
 
-    fn put(&self, kind: Kind, object: &Value) -> Result<(), Error> {
+    fn put(&self, source: Source, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.observer
             .shared
-            .change(|world, now| world.put(kind, object, now, time))
+            .change(|world, now| world.put(source, object, now, time))
     }
 
     fn gone(&self, target: &Target) {
-        let Key { kind, name, .. } = &target.key;
+        let Key { side, kind, name } = &target.key;
         self.observer
             .shared
-            .change(|world, _| world.gone_by_answer(*kind, name, target.uid.clone()));
+            .change(|world, _| world.gone_by_answer((*side, *kind), name, target.uid.clone()));
     }
 }

@@ -3,9 +3,12 @@
 use super::error::Error;
 use super::kinds::Resource;
 use super::request::Place;
+use super::told;
+use super::world::Source;
 use crate::plan::hash::Hash;
-use crate::plan::item::Kind;
+use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, MachineName};
+use crate::plan::observed::Fact;
 use crate::plan::record::SIZES;
 use crate::plan::store;
 use serde_json::Value;
@@ -26,9 +29,23 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Body {
     Plain,
-    Record { sizes: BTreeMap<Arc<str>, usize> },
+    /// What its fact is follows from the object alone.
+    Told(Fact),
+    Node(Node),
+    Record {
+        sizes: BTreeMap<Arc<str>, usize>,
+    },
     Volume(Volume),
     Machine(Box<Vm>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    /// Why it does not serve; None while it does.
+    pub(super) why: Option<Arc<str>>,
+    pub(super) is_ours: bool,
+    pub(super) taints: Arc<[Value]>,
+    pub(super) metadata: Arc<str>,
 }
 
 /// A golden volume.
@@ -76,16 +93,18 @@ const RESTARTS: i64 = 3;
 /// # Errors
 ///
 /// Its version is no number.
-pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Error> {
+pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>, Error> {
+    let (side, kind) = source;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {
         Kind::Record => Body::Record {
             sizes: sizes(object),
         },
-        Kind::Network | Kind::UserData => Body::Plain,
+        Kind::Node => Body::Node(told::node(object)),
         Kind::Image => Body::Volume(volume(object)),
         Kind::Machine => Body::Machine(Box::new(machine(object))),
+        _ => told::fact(kind, object).map_or(Body::Plain, Body::Told),
     };
     // Another program's annotation is as good as none: it differs from what is wanted.
     let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
@@ -94,7 +113,7 @@ pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Er
         _ => hash.unwrap_or_default(),
     };
     Ok(store::Object {
-        name: arc(&metadata["name"]),
+        name: name_of(side, object),
         uid: arc(&metadata["uid"]),
         version: version(kind, text(&metadata["resourceVersion"]))?,
         fact: Seen {
@@ -104,6 +123,15 @@ pub(super) fn seen(kind: Kind, object: &Value) -> Result<store::Object<Seen>, Er
             body,
         },
     })
+}
+
+/// As it is called in keys: in the shoot with its namespace, if it has one.
+pub(super) fn name_of(side: Side, object: &Value) -> Arc<str> {
+    let metadata = &object["metadata"];
+    match (side, metadata["namespace"].as_str()) {
+        (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])).into(),
+        _ => arc(&metadata["name"]),
+    }
 }
 
 pub(super) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {

@@ -5,7 +5,7 @@ use serde_json::json;
 fn check(kind: Kind, object: Value) -> Body {
     let mut object = object;
     object["metadata"]["resourceVersion"] = "7".into();
-    seen(kind, &object)
+    seen((Side::Provider, kind), &object)
         .expect("its version is a number")
         .fact
         .body
@@ -119,7 +119,7 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let seen = seen(Kind::Machine, &object).expect("its version is a number");
+        let seen = seen((Side::Provider, Kind::Machine), &object).expect("its version is a number");
         seen.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
@@ -151,7 +151,7 @@ fn quantities_are_bytes() {
 #[test]
 fn a_version_that_is_no_number_is_refused() {
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
-    let error = seen(Kind::Machine, &object).expect_err("`abc` is no number");
+    let error = seen((Side::Provider, Kind::Machine), &object).expect_err("`abc` is no number");
     assert_eq!(
         error.to_string(),
         "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"

@@ -5,7 +5,7 @@ use super::error::{Error, Verdict};
 use super::kinds::{self, Resource};
 use super::observe::Shared;
 use super::request::Place;
-use crate::plan::item::Kind;
+use crate::plan::item::{Kind, Side};
 use crate::plan::names;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
@@ -41,28 +41,44 @@ impl Backoff {
     }
 }
 
-/// One kind of one shoot in the provider's namespace.
+/// One kind of one shoot: in the provider's namespace, or in the shoot itself.
 #[derive(Clone)]
 pub(super) struct Feed {
     pub(super) provider: Provider,
     pub(super) shared: Arc<Shared>,
-    pub(super) kind: Kind,
+    pub(super) source: (Side, Kind),
     pub(super) selector: String,
 }
 
 impl Feed {
-    pub(super) fn new(provider: &Provider, shared: &Arc<Shared>, kind: Kind, id: &str) -> Feed {
-        let component = kinds::component(kind);
+    /// Of the objects with the labels of the shoot; nodes have none.
+    pub(super) fn new(
+        provider: &Provider,
+        shared: &Arc<Shared>,
+        source: (Side, Kind),
+        id: &str,
+    ) -> Feed {
+        let (side, kind) = source;
+        let ours = match kind {
+            Kind::Node => String::new(),
+            _ => names::selector(id),
+        };
+        let parts = [ours, kinds::among(side, kind)];
+        let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         Feed {
             provider: provider.clone(),
             shared: shared.clone(),
-            kind,
-            selector: format!("{},{}={component}", names::selector(id), names::COMPONENT),
+            source,
+            selector: parts.join(","),
         }
     }
 
     fn place(&self) -> Place<'_> {
-        Place::all(Resource::of(self.kind), Some(self.provider.namespace()))
+        let namespace = match self.source.0 {
+            Side::Provider => Some(&**self.provider.namespace()),
+            Side::Shoot => None,
+        };
+        Place::all(Resource::of(self.source.1), namespace)
     }
 
     /// The first LIST; gives the version to watch from.
@@ -76,7 +92,7 @@ impl Feed {
                 // The pages took so long that the server forgot the state that they are of.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.verdict() == Verdict::Again => {
-                    self.shared.trouble(self.kind, &error);
+                    self.shared.trouble(self.source, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -91,9 +107,9 @@ impl Feed {
             .await?;
         let time = self.provider.server_time();
         self.shared.change(|world, now| {
-            world.list(self.kind, &listed.version, &listed.items, now, time)
+            world.list(self.source, &listed.version, &listed.items, now, time)
         })?;
-        self.shared.fine(self.kind);
+        self.shared.fine(self.source);
         Ok(listed.version)
     }
 
@@ -117,7 +133,7 @@ impl Feed {
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.shared.trouble(self.kind, &error);
+                    self.shared.trouble(self.source, &error);
                     backoff.wait().await;
                 }
             }
@@ -129,7 +145,7 @@ impl Feed {
             .provider
             .watch(self.place(), &self.selector, version)
             .await?;
-        self.shared.fine(self.kind);
+        self.shared.fine(self.source);
         let mut events = std::pin::pin!(events);
         let mut idle = IDLE;
         loop {
@@ -153,7 +169,7 @@ impl Feed {
                 }
                 WatchEvent::Deleted(object) => {
                     self.shared
-                        .change(|world, _| world.gone(self.kind, &object))?;
+                        .change(|world, _| world.gone(self.source, &object))?;
                     remember(version, &object);
                 }
                 WatchEvent::Error(status) => {
@@ -167,7 +183,7 @@ impl Feed {
     fn put(&self, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.shared
-            .change(|world, now| world.put(self.kind, object, now, time))
+            .change(|world, now| world.put(self.source, object, now, time))
     }
 }
 

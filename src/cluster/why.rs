@@ -58,7 +58,7 @@ fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
     let machines = machines.map(|(name, _)| Key::provider(Kind::Machine, name.clone()));
     let images = facts.objects.iter().filter(|(_, it)| match &it.fact {
         Fact::Image(import) => !import.done,
-        Fact::None => false,
+        _ => false,
     });
     machines.chain(images.map(|(key, _)| key.clone())).collect()
 }

@@ -3,8 +3,8 @@
 
 use super::error::Error;
 use super::project::{self, Body, Seen, Vm, Volume};
-use crate::plan::item::{Key, Kind};
-use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Record};
+use crate::plan::item::{Key, Kind, Side};
+use crate::plan::observed::{Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record};
 use crate::plan::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,18 +14,23 @@ use std::time::Duration;
 /// A machine that is older than this when the run first sees it has been ready once, or never will be.
 const OLD: i64 = 20 * 60;
 
+/// Where objects come from: a kind on a side.
+pub(super) type Source = (Side, Kind);
+
 #[derive(Debug, Default)]
 pub(super) struct World {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
     /// What does not change in a run: networks of others, storage classes, hosts.
     pub(super) fixed: Facts,
-    stores: BTreeMap<Kind, Store<Seen>>,
+    stores: BTreeMap<Source, Store<Seen>>,
     past: HashMap<Arc<str>, Past>,
     imports: HashMap<Arc<str>, Sample>,
     /// Restarts of importers when this run first saw them: what failed before may be mended by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
+    /// What is still on machines that are emptied.
+    drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
 }
 
@@ -56,64 +61,73 @@ impl World {
     /// `now` is since the run began, `time` by the server's clock.
     pub(super) fn list(
         &mut self,
-        kind: Kind,
+        source: Source,
         version: &str,
         items: &[Value],
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let version = project::version(kind, version)?;
+        let version = project::version(source.1, version)?;
         let objects = items
             .iter()
-            .map(|it| project::seen(kind, it))
+            .map(|it| project::seen(source, it))
             .collect::<Result<Vec<_>, _>>()?;
         for object in &objects {
             self.remember(object, now, time);
         }
-        self.stores.entry(kind).or_default().list(version, objects);
+        self.stores
+            .entry(source)
+            .or_default()
+            .list(version, objects);
         Ok(())
     }
 
     pub(super) fn put(
         &mut self,
-        kind: Kind,
+        source: Source,
         object: &Value,
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let object = project::seen(kind, object)?;
+        let object = project::seen(source, object)?;
         self.remember(&object, now, time);
-        self.stores.entry(kind).or_default().put(object);
+        self.stores.entry(source).or_default().put(object);
         Ok(())
     }
 
-    pub(super) fn gone(&mut self, kind: Kind, object: &Value) -> Result<(), Error> {
-        let object = project::seen(kind, object)?;
-        let store = self.stores.entry(kind).or_default();
+    pub(super) fn gone(&mut self, source: Source, object: &Value) -> Result<(), Error> {
+        let object = project::seen(source, object)?;
+        let store = self.stores.entry(source).or_default();
         store.gone(object.name, object.uid, object.version);
         Ok(())
     }
 
-    pub(super) fn gone_by_answer(&mut self, kind: Kind, name: &Arc<str>, uid: Arc<str>) {
-        let store = self.stores.entry(kind).or_default();
+    pub(super) fn gone_by_answer(&mut self, source: Source, name: &Arc<str>, uid: Arc<str>) {
+        let store = self.stores.entry(source).or_default();
         store.gone_by_answer(name, uid);
     }
 
     pub(super) fn drained(&mut self, uid: Arc<str>) {
+        self.drains.remove(&uid);
         self.drained.insert(uid);
+    }
+
+    /// What keeps a machine from being empty.
+    pub(super) fn draining(&mut self, uid: Arc<str>, what: Arc<str>) {
+        self.drains.insert(uid, what);
     }
 
     pub(super) fn tell_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
         self.causes = causes;
     }
 
-    pub(super) fn get(&self, kind: Kind, name: &str) -> Option<&store::Object<Seen>> {
-        self.stores.get(&kind)?.get(name)
+    pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
+        self.stores.get(&source)?.get(name)
     }
 
     /// Complaints of the VMs themselves, by name.
     pub(super) fn complaint(&self, name: &str) -> Option<Arc<str>> {
-        match &self.get(Kind::Machine, name)?.fact.body {
+        match &self.get((Side::Provider, Kind::Machine), name)?.fact.body {
             Body::Machine(it) => it.complaint.clone(),
             _ => None,
         }
@@ -123,9 +137,19 @@ impl World {
         let mut facts = self.fixed.clone();
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
-        for (kind, store) in &self.stores {
+        for ((side, kind), store) in &self.stores {
             for object in store.iter().filter(|_| *kind != Kind::Record) {
-                let key = Key::provider(*kind, object.name.clone());
+                let key = Key {
+                    side: *side,
+                    kind: *kind,
+                    name: object.name.clone(),
+                };
+                if let Body::Node(node) = &object.fact.body {
+                    facts
+                        .nodes
+                        .insert(object.name.clone(), whole_node(object, node));
+                    continue;
+                }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
                     facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
@@ -133,9 +157,16 @@ impl World {
                 let cause = self.causes.get(&key).cloned();
                 match &object.fact.body {
                     Body::Machine(vm) => {
-                        let look = look(object, vm, &self.past, &self.drained);
+                        let missing = self.missing(&object.name, vm);
+                        let serves = vm.ready && missing.is_none();
+                        // While nodes are not looked at, nobody is known to have served.
+                        if serves && self.fixed.inside == Inside::Observed {
+                            served(&mut self.past, &object.uid);
+                        }
+                        let look = look(object, vm, serves, &self.past, &self.drained);
                         let since = since(&mut self.past, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
+                        let cause = self.drains.get(&object.uid).cloned().or(cause).or(missing);
                         let machine = machine(object, vm, look, since, cause);
                         pool.insert(object.name.clone(), machine);
                     }
@@ -148,7 +179,10 @@ impl World {
                             .objects
                             .insert(key, plain(object, Fact::Image(import)));
                     }
-                    Body::Plain | Body::Record { .. } => {
+                    Body::Told(fact) => {
+                        facts.objects.insert(key, plain(object, fact.clone()));
+                    }
+                    Body::Plain | Body::Record { .. } | Body::Node(_) => {
                         facts.objects.insert(key, plain(object, Fact::None));
                     }
                 }
@@ -157,8 +191,23 @@ impl World {
         facts
     }
 
+    /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
+    /// server is not looked at.
+    fn missing(&self, name: &str, vm: &Vm) -> Option<Arc<str>> {
+        if !vm.ready || self.fixed.inside != Inside::Observed {
+            return None;
+        }
+        match self.get((Side::Shoot, Kind::Node), name) {
+            Some(node) => match &node.fact.body {
+                Body::Node(node) => node.why.clone(),
+                _ => None,
+            },
+            None => Some("its node to join the shoot; the VM runs".into()),
+        }
+    }
+
     fn record(&self) -> Option<Record> {
-        let record = self.get(Kind::Record, &self.id)?;
+        let record = self.get((Side::Provider, Kind::Record), &self.id)?;
         let Body::Record { sizes } = &record.fact.body else {
             return None;
         };
@@ -176,19 +225,18 @@ impl World {
         match &object.fact.body {
             Body::Machine(vm) => {
                 let born = i64::try_from(vm.born).unwrap_or(i64::MAX);
-                let past = self.past.entry(object.uid.clone()).or_insert_with(|| Past {
+                self.past.entry(object.uid.clone()).or_insert_with(|| Past {
                     look: Look::Coming,
                     since: now,
                     was_ready: time.is_some_and(|it| it.saturating_sub(born) > OLD),
                 });
-                past.was_ready |= vm.ready;
             }
             Body::Volume(volume) => {
                 let first = self.restarts.entry(object.uid.clone());
                 first.or_insert(volume.restarts);
                 self.sample(&object.uid, volume, now);
             }
-            Body::Plain | Body::Record { .. } => {}
+            Body::Plain | Body::Record { .. } | Body::Told(_) | Body::Node(_) => {}
         }
     }
 
@@ -220,9 +268,16 @@ impl World {
     }
 }
 
+fn served(past: &mut HashMap<Arc<str>, Past>, uid: &Arc<str>) {
+    if let Some(past) = past.get_mut(uid) {
+        past.was_ready = true;
+    }
+}
+
 fn look(
     object: &store::Object<Seen>,
     vm: &Vm,
+    serves: bool,
     past: &HashMap<Arc<str>, Past>,
     drained: &HashSet<Arc<str>>,
 ) -> Look {
@@ -233,7 +288,7 @@ fn look(
         Look::Drained
     } else if vm.marked {
         Look::Draining
-    } else if vm.ready {
+    } else if serves {
         Look::Ready
     } else if vm.broken {
         Look::Broken
@@ -278,6 +333,7 @@ fn machine(
         ordinal: vm.ordinal,
         born: vm.born,
         look,
+        runs: vm.ready,
         since,
         image: vm.image.clone(),
         networks: vm.networks.clone(),
@@ -286,7 +342,7 @@ fn machine(
         // An old cause does not hold a machine back that is ready by now.
         cause: cause
             .or_else(|| vm.complaint.clone())
-            .filter(|_| matches!(look, Look::Coming | Look::NotReady | Look::Broken)),
+            .filter(|_| !matches!(look, Look::Ready | Look::Drained)),
     }
 }
 
@@ -305,6 +361,18 @@ fn import(
             .filter(|_| !volume.done)
             .or_else(|| volume.waits.clone()),
         failed: volume.failed.clone().filter(|_| volume.dead || stumbled),
+    }
+}
+
+fn whole_node(object: &store::Object<Seen>, node: &project::Node) -> Node {
+    Node {
+        uid: object.uid.clone(),
+        version: object.version.text().clone(),
+        serves: node.why.is_none(),
+        why: node.why.clone().unwrap_or_default(),
+        is_ours: node.is_ours,
+        taints: node.taints.clone(),
+        metadata: node.metadata.clone(),
     }
 }
 

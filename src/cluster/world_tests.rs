@@ -11,7 +11,7 @@ fn world() -> World {
     let mut world = World::new("a");
     let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
     world
-        .list(Kind::Record, "1", &[record], RUN, None)
+        .list((Side::Provider, Kind::Record), "1", &[record], RUN, None)
         .expect("versions are numbers");
     world
 }
@@ -31,7 +31,12 @@ fn vm(version: u32, shoot: &str, status: Value) -> Value {
 
 fn put(world: &mut World, object: &Value, now: u64) {
     world
-        .put(Kind::Machine, object, seconds(now), Some(60))
+        .put(
+            (Side::Provider, Kind::Machine),
+            object,
+            seconds(now),
+            Some(60),
+        )
         .expect("versions are numbers");
 }
 
@@ -61,7 +66,7 @@ fn an_old_machine_has_served_once() {
     let mut world = world();
     let object = vm(2, "r", json!({ "ready": false }));
     world
-        .put(Kind::Machine, &object, RUN, Some(OLD + 1))
+        .put((Side::Provider, Kind::Machine), &object, RUN, Some(OLD + 1))
         .expect("versions are numbers");
     assert_eq!(machine(&mut world, 0).look, Look::NotReady);
 }
@@ -104,12 +109,12 @@ fn two_looks_at_an_import_give_its_speed() {
             "status": { "phase": "ImportInProgress", "progress": progress },
         });
         world
-            .put(Kind::Image, &object, seconds(now), None)
+            .put((Side::Provider, Kind::Image), &object, seconds(now), None)
             .expect("versions are numbers");
         let facts = world.facts(seconds(now));
         match &facts.objects[&Key::provider(Kind::Image, "golden")].fact {
             Fact::Image(import) => (import.percent, import.speed),
-            Fact::None => (None, None),
+            _ => (None, None),
         }
     };
     assert_eq!(look(2, "10.0%", 1), (Some(10.0), None));

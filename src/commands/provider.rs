@@ -229,5 +229,6 @@ pub(super) fn exit_of_class(class: Class, changed: bool) -> Exit {
         Class::Foreign | Class::Missing | Class::Unreachable if changed => Exit::Partly,
         Class::Foreign | Class::Missing | Class::Unreachable => Exit::Precondition,
         Class::Quota | Class::Refused | Class::Infrastructure => Exit::Infrastructure,
+        Class::Guest => Exit::Guest,
     }
 }

@@ -65,6 +65,12 @@ enum FailCommand {
         #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
     },
+    /// Pods of control planes crash whenever they start
+    PodCrash {
+        /// How the names of the pods begin
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
     /// Machines run, and nothing happens inside
     GuestBoot {
         /// How the names of the machines begin
@@ -211,6 +217,9 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::VmCrash { prefix } => Fault::VmCrash {
             prefix: prefix.clone(),
         },
+        FailCommand::PodCrash { prefix } => Fault::PodCrash {
+            prefix: prefix.clone(),
+        },
         FailCommand::GuestBoot { prefix } => inside(Guest::Boot, prefix),
         FailCommand::GuestNetwork { prefix } => inside(Guest::Network, prefix),
         FailCommand::GuestClock { prefix } => inside(Guest::Clock, prefix),
@@ -238,6 +247,7 @@ fn describe(fault: &Fault) -> String {
         Fault::ImportStuck => "import-stuck\n".to_owned(),
         Fault::NoRoom { zone } => format!("no-room {zone}\n"),
         Fault::VmCrash { prefix } => format!("vm-crash {prefix}\n"),
+        Fault::PodCrash { prefix } => format!("pod-crash {prefix}\n"),
         Fault::Guest { what, prefix } => format!("{} {prefix}\n", what.name()),
         Fault::Quota { namespace, hard } => {
             let limits: Vec<String> = hard
@@ -281,6 +291,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         | SandboxError::OldGo { .. }
         | SandboxError::Missing { .. }
         | SandboxError::OtherMode { .. }
+        | SandboxError::Older(_)
         | SandboxError::Io { .. }
         | SandboxError::State { .. } => Exit::Precondition,
         SandboxError::Build { .. }
@@ -308,7 +319,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         SandboxError::Slow { last, .. } => told.cause(last),
         SandboxError::Kubectl { stderr, .. } => told.cause(stderr),
         SandboxError::State { .. } => told.hint("kvshoot sandbox reset deletes the sandbox's data"),
-        SandboxError::OtherMode { .. } => {
+        SandboxError::OtherMode { .. } | SandboxError::Older(_) => {
             told.hint("run kvshoot sandbox reset first, or give it another --name")
         }
         SandboxError::NotRunning(_) => told.hint("kvshoot sandbox up starts it"),

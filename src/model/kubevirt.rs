@@ -49,6 +49,21 @@ pub(crate) struct CloudProfileConfig {
     /// Limits of machine types of the profile, by name
     #[serde(default)]
     pub(crate) machine_types: Vec<MachineTypeLimits>,
+    /// Images in place of those that kvshoot knows, by component: etcd, coredns, kube-proxy, pause, konnectivity-server…
+    #[serde(default)]
+    pub(crate) component_images: BTreeMap<String, String>,
+    /// Where machines fetch kubelet, containerd and the like whose image has none
+    pub(crate) downloads: Option<Downloads>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Downloads {
+    /// Copy of the usual places, such as https://mirror.example.org, with their hosts as folders: dl.k8s.io, github.com
+    #[schemars(length(min = 1))]
+    pub(crate) mirror: Option<String>,
+    /// SHA-256 in hexadecimal by the usual URL, for versions that kvshoot does not know; without one that which lies beside the file is taken
+    #[serde(default)]
+    pub(crate) digests: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -129,6 +144,47 @@ pub(crate) struct ControlPlaneConfig {
     pub(crate) api_version: ProviderVersion,
     pub(crate) kind: kinds::ControlPlaneConfig,
     pub(crate) cloud_controller_manager: Option<CloudControllerManager>,
+    /// How the API server is reached from outside; by a LoadBalancer when absent
+    pub(crate) exposure: Option<Exposure>,
+    /// Address by which machines reach the API server, as host or host:port; without it the ClusterIP where machines have the pod network, and else the outer address
+    #[schemars(length(min = 1))]
+    pub(crate) node_address: Option<String>,
+    /// Where etcd keeps its data
+    pub(crate) etcd: Option<EtcdConfig>,
+    /// Registry that stands in for all public ones, such as registry.example.org/mirror; the rest of each image's path is kept
+    #[schemars(length(min = 1))]
+    pub(crate) image_registry: Option<String>,
+    /// Secrets of the provider namespace that images are pulled with
+    #[serde(default)]
+    pub(crate) image_pull_secrets: Vec<String>,
+}
+
+/// How the API server is reached from outside the provider cluster
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Exposure {
+    /// LoadBalancer, NodePort or None
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// Of type NodePort: an address of a node of the provider, or one that leads to all of them
+    #[schemars(length(min = 1))]
+    pub(crate) address: Option<String>,
+    /// Of type NodePort: the port on the nodes; chosen by the provider when absent
+    pub(crate) node_port: Option<i32>,
+    /// Of type LoadBalancer: annotations of the Service
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EtcdConfig {
+    /// Storage class of the provider; its default one when absent
+    #[schemars(length(min = 1))]
+    pub(crate) storage_class: Option<String>,
+    /// Of the volume of each member; 10Gi when absent
+    pub(crate) size: Option<Quantity>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

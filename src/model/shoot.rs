@@ -72,10 +72,31 @@ pub(crate) struct ShootSpec {
     pub(crate) seed_selector: Option<Unused>,
     pub(crate) resources: Option<Unused>,
     pub(crate) system_components: Option<Unused>,
-    pub(crate) control_plane: Option<Unused>,
+    /// How available the control plane is
+    pub(crate) control_plane: Option<ControlPlane>,
     pub(crate) scheduler_name: Option<Unused>,
     pub(crate) exposure_class_name: Option<Unused>,
     pub(crate) access_restrictions: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ControlPlane {
+    pub(crate) high_availability: Option<HighAvailability>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HighAvailability {
+    pub(crate) failure_tolerance: FailureTolerance,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FailureTolerance {
+    /// What may fail without an end of the control plane: none, node or zone
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

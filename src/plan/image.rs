@@ -16,7 +16,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, golden: &Golden, record:
     };
     let state = present(observed, wanted, |it| match &it.fact {
         Fact::Image(import) => progress(golden, import),
-        Fact::None => State::Waiting("the import to begin".into()),
+        _ => State::Waiting("the import to begin".into()),
     });
     plan.add(
         observed,

@@ -2,6 +2,7 @@
 
 use super::hash::Hash;
 use super::observed::Observed;
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +59,8 @@ pub(crate) enum Class {
     Refused,
     /// KubeVirt, CDI, storage or the scheduler cannot do it.
     Infrastructure,
+    /// A machine runs, and its node does not join or does not become ready.
+    Guest,
     /// No answer from the API server in all the time there was.
     Unreachable,
 }
@@ -74,6 +77,8 @@ pub(crate) enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Side {
     Provider,
+    /// The cluster that is made.
+    Shoot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +93,31 @@ pub(crate) enum Kind {
     UserData,
     /// A VirtualMachine, with its user data.
     Machine,
+    /// Several objects that come up together; no object itself.
+    Component,
+    /// A machine's bootstrap token, a Secret of the shoot.
+    Token,
+    /// A node of the shoot.
+    Node,
+    /// The rest are whatever the API calls so.
+    Service,
+    Secret,
+    ConfigMap,
+    ServiceAccount,
+    Role,
+    RoleBinding,
+    ClusterRole,
+    ClusterRoleBinding,
+    StatefulSet,
+    Deployment,
+    DaemonSet,
+    DisruptionBudget,
+    NetworkPolicy,
+    EndpointSlice,
+    StorageClass,
+    CsiDriver,
+    IngressClass,
+    ApiService,
 }
 
 /// One object on one side: what tells actions apart.
@@ -120,8 +150,47 @@ pub(crate) enum Content {
     },
     /// The user data of a machine that is there without it.
     UserData { pool: Arc<str> },
-    /// Labels and annotations of a machine that stays as it is otherwise.
+    /// The bootstrap token of a machine that is there and has not joined.
+    Token { machine: Arc<str> },
+    /// Labels and annotations of a machine or its node, which stays as it is otherwise.
     Metadata { pool: Arc<str>, uid: Arc<str> },
+    /// Whole objects, one after the other.
+    Objects(Arc<[Value]>),
+    /// A Secret whose content is made when it is written: nobody plans a private key.
+    Issue(Arc<Issue>),
+}
+
+/// A Secret of keys and certificates: `object` without its data.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Issue {
+    pub(crate) object: Value,
+    pub(crate) what: Issued,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Issued {
+    /// `tls.crt`, `tls.key`, and `ca.crt`, which holds all roots that are trusted.
+    Root { common_name: &'static str },
+    /// `tls.crt`, `tls.key`, `ca.crt` of its root, and `kubeconfig` when a server is named.
+    Leaf(Leaf),
+    /// `key` and `pub`: signs the tokens of service accounts.
+    SigningKey,
+    /// `config.yaml`: an EncryptionConfiguration with a random key.
+    EncryptionKey,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Leaf {
+    /// Name of the root's Secret.
+    pub(crate) root: Arc<str>,
+    pub(crate) common_name: String,
+    pub(crate) organization: Option<&'static str>,
+    /// DNS names and addresses of a server.
+    pub(crate) names: Vec<String>,
+    pub(crate) server: bool,
+    pub(crate) client: bool,
+    /// URL of the API server that its kubeconfig leads to.
+    pub(crate) kubeconfig: Option<String>,
 }
 
 /// An object that is there: a new one of the same name is not meant.
@@ -133,6 +202,8 @@ pub(crate) struct Target {
     pub(crate) version: Arc<str>,
     /// Set when the decision rests on the machine not being ready: look again first.
     pub(crate) unless_ready: bool,
+    /// How long emptying it may take; None where nothing is to be emptied.
+    pub(crate) drain: Option<Duration>,
     /// Set when it goes because it failed; counts against its zone in this run.
     pub(crate) setback: Option<Setback>,
 }
@@ -143,6 +214,7 @@ pub(crate) struct Setback {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
+    pub(crate) class: Class,
     /// What was known of the cause.
     pub(crate) why: Arc<str>,
 }
@@ -227,6 +299,44 @@ impl Key {
             name: name.into(),
         }
     }
+
+    /// What has a namespace is called `namespace/name`.
+    pub(crate) fn shoot(kind: Kind, name: impl Into<Arc<str>>) -> Key {
+        Key {
+            side: Side::Shoot,
+            kind,
+            name: name.into(),
+        }
+    }
+}
+
+impl Kind {
+    /// Kinds of objects that components are made of.
+    pub(crate) const GENERIC: [Kind; 18] = [
+        Kind::Service,
+        Kind::Secret,
+        Kind::ConfigMap,
+        Kind::ServiceAccount,
+        Kind::Role,
+        Kind::RoleBinding,
+        Kind::ClusterRole,
+        Kind::ClusterRoleBinding,
+        Kind::StatefulSet,
+        Kind::Deployment,
+        Kind::DaemonSet,
+        Kind::DisruptionBudget,
+        Kind::NetworkPolicy,
+        Kind::EndpointSlice,
+        Kind::StorageClass,
+        Kind::CsiDriver,
+        Kind::IngressClass,
+        Kind::ApiService,
+    ];
+
+    /// Of an object of a component, by its `kind` field.
+    pub(crate) fn generic(text: &str) -> Option<Kind> {
+        Kind::GENERIC.into_iter().find(|it| it.to_string() == text)
+    }
 }
 
 impl Failure {
@@ -245,7 +355,7 @@ impl Class {
             Class::NotAllowed => Some("ERR_INFRA_UNAUTHORIZED"),
             Class::Quota => Some("ERR_INFRA_QUOTA_EXCEEDED"),
             Class::Missing | Class::Foreign | Class::Refused => Some("ERR_CONFIGURATION_PROBLEM"),
-            Class::Infrastructure => Some("ERR_INFRA_DEPENDENCIES"),
+            Class::Infrastructure | Class::Guest => Some("ERR_INFRA_DEPENDENCIES"),
             Class::Unreachable => None,
         }
     }
@@ -258,8 +368,27 @@ impl fmt::Display for Kind {
             Kind::Record => "ConfigMap",
             Kind::Network => "NetworkAttachmentDefinition",
             Kind::Image => "DataVolume",
-            Kind::UserData => "Secret",
+            Kind::UserData | Kind::Token | Kind::Secret => "Secret",
             Kind::Machine => "VirtualMachine",
+            Kind::Component => "component",
+            Kind::Node => "Node",
+            Kind::Service => "Service",
+            Kind::ConfigMap => "ConfigMap",
+            Kind::ServiceAccount => "ServiceAccount",
+            Kind::Role => "Role",
+            Kind::RoleBinding => "RoleBinding",
+            Kind::ClusterRole => "ClusterRole",
+            Kind::ClusterRoleBinding => "ClusterRoleBinding",
+            Kind::StatefulSet => "StatefulSet",
+            Kind::Deployment => "Deployment",
+            Kind::DaemonSet => "DaemonSet",
+            Kind::DisruptionBudget => "PodDisruptionBudget",
+            Kind::NetworkPolicy => "NetworkPolicy",
+            Kind::EndpointSlice => "EndpointSlice",
+            Kind::StorageClass => "StorageClass",
+            Kind::CsiDriver => "CSIDriver",
+            Kind::IngressClass => "IngressClass",
+            Kind::ApiService => "APIService",
         })
     }
 }

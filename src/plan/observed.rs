@@ -1,9 +1,10 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Failure, Key, State};
+use super::item::{Action, Class, Failure, Key, State};
 use super::roll::Phase;
-use std::collections::{BTreeMap, HashMap};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub(crate) struct Observed {
     /// Machines that failed in this run, by pool and hash, for each zone.
     pub(crate) setbacks: HashMap<(Arc<str>, Hash), Vec<u32>>,
     /// Why the last one of a pool and zone failed.
-    pub(crate) last_setback: HashMap<(Arc<str>, usize), Arc<str>>,
+    pub(crate) last_setback: HashMap<(Arc<str>, usize), (Class, Arc<str>)>,
 }
 
 /// What the provider cluster holds of one shoot: projections, taken when an object arrives.
@@ -42,6 +43,39 @@ pub(crate) struct Facts {
     /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
     /// their way out.
     pub(crate) foreign: BTreeMap<Key, Object>,
+    /// Seconds since 1970 by the server's clock, when the run began.
+    pub(crate) time: i64,
+    pub(crate) inside: Inside,
+    /// Of the shoot, by name.
+    pub(crate) nodes: BTreeMap<Arc<str>, Node>,
+}
+
+/// Whether the shoot's own API server is looked at.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) enum Inside {
+    /// Nothing is known to be there yet.
+    #[default]
+    Absent,
+    /// It should answer and does not; says why.
+    Unreachable(Arc<str>),
+    /// What is in the facts of that side is whole.
+    Observed,
+}
+
+/// A node of the shoot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) uid: Arc<str>,
+    pub(crate) version: Arc<str>,
+    /// Ready, and known to the cloud controller manager.
+    pub(crate) serves: bool,
+    /// Why it does not serve.
+    pub(crate) why: Arc<str>,
+    /// Its provider ID says that it is a machine of kvshoot's.
+    pub(crate) is_ours: bool,
+    pub(crate) taints: Arc<[Value]>,
+    /// The pool's labels, annotations and taints as they were put on it, as canonical JSON.
+    pub(crate) metadata: Arc<str>,
 }
 
 /// The ConfigMap that stands for the shoot.
@@ -78,6 +112,53 @@ pub(crate) struct Object {
 pub(crate) enum Fact {
     None,
     Image(Import),
+    Secret(Secret),
+    Service(Service),
+    Rollout(Rollout),
+    /// Of an APIService: None when it answers; else why it does not.
+    Answer(Option<Arc<str>>),
+}
+
+/// How far a workload is.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Rollout {
+    /// None when all of it is up to date and available; else what is missing.
+    pub(crate) why: Option<Arc<str>>,
+    /// Pods that serve.
+    pub(crate) available: i64,
+}
+
+/// Keys and certificates.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Secret {
+    /// Of all of its data.
+    pub(crate) checksum: Hash,
+    /// Its `tls.crt`, if that is one.
+    pub(crate) certificate: Option<Certificate>,
+    /// Its `ca.crt`.
+    pub(crate) ca: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Certificate {
+    /// DNS names and addresses.
+    pub(crate) names: BTreeSet<Arc<str>>,
+    /// Of its own key.
+    pub(crate) key: Hash,
+    /// Of the key that signed it.
+    pub(crate) issuer: Hash,
+    /// Seconds since 1970.
+    pub(crate) issued: i64,
+    pub(crate) expires: i64,
+}
+
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Service {
+    pub(crate) cluster_ip: Option<Arc<str>>,
+    /// Address or host name of a load balancer.
+    pub(crate) ingress: Option<Arc<str>>,
+    /// By the name of the port.
+    pub(crate) node_ports: BTreeMap<Arc<str>, u16>,
 }
 
 /// How far the import of a golden volume is.
@@ -105,6 +186,8 @@ pub(crate) struct Machine {
     /// Seconds since 1970 by the server's clock: only the order counts.
     pub(crate) born: u64,
     pub(crate) look: Look,
+    /// Its VM runs; whether its node serves is another question.
+    pub(crate) runs: bool,
     /// When this run first saw it look so.
     pub(crate) since: Duration,
     /// Name of the golden volume that it was cloned from.
@@ -142,11 +225,22 @@ impl Observed {
     /// What this run knows about an action that is due.
     pub(crate) fn in_run(&self, action: Action) -> State {
         if self.sent.contains_key(action.key()) {
-            return State::Waiting("an answer".into());
+            return State::Waiting(self.sent_for(&action));
         }
         match self.refused.get(action.key()) {
             Some((refused, failure)) if refused.is_same(&action) => State::Failed(failure.clone()),
             _ => State::Due(action),
+        }
+    }
+
+    /// Emptying a machine takes long, and says what is still on it.
+    fn sent_for(&self, action: &Action) -> String {
+        let key = action.key();
+        let mut machines = self.facts.machines.values();
+        let machine = machines.find_map(|it| it.get(&key.name));
+        match (action, machine.and_then(|it| it.cause.as_deref())) {
+            (Action::Drain(_), Some(cause)) => cause.to_owned(),
+            _ => "an answer".to_owned(),
         }
     }
 
@@ -181,6 +275,7 @@ mod tests {
             ordinal: 0,
             born: 0,
             look: Look::Coming,
+            runs: false,
             since: Duration::from_secs(since),
             image: None,
             networks: [].into(),

@@ -2,8 +2,10 @@
 
 use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
+use super::user_data::Join;
 use super::{
-    NO_UID, Site, desired, image, names, network, object, record, user_data, virtual_machine,
+    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token, user_data,
+    virtual_machine,
 };
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
@@ -33,14 +35,26 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             machine(shoot, facts, site, wanted, pool, *zone)
         }
         (Content::UserData { pool }, _) => find(shoot, pool)
-            .map(|it| user_data(&site, wanted, it))
+            .map(|it| user_data(shoot, facts, &site, wanted, it))
             .into_iter()
             .collect(),
+        (Content::Token { machine }, _) => vec![token::object(&site, machine)],
+        (Content::Metadata { pool, .. }, Kind::Node) => {
+            let node = facts.nodes.get(&wanted.key.name);
+            let pool = find(shoot, pool);
+            let patch = node.zip(pool).map(|(node, pool)| {
+                let wanted = desired::pool_metadata(pool);
+                node::patch(node, &facts.namespace, pool, &wanted)
+            });
+            patch.into_iter().collect()
+        }
         (Content::Metadata { pool, .. }, _) => find(shoot, pool)
             .map(|it| metadata(facts, wanted, it))
             .into_iter()
             .collect(),
-        (Content::Plain, Kind::UserData | Kind::Machine) => Vec::new(),
+        (Content::Objects(objects), _) => objects.to_vec(),
+        (Content::Issue(issue), _) => vec![issue.object.clone()],
+        (Content::Plain, _) => Vec::new(),
     }
 }
 
@@ -121,13 +135,28 @@ fn machine(
         golden: golden.as_ref(),
     };
     vec![
-        user_data(&site, wanted, pool),
+        user_data(shoot, facts, &site, wanted, pool),
+        token::object(&site, &wanted.key.name),
         virtual_machine::object(&machine),
     ]
 }
 
-fn user_data(site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
-    user_data::object(site, &wanted.key.name, wanted.hash, &desired::guest(pool))
+fn user_data(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: &Site,
+    wanted: &Wanted,
+    pool: &Pool,
+) -> Value {
+    let known = control_plane::known(shoot, facts);
+    let join = Join {
+        machine: &wanted.key.name,
+        pool,
+        shoot,
+        node_address: &known.node_address,
+        ca: &known.ca,
+    };
+    user_data::object(site, wanted.hash, &join)
 }
 
 /// A merge patch: what the pool wants, and nothing for what it no longer wants.

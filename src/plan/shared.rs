@@ -25,7 +25,8 @@ pub(super) fn unwanted(
         Kind::Network => networks.contains(&*key.name),
         Kind::Image => images.contains_key(&key.name),
         Kind::UserData => users.staying.contains(&key.name),
-        Kind::Record | Kind::Machine => true,
+        // Judged where they are made.
+        _ => true,
     };
     let mut unwanted: Vec<(&Key, &Object)> = observed
         .facts
@@ -75,6 +76,7 @@ pub(super) fn removal(key: &Key, object: &Object) -> State {
         uid: object.uid.clone(),
         version: object.version.clone(),
         unless_ready: false,
+        drain: None,
         setback: None,
     }))
 }
@@ -86,6 +88,9 @@ pub(super) fn title(key: &Key) -> String {
         Kind::Image => "image",
         Kind::UserData => "user data of machine",
         Kind::Machine => "machine",
+        Kind::Node => "node",
+        Kind::Token => "bootstrap token",
+        _ => return format!("Remove {key}"),
     };
     format!("Remove {what} {}", key.name)
 }

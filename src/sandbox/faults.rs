@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     NoRoom { zone: String },
     /// Machines whose name begins so fail whenever they start; `*` means all.
     VmCrash { prefix: String },
+    /// Pods of control planes whose name begins so crash whenever they start; `*` means all.
+    PodCrash { prefix: String },
     /// What goes wrong inside machines whose name begins so; `*` means all.
     Guest { what: Guest, prefix: String },
     /// A quota stands in a namespace.
@@ -76,6 +78,7 @@ impl Sandbox {
             Fault::ImportStuck => ("import-stuck", "*"),
             Fault::NoRoom { zone } => ("no-room", zone.as_str()),
             Fault::VmCrash { prefix } => ("vm-crash", prefix.as_str()),
+            Fault::PodCrash { prefix } => ("pod-crash", prefix.as_str()),
             Fault::Guest { what, prefix } => (what.name(), prefix.as_str()),
             Fault::Quota { .. } => return Ok(()),
         };
@@ -114,6 +117,8 @@ impl Sandbox {
                     "import-stuck" => faults.push(Fault::ImportStuck),
                     "no-room" => faults.push(Fault::NoRoom { zone: name }),
                     "vm-crash" => faults.push(Fault::VmCrash { prefix: name }),
+                    "pod-crash" => faults.push(Fault::PodCrash { prefix: name }),
+                    _ => {}
                     other => faults.extend(
                         Guest::named(other).map(|what| Fault::Guest { what, prefix: name }),
                     ),

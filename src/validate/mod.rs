@@ -5,6 +5,7 @@
 
 pub(crate) mod cloud_config;
 mod cni;
+pub(crate) mod control_plane;
 mod infrastructure;
 mod kubernetes;
 mod machine;
@@ -33,6 +34,7 @@ use crate::model::{
     self, Amount, CloudProfile, Document, Finding, Kind, Kubelet, Quantity, Shoot, Taint,
     WorkerConfig,
 };
+use control_plane::ControlPlane;
 use offer::Offer;
 pub(crate) use offer::read_from;
 use report::{At, Report};
@@ -72,11 +74,8 @@ pub(crate) struct ValidShoot {
     pub(crate) region: String,
     /// The whole version, such as 1.34.2.
     pub(crate) kubernetes: String,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "judged here, used once there is a control plane")
-    )]
     pub(crate) networking: Networking,
+    pub(crate) control_plane: ControlPlane,
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) pools: Vec<Pool>,
@@ -93,6 +92,8 @@ pub(crate) struct Networking {
     pub(crate) nodes: String,
     pub(crate) pods: String,
     pub(crate) services: String,
+    /// Prefix of the range that each node has for its pods.
+    pub(crate) node_mask: u8,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -262,6 +263,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
     let kubernetes = kubernetes::version(input, &judge.offer, &spec.key("kubernetes"), report);
     kubernetes::settings(input, &spec.key("kubernetes"), report);
     let networking = networking::check(input, &spec.key("networking"), report);
+    let control_plane = control_plane::check(input, spec, report);
     let networks = infrastructure::check(input, &id, &provider.key("infrastructureConfig"), report);
     let pools = workers::check(&judge, &provider.key("workers"), report);
 
@@ -272,6 +274,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         id,
         region: shoot.spec.region.clone(),
         networking: networking?,
+        control_plane: control_plane?,
         networks,
         manifest: with_choices(shoot, &kubernetes, &pools),
         kubernetes,

@@ -43,6 +43,7 @@ pub(super) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Netwo
         nodes: networking.nodes.clone(),
         pods: pods_text,
         services: services_text,
+        node_mask: node_mask(input),
     })
 }
 
@@ -91,12 +92,7 @@ fn disjoint(
 
 /// Each node takes a part of the pods' range.
 fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
-    let given = input.shoot.spec.kubernetes.kube_controller_manager.as_ref();
-    let mask = given
-        .and_then(|it| it.node_cidr_mask_size)
-        .and_then(|mask| u8::try_from(mask).ok())
-        .filter(|mask| (16..=28).contains(mask))
-        .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(input)));
+    let mask = node_mask(input);
     let ranges = mask
         .checked_sub(pods.length)
         .map_or(0, |bits| 1_u64 << bits);
@@ -130,6 +126,15 @@ fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
             )
             .hint(hint);
     }
+}
+
+fn node_mask(input: &Input) -> u8 {
+    let given = input.shoot.spec.kubernetes.kube_controller_manager.as_ref();
+    given
+        .and_then(|it| it.node_cidr_mask_size)
+        .and_then(|mask| u8::try_from(mask).ok())
+        .filter(|mask| (16..=28).contains(mask))
+        .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(input)))
 }
 
 /// Twice as many addresses as pods, so that none is given again at once.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/cli/flag"
 	logs "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	internal "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 )
@@ -33,7 +33,7 @@ var wanted = []*regexp.Regexp{
 // settings are what kubelet runs with: flags over its file.
 type settings struct {
 	flags   *options.KubeletFlags
-	config  *kubeletconfig.KubeletConfiguration
+	config  *internal.KubeletConfiguration
 	version string
 }
 
@@ -97,7 +97,7 @@ func (g *guest) settings() (*settings, error) {
 
 // flags are all that kubelet takes; those that would change this program are
 // only read.
-func (g *guest) flags(flags *options.KubeletFlags, config *kubeletconfig.KubeletConfiguration) *pflag.FlagSet {
+func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfiguration) *pflag.FlagSet {
 	set := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	set.SetOutput(g.console)
@@ -113,7 +113,7 @@ func (g *guest) flags(flags *options.KubeletFlags, config *kubeletconfig.Kubelet
 	return set
 }
 
-func (g *guest) configFile(path string) (config *kubeletconfig.KubeletConfiguration, err error) {
+func (g *guest) configFile(path string) (config *internal.KubeletConfiguration, err error) {
 	// What an unknown feature gate does to kubelet, too.
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -133,7 +133,7 @@ func (g *guest) configFile(path string) (config *kubeletconfig.KubeletConfigurat
 	if err != nil {
 		return nil, err
 	}
-	config, ok := object.(*kubeletconfig.KubeletConfiguration)
+	config, ok := object.(*internal.KubeletConfiguration)
 	if !ok {
 		return nil, fmt.Errorf("unexpected type: %T", object)
 	}

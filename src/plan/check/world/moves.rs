@@ -41,7 +41,7 @@ impl World<'_> {
                 import.percent = Some(percent.min(100.0));
                 import.done = percent >= 100.0;
             }
-            Fact::Image(_) | Fact::None => {}
+            _ => {}
         }
     }
 

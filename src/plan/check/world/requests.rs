@@ -135,6 +135,9 @@ impl World<'_> {
                 }
             }
             (Content::Plain, _) => self.put(wanted.key.clone(), wanted, Fact::None),
+            (Content::Objects(_) | Content::Issue(_), _) => {
+                unreachable!("this world has no control plane")
+            }
         }
     }
 

@@ -148,7 +148,7 @@ impl World<'_> {
                 "the record goes last",
                 machines.next().is_some() || !facts.objects.is_empty() || !facts.foreign.is_empty(),
             ),
-            Kind::Machine => return,
+            _ => return,
         };
         self.must(name, !used, || key.to_string());
     }
@@ -164,7 +164,7 @@ impl World<'_> {
         let it = objects.get_mut(&key).expect("it was chosen of these");
         match &mut it.fact {
             Fact::Image(import) => import.done = false,
-            Fact::None => it.hash.0 ^= 1,
+            _ => it.hash.0 ^= 1,
         }
         let after = (self.planner)(shoot, &observed);
         let is_done = |it: &&Item| it.state == State::Done;
@@ -286,7 +286,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
 fn is_done(fact: &Fact) -> bool {
     match fact {
         Fact::Image(import) => import.done,
-        Fact::None => true,
+        _ => true,
     }
 }
 

@@ -1,0 +1,139 @@
+//! Objects that are applied together and come up together: one item of a plan.
+
+use super::item::{Content, Key, Kind, Need, Plan, Side, State, Wanted};
+use super::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
+use super::object::owner;
+use super::observed::{Fact, Inside, Observed};
+use super::{Action, Hash, Site};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What a part of a cluster consists of. Objects hold what tells them apart, their labels and their content; what all
+/// objects have in common is put on here.
+#[derive(Debug)]
+pub(super) struct Component {
+    /// Value of the label `app.kubernetes.io/component`.
+    pub(super) name: &'static str,
+    /// A sentence.
+    pub(super) title: String,
+    pub(super) objects: Vec<Value>,
+}
+
+impl Component {
+    /// Adds the item: due while an object is not as it is wanted, then waiting until all of it runs.
+    pub(super) fn add(
+        self,
+        plan: &mut Plan,
+        observed: &Observed,
+        side: Side,
+        site: &Site,
+        needs: impl Into<Arc<[Need]>>,
+    ) -> Need {
+        let id = format!("{}/{}", prefix(side), self.name);
+        let key = Key {
+            side,
+            kind: Kind::Component,
+            name: self.name.into(),
+        };
+        let title = self.title.clone();
+        let objects = self.finished(side, site);
+        let state = state(observed, key, &objects);
+        plan.add(observed, id.into(), title, needs, state)
+    }
+
+    /// The objects as they are sent, with their keys and hashes.
+    pub(super) fn finished(self, side: Side, site: &Site) -> Vec<(Key, Hash, Value)> {
+        let name = self.name;
+        let objects = self.objects.into_iter();
+        objects
+            .map(|object| finish(side, site, name, object))
+            .collect()
+    }
+}
+
+fn prefix(side: Side) -> &'static str {
+    match side {
+        Side::Provider => "control-plane",
+        Side::Shoot => "system",
+    }
+}
+
+fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State {
+    let facts = &observed.facts;
+    if key.side == Side::Shoot && facts.inside != Inside::Observed {
+        return State::Blocked;
+    }
+    let mut due = Vec::new();
+    let mut hashes = Vec::new();
+    let mut waits = None;
+    for (key, hash, object) in objects {
+        match facts.objects.get(key) {
+            Some(it) if it.leaving => {
+                return State::Waiting(format!("the old {key} to be gone"));
+            }
+            Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.fact)),
+            _ => {
+                due.push(object.clone());
+                hashes.push(hash.to_string());
+            }
+        }
+    }
+    if !due.is_empty() {
+        return State::Due(Action::Apply(Wanted {
+            key,
+            hash: Hash::of(&hashes),
+            content: Content::Objects(due.into()),
+        }));
+    }
+    waits.map_or(State::Done, State::Waiting)
+}
+
+/// What an object that is there as it is wanted still waits for.
+fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
+        Fact::Answer(why) => why.as_ref().map(|why| format!("{key}: {why}")),
+        Fact::Service(it) if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" => {
+            Some(format!(
+                "an address for {key}, of the provider's load balancer"
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, Hash, Value) {
+    let hash = Hash::of(&object);
+    let kind = object["kind"].as_str().and_then(Kind::generic);
+    let kind = kind.expect("components are made of kinds that are looked at");
+    let metadata = &mut object["metadata"];
+    if side == Side::Provider {
+        metadata["namespace"] = json!(site.namespace);
+        metadata["ownerReferences"] = json!([owner(site)]);
+    }
+    let common = [
+        (MANAGED_BY, KVSHOOT),
+        (PART_OF, site.id),
+        (COMPONENT, component),
+        (SHOOT_UID, site.uid),
+    ];
+    let labels = &mut metadata["labels"];
+    if labels.is_null() {
+        *labels = Value::Object(Map::new());
+    }
+    for (key, value) in common {
+        labels[key] = json!(value);
+    }
+    metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let name = match (side, metadata["namespace"].as_str()) {
+        (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
+        _ => name.to_owned(),
+    };
+    let key = Key {
+        side,
+        kind,
+        name: name.into(),
+    };
+    (key, hash, object)
+}
