@@ -15,6 +15,7 @@ mod perform;
 mod preflight;
 mod project;
 mod request;
+mod rights;
 mod told;
 mod watch;
 mod why;
@@ -30,6 +31,7 @@ pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
+pub(crate) use rights::{Right, manifest as rbac};
 
 use std::fmt;
 use std::sync::Arc;
