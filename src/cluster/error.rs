@@ -50,9 +50,11 @@ pub(crate) enum Error {
     Foreign { what: What },
     #[error("{} is refused: {message}", what.object())]
     Invalid { what: What, message: String },
-    #[error("{what}: the server asks to wait")]
+    #[error("{what}: the server asks to wait: {message}")]
     Throttled {
         what: What,
+        /// In the server's words.
+        message: String,
         retry_after: Option<Duration>,
     },
     #[error("{what}: the server failed with {code}: {message}")]
@@ -236,7 +238,11 @@ impl Error {
             (_, "AlreadyExists") => Error::Exists { what },
             (409, _) => Error::Conflict { what },
             (410, _) => Error::Expired { what },
-            (429, _) => Error::Throttled { what, retry_after },
+            (429, _) => Error::Throttled {
+                what,
+                message,
+                retry_after,
+            },
             // A deadline of the server itself, and what says when to come again.
             (408, _) => Error::Server {
                 what,

@@ -46,6 +46,12 @@ pub(crate) const NETWORK_POLICY: Resource = resource(
 );
 pub(crate) const ENDPOINT_SLICE: Resource =
     resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+pub(crate) const VOLUME_ATTACHMENT: Resource = resource(
+    "storage.k8s.io",
+    "v1",
+    "VolumeAttachment",
+    "volumeattachments",
+);
 pub(crate) const CSI_DRIVER: Resource = resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
 pub(crate) const API_SERVICE: Resource =
     resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
@@ -203,6 +209,28 @@ pub(super) const CONTROL_PLANE: [Kind; 10] = [
     Kind::Deployment,
     Kind::DisruptionBudget,
     Kind::NetworkPolicy,
+];
+
+/// What is looked at in a shoot.
+pub(super) const INSIDE: [Kind; 18] = [
+    Kind::Node,
+    Kind::Token,
+    Kind::Secret,
+    Kind::ConfigMap,
+    Kind::Service,
+    Kind::ServiceAccount,
+    Kind::Role,
+    Kind::RoleBinding,
+    Kind::ClusterRole,
+    Kind::ClusterRoleBinding,
+    Kind::Deployment,
+    Kind::DaemonSet,
+    Kind::DisruptionBudget,
+    Kind::NetworkPolicy,
+    Kind::EndpointSlice,
+    Kind::StorageClass,
+    Kind::CsiDriver,
+    Kind::ApiService,
 ];
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.

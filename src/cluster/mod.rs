@@ -4,8 +4,11 @@ mod adopt;
 mod cause;
 mod claim;
 mod connect;
+mod drain;
 mod error;
 mod fence;
+mod inside;
+mod join;
 mod kinds;
 mod lease;
 mod leftovers;
@@ -26,6 +29,7 @@ pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
+pub(crate) use inside::{Credentials, Subject, kubeconfig};
 pub(crate) use lease::Lease;
 pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
@@ -36,6 +40,9 @@ pub(crate) use rights::{Right, manifest as rbac};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Of the API servers of shoots.
+const API_PORT: u16 = 6443;
 
 /// The provider cluster, and the namespace in it that shoots live in.
 #[derive(Clone)]

@@ -234,6 +234,19 @@ impl Provider {
         self.ask(place.what("create"), limit, request).await
     }
 
+    /// POST to a subresource: an eviction, say.
+    pub(super) async fn post_to(
+        &self,
+        place: Place<'_>,
+        subresource: &'static str,
+        object: &Value,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        let path = format!("{}/{subresource}", place.path());
+        let request = Request::new("POST", path).body(JSON, object);
+        self.ask(place.what("create"), limit, request).await
+    }
+
     pub(super) async fn replace(
         &self,
         place: Place<'_>,
@@ -284,6 +297,12 @@ impl Provider {
             .accept(place.accept(false))
             .body(JSON, &options);
         self.ask(place.what("delete"), limit, request).await
+    }
+
+    /// The same once, for what decides whether a server is there at all.
+    pub(super) async fn get_once(&self, path: &str, what: &'static str) -> Result<Value, Error> {
+        let request = Request::new("GET", path.to_owned());
+        self.ask(What::get(what), WRITE, request).await
     }
 
     /// Asks what no [`Place`] names: discovery, say.

@@ -247,6 +247,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         | SandboxError::OldGo { .. }
         | SandboxError::Missing { .. }
         | SandboxError::OtherMode { .. }
+        | SandboxError::Older(_)
         | SandboxError::Io { .. }
         | SandboxError::State { .. } => Exit::Precondition,
         SandboxError::Build { .. }
@@ -274,7 +275,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         SandboxError::Slow { last, .. } => told.cause(last),
         SandboxError::Kubectl { stderr, .. } => told.cause(stderr),
         SandboxError::State { .. } => told.hint("kvshoot sandbox reset deletes the sandbox's data"),
-        SandboxError::OtherMode { .. } => {
+        SandboxError::OtherMode { .. } | SandboxError::Older(_) => {
             told.hint("run kvshoot sandbox reset first, or give it another --name")
         }
         SandboxError::NotRunning(_) => told.hint("kvshoot sandbox up starts it"),

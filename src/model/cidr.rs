@@ -63,6 +63,15 @@ impl Cidr {
         Self { address, ..self }
     }
 
+    /// By its number, from the one without host bits.
+    pub(crate) fn address(self, number: u32) -> IpAddr {
+        let bits = self.canonical().bits() + u128::from(number);
+        match self.address {
+            IpAddr::V4(_) => IpAddr::V4(u32::try_from(bits).unwrap_or(u32::MAX).into()),
+            IpAddr::V6(_) => IpAddr::V6(bits.into()),
+        }
+    }
+
     pub(crate) fn overlaps(self, other: Self) -> bool {
         let common = self.host_bits() | other.host_bits();
         self.is_ipv6() == other.is_ipv6() && self.bits() & !common == other.bits() & !common
@@ -93,6 +102,17 @@ mod tests {
             ("::1/0", "::/0"),
         ] {
             assert_eq!(cidr(text).canonical().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_range_are_counted_from_its_first() {
+        for (text, expected) in [
+            ("100.64.0.0/13", "100.64.0.10"),
+            ("10.0.0.240/28", "10.0.0.250"),
+            ("fd00::/108", "fd00::a"),
+        ] {
+            assert_eq!(cidr(text).address(10).to_string(), expected);
         }
     }
 

@@ -149,7 +149,9 @@ pub(crate) enum Content {
     },
     /// The user data of a machine that is there without it.
     UserData { pool: Arc<str> },
-    /// Labels and annotations of a machine that stays as it is otherwise.
+    /// The bootstrap token of a machine that is there and has not joined.
+    Token { machine: Arc<str> },
+    /// Labels and annotations of a machine or its node, which stays as it is otherwise.
     Metadata { pool: Arc<str>, uid: Arc<str> },
     /// Whole objects, one after the other.
     Objects(Arc<[Value]>),
@@ -199,6 +201,8 @@ pub(crate) struct Target {
     pub(crate) version: Arc<str>,
     /// Set when the decision rests on the machine not being ready: look again first.
     pub(crate) unless_ready: bool,
+    /// How long emptying it may take; None where nothing is to be emptied.
+    pub(crate) drain: Option<Duration>,
     /// Set when it goes because it failed; counts against its zone in this run.
     pub(crate) setback: Option<Setback>,
 }
@@ -209,6 +213,7 @@ pub(crate) struct Setback {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
+    pub(crate) class: Class,
     /// What was known of the cause.
     pub(crate) why: Arc<str>,
 }

@@ -46,6 +46,8 @@ pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
 
 pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+/// `true` on nodes of pools that take what serves the cluster as a whole.
+pub(crate) const SYSTEM_COMPONENTS: &str = "worker.gardener.cloud/system-components";
 pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// Labels and annotations that a pool cannot take from us.
@@ -68,6 +70,17 @@ pub(crate) mod role {
     /// Disks of a machine: they come and go with it.
     pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
 }
+
+/// Parts of a control plane, as they stand in names after the technical ID.
+pub(crate) mod part {
+    pub(crate) const CA: &str = "ca";
+    pub(crate) const API_SERVER: &str = "kube-apiserver";
+    /// The Service by which the API server is reached from outside.
+    pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
+}
+
+/// On a Service of type NodePort: the address that people said it has.
+pub(crate) const ADDRESS: &str = "kvshoot.io/address";
 
 /// `shoot--<project>--<name>`, as Gardener has it.
 pub(crate) fn technical_id(project: &str, name: &str) -> String {
@@ -119,6 +132,26 @@ pub(crate) fn golden_volume(id: &str, image: &str, version: &str, hash: Hash) ->
 /// Also the name of its VMI, its user data, its host and its node.
 pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u32) -> String {
     format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
+}
+
+/// Stands in rendered user data where the machine's bootstrap token will stand: nobody plans a secret.
+pub(crate) const TOKEN: &str = "<bootstrap-token>";
+
+/// Who comes with a bootstrap token; the group that `kubeadm token create` gives as well.
+pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
+
+/// On a bootstrap token: the machine that it is for.
+pub(crate) const TOKEN_MACHINE: &str = "kvshoot.io/machine";
+
+/// The first part of a machine's bootstrap token: it is no secret, and tells machines apart.
+pub(crate) fn token_id(machine: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let digest = Sha256::digest(machine);
+    let digits = digest[..6]
+        .iter()
+        .map(|it| DIGITS[usize::from(*it) % DIGITS.len()]);
+    digits.map(char::from).collect()
 }
 
 /// The ordinal at the end of a machine's name.

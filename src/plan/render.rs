@@ -3,7 +3,8 @@
 use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
 use super::{
-    NO_UID, Site, desired, image, names, network, object, record, user_data, virtual_machine,
+    NO_UID, Site, desired, image, names, network, node, object, record, token, user_data,
+    virtual_machine,
 };
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
@@ -36,6 +37,16 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             .map(|it| user_data(&site, wanted, it))
             .into_iter()
             .collect(),
+        (Content::Token { machine }, _) => vec![token::object(&site, machine)],
+        (Content::Metadata { pool, .. }, Kind::Node) => {
+            let node = facts.nodes.get(&wanted.key.name);
+            let pool = find(shoot, pool);
+            let patch = node.zip(pool).map(|(node, pool)| {
+                let wanted = desired::pool_metadata(pool);
+                node::patch(node, &facts.namespace, pool, &wanted)
+            });
+            patch.into_iter().collect()
+        }
         (Content::Metadata { pool, .. }, _) => find(shoot, pool)
             .map(|it| metadata(facts, wanted, it))
             .into_iter()
@@ -124,6 +135,7 @@ fn machine(
     };
     vec![
         user_data(&site, wanted, pool),
+        token::object(&site, &wanted.key.name),
         virtual_machine::object(&machine),
     ]
 }

@@ -2,8 +2,7 @@
 
 use super::error::SandboxError;
 use super::files;
-use super::programs::SERVICE_ADDRESS;
-use super::state::Ports;
+use super::state::{Ports, Row};
 use crate::pki::{Authority, Pair, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -38,7 +37,7 @@ const USERS: [(&str, &str, Option<&str>); 6] = [
     ),
 ];
 
-const SANS: [&str; 8] = [
+const SANS: [&str; 7] = [
     "localhost",
     "kubernetes",
     "kubernetes.default",
@@ -46,11 +45,10 @@ const SANS: [&str; 8] = [
     "virt-api.kubevirt.svc",
     "cdi-api.cdi.svc",
     "127.0.0.1",
-    SERVICE_ADDRESS,
 ];
 
 /// Makes all certificates, once in the life of a sandbox.
-pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
+pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
     files::make_dir(&pki)?;
     let save = |name: &str, pair: &Pair, public: &str| {
@@ -61,7 +59,12 @@ pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
     let front = Authority::new("kvshoot-sandbox-front-proxy-ca")?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
-    save("server", &ca.issue("kube-apiserver", &[], &SANS)?, "crt")?;
+    let service = row.api();
+    let sans = [SANS.as_slice(), &[&service]].concat();
+    save("server", &ca.issue("kube-apiserver", &[], &sans)?, "crt")?;
+    // Who the API server is to the simulated kubelets.
+    let client = ca.issue("kube-apiserver-kubelet-client", &[], &[])?;
+    save("kubelet-client", &client, "crt")?;
     save(
         "front-proxy-client",
         &front.issue("front-proxy-client", &[], &[])?,

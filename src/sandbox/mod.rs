@@ -148,6 +148,9 @@ impl Sandbox {
                 let with = if state.cdi { "with" } else { "without" };
                 return Err(SandboxError::OtherMode { name, with });
             }
+            if state.made_with.is_some() && state.row.is_none() {
+                return Err(SandboxError::Older(self.name.clone()));
+            }
             if self.healthy(state) {
                 return Ok(Up::Already);
             }
@@ -157,22 +160,28 @@ impl Sandbox {
         if made_with.is_none() {
             self.wipe()?;
         }
-        let mut state = {
+        let (mut state, row) = {
             // Two sandboxes that begin at the same time would find the same ports free.
             let path = self.dirs.state.join("ports.lock");
             let _ports = Lock::take(path, "choose ports", Duration::from_secs(30), |_| {})?;
+            let ports = self.ports(before.as_ref())?;
+            let kept = before.as_ref().and_then(|state| state.row);
+            let row = kept
+                .unwrap_or_else(|| state::Row::choose(&self.dirs.state.join("sandboxes"), ports));
             let state = State {
-                ports: self.ports(before.as_ref())?,
+                ports,
+                row: Some(row),
                 cdi,
                 made_with,
                 processes: Vec::new(),
             };
             state.save(&self.folder)?;
-            state
+            (state, row)
         };
         let result = provider::start(
             &self.folder,
             &self.context(),
+            row,
             &mut state,
             installation,
             tell,
@@ -285,7 +294,7 @@ impl Sandbox {
 
     /// Removes all but the lock, which is held.
     fn wipe(&self) -> Result<(), SandboxError> {
-        for name in ["etcd", "pki", "cdi", "logs", "tmp"] {
+        for name in ["etcd", "pki", "cdi", "pods", "logs", "tmp"] {
             files::remove_dir(&self.folder.join(name))?;
         }
         Ok(())

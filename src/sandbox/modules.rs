@@ -40,6 +40,8 @@ pub(super) const MODULES: &[Module] = &[
         files: files!("module-k8s":
             "go.mod", "go.sum", "main.go", "konnectivity.go", "simulator.go", "watch.go", "nodes.go", "pods.go",
             "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
+            "runner.go", "podrun.go", "podstatus.go", "podvolumes.go", "container.go", "probes.go", "roots.go",
+            "process.go", "process_argv.go", "process_env.go", "forward.go", "kubelet.go",
         ),
         builds: &[Build {
             package: ".",

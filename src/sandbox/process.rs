@@ -85,7 +85,10 @@ impl Process {
             let name = program.file_name()?.to_str()?.to_owned();
             let ours = program.starts_with(programs) && name != "kubectl";
             let started = stat(pid)?.started;
-            (ours && args.any(|arg| arg.contains(&marker))).then(|| Self {
+            // A pod's process says what the pod says, but its root is a folder of the sandbox.
+            let pods = std::fs::read_link(format!("/proc/{pid}/root"))
+                .is_ok_and(|root| root.starts_with(folder.join("pods")));
+            (pods || ours && args.any(|arg| arg.contains(&marker))).then(|| Self {
                 name,
                 pid,
                 started,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,6 +51,11 @@ func (s *simulator) volume(ctx context.Context, volume *v1.PersistentVolume) (ti
 	if volume.Status.Phase != v1.VolumeReleased || volume.DeletionTimestamp != nil || volume.Annotations["pv.kubernetes.io/provisioned-by"] != provisioner ||
 		volume.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete {
 		return 0, nil
+	}
+	if s.runner != nil {
+		if err := os.RemoveAll(filepath.Join(s.runner.volumes, volume.Name)); err != nil {
+			return 0, err
+		}
 	}
 	return 0, s.kube.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{})
 }
