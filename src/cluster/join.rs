@@ -48,8 +48,7 @@ impl Performer {
         if self.is_there(source, machine) {
             return Ok(());
         }
-        let secret = pki::bootstrap_token()?;
-        let secret = secret.split_once('.').map_or(&*secret, |it| it.1);
+        let (_, secret) = pki::bootstrap_token()?;
         let token = format!("{}.{secret}", names::token_id(machine));
         let mut object = object.clone();
         for field in object["stringData"]

@@ -65,6 +65,8 @@ pub(crate) mod role {
     pub(crate) const NETWORK: &str = "network";
     pub(crate) const IMAGE: &str = "image";
     pub(crate) const USER_DATA: &str = "user-data";
+    /// A root, a leaf or a key.
+    pub(crate) const CERTIFICATE: &str = "certificate";
     pub(crate) const TOKEN: &str = "bootstrap-token";
     pub(crate) const MACHINE: &str = "machine";
     /// Disks of a machine: they come and go with it.

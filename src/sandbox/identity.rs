@@ -3,7 +3,7 @@
 use super::error::SandboxError;
 use super::files;
 use super::state::{Ports, Row};
-use crate::pki::{Authority, Pair, signing_key};
+use crate::pki::{Authority, Life, Pair, Profile, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -47,6 +47,22 @@ const SANS: [&str; 7] = [
     "127.0.0.1",
 ];
 
+/// What a sandbox has is thrown away, not renewed: twenty years from the beginning of 2025.
+fn life() -> Life {
+    Life::of_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
+}
+
+/// For servers and clients alike.
+fn both<'a>(name: &'a str, group: Option<&'a str>, names: &'a [String]) -> Profile<'a> {
+    Profile {
+        common_name: name,
+        organization: group,
+        names,
+        server: true,
+        client: true,
+    }
+}
+
 /// Makes all certificates, once in the life of a sandbox.
 pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
@@ -55,25 +71,22 @@ pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> 
         files::write(&pki.join(format!("{name}.key")), &pair.key)?;
         files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };
-    let ca = Authority::new("kvshoot-sandbox-ca")?;
-    let front = Authority::new("kvshoot-sandbox-front-proxy-ca")?;
+    let ca = Authority::new("kvshoot-sandbox-ca", life())?;
+    let front = Authority::new("kvshoot-sandbox-front-proxy-ca", life())?;
+    let mut names = SANS.map(str::to_owned).to_vec();
+    names.push(row.api());
+    let server = ca.issue(&both("kube-apiserver", None, &names), life())?;
+    let proxy = front.issue(&both("front-proxy-client", None, &[]), life())?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
-    let service = row.api();
-    let sans = [SANS.as_slice(), &[&service]].concat();
-    save("server", &ca.issue("kube-apiserver", &[], &sans)?, "crt")?;
+    save("server", &server, "crt")?;
     // Who the API server is to the simulated kubelets.
-    let client = ca.issue("kube-apiserver-kubelet-client", &[], &[])?;
+    let client = ca.issue(&both("kube-apiserver-kubelet-client", None, &[]), life())?;
     save("kubelet-client", &client, "crt")?;
-    save(
-        "front-proxy-client",
-        &front.issue("front-proxy-client", &[], &[])?,
-        "crt",
-    )?;
+    save("front-proxy-client", &proxy, "crt")?;
     save("sa", &signing_key("service account tokens")?, "pub")?;
     for (name, user, group) in USERS {
-        let groups: Vec<&str> = group.into_iter().collect();
-        save(name, &ca.issue(user, &groups, &[])?, "crt")?;
+        save(name, &ca.issue(&both(user, group, &[]), life())?, "crt")?;
     }
     Ok(())
 }

@@ -42,26 +42,43 @@ pub(super) const MODULES: &[Module] = &[
             "storage.go", "imports.go", "volumes.go", "machines.go", "services.go", "faults.go",
             "runner.go", "podrun.go", "podstatus.go", "podvolumes.go", "container.go", "probes.go", "roots.go",
             "process.go", "process_argv.go", "process_env.go", "forward.go", "kubelet.go",
+            "ccm/main.go", "ccm/cloud.go", "ccm/instances.go", "ccm/balancer.go",
+            "guest.go", "guest_acts.go", "guest_cloudinit.go", "guest_commands.go", "guest_identity.go",
+            "guest_kubelet.go", "guest_mounts.go", "guest_node.go", "guest_pods.go", "guest_podstatus.go",
+            "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go",
         ),
-        builds: &[Build {
-            package: ".",
-            output: "sandbox-kubernetes",
-            programs: &[
-                "etcd",
-                "kube-apiserver",
-                "kube-controller-manager",
-                "kube-scheduler",
-                "kubectl",
-                "simulator",
-                "proxy-server",
-                "proxy-agent",
-            ],
-            cdi: false,
-            stamps: &[
-                ("k8s.io/component-base/version", KUBERNETES_STAMP),
-                ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
-            ],
-        }],
+        builds: &[
+            Build {
+                package: ".",
+                output: "sandbox-kubernetes",
+                programs: &[
+                    "etcd",
+                    "kube-apiserver",
+                    "kube-controller-manager",
+                    "kube-scheduler",
+                    "kubectl",
+                    "simulator",
+                    "proxy-server",
+                    "proxy-agent",
+                ],
+                cdi: false,
+                stamps: &[
+                    ("k8s.io/component-base/version", KUBERNETES_STAMP),
+                    ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
+                ],
+            },
+            // A program of its own starts with 30 MiB less than one that has all of the above in it.
+            Build {
+                package: "./ccm",
+                output: "sandbox-ccm",
+                programs: &["kubevirt-cloud-controller-manager"],
+                cdi: false,
+                stamps: &[
+                    ("k8s.io/component-base/version", KUBERNETES_STAMP),
+                    ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
+                ],
+            },
+        ],
     },
     Module {
         name: "kubevirt",

@@ -1,6 +1,7 @@
 //! The items of a control plane, in order, and what is known of it so far.
 
 use super::{Context, Known, api_server, certificate, cloud_controller, controllers, csi, etcd, service};
+use super::leaf::Reach;
 use crate::plan::component::Component;
 use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
 use crate::plan::names::{self, part};
@@ -43,14 +44,21 @@ pub(in crate::plan) fn add(
         component.add(plan, observed, Side::Provider, &context.site, needs)
     };
     let services = add(plan, service::component(context), &[record]);
-    let certificates = certificate::add(plan, observed, context, services);
-    let etcd = add(plan, etcd::component(context), &[certificates]);
-    let needs = [certificates, etcd];
+    let reach = Reach {
+        cluster_ip: &known.cluster_ip,
+        external: known.external.as_ref(),
+        node_address: Some(&known.node_address),
+    };
+    let needs = (record, services);
+    let certificates =
+        certificate::add(plan, observed, shoot, &context.site, Some(&reach), needs).needs;
+    let etcd = add(plan, etcd::component(context), &certificates);
+    let needs = [certificates.as_slice(), &[etcd]].concat();
     let api_server = add(plan, api_server::component(context), &needs);
-    let needs = [certificates, api_server];
+    let needs = [certificates.as_slice(), &[api_server]].concat();
     let controllers = add(plan, controllers::controller_manager(context), &needs);
     add(plan, controllers::scheduler(context), &needs);
-    let inside = reach(plan, observed, api_server);
+    let inside = reached(plan, observed, api_server);
     add(plan, cloud_controller::component(context), &needs);
     add(plan, csi::component(context), &needs);
     ControlPlane {
@@ -69,7 +77,7 @@ pub(in crate::plan) fn site<'a>(shoot: &'a ValidShoot, facts: &'a Facts) -> Site
 }
 
 /// Whether kvshoot itself can talk to the shoot.
-fn reach(plan: &mut Plan, observed: &Observed, api_server: Need) -> Need {
+fn reached(plan: &mut Plan, observed: &Observed, api_server: Need) -> Need {
     let state = match &observed.facts.inside {
         Inside::Observed => State::Done,
         Inside::Unreachable(why) => State::Waiting(why.to_string()),

@@ -1,5 +1,8 @@
 //! The pods of the control plane in the provider namespace, and what they need.
 
+mod certificate;
+mod leaf;
+
 use super::Hash;
 use super::Site;
 use crate::validate::ValidShoot;

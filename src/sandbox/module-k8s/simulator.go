@@ -127,6 +127,7 @@ func simulatorMain() int {
 	custom := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 30*time.Second)
 	if *virt {
 		watch(ctx, custom.ForResource(vmis).Informer(), 8, s.vmi)
+		newGuests(s, *kubeconfig).follow(ctx, custom.ForResource(vmis).Informer())
 	}
 	if *data {
 		s.dataVolumes = custom.ForResource(dvs).Informer().GetStore()
