@@ -91,7 +91,7 @@ impl Provider {
 }
 
 /// A client of the server at `url`, if that answers in time.
-async fn answering(url: String, credentials: &Credentials) -> Result<Provider, Error> {
+pub(super) async fn answering(url: String, credentials: &Credentials) -> Result<Provider, Error> {
     let server = Provider::from_credentials(&url, credentials).await?;
     match timeout(PATIENCE, server.get_once("/version", "version")).await {
         Ok(Ok(_)) => Ok(server),

@@ -4,13 +4,16 @@ mod apply;
 mod complete;
 mod completions;
 mod delete;
+mod doctor;
 mod error;
+mod exec;
 mod explain;
 mod get;
 mod global;
 mod help;
 mod history;
 mod images;
+mod kubeconfig;
 mod list;
 mod load;
 mod logging;
@@ -18,12 +21,14 @@ mod nodes;
 mod plan;
 mod pools;
 mod provider;
+mod reach;
 mod render;
 mod running;
 mod sandbox;
 mod shoots;
 mod signals;
 mod status;
+mod tunnel;
 mod validate;
 mod version;
 
@@ -67,6 +72,10 @@ enum Command {
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
+    Kubeconfig(kubeconfig::KubeconfigArgs),
+    Exec(exec::ExecArgs),
+    Tunnel(tunnel::TunnelArgs),
+    Doctor(doctor::DoctorArgs),
     Sandbox(sandbox::SandboxArgs),
     Explain(explain::ExplainArgs),
     Schema(explain::SchemaArgs),
@@ -176,6 +185,10 @@ impl Command {
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),
+            Command::Kubeconfig(args) => kubeconfig::run(args, context),
+            Command::Exec(args) => exec::run(args, context),
+            Command::Tunnel(args) => tunnel::run(args, context),
+            Command::Doctor(args) => doctor::run(args, context),
             Command::Sandbox(args) => sandbox::run(args, context),
             Command::Explain(args) => explain::run(args, context),
             Command::Schema(args) => explain::schema(args, context),

@@ -41,6 +41,7 @@ pub(crate) use object::NO_UID;
 use observed::{Object, Observed};
 use std::collections::HashMap;
 use std::sync::Arc;
+pub(crate) use system::ADMINS;
 
 /// Where the objects of a shoot stand.
 #[derive(Debug, Clone, Copy)]
