@@ -2,7 +2,8 @@
 
 use super::Provider;
 use super::error::Error;
-use super::inside::{Credentials, kubeconfig};
+use super::inside::kubeconfig;
+use super::root::ClientCertificate;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::{ExposeSecret, SecretString};
@@ -69,7 +70,7 @@ impl Provider {
     /// The certificate cannot be used.
     pub(super) async fn from_credentials(
         url: &str,
-        credentials: &Credentials,
+        credentials: &ClientCertificate,
     ) -> Result<Provider, Error> {
         let text = kubeconfig("shoot", url, credentials).to_string();
         let config = from_text(&text.into(), false).await?;

@@ -1,5 +1,6 @@
 //! What can go wrong at an API server, told apart by typed status and never by text.
 
+use crate::pki::PkiError;
 use crate::plan::item::{Class, Failure};
 use kube::core::Status;
 use std::error::Error as StdError;
@@ -85,6 +86,9 @@ pub(crate) enum Error {
     Stale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
     Fenced { lease: String, message: String },
+    /// Says nothing of what is in them.
+    #[error("Secret {secret}: {source}")]
+    Keys { secret: String, source: PkiError },
     /// The shoot's own API server was not found yet.
     #[error("the shoot's API server is not reached yet")]
     NotInside,
@@ -163,7 +167,7 @@ impl Error {
             | Error::Kubeconfig(_)
             | Error::ExecNotAllowed { .. } => Verdict::Refuse(Class::Missing),
             Error::Invalid { .. } => Verdict::Refuse(Class::Refused),
-            Error::Version { .. } => Verdict::Refuse(Class::Infrastructure),
+            Error::Version { .. } | Error::Keys { .. } => Verdict::Refuse(Class::Infrastructure),
             Error::Untrusted { .. } | Error::Held { .. } | Error::Fenced { .. } => {
                 Verdict::Refuse(Class::Unreachable)
             }

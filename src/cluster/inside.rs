@@ -1,5 +1,7 @@
 //! The way to a shoot's own API server.
 
+use super::root::ClientCertificate;
+use super::tunnel::Tunnel;
 use super::Provider;
 use super::error::Error;
 use super::kinds;
@@ -21,24 +23,7 @@ use tokio::time::timeout;
 /// How long an address may take to answer before the next one is tried.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long kvshoot's own certificate holds: longer than any run takes.
-const OWN_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Whom a client certificate is for.
-#[derive(Debug, Clone)]
-pub(crate) struct Subject {
-    pub(crate) common_name: String,
-    pub(crate) organization: String,
-    pub(crate) life: Duration,
-}
-
-/// A client certificate with all that is needed to use it; PEM.
-#[derive(Clone)]
-pub(crate) struct Credentials {
-    /// Of the roots that the server's certificate is of.
-    pub(crate) ca: String,
-    pub(crate) certificate: String,
-    pub(crate) key: secrecy::SecretString,
-}
+const OWN_LIFE: i64 = 24 * 60 * 60;
 
 impl Provider {
     /// Base URLs of a shoot's API server, the outer one first.
@@ -69,13 +54,9 @@ impl Provider {
     /// There is no such control plane, its root may not be read, or nothing answers.
     pub(crate) async fn inside(&self, id: &str) -> Result<Provider, Error> {
         let addresses = self.shoot_addresses(id).await?;
-        let subject = Subject {
-            common_name: "kvshoot".to_owned(),
-            // Works before there are roles.
-            organization: "system:masters".to_owned(),
-            life: OWN_LIFE,
-        };
-        let credentials = self.credentials(id, &subject).await?;
+        // The group works before there are roles.
+        let own = self.client_certificate(id, "kvshoot", &["system:masters"], OWN_LIFE);
+        let credentials = own.await?;
         let tries = addresses
             .iter()
             .map(|url| answering(url.clone(), &credentials));
@@ -86,12 +67,34 @@ impl Provider {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(Error::NotInside))
+        let last = last.unwrap_or(Error::NotInside);
+        self.through(id, &credentials, last).await
+    }
+
+    /// The same by a tunnel, which lives as long as the client; `without` is why one is needed.
+    async fn through(
+        &self,
+        id: &str,
+        credentials: &ClientCertificate,
+        without: Error,
+    ) -> Result<Provider, Error> {
+        let tunnel = match Tunnel::open(self, id).await {
+            Ok(tunnel) => tunnel,
+            Err(error) => {
+                tracing::debug!(%error, "no tunnel to the shoot's API server");
+                return Err(without);
+            }
+        };
+        let server = answering(tunnel.url(), credentials).await?;
+        Ok(Provider {
+            _tunnel: Some(Arc::new(tunnel)),
+            ..server
+        })
     }
 }
 
 /// A client of the server at `url`, if that answers in time.
-pub(super) async fn answering(url: String, credentials: &Credentials) -> Result<Provider, Error> {
+pub(super) async fn answering(url: String, credentials: &ClientCertificate) -> Result<Provider, Error> {
     let server = Provider::from_credentials(&url, credentials).await?;
     match timeout(PATIENCE, server.get_once("/version", "version")).await {
         Ok(Ok(_)) => Ok(server),
@@ -124,7 +127,7 @@ fn base_url(service: &Value) -> Option<String> {
 }
 
 /// Text of a kubeconfig that holds all that it needs.
-pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &Credentials) -> Value {
+pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate) -> Value {
     use secrecy::ExposeSecret as _;
     let coded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     json!({

@@ -48,7 +48,10 @@ impl Performer {
         if self.is_there(source, machine) {
             return Ok(());
         }
-        let (_, secret) = pki::bootstrap_token()?;
+        let (_, secret) = pki::bootstrap_token().map_err(|source| Error::Keys {
+            secret: machine.to_owned(),
+            source,
+        })?;
         let token = format!("{}.{secret}", names::token_id(machine));
         let mut object = object.clone();
         for field in object["stringData"]

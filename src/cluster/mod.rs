@@ -8,6 +8,7 @@ mod drain;
 mod error;
 mod fence;
 mod inside;
+mod issue;
 mod join;
 mod kinds;
 mod lease;
@@ -20,6 +21,7 @@ mod project;
 mod reach;
 mod request;
 mod rights;
+mod root;
 mod told;
 mod tunnel;
 mod watch;
@@ -31,7 +33,7 @@ pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use fence::Fence;
-pub(crate) use inside::{Credentials, Subject, kubeconfig};
+pub(crate) use inside::kubeconfig;
 pub(crate) use lease::Lease;
 pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
@@ -40,6 +42,7 @@ pub(crate) use perform::Performer;
 pub(crate) use reach::Way;
 pub(crate) use rights::manifest as rbac;
 pub(crate) use tunnel::Tunnel;
+pub(crate) use root::ClientCertificate;
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,6 +59,8 @@ pub(crate) struct Provider {
     namespace: Arc<str>,
     warnings: Arc<[String]>,
     clock: Arc<Clock>,
+    /// That all goes through, where no address answers.
+    _tunnel: Option<Arc<Tunnel>>,
 }
 
 /// The server's time, as its answers tell it: ages are told by the clock that made the timestamps.
@@ -95,6 +100,7 @@ impl Provider {
             namespace: namespace.into(),
             warnings: warnings.into(),
             clock: Arc::default(),
+            _tunnel: None,
         }
     }
 }

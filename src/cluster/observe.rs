@@ -251,10 +251,10 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     let hosts = if_allowed(hosts.map(|it| it.items))?;
     Ok(Facts {
         namespace: provider.namespace().clone(),
-        time: provider.server_time().unwrap_or_default(),
         classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
 }

@@ -67,6 +67,9 @@ impl Performer {
     }
 
     async fn apply(&self, wanted: &Wanted, objects: &[Value]) -> Result<(), Error> {
+        if let Content::Issue(issue) = &wanted.content {
+            return self.issue(&wanted.key, issue).await;
+        }
         let objects = &self.prepare(wanted, objects).await?;
         for object in objects {
             if let Content::Metadata { uid, .. } = &wanted.content {

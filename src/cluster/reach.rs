@@ -2,7 +2,8 @@
 
 use super::Provider;
 use super::error::Error;
-use super::inside::{Credentials, answering};
+use super::inside::answering;
+use super::root::ClientCertificate;
 use super::tunnel::Tunnel;
 use futures::future::join_all;
 
@@ -31,7 +32,7 @@ impl Provider {
     /// # Errors
     ///
     /// Nothing answers, and there is no tunnel either: says why there is none.
-    pub(crate) async fn way(&self, id: &str, credentials: &Credentials) -> Result<Way, Error> {
+    pub(crate) async fn way(&self, id: &str, credentials: &ClientCertificate) -> Result<Way, Error> {
         let addresses = self.shoot_addresses(id).await?;
         let tries = addresses
             .iter()

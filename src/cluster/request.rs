@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Of Secrets only metadata is asked for: what they hold never gets here.
+    /// Of Secrets only metadata is asked for, but for [`Provider::get_secret`]: what they hold never gets here.
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::kinds::SECRET, many) {
             (false, _) => JSON,
@@ -107,7 +107,7 @@ impl Provider {
         self.ask(place.what("get"), WRITE, request).await
     }
 
-    /// A Secret with what it holds: the one that leads to the provider cluster, and no other.
+    /// A Secret with what it holds: only one that leads to the provider cluster, or a root that is to issue something.
     pub(super) async fn get_secret(&self, place: Place<'_>) -> Result<Value, Error> {
         let request = Request::new("GET", place.path()).accept(JSON);
         self.ask_again(place.what("get"), READ, request).await

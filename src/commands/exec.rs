@@ -64,7 +64,7 @@ async fn enter(args: &ExecArgs, context: &Context) -> Result<Entry, CommandError
 pub(super) fn entry(
     way: Way,
     id: &str,
-    credentials: &cluster::Credentials,
+    credentials: &cluster::ClientCertificate,
 ) -> Result<Entry, CommandError> {
     let value = cluster::kubeconfig(&context_name(id), &way.url(), credentials);
     let file = private::temporary(&value.to_string()).map_err(|error| {

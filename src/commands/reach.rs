@@ -3,7 +3,7 @@
 use super::provider::failed;
 use super::running::duration;
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Credentials, Provider, Subject};
+use crate::cluster::{ClientCertificate, Provider};
 use crate::plan::{ADMINS, names};
 use std::time::Duration;
 
@@ -28,6 +28,14 @@ pub(super) struct AccessArgs {
     force: bool,
 }
 
+/// Whom a certificate is made out to.
+#[derive(Debug)]
+struct Subject<'a> {
+    user: String,
+    group: &'a str,
+    seconds: i64,
+}
+
 impl AccessArgs {
     /// Makes the certificate: out of the shoot's root, which nobody else needs to be asked for.
     pub(super) async fn credentials(
@@ -35,12 +43,18 @@ impl AccessArgs {
         provider: &Provider,
         id: &str,
         context: &Context,
-    ) -> Result<Credentials, CommandError> {
-        let subject = self.subject(&context.config.user())?;
-        provider.credentials(id, &subject).await.map_err(failed)
+    ) -> Result<ClientCertificate, CommandError> {
+        let Subject {
+            user,
+            group,
+            seconds,
+        } = self.subject(&context.config.user())?;
+        let groups = [group];
+        let made = provider.client_certificate(id, &user, &groups, seconds);
+        made.await.map_err(failed)
     }
 
-    fn subject(&self, user: &str) -> Result<Subject, CommandError> {
+    fn subject(&self, user: &str) -> Result<Subject<'_>, CommandError> {
         let group = self.as_group.as_deref().unwrap_or(ADMINS);
         let refused = |what: String| {
             Err(CommandError::new(Exit::Usage, what).hint("--force allows it all the same"))
@@ -62,9 +76,9 @@ impl AccessArgs {
             common_name.pop();
         }
         Ok(Subject {
-            common_name,
-            organization: group.to_owned(),
-            life: self.ttl,
+            user: common_name,
+            group,
+            seconds: i64::try_from(self.ttl.as_secs()).unwrap_or(i64::MAX),
         })
     }
 }
@@ -91,13 +105,15 @@ mod tests {
 
     #[test]
     fn people_are_administrators_by_a_group_that_can_be_taken_from_them() {
-        let subject = args(3600, None, false).subject("ann").unwrap();
-        assert_eq!(subject.common_name, "kvshoot:admin:ann");
-        assert_eq!(subject.organization, "kvshoot:cluster-admins");
-        let subject = args(3600, Some("viewers"), false).subject("ann").unwrap();
-        assert_eq!(subject.organization, "viewers");
-        let long = args(3600, None, false).subject(&"ä".repeat(60)).unwrap();
-        assert!(long.common_name.len() <= LONGEST_NAME);
+        let usual = args(3600, None, false);
+        let subject = usual.subject("ann").unwrap();
+        assert_eq!(subject.user, "kvshoot:admin:ann");
+        assert_eq!(subject.group, "kvshoot:cluster-admins");
+        assert_eq!(subject.seconds, 3600);
+        let viewers = args(3600, Some("viewers"), false);
+        assert_eq!(viewers.subject("ann").unwrap().group, "viewers");
+        let long = usual.subject(&"ä".repeat(60)).unwrap();
+        assert!(long.user.len() <= LONGEST_NAME);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Roots, and what they issue.
 
-use super::{Certificate, Life, Pair, PkiError};
+use super::{Certificate, Life, Pair, PkiError, subject};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
@@ -19,7 +19,8 @@ pub(crate) struct Authority {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Profile<'a> {
     pub(crate) common_name: &'a str,
-    pub(crate) organization: Option<&'a str>,
+    /// Groups of a user.
+    pub(crate) organizations: &'a [&'a str],
     /// DNS names and addresses.
     pub(crate) names: &'a [String],
     pub(crate) server: bool,
@@ -83,7 +84,7 @@ impl Authority {
             let key = KeyPair::generate()?;
             let mut params = params(
                 profile.common_name,
-                profile.organization,
+                profile.organizations.first().copied(),
                 profile.names,
                 life.from(),
                 until,
@@ -100,8 +101,15 @@ impl Authority {
             let usages = usages.into_iter().filter(|it| it.0).map(|it| it.1);
             params.extended_key_usages = usages.collect();
             params.use_authority_key_identifier_extension = true;
+            let signed = params.signed_by(&key, &self.issuer)?;
+            let certificate = match profile.organizations {
+                [] | [_] => signed.pem(),
+                many => {
+                    subject::replaced(signed.der(), profile.common_name, many, self.issuer.key())?
+                }
+            };
             Ok(Pair {
-                certificate: params.signed_by(&key, &self.issuer)?.pem(),
+                certificate,
                 key: key.serialize_pem(),
             })
         };

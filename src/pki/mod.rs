@@ -3,6 +3,7 @@
 mod authority;
 mod certificate;
 mod random;
+mod subject;
 
 pub(crate) use authority::{Authority, Profile, signing_key};
 pub(crate) use certificate::Certificate;
@@ -23,6 +24,8 @@ pub(crate) enum PkiError {
     Strangers,
     #[error("the root {0} has expired")]
     Expired(String),
+    #[error("there is no root {0} to issue it")]
+    NoRoot(String),
     #[error("the operating system gives no random numbers")]
     NoRandom,
 }

@@ -49,7 +49,7 @@ fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
     for (server, client) in [(true, false), (false, true), (true, true)] {
         let profile = Profile {
             common_name: "a",
-            organization: Some("b"),
+            organizations: &["b"],
             server,
             client,
             ..Profile::default()
@@ -67,6 +67,34 @@ fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
         assert_eq!(leaf.subject().to_string(), "O=b, CN=a");
         // etcd compares the names of a client with its address, when it has any.
         assert!(leaf.subject_alternative_name().expect("one").is_none());
+    }
+}
+
+#[test]
+fn a_user_may_be_in_many_groups() {
+    let root = root();
+    let long = "x".repeat(300);
+    for groups in [&["b", "c"][..], &["b", "c", &long, "d"]] {
+        let profile = Profile {
+            common_name: "a",
+            organizations: groups,
+            client: true,
+            ..Profile::default()
+        };
+        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let (root, leaf) = (der(&root.pair().certificate), der(&leaf.certificate));
+        let (_, root) = parse_x509_certificate(&root).expect("a certificate");
+        let (rest, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
+        assert!(rest.is_empty());
+        leaf.verify_signature(Some(root.public_key()))
+            .expect("its root signed it");
+        let read = leaf.subject().iter_organization();
+        let read: Vec<_> = read.filter_map(|it| it.as_str().ok()).collect();
+        assert_eq!(read, groups);
+        let name = leaf.subject().iter_common_name().next().expect("one");
+        assert_eq!(name.as_str().ok(), Some("a"));
+        let extended = leaf.extended_key_usage().expect("one").expect("some").value;
+        assert!(extended.client_auth);
     }
 }
 
@@ -175,20 +203,30 @@ fn openssl_agrees() {
     let leaf = root
         .issue(&server(&names), Life::of_leaf(NOW))
         .expect("a leaf");
+    let groups = Profile {
+        common_name: "a",
+        organizations: &["b", "c"],
+        client: true,
+        ..Profile::default()
+    };
+    let client = root.issue(&groups, Life::of_leaf(NOW)).expect("a leaf");
     for (name, text) in [
         ("ca.crt", &root.pair().certificate),
         ("ca.key", &root.pair().key),
         ("tls.crt", &leaf.certificate),
+        ("client.crt", &client.certificate),
         ("sa.key", &signing_key("tokens").expect("a key").key),
     ] {
         std::fs::write(path(name), text).expect("a file");
     }
     let time = NOW.to_string();
-    let verify = ["verify", "-x509_strict", "-attime", &time, "-purpose"];
-    let verify = [&verify[..], &["sslserver", "-CAfile", "ca.crt", "tls.crt"]].concat();
-    if openssl(&verify).is_none() {
+    let strict = ["verify", "-x509_strict", "-attime", &time, "-purpose"];
+    let server = ["sslserver", "-CAfile", "ca.crt", "tls.crt"];
+    if openssl(&[&strict[..], &server].concat()).is_none() {
         return;
     }
+    let client = ["sslclient", "-CAfile", "ca.crt", "client.crt"];
+    openssl(&[&strict[..], &client].concat());
     openssl(&["ec", "-in", "sa.key", "-noout", "-check"]);
     openssl(&[
         "pkey", "-in", "ca.key", "-pubout", "-outform", "der", "-out", "pub",

@@ -109,6 +109,9 @@ pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
 }
 
+/// The root of a shoot's API server, as a part of its control plane.
+pub(crate) const CLUSTER_CA: &str = "ca";
+
 /// An object of the control plane: `<id>-kube-apiserver` and the like.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")

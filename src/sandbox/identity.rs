@@ -9,31 +9,31 @@ use std::path::Path;
 
 const MASTERS: &str = "system:masters";
 
-/// Who has a kubeconfig: its name, its user and its group.
+/// Who has a kubeconfig: its name, its user and its groups.
 ///
 /// KubeVirt's webhook takes back what anyone but its own accounts writes into a status.
-const USERS: [(&str, &str, Option<&str>); 6] = [
-    ("admin", "kvshoot-sandbox-admin", Some(MASTERS)),
+const USERS: [(&str, &str, &[&str]); 6] = [
+    ("admin", "kvshoot-sandbox-admin", &[MASTERS]),
     (
         "kube-controller-manager",
         "system:kube-controller-manager",
-        None,
+        &[],
     ),
-    ("kube-scheduler", "system:kube-scheduler", None),
+    ("kube-scheduler", "system:kube-scheduler", &[]),
     (
         "virt-controller",
         "system:serviceaccount:kubevirt:kubevirt-controller",
-        Some(MASTERS),
+        &[MASTERS],
     ),
     (
         "virt-handler",
         "system:serviceaccount:kubevirt:kubevirt-handler",
-        Some(MASTERS),
+        &[MASTERS],
     ),
     (
         "virt-api",
         "system:serviceaccount:kubevirt:kubevirt-apiserver",
-        Some(MASTERS),
+        &[MASTERS],
     ),
 ];
 
@@ -53,10 +53,10 @@ fn life() -> Life {
 }
 
 /// For servers and clients alike.
-fn both<'a>(name: &'a str, group: Option<&'a str>, names: &'a [String]) -> Profile<'a> {
+fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> Profile<'a> {
     Profile {
         common_name: name,
-        organization: group,
+        organizations: groups,
         names,
         server: true,
         client: true,
@@ -75,18 +75,18 @@ pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> 
     let front = Authority::new("kvshoot-sandbox-front-proxy-ca", life())?;
     let mut names = SANS.map(str::to_owned).to_vec();
     names.push(row.api());
-    let server = ca.issue(&both("kube-apiserver", None, &names), life())?;
-    let proxy = front.issue(&both("front-proxy-client", None, &[]), life())?;
+    let server = ca.issue(&both("kube-apiserver", &[], &names), life())?;
+    let proxy = front.issue(&both("front-proxy-client", &[], &[]), life())?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
     save("server", &server, "crt")?;
     // Who the API server is to the simulated kubelets.
-    let client = ca.issue(&both("kube-apiserver-kubelet-client", None, &[]), life())?;
+    let client = ca.issue(&both("kube-apiserver-kubelet-client", &[], &[]), life())?;
     save("kubelet-client", &client, "crt")?;
     save("front-proxy-client", &proxy, "crt")?;
     save("sa", &signing_key("service account tokens")?, "pub")?;
-    for (name, user, group) in USERS {
-        save(name, &ca.issue(&both(user, group, &[]), life())?, "crt")?;
+    for (name, user, groups) in USERS {
+        save(name, &ca.issue(&both(user, groups, &[]), life())?, "crt")?;
     }
     Ok(())
 }

@@ -4,13 +4,14 @@ use super::flags::Flags;
 use super::network_policy::{allow, policy};
 use super::pod::{Pods, container, probe};
 use super::volume::Volume;
-use super::{Context, KONNECTIVITY_PORT, authentication, authentication::limits_anonymous};
+use super::{Context, KONNECTIVITY_PORT, Known, authentication, authentication::limits_anonymous};
 use super::{etcd, konnectivity};
 use crate::model::{KubeApiServer, Kubernetes, Quantity};
 use crate::plan::component::Component;
 use crate::plan::images::minor;
 use crate::validate::control_plane::API_PORT;
 use serde_json::{Map, Value, json};
+use std::net::Ipv4Addr;
 
 mod settings;
 
@@ -49,7 +50,10 @@ pub(super) fn component(context: &Context) -> Component {
     Component {
         name: NAME,
         title: "kube-apiserver".into(),
-        objects: objects.into_iter().chain(pods.deployment(context)).collect(),
+        objects: objects
+            .into_iter()
+            .chain(pods.deployment(context))
+            .collect(),
     }
 }
 
@@ -83,7 +87,10 @@ impl Files {
         let mut file = |name: &str, content: String| data.insert(name.into(), content.into());
         file("egress-selector.yaml", text(&egress(&socket)));
         if audit.is_none() {
-            file("audit-policy.yaml", include_str!("files/audit-policy.yaml").into());
+            file(
+                "audit-policy.yaml",
+                include_str!("files/audit-policy.yaml").into(),
+            );
         }
         let own = authentication::configuration(context, settings).filter(|_| given.is_none());
         if let Some(it) = &own {
@@ -180,8 +187,11 @@ fn api_server(
 ) -> Value {
     let flags = connections(Flags::of("kube-apiserver"), files)
         .set("etcd-servers", etcd::endpoints(context))
-        .set("advertise-address", context.known.advertised())
-        .set("service-cluster-ip-range", &context.shoot.networking.services)
+        .set("advertise-address", advertised(context.known))
+        .set(
+            "service-cluster-ip-range",
+            &context.shoot.networking.services,
+        )
         .given("authentication-config", files.authentication());
     let flags = match files.authentication() {
         // The file says it, and excludes the flag.
@@ -193,9 +203,7 @@ fn api_server(
         // Clients that stay with one server for ever leave the others idle.
         _ => flags.set("goaway-chance", "0.001"),
     };
-    let command = settings::flags(flags, kubernetes, settings, |file| {
-        files.path(CONFIG, file)
-    });
+    let command = settings::flags(flags, kubernetes, settings, |file| files.path(CONFIG, file));
     let requests = requests(settings);
     let mounts: Vec<&Volume> = files
         .volumes
@@ -216,6 +224,15 @@ fn api_server(
     it
 }
 
+/// For information only, as nothing is published; but it has to be an address.
+fn advertised(known: &Known) -> &str {
+    let host = known.node_address.host.as_str();
+    match host.parse::<Ipv4Addr>() {
+        Ok(_) => host,
+        Err(_) => &known.cluster_ip,
+    }
+}
+
 /// What does not depend on the shoot.
 fn connections(flags: Flags, files: &Files) -> Flags {
     let serving = |file| files.path(SERVING, file);
@@ -231,21 +248,42 @@ fn connections(flags: Flags, files: &Files) -> Flags {
         .set("etcd-cafile", files.path(ETCD_CLIENT, "ca.crt"))
         .set("etcd-certfile", files.path(ETCD_CLIENT, "tls.crt"))
         .set("etcd-keyfile", files.path(ETCD_CLIENT, "tls.key"))
-        .set("kubelet-client-certificate", files.path(KUBELET_CLIENT, "tls.crt"))
+        .set(
+            "kubelet-client-certificate",
+            files.path(KUBELET_CLIENT, "tls.crt"),
+        )
         .set("kubelet-client-key", files.path(KUBELET_CLIENT, "tls.key"))
-        .set("kubelet-preferred-address-types", "InternalIP,ExternalIP,Hostname")
-        .set("requestheader-client-ca-file", files.path(PROXY_CLIENT, "ca.crt"))
+        .set(
+            "kubelet-preferred-address-types",
+            "InternalIP,ExternalIP,Hostname",
+        )
+        .set(
+            "requestheader-client-ca-file",
+            files.path(PROXY_CLIENT, "ca.crt"),
+        )
         .set("requestheader-allowed-names", "front-proxy-client")
         .set("requestheader-username-headers", "X-Remote-User")
         .set("requestheader-group-headers", "X-Remote-Group")
         .set("requestheader-extra-headers-prefix", "X-Remote-Extra-")
-        .set("proxy-client-cert-file", files.path(PROXY_CLIENT, "tls.crt"))
+        .set(
+            "proxy-client-cert-file",
+            files.path(PROXY_CLIENT, "tls.crt"),
+        )
         .set("proxy-client-key-file", files.path(PROXY_CLIENT, "tls.key"))
         .set("service-account-key-file", files.path(ACCOUNTS, "pub"))
-        .set("service-account-signing-key-file", files.path(ACCOUNTS, "key"))
-        .set("encryption-provider-config", files.path(ENCRYPTION, "config.yaml"))
+        .set(
+            "service-account-signing-key-file",
+            files.path(ACCOUNTS, "key"),
+        )
+        .set(
+            "encryption-provider-config",
+            files.path(ENCRYPTION, "config.yaml"),
+        )
         .set("encryption-provider-config-automatic-reload", true)
-        .set("egress-selector-config-file", files.path(CONFIG, "egress-selector.yaml"))
+        .set(
+            "egress-selector-config-file",
+            files.path(CONFIG, "egress-selector.yaml"),
+        )
         .set("audit-policy-file", files.audit_policy())
         .set("audit-log-path", "-")
         .set("authorization-mode", "Node,RBAC")
@@ -258,7 +296,10 @@ fn connections(flags: Flags, files: &Files) -> Flags {
 
 /// What is asked for unless the shoot wants more.
 fn requests(settings: &KubeApiServer) -> (String, String) {
-    let allowed = settings.autoscaling.as_ref().and_then(|it| it.min_allowed.as_ref());
+    let allowed = settings
+        .autoscaling
+        .as_ref()
+        .and_then(|it| it.min_allowed.as_ref());
     let of = |resource: &str, least: &str| {
         let least = Quantity::parse(least).ok();
         let given = allowed.and_then(|it| it.get(resource)).cloned();

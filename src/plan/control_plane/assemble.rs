@@ -1,6 +1,6 @@
 //! The items of a control plane, in order, and what is known of it so far.
 
-use super::{Context, Known, api_server, certificate, cloud_controller, controllers, csi, etcd, service};
+use super::{Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd, scheduler, service};
 use super::leaf::Reach;
 use crate::plan::component::Component;
 use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
@@ -43,7 +43,7 @@ pub(in crate::plan) fn add(
     let add = |plan: &mut Plan, component: Component, needs: &[Need]| {
         component.add(plan, observed, Side::Provider, &context.site, needs)
     };
-    let services = add(plan, service::component(context), &[record]);
+    let services = add(plan, service::services(shoot), &[record]);
     let reach = Reach {
         cluster_ip: &known.cluster_ip,
         external: known.external.as_ref(),
@@ -56,8 +56,8 @@ pub(in crate::plan) fn add(
     let needs = [certificates.as_slice(), &[etcd]].concat();
     let api_server = add(plan, api_server::component(context), &needs);
     let needs = [certificates.as_slice(), &[api_server]].concat();
-    let controllers = add(plan, controllers::controller_manager(context), &needs);
-    add(plan, controllers::scheduler(context), &needs);
+    let controllers = add(plan, controller_manager::component(context), &needs);
+    add(plan, scheduler::component(context), &needs);
     let inside = reached(plan, observed, api_server);
     add(plan, cloud_controller::component(context), &needs);
     add(plan, csi::component(context), &needs);

@@ -30,15 +30,15 @@ pub(in crate::plan) const RULES: [Rule; 3] = [
     Rule {
         group: "",
         resources: &["services"],
-        verbs: &["get", "list", "watch", "create", "update", "patch", "delete"],
+        verbs: &[
+            "get", "list", "watch", "create", "update", "patch", "delete",
+        ],
     },
 ];
 
-/// `nodes_readable`: whether somebody lets its account read the provider's nodes, whose zones and regions it would
-/// then give to the shoot's. A Role cannot: they are in no namespace.
-pub(super) fn component(context: &Context, nodes_readable: bool) -> Component {
+pub(super) fn component(context: &Context) -> Component {
     let own = Volume::secret(context, NAME);
-    let configuration = configuration(context, nodes_readable);
+    let configuration = configuration(context);
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
     let config = Volume::config(context, NAME, &data);
     let container = manager(context, &own, &config);
@@ -68,13 +68,14 @@ pub(super) fn component(context: &Context, nodes_readable: bool) -> Component {
     }
 }
 
-/// Without a kubeconfig the pod's own account is meant; the namespace has to be said even so.
-fn configuration(context: &Context, nodes_readable: bool) -> Value {
+/// Without a kubeconfig the pod's own account is meant; the namespace has to be said even so. Zones and regions are
+/// those of the provider's nodes, which no Role can let it read.
+fn configuration(context: &Context) -> Value {
     json!({
         "kubeconfig": "",
         "namespace": context.site.namespace,
         "loadBalancer": { "enabled": true },
-        "instancesV2": { "enabled": true, "zoneAndRegionEnabled": nodes_readable },
+        "instancesV2": { "enabled": true, "zoneAndRegionEnabled": context.nodes_readable },
     })
 }
 

@@ -1,10 +1,10 @@
 //! kube-controller-manager: also signs what kubelets ask for, so it alone has the key of the root.
 
+use super::Context;
 use super::flags::Flags;
 use super::network_policy::closed;
 use super::pod::{Pods, container, probe};
 use super::volume::Volume;
-use super::Context;
 use crate::model::KubeControllerManager;
 use crate::plan::component::Component;
 use serde_json::{Value, json};
@@ -65,7 +65,12 @@ fn manager(context: &Context, volumes: &[Volume; 4]) -> Value {
         .set("cluster-name", &shoot.id)
         .set("leader-elect", true)
         .set("profiling", false);
-    let settings = shoot.manifest.spec.kubernetes.kube_controller_manager.clone();
+    let settings = shoot
+        .manifest
+        .spec
+        .kubernetes
+        .kube_controller_manager
+        .clone();
     let command = settings_of(flags, &settings.unwrap_or_default()).done();
     let mounts: Vec<&Volume> = volumes.iter().collect();
     let mut it = container(context, NAME, command, ("100m", "128Mi"), &mounts);

@@ -10,6 +10,7 @@ use super::volume::Volume;
 use crate::plan::component::Component;
 use crate::plan::images::KUBEVIRT_CSI;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const NAME: &str = "csi-controller";
 const HEALTH_PORT: u16 = 10301;
@@ -55,23 +56,20 @@ pub(super) fn component(context: &Context) -> Component {
     let socket = Volume::memory("socket", "/csi");
     let pods = Pods {
         part: NAME,
-        // Its helpers elect nobody: there is never more than one.
-        replicas: 1,
+        replicas: context.replicas(),
         containers: containers(context, &own, &socket),
         sidecars: Vec::new(),
         volumes: &[own, socket],
         account: Some(context.name(NAME)),
         grace: 30,
     };
-    let mut deployment = pods.deployment(context);
-    deployment[0]["spec"]["strategy"] = json!({ "type": "Recreate" });
     Component {
         name: NAME,
         title: "controller of the KubeVirt CSI driver".into(),
         objects: account(context, NAME, &RULES)
             .into_iter()
             .chain([closed(context, NAME)])
-            .chain(deployment)
+            .chain(pods.deployment(context))
             .collect(),
     }
 }
@@ -83,6 +81,9 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
         let flags = Flags::of(&format!("/{component}"))
             .set("csi-address", &address)
             .set("kubeconfig", own.file("kubeconfig"))
+            // Without it they would look for the namespace of their own pod, which is none of the shoot's.
+            .set("leader-election", true)
+            .set("leader-election-namespace", "kube-system")
             .set("timeout", "3m");
         let command = adjust(flags).done();
         container(context, component, command, ("10m", "32Mi"), &[own, socket])
@@ -95,11 +96,21 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
         .done();
     vec![
         driver(context, own, socket),
-        helper("csi-provisioner", &|it| patient(it).set("default-fstype", "ext4")),
+        helper("csi-provisioner", &|it| {
+            patient(it).set("default-fstype", "ext4")
+        }),
         helper("csi-attacher", &patient),
-        helper("csi-resizer", &|it| it.set("handle-volume-inuse-error", false)),
+        helper("csi-resizer", &|it| {
+            it.set("handle-volume-inuse-error", false)
+        }),
         helper("csi-snapshotter", &|it| it),
-        container(context, "livenessprobe", liveness, ("10m", "16Mi"), &[socket]),
+        container(
+            context,
+            "livenessprobe",
+            liveness,
+            ("10m", "16Mi"),
+            &[socket],
+        ),
     ]
 }
 
@@ -129,4 +140,12 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
     // Which of the provider's classes may be used.
     it["env"] = json!([{ "name": "INFRA_STORAGE_CLASS_ENFORCEMENT", "value": classes(context) }]);
     it
+}
+
+/// Those of the profile, and the provider's default one: with it comes the default class of snapshots.
+fn classes(context: &Context) -> String {
+    let types = context.shoot.profile.spec.volume_types.iter();
+    let usable = types.filter(|it| it.usable != Some(false));
+    let classes: BTreeSet<&str> = usable.map(|it| it.class.as_str()).collect();
+    json!({ "allowAll": false, "allowDefault": true, "allowList": classes }).to_string()
 }

@@ -1,10 +1,11 @@
 //! etcd: one member, or three that stand apart.
 
+use super::availability::budget;
 use super::flags::Flags;
 use super::network_policy::{allow, policy};
 use super::pod::{Pods, container, labels, probe};
 use super::volume::Volume;
-use super::{CLIENT_PORT, Context, PEER_PORT, budget};
+use super::{CLIENT_PORT, Context, PEER_PORT};
 use crate::plan::component::Component;
 use crate::plan::object::owner;
 use serde_json::{Value, json};
@@ -38,7 +39,12 @@ pub(super) fn component(context: &Context) -> Component {
 
 /// What clients are told: every member, so that none of them is in the way of the others.
 pub(super) fn endpoints(context: &Context) -> String {
-    let of = |ordinal| format!("https://{}:{CLIENT_PORT}", host(context, &member(context, ordinal)));
+    let of = |ordinal| {
+        format!(
+            "https://{}:{CLIENT_PORT}",
+            host(context, &member(context, ordinal))
+        )
+    };
     let members: Vec<String> = (0..context.members()).map(of).collect();
     members.join(",")
 }
@@ -141,11 +147,23 @@ fn command(context: &Context, server: &Volume, peer: &Volume, data: &Volume) -> 
         .set("name", "$(POD_NAME)")
         // Made by etcd itself, with the mode that it wants: the volume's own directory has that of its group.
         .set("data-dir", data.file("data"))
-        .set("listen-client-urls", format!("https://0.0.0.0:{CLIENT_PORT}"))
-        .set("advertise-client-urls", format!("https://{own}:{CLIENT_PORT}"))
+        .set(
+            "listen-client-urls",
+            format!("https://0.0.0.0:{CLIENT_PORT}"),
+        )
+        .set(
+            "advertise-client-urls",
+            format!("https://{own}:{CLIENT_PORT}"),
+        )
         .set("listen-peer-urls", format!("https://0.0.0.0:{PEER_PORT}"))
-        .set("initial-advertise-peer-urls", format!("https://{own}:{PEER_PORT}"))
-        .set("listen-metrics-urls", format!("http://0.0.0.0:{METRICS_PORT}"))
+        .set(
+            "initial-advertise-peer-urls",
+            format!("https://{own}:{PEER_PORT}"),
+        )
+        .set(
+            "listen-metrics-urls",
+            format!("http://0.0.0.0:{METRICS_PORT}"),
+        )
         .set("initial-cluster", members)
         .set("initial-cluster-token", context.site.uid)
         .set("initial-cluster-state", "new")

@@ -26,7 +26,7 @@ pub(super) struct Named {
     pub(super) leaf: Option<Leaf>,
 }
 
-pub(super) const CA: &str = "ca";
+pub(super) use crate::plan::names::CLUSTER_CA as CA;
 pub(super) const ETCD_CA: &str = "etcd-ca";
 pub(super) const FRONT_PROXY_CA: &str = "front-proxy-ca";
 

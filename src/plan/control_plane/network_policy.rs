@@ -26,7 +26,9 @@ pub(super) fn closed(context: &Context, part: &str) -> Value {
 
 /// Lets pods of some parts of this control plane in; no part means everybody.
 pub(super) fn allow(context: &Context, parts: &[&str], ports: &[u16]) -> Value {
-    let ports = ports.iter().map(|it| json!({ "port": it, "protocol": "TCP" }));
+    let ports = ports
+        .iter()
+        .map(|it| json!({ "port": it, "protocol": "TCP" }));
     let mut rule = json!({ "ports": ports.collect::<Value>() });
     if !parts.is_empty() {
         rule["from"] = json!([{

@@ -35,13 +35,7 @@ pub(super) fn container(
 }
 
 /// An HTTPS or HTTP probe that the kubelet does every `period` seconds until so many have failed.
-pub(super) fn probe(
-    scheme: &str,
-    port: u16,
-    path: &str,
-    period: u32,
-    failures: u32,
-) -> Value {
+pub(super) fn probe(scheme: &str, port: u16, path: &str, period: u32, failures: u32) -> Value {
     json!({
         "httpGet": { "path": path, "port": port, "scheme": scheme },
         "periodSeconds": period,

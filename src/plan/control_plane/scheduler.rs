@@ -15,7 +15,13 @@ const PORT: u16 = 10259;
 const FILE: &str = "scheduler.yaml";
 
 pub(super) fn component(context: &Context) -> Component {
-    let settings = context.shoot.manifest.spec.kubernetes.kube_scheduler.clone();
+    let settings = context
+        .shoot
+        .manifest
+        .spec
+        .kubernetes
+        .kube_scheduler
+        .clone();
     let settings = settings.unwrap_or_default();
     let own = Volume::secret(context, NAME);
     let configuration = configuration(&settings, &own.file("kubeconfig"));
@@ -47,12 +53,7 @@ pub(super) fn component(context: &Context) -> Component {
     }
 }
 
-fn scheduler(
-    context: &Context,
-    settings: &KubeScheduler,
-    own: &Volume,
-    config: &Volume,
-) -> Value {
+fn scheduler(context: &Context, settings: &KubeScheduler, own: &Volume, config: &Volume) -> Value {
     let kubeconfig = own.file("kubeconfig");
     let command = Flags::of(NAME)
         .set("config", config.file(FILE))

@@ -1,8 +1,8 @@
 //! What the Shoot says of the API server, as flags.
 
 use crate::model::{KubeApiServer, Kubernetes, WatchCacheSizes};
-use crate::plan::control_plane::DOMAIN;
 use crate::plan::control_plane::flags::Flags;
+use crate::plan::kubelet::CLUSTER_DOMAIN;
 use serde_json::{Value, json};
 
 /// Without it a node may write what is not its own.
@@ -30,7 +30,10 @@ pub(super) fn flags(
             "admission-control-config-file",
             admission(settings).map(|_| file("admission.yaml")),
         )
-        .set("event-ttl", event_ttl.map_or("1h".into(), ToString::to_string))
+        .set(
+            "event-ttl",
+            event_ttl.map_or("1h".into(), ToString::to_string),
+        )
         .given(
             "default-not-ready-toleration-seconds",
             settings.default_not_ready_toleration_seconds.or(patience),
@@ -52,9 +55,13 @@ pub(super) fn flags(
 fn accounts(flags: Flags, settings: &KubeApiServer) -> Flags {
     let config = settings.service_account_config.as_ref();
     let issuer = config.and_then(|it| it.issuer.clone());
-    let issuer = issuer.unwrap_or_else(|| format!("https://kubernetes.default.svc.{DOMAIN}"));
+    let issuer =
+        issuer.unwrap_or_else(|| format!("https://kubernetes.default.svc.{CLUSTER_DOMAIN}"));
     let accepted = config.map(|it| it.accepted_issuers.as_slice());
-    let others = accepted.unwrap_or_default().iter().filter(|it| **it != issuer);
+    let others = accepted
+        .unwrap_or_default()
+        .iter()
+        .filter(|it| **it != issuer);
     let flags = flags.set("service-account-issuer", &issuer);
     let flags = others.fold(flags, |flags, it| flags.set("service-account-issuer", it));
     flags
