@@ -10,6 +10,7 @@ mod exec;
 mod explain;
 mod get;
 mod global;
+mod health;
 mod help;
 mod history;
 mod images;
@@ -31,6 +32,7 @@ mod status;
 mod tunnel;
 mod validate;
 mod version;
+mod wait;
 
 use crate::config::Config;
 use crate::ui::tell_panics;
@@ -69,6 +71,7 @@ enum Command {
     List(list::ListArgs),
     Get(get::GetArgs),
     Status(status::StatusArgs),
+    Wait(wait::WaitArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
@@ -182,6 +185,7 @@ impl Command {
             Command::List(args) => list::run(args, context),
             Command::Get(args) => get::run(args, context),
             Command::Status(args) => status::run(args, context),
+            Command::Wait(args) => wait::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),

@@ -11,6 +11,7 @@ mod control_plane;
 mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
+pub(crate) mod health;
 mod image;
 pub(crate) mod images;
 pub(crate) mod item;
