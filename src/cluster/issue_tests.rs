@@ -193,6 +193,8 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     perform(&performer, root()).await.expect("a root");
     perform(&performer, leaf()).await.expect("a leaf");
     assert_eq!(shared.server().writes, [Method::POST, Method::POST]);
+    let first = shared.provider().first_expiry("a").await.expect("a list");
+    assert_eq!(first, Some((NOW + YEAR, "a-kube-scheduler".to_owned())));
 
     let (ca, own) = (
         certificate(&performer, "a-ca"),

@@ -53,6 +53,8 @@ pub(crate) const VOLUME_ATTACHMENT: Resource = resource(
     "volumeattachments",
 );
 pub(crate) const CSI_DRIVER: Resource = resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
+pub(crate) const INGRESS_CLASS: Resource =
+    resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses");
 pub(crate) const API_SERVICE: Resource =
     resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
@@ -161,6 +163,7 @@ impl Resource {
             Kind::EndpointSlice => &ENDPOINT_SLICE,
             Kind::StorageClass => &STORAGE_CLASS,
             Kind::CsiDriver => &CSI_DRIVER,
+            Kind::IngressClass => &INGRESS_CLASS,
             Kind::ApiService => &API_SERVICE,
         }
     }

@@ -64,6 +64,20 @@ impl Provider {
         issue().map_err(|source| keys(&secret, source))
     }
 
+    /// When the first certificate of a shoot expires, in seconds since 1970, and the name of its Secret.
+    pub(crate) async fn first_expiry(&self, id: &str) -> Result<Option<(i64, String)>, Error> {
+        let (shoot, role) = (names::selector(id), names::role::CERTIFICATE);
+        let selector = format!("{shoot},{}={role}", names::COMPONENT);
+        let place = Place::all(&kinds::SECRET, Some(self.namespace()));
+        let listed = self.list(place, Some(&selector)).await?;
+        let expiry = |object: &Value| {
+            let metadata = &object["metadata"];
+            let expires = text(&metadata["annotations"][names::NOT_AFTER]);
+            Some((expires.parse().ok()?, text(&metadata["name"]).to_owned()))
+        };
+        Ok(listed.items.iter().filter_map(expiry).min())
+    }
+
     /// The root in a Secret of the shoot `id`.
     pub(super) async fn root(&self, id: &str, secret: &str) -> Result<Root, Error> {
         let place = Place::one(&kinds::SECRET, self.namespace(), secret);

@@ -52,6 +52,18 @@ pub(crate) struct CloudProfileConfig {
     /// Images in place of those that kvshoot knows, by component: etcd, coredns, kube-proxy, pause, konnectivity-server…
     #[serde(default)]
     pub(crate) component_images: BTreeMap<String, String>,
+    /// Where machines fetch kubelet, containerd and the like whose image has none
+    pub(crate) downloads: Option<Downloads>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Downloads {
+    /// Copy of the usual places, such as https://mirror.example.org, with their hosts as folders: dl.k8s.io, github.com
+    #[schemars(length(min = 1))]
+    pub(crate) mirror: Option<String>,
+    /// SHA-256 in hexadecimal by the usual URL, for versions that kvshoot does not know; without one that which lies beside the file is taken
+    #[serde(default)]
+    pub(crate) digests: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -176,23 +176,6 @@ pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
         .clamp(pool.minimum, pool.maximum.max(pool.minimum))
 }
 
-/// What the user data of a pool is made from, beside the machine's name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Guest<'a> {
-    pub(crate) name: &'a str,
-    /// Cloud-config of the pool that ours is merged into.
-    pub(crate) base: Option<&'a str>,
-    pub(crate) ssh_keys: &'a [String],
-}
-
-pub(crate) fn guest(pool: &Pool) -> Guest<'_> {
-    Guest {
-        name: &pool.name,
-        base: pool.worker.user_data.as_deref(),
-        ssh_keys: &pool.worker.ssh_public_keys,
-    }
-}
-
 /// What changes in place, as it stands on a machine: canonical, so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &Pool) -> String {
     let taints: Vec<Value> = pool.taints.iter().map(given).collect();

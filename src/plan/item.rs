@@ -116,6 +116,7 @@ pub(crate) enum Kind {
     EndpointSlice,
     StorageClass,
     CsiDriver,
+    IngressClass,
     ApiService,
 }
 
@@ -311,7 +312,7 @@ impl Key {
 
 impl Kind {
     /// Kinds of objects that components are made of.
-    pub(crate) const GENERIC: [Kind; 17] = [
+    pub(crate) const GENERIC: [Kind; 18] = [
         Kind::Service,
         Kind::Secret,
         Kind::ConfigMap,
@@ -328,6 +329,7 @@ impl Kind {
         Kind::EndpointSlice,
         Kind::StorageClass,
         Kind::CsiDriver,
+        Kind::IngressClass,
         Kind::ApiService,
     ];
 
@@ -385,6 +387,7 @@ impl fmt::Display for Kind {
             Kind::EndpointSlice => "EndpointSlice",
             Kind::StorageClass => "StorageClass",
             Kind::CsiDriver => "CSIDriver",
+            Kind::IngressClass => "IngressClass",
             Kind::ApiService => "APIService",
         })
     }

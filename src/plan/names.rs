@@ -41,6 +41,10 @@ pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
 /// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
 pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
 pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+/// Stands in user data for the machine's bootstrap token, which is put in when the Secret is written.
+pub(crate) const TOKEN: &str = "<bootstrap-token>";
+/// Name of the pool, on its nodes.
+pub(crate) const WORKER_POOL: &str = "worker.gardener.cloud/pool";
 /// What KubeVirt's own tools find a machine by.
 pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
 

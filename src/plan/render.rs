@@ -2,8 +2,9 @@
 
 use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
+use super::user_data::Join;
 use super::{
-    NO_UID, Site, desired, image, names, network, node, object, record, token, user_data,
+    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token, user_data,
     virtual_machine,
 };
 use crate::validate::{Pool, ValidShoot};
@@ -34,7 +35,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             machine(shoot, facts, site, wanted, pool, *zone)
         }
         (Content::UserData { pool }, _) => find(shoot, pool)
-            .map(|it| user_data(&site, wanted, it))
+            .map(|it| user_data(shoot, facts, &site, wanted, it))
             .into_iter()
             .collect(),
         (Content::Token { machine }, _) => vec![token::object(&site, machine)],
@@ -134,14 +135,28 @@ fn machine(
         golden: golden.as_ref(),
     };
     vec![
-        user_data(&site, wanted, pool),
+        user_data(shoot, facts, &site, wanted, pool),
         token::object(&site, &wanted.key.name),
         virtual_machine::object(&machine),
     ]
 }
 
-fn user_data(site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
-    user_data::object(site, &wanted.key.name, wanted.hash, &desired::guest(pool))
+fn user_data(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: &Site,
+    wanted: &Wanted,
+    pool: &Pool,
+) -> Value {
+    let known = control_plane::known(shoot, facts);
+    let join = Join {
+        machine: &wanted.key.name,
+        pool,
+        shoot,
+        node_address: &known.node_address,
+        ca: &known.ca,
+    };
+    user_data::object(site, wanted.hash, &join)
 }
 
 /// A merge patch: what the pool wants, and nothing for what it no longer wants.

@@ -18,7 +18,7 @@ mod provider;
 mod state;
 
 pub(crate) use error::SandboxError;
-pub(crate) use faults::Fault;
+pub(crate) use faults::{Fault, Guest};
 pub(crate) use install::{Installation, install};
 
 use files::Lock;

@@ -15,7 +15,12 @@ pub(crate) enum NoCloudConfig {
     NoMapping,
     #[error("has keys in ssh_authorized_keys that are no list")]
     NoKeyList,
+    #[error("has a {0} that is no list")]
+    NoList(&'static str),
 }
+
+/// Lists that machines have entries of their own in.
+const LISTS: [&str; 2] = ["runcmd", "write_files"];
 
 /// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
 pub(crate) fn parse(text: &str) -> Result<Mapping, NoCloudConfig> {
@@ -31,6 +36,12 @@ pub(crate) fn parse(text: &str) -> Result<Mapping, NoCloudConfig> {
     let keys = config.get("ssh_authorized_keys");
     if keys.is_some_and(|it| !it.is_sequence()) {
         return Err(NoCloudConfig::NoKeyList);
+    }
+    for key in LISTS {
+        let there = config.get(key);
+        if there.is_some_and(|it| !it.is_sequence() && !it.is_null()) {
+            return Err(NoCloudConfig::NoList(key));
+        }
     }
     Ok(config)
 }
@@ -61,6 +72,10 @@ mod tests {
         assert_eq!(
             parse("#cloud-config\nssh_authorized_keys: a\n"),
             Err(NoCloudConfig::NoKeyList)
+        );
+        assert_eq!(
+            parse("#cloud-config\nruncmd: date\n"),
+            Err(NoCloudConfig::NoList("runcmd"))
         );
     }
 

@@ -79,14 +79,6 @@ pub(in crate::plan) fn add(
     known(observed, site, needs)
 }
 
-/// When the first certificate of the shoot expires, in seconds since 1970, and the name of its Secret.
-pub(in crate::plan) fn first_expiry(facts: &Facts) -> Option<(i64, &Arc<str>)> {
-    let secrets = facts.objects.iter().filter(|it| it.0.kind == Kind::Secret);
-    secrets
-        .filter_map(|(key, it)| Some((certificate(it)?.expires, &key.name)))
-        .min()
-}
-
 fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
     let name = names::control_plane(site.id, part);
     let hash = match &issued {

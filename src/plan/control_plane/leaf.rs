@@ -172,6 +172,8 @@ fn canonical(names: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
         let name = match name.parse::<IpAddr>() {
+            // Stands for one that is not known yet.
+            Ok(address) if address.is_unspecified() => continue,
             Ok(address) => address.to_string(),
             Err(_) => name.to_lowercase(),
         };

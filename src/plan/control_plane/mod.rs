@@ -25,7 +25,7 @@ use super::Hash;
 use super::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
-pub(super) use assemble::{ControlPlane, add, site};
+pub(super) use assemble::{ControlPlane, add, known, site};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -7,14 +7,17 @@
 mod assemble;
 mod bootstrap;
 mod core_dns;
+mod dashboard;
 mod flannel;
 mod konnectivity_agent;
 mod kube_proxy;
 mod kubernetes_endpoints;
 mod metrics_server;
+mod nginx_ingress;
 mod objects;
 mod pods;
 mod rbac;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +48,9 @@ pub(super) fn components(context: &Context) -> Vec<Component> {
         Some(konnectivity_agent::component(context)),
         Some(core_dns::component(context)),
         Some(metrics_server::component(context)),
+        Some(storage::component(context)),
+        dashboard::component(context),
+        nginx_ingress::component(context),
     ]
     .into_iter()
     .flatten()

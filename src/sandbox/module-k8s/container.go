@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// As kubelet has it with the gate ReduceDefaultCrashLoopBackOffDecay; here nobody
-	// wants to wait for five minutes.
+	// As kubelet has it with the gate ReduceDefaultCrashLoopBackOffDecay, but for the
+	// end: nobody wants to wait here for minutes.
 	firstBackOff = time.Second
-	lastBackOff  = time.Minute
+	lastBackOff  = 15 * time.Second
 	// Who ran for so long begins anew.
 	wellFor = 10 * time.Minute
 )

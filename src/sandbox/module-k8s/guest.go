@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/connrotation"
@@ -55,7 +55,7 @@ func newGuest(ctx context.Context, all *guests, vmi *unstructured.Unstructured) 
 		return nil
 	}
 	g.console = console
-	g.log = funcr.New(func(prefix, args string) { g.say(prefix + " " + args) }, funcr.Options{Verbosity: 1})
+	g.log = logr.New(&journal{g})
 	g.line = connrotation.NewDialer(g.dial)
 	return g
 }
@@ -100,9 +100,16 @@ func (g *guest) say(text string) {
 // warn tells what went wrong, on the console each time and on the VMI once.
 func (g *guest) warn(reason string, err error) {
 	g.say("error: " + err.Error())
+	// Times and numbers in it are nothing new.
+	what := reason + strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, err.Error())
 	g.lock.Lock()
-	known := g.told[err.Error()]
-	g.told[err.Error()] = true
+	known := g.told[what]
+	g.told[what] = true
 	g.lock.Unlock()
 	if !known && g.ctx.Err() == nil {
 		g.all.event(g.vmi, "Warning", reason, err.Error())
@@ -154,4 +161,17 @@ func address(vmi *unstructured.Unstructured) string {
 		}
 	}
 	return first
+}
+
+// journal is what libraries of kubelet log, on the console.
+type journal struct{ guest *guest }
+
+func (j *journal) Init(logr.RuntimeInfo)             {}
+func (j *journal) Enabled(level int) bool            { return level == 0 }
+func (j *journal) Info(_ int, text string, _ ...any) { j.guest.say("kubelet: " + text) }
+func (j *journal) WithValues(...any) logr.LogSink    { return j }
+func (j *journal) WithName(string) logr.LogSink      { return j }
+
+func (j *journal) Error(err error, text string, _ ...any) {
+	j.guest.say(fmt.Sprintf("kubelet: %s: %v", text, err))
 }

@@ -43,8 +43,8 @@ func (g *guest) command(words []string) error {
 			units = true
 		case strings.HasPrefix(word, "-"):
 		case units && (strings.HasSuffix(word, ".service") || strings.HasSuffix(word, ".timer") || strings.HasSuffix(word, ".path")):
-			if !g.unit(word) {
-				return fmt.Errorf("unit %s not found", word)
+			if err := g.unit(word); err != nil {
+				return err
 			}
 		case i == 0 && g.local(word), i == 1 && g.local(word) && shell(words[0]):
 			if !g.has(word) {
@@ -69,16 +69,29 @@ func (g *guest) local(path string) bool {
 	return false
 }
 
-func (g *guest) unit(name string) bool {
+// unit looks for a unit and for the program that it starts.
+func (g *guest) unit(name string) error {
+	for _, folder := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+		data, err := g.read(folder + name)
+		if err != nil {
+			continue
+		}
+		for _, line := range strings.Split(string(data), "\n") {
+			start, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
+			if !ok || start == "" {
+				continue
+			}
+			words := strings.Fields(strings.TrimLeft(start, "-@:+!"))
+			if err := g.command(words); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	}
 	for _, known := range stock {
 		if strings.HasPrefix(name, known) {
-			return true
+			return nil
 		}
 	}
-	for _, folder := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
-		if g.has(folder + name) {
-			return true
-		}
-	}
-	return false
+	return fmt.Errorf("unit %s not found", name)
 }

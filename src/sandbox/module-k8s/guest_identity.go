@@ -108,42 +108,43 @@ func (g *guest) keep(path, pem string, server *rest.Config) error {
 
 // identify finds or gets kubelet's certificate and makes its client, by the
 // rules of kubelet.
-func (g *guest) identify(s *settings, name string) (*rest.Config, error) {
+func (g *guest) identify(s *settings, name string) (config, server *rest.Config, err error) {
 	folder := s.flags.CertDirectory
 	if err := os.MkdirAll(g.at(folder), 0o700); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	store, err := certificate.NewFileStore("kubelet-client", g.at(folder), g.at(folder), "", "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	current, _ := store.Current()
 	valid := current != nil && current.Leaf != nil && g.now().Before(current.Leaf.NotAfter)
 	var bootstrap *rest.Config
 	if !valid || !g.has(s.flags.KubeConfig) {
 		if s.flags.BootstrapKubeconfig == "" {
-			return nil, fmt.Errorf("invalid kubeconfig: open %s: no such file or directory", s.flags.KubeConfig)
+			return nil, nil, fmt.Errorf("invalid kubeconfig: open %s: no such file or directory", s.flags.KubeConfig)
 		}
 		if bootstrap, err = g.kubeconfig(s.flags.BootstrapKubeconfig); err != nil {
-			return nil, fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
+			return nil, nil, fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 		}
 		if err := g.keep(s.flags.KubeConfig, folder+"/kubelet-client-current.pem", bootstrap); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	config, err := g.kubeconfig(s.flags.KubeConfig)
+	config, err = g.kubeconfig(s.flags.KubeConfig)
 	if err != nil {
-		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
+		return nil, nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
+	server = rest.AnonymousClientConfig(config)
 	config.QPS, config.Burst = float32(s.config.KubeAPIQPS), int(s.config.KubeAPIBurst)
 	config.UserAgent = "kubelet/" + s.version + " (linux/amd64) sandbox-guest"
 	if bootstrap != nil {
 		bootstrap.UserAgent = config.UserAgent
 		if err := g.secure(bootstrap, nil); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return config, g.certify(config, bootstrap, store, name)
+	return config, server, g.certify(config, bootstrap, store, name)
 }
 
 // certify keeps a certificate that is valid, and turns connections to the new
@@ -233,8 +234,6 @@ func (w *witness) RoundTrip(request *http.Request) (*http.Response, error) {
 		w.guest.warn("GuestUnreachable", fmt.Errorf("kubelet: cannot reach %s: %w", server, err))
 	case err == nil && response.StatusCode == http.StatusUnauthorized:
 		w.guest.warn("GuestUnauthorized", fmt.Errorf("kubelet: %s does not know these credentials: Unauthorized", server))
-	case err == nil && response.StatusCode == http.StatusForbidden:
-		w.guest.warn("GuestForbidden", fmt.Errorf("kubelet: %s %s: Forbidden", request.Method, request.URL.Path))
 	}
 	return response, err
 }

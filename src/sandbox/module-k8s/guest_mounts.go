@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,113 +13,140 @@ import (
 
 // missing tells what a pod needs and the API server does not give, as the
 // node asks for it.
-func (p *nodePods) missing(ctx context.Context, pod *v1.Pod) string {
+func (p *nodePods) missing(ctx context.Context, pod *v1.Pod) error {
 	for _, volume := range pod.Spec.Volumes {
-		message := ""
-		switch {
-		case volume.Secret != nil:
-			message = p.object(ctx, pod.Namespace, "secret", volume.Secret.SecretName, volume.Secret.Optional)
-		case volume.ConfigMap != nil:
-			message = p.object(ctx, pod.Namespace, "configmap", volume.ConfigMap.Name, volume.ConfigMap.Optional)
-		case volume.PersistentVolumeClaim != nil:
-			message = p.claim(ctx, pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
-		case volume.Projected != nil:
-			for _, source := range volume.Projected.Sources {
-				if source.Secret != nil && message == "" {
-					message = p.object(ctx, pod.Namespace, "secret", source.Secret.Name, source.Secret.Optional)
-				}
-				if source.ConfigMap != nil && message == "" {
-					message = p.object(ctx, pod.Namespace, "configmap", source.ConfigMap.Name, source.ConfigMap.Optional)
-				}
-			}
+		var err error
+		if claim := volume.PersistentVolumeClaim; claim != nil {
+			err = p.claim(ctx, pod.Namespace, claim.ClaimName)
 		}
-		if message != "" {
-			return fmt.Sprintf("MountVolume.SetUp failed for volume %q : %s", volume.Name, message)
+		for _, need := range mounted(volume) {
+			err = errors.Join(err, p.object(ctx, pod.Namespace, need))
+		}
+		if err != nil {
+			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", volume.Name, err)
 		}
 	}
 	for _, container := range append(append([]v1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
-		for _, source := range container.EnvFrom {
-			if source.SecretRef != nil {
-				if message := p.object(ctx, pod.Namespace, "secret", source.SecretRef.Name, source.SecretRef.Optional); message != "" {
-					return message
-				}
-			}
-			if source.ConfigMapRef != nil {
-				if message := p.object(ctx, pod.Namespace, "configmap", source.ConfigMapRef.Name, source.ConfigMapRef.Optional); message != "" {
-					return message
-				}
-			}
-		}
-		for _, env := range container.Env {
-			if env.ValueFrom == nil {
-				continue
-			}
-			if ref := env.ValueFrom.SecretKeyRef; ref != nil {
-				if message := p.object(ctx, pod.Namespace, "secret", ref.Name, ref.Optional); message != "" {
-					return message
-				}
-			}
-			if ref := env.ValueFrom.ConfigMapKeyRef; ref != nil {
-				if message := p.object(ctx, pod.Namespace, "configmap", ref.Name, ref.Optional); message != "" {
-					return message
-				}
+		for _, need := range variables(container) {
+			if err := p.object(ctx, pod.Namespace, need); err != nil {
+				return err
 			}
 		}
 	}
-	return ""
+	return nil
+}
+
+// need is a Secret or a ConfigMap that somebody names.
+type need struct {
+	secret   bool
+	name     string
+	optional *bool
+}
+
+func mounted(volume v1.Volume) []need {
+	switch {
+	case volume.Secret != nil:
+		return []need{{true, volume.Secret.SecretName, volume.Secret.Optional}}
+	case volume.ConfigMap != nil:
+		return []need{{false, volume.ConfigMap.Name, volume.ConfigMap.Optional}}
+	case volume.Projected == nil:
+		return nil
+	}
+	var needs []need
+	for _, source := range volume.Projected.Sources {
+		if source.Secret != nil {
+			needs = append(needs, need{true, source.Secret.Name, source.Secret.Optional})
+		}
+		if source.ConfigMap != nil {
+			needs = append(needs, need{false, source.ConfigMap.Name, source.ConfigMap.Optional})
+		}
+	}
+	return needs
+}
+
+func variables(container v1.Container) []need {
+	var needs []need
+	for _, source := range container.EnvFrom {
+		if ref := source.SecretRef; ref != nil {
+			needs = append(needs, need{true, ref.Name, ref.Optional})
+		}
+		if ref := source.ConfigMapRef; ref != nil {
+			needs = append(needs, need{false, ref.Name, ref.Optional})
+		}
+	}
+	for _, env := range container.Env {
+		if env.ValueFrom == nil {
+			continue
+		}
+		if ref := env.ValueFrom.SecretKeyRef; ref != nil {
+			needs = append(needs, need{true, ref.Name, ref.Optional})
+		}
+		if ref := env.ValueFrom.ConfigMapKeyRef; ref != nil {
+			needs = append(needs, need{false, ref.Name, ref.Optional})
+		}
+	}
+	return needs
 }
 
 // object asks for a Secret or ConfigMap; for a while it takes the answer for
 // known.
-func (p *nodePods) object(ctx context.Context, namespace, kind, name string, optional *bool) string {
-	key := kind + "/" + namespace + "/" + name
+func (p *nodePods) object(ctx context.Context, namespace string, need need) error {
 	p.lock.Lock()
-	seen := p.known[key]
+	seen := p.known[namespace][need.key()]
 	p.lock.Unlock()
-	if ptr.Deref(optional, false) || time.Since(seen) < 30*time.Second {
-		return ""
+	if ptr.Deref(need.optional, false) || time.Since(seen) < 30*time.Second {
+		return nil
 	}
 	var err error
-	if kind == "secret" {
-		_, err = p.node.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if need.secret {
+		_, err = p.node.client.CoreV1().Secrets(namespace).Get(ctx, need.name, metav1.GetOptions{})
 	} else {
-		_, err = p.node.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		_, err = p.node.client.CoreV1().ConfigMaps(namespace).Get(ctx, need.name, metav1.GetOptions{})
 	}
 	if err != nil {
-		return err.Error()
+		return err
 	}
 	p.lock.Lock()
-	p.known[key] = time.Now()
-	p.lock.Unlock()
-	return ""
+	defer p.lock.Unlock()
+	if p.known[namespace] == nil {
+		p.known[namespace] = map[string]time.Time{}
+	}
+	p.known[namespace][need.key()] = time.Now()
+	return nil
 }
+
+func (n need) key() string { return fmt.Sprint(n.secret, n.name) }
 
 // claim waits for a bound claim, and for its volume where one has to be
 // attached.
-func (p *nodePods) claim(ctx context.Context, namespace, name string) string {
+func (p *nodePods) claim(ctx context.Context, namespace, name string) error {
 	claim, err := p.node.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return err.Error()
+		return err
 	}
 	if claim.Status.Phase != v1.ClaimBound {
-		return fmt.Sprintf("persistentvolumeclaim %q is not bound", name)
+		return fmt.Errorf("persistentvolumeclaim %q is not bound", name)
 	}
 	volume, err := p.node.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
-		return err.Error()
+		return err
 	}
 	if volume.Spec.CSI == nil {
-		return ""
+		return nil
 	}
 	driver, err := p.node.client.StorageV1().CSIDrivers().Get(ctx, volume.Spec.CSI.Driver, metav1.GetOptions{})
 	if err == nil && !ptr.Deref(driver.Spec.AttachRequired, true) {
-		return ""
+		return nil
 	}
 	unique := v1.UniqueVolumeName("kubernetes.io/csi/" + volume.Spec.CSI.Driver + "^" + volume.Spec.CSI.VolumeHandle)
-	for _, attached := range p.node.seen().Status.VolumesAttached {
+	node, err := p.node.client.CoreV1().Nodes().Get(ctx, p.node.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, attached := range node.Status.VolumesAttached {
 		if attached.Name == unique {
-			return ""
+			return nil
 		}
 	}
-	return fmt.Sprintf("volume %s is not attached", volume.Name)
+	return fmt.Errorf("volume %s is not attached", volume.Name)
 }

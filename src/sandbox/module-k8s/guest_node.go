@@ -23,17 +23,21 @@ import (
 // node is a guest's kubelet once it has a name.
 type node struct {
 	*settings
-	guest  *guest
-	name   string
-	rest   *rest.Config
+	guest *guest
+	name  string
+	rest  *rest.Config
+	// Where the API server is and who vouches for it, without an identity.
+	server *rest.Config
 	client kubernetes.Interface
 
 	lock sync.Mutex
 	// As last seen or written.
 	last     *v1.Node
 	stopping bool
+	// The node was there before this start of the machine.
+	rebooted bool
 	pods     *nodePods
-	server   *kubeletServer
+	api      *kubeletServer
 }
 
 // kubelet runs until the machine ends; an error is what kubelet ends with.
@@ -47,7 +51,7 @@ func (g *guest) kubelet(s *settings) error {
 		name = string(data)
 	}
 	name = strings.ToLower(strings.TrimSpace(name))
-	config, err := g.identify(s, name)
+	config, server, err := g.identify(s, name)
 	if err != nil {
 		return err
 	}
@@ -55,11 +59,11 @@ func (g *guest) kubelet(s *settings) error {
 	if err != nil {
 		return err
 	}
-	n := &node{settings: s, guest: g, name: name, rest: config, client: client}
+	n := &node{settings: s, guest: g, name: name, rest: config, server: server, client: client}
 	g.lock.Lock()
 	g.node = n
 	g.lock.Unlock()
-	if n.server, err = n.serve(); err != nil {
+	if n.api, err = n.serve(); err != nil {
 		return err
 	}
 	for wait := 100 * time.Millisecond; !n.register(g.ctx); wait = min(2*wait, 7*time.Second) {
@@ -68,7 +72,13 @@ func (g *guest) kubelet(s *settings) error {
 		}
 	}
 	g.say("kubelet: successfully registered node " + name)
-	n.pods = n.runPods()
+	if err := n.csiNode(g.ctx); err != nil {
+		g.say("kubelet: failed to initialize CSINode: " + err.Error())
+	}
+	pods := n.runPods()
+	n.lock.Lock()
+	n.pods = pods
+	n.lock.Unlock()
 	go n.lease()
 	n.heartbeat()
 	return nil
@@ -91,6 +101,7 @@ func (n *node) register(ctx context.Context) bool {
 		n.guest.warn("RegistrationFailed", fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
 		return false
 	}
+	n.rebooted = old.Status.NodeInfo.BootID != "" && old.Status.NodeInfo.BootID != string(n.guest.vmi.GetUID())
 	changed := old.DeepCopy()
 	if changed.Labels == nil {
 		changed.Labels = map[string]string{}
@@ -203,6 +214,12 @@ func (n *node) seen() *v1.Node {
 	return n.last
 }
 
+func (n *node) podsHere() *nodePods {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.pods
+}
+
 func (n *node) ready() bool {
 	for _, condition := range n.seen().Status.Conditions {
 		if condition.Type == v1.NodeReady {
@@ -273,7 +290,7 @@ func (n *node) shutdown() {
 		case <-time.After(2 * time.Second):
 		}
 	}
-	if n.server != nil {
-		n.server.close()
+	if n.api != nil {
+		n.api.close()
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,13 +27,16 @@ type nodePods struct {
 	lock  sync.Mutex
 	ips   map[types.UID]string
 	acts  map[types.UID]*act
-	known map[string]time.Time
+	known map[string]map[string]time.Time
 	waits map[types.UID]string
+	since map[types.UID]time.Time
+
+	services services
 }
 
 // runPods follows the pods that are bound to the node, as the node itself.
 func (n *node) runPods() *nodePods {
-	p := &nodePods{node: n, ips: map[types.UID]string{}, acts: map[types.UID]*act{}, known: map[string]time.Time{}, waits: map[types.UID]string{}}
+	p := &nodePods{node: n, ips: map[types.UID]string{}, acts: map[types.UID]*act{}, known: map[string]map[string]time.Time{}, waits: map[types.UID]string{}, since: map[types.UID]time.Time{}}
 	factory := informers.NewSharedInformerFactoryWithOptions(n.client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", n.name).String()
 	}))
@@ -72,7 +77,7 @@ func (p *nodePods) step(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 		p.end(pod.UID)
 		return 0, nil
 	case pod.Status.Phase == v1.PodRunning && pod.Status.PodIP != "":
-		return 0, p.act(ctx, pod, pod.Status.PodIP)
+		return p.runs(ctx, pod)
 	}
 	outcome, delay := fault(pod.Annotations)
 	if wait := delay - time.Since(pod.CreationTimestamp.Time); wait > 0 {
@@ -85,12 +90,13 @@ func (p *nodePods) step(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 	if !pod.Spec.HostNetwork && !p.node.network(node) {
 		return 500 * time.Millisecond, p.waiting(ctx, pod, "NetworkNotReady", noNetwork)
 	}
-	if missing := p.missing(ctx, pod); missing != "" {
-		return time.Second, p.waiting(ctx, pod, "FailedMount", missing)
+	if err := p.missing(ctx, pod); err != nil {
+		return p.lacking(ctx, pod, "FailedMount", err)
 	}
 	ip := p.ip(pod, node)
-	if err := p.act(ctx, pod, ip); err != nil {
-		return time.Second, p.waiting(ctx, pod, "FailedMount", err.Error())
+	started, err := p.act(ctx, pod, ip)
+	if err != nil {
+		return p.lacking(ctx, pod, "Failed", err)
 	}
 	phase := v1.PodRunning
 	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways {
@@ -99,8 +105,42 @@ func (p *nodePods) step(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 			phase = v1.PodFailed
 		}
 	}
-	_, err := p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, ran(pod, phase, p.node.hostIP(), ip), metav1.UpdateOptions{})
+	next := ran(pod, phase, p.node.hostIP(), ip, started.ready == nil || started.ready())
+	_, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	return 0, err
+}
+
+// runs probes a pod that runs.
+func (p *nodePods) runs(ctx context.Context, pod *v1.Pod) (time.Duration, error) {
+	ip := pod.Status.PodIP
+	if pod.Spec.HostNetwork {
+		ip = p.node.hostIP()
+	}
+	p.lock.Lock()
+	again := p.node.rebooted && p.acts[pod.UID] == nil
+	p.lock.Unlock()
+	started, err := p.act(ctx, pod, ip)
+	if err != nil {
+		return 0, err
+	}
+	ready := started.ready == nil || started.ready()
+	known := slices.ContainsFunc(pod.Status.Conditions, func(one v1.PodCondition) bool {
+		return one.Type == v1.PodReady && one.Status == v1.ConditionTrue
+	})
+	if ready != known || again || ip != pod.Status.PodIP {
+		next := ran(pod, v1.PodRunning, p.node.hostIP(), ip, ready)
+		if again {
+			reborn(next)
+		}
+		_, err = p.node.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	}
+	switch {
+	case started.ready == nil:
+		return 0, err
+	case ready:
+		return 5 * time.Second, err
+	}
+	return 500 * time.Millisecond, err
 }
 
 // ip is a free address of the node's range.
@@ -134,6 +174,22 @@ func (p *nodePods) ip(pod *v1.Pod, node *v1.Node) string {
 	return ""
 }
 
+// lacking tells what a pod waits for. That a pod has come to the node is
+// known to the API server's authorizer a moment later than to the node.
+func (p *nodePods) lacking(ctx context.Context, pod *v1.Pod, reason string, err error) (time.Duration, error) {
+	p.lock.Lock()
+	since, seen := p.since[pod.UID]
+	if !seen {
+		since = time.Now()
+		p.since[pod.UID] = since
+	}
+	p.lock.Unlock()
+	if apierrors.IsForbidden(err) && time.Since(since) < 5*time.Second {
+		return 100 * time.Millisecond, nil
+	}
+	return time.Second, p.waiting(ctx, pod, reason, err.Error())
+}
+
 // waiting tells why a pod does not start, once for each reason.
 func (p *nodePods) waiting(ctx context.Context, pod *v1.Pod, reason, message string) error {
 	p.lock.Lock()
@@ -159,6 +215,7 @@ func (p *nodePods) end(uid types.UID) {
 	delete(p.acts, uid)
 	delete(p.ips, uid)
 	delete(p.waits, uid)
+	delete(p.since, uid)
 }
 
 func (n *node) hostIP() string { return n.guest.address }

@@ -29,11 +29,11 @@ func created(old *v1.Pod, host string) *v1.Pod {
 }
 
 // ran is a pod that runs and is ready, or that has ended.
-func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
+func ran(old *v1.Pod, phase v1.PodPhase, host, ip string, ready bool) *v1.Pod {
 	pod := begun(old, host)
 	pod.Status.Phase = phase
 	pod.Status.PodIP, pod.Status.PodIPs = ip, []v1.PodIP{{IP: ip}}
-	now := metav1.Now()
+	now := *pod.Status.StartTime
 	state := v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: now}}
 	ended := func(code int32, reason string) v1.ContainerState {
 		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: now, FinishedAt: now}}
@@ -41,6 +41,9 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
 	switch phase {
 	case v1.PodRunning:
 		conditions(pod, v1.ConditionTrue, "")
+		if !ready {
+			conditions(pod, v1.ConditionFalse, "ContainersNotReady")
+		}
 	case v1.PodFailed:
 		state = ended(1, "Error")
 		conditions(pod, v1.ConditionFalse, "PodFailed")
@@ -48,13 +51,17 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
 		state = ended(0, "Completed")
 		conditions(pod, v1.ConditionFalse, "PodCompleted")
 	}
+	restarts := map[string]int32{}
+	for _, one := range append(append([]v1.ContainerStatus{}, old.Status.InitContainerStatuses...), old.Status.ContainerStatuses...) {
+		restarts[one.Name] = one.RestartCount
+	}
 	list := func(containers []v1.Container, init bool) []v1.ContainerStatus {
 		out := []v1.ContainerStatus{}
 		for _, c := range containers {
 			started := phase == v1.PodRunning
 			one := v1.ContainerStatus{
-				Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: started, Started: &started, State: state,
-				ContainerID: "containerd://" + strings.ReplaceAll(string(pod.UID), "-", "") + "-" + c.Name,
+				Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: started && ready, Started: &started, State: state,
+				RestartCount: restarts[c.Name], ContainerID: "containerd://" + strings.ReplaceAll(string(pod.UID), "-", "") + "-" + c.Name,
 			}
 			if sidecar := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways; init && !sidecar {
 				one.State, one.Ready = ended(0, "Completed"), true
@@ -65,6 +72,21 @@ func ran(old *v1.Pod, phase v1.PodPhase, host, ip string) *v1.Pod {
 	}
 	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = list(pod.Spec.InitContainers, true), list(pod.Spec.Containers, false)
 	return pod
+}
+
+// reborn counts that the containers of a pod were started anew.
+func reborn(pod *v1.Pod) {
+	now := metav1.Now()
+	for i := range pod.Status.ContainerStatuses {
+		one := &pod.Status.ContainerStatuses[i]
+		one.RestartCount++
+		if running := one.State.Running; running != nil {
+			one.LastTerminationState.Terminated = &v1.ContainerStateTerminated{
+				ExitCode: 255, Reason: "Unknown", StartedAt: running.StartedAt, FinishedAt: now, ContainerID: one.ContainerID,
+			}
+			one.State.Running = &v1.ContainerStateRunning{StartedAt: now}
+		}
+	}
 }
 
 func begun(old *v1.Pod, host string) *v1.Pod {
@@ -87,8 +109,11 @@ func conditions(pod *v1.Pod, ready v1.ConditionStatus, reason string) {
 			one.Status, one.Reason = ready, reason
 		}
 		replaced := false
-		for i := range pod.Status.Conditions {
-			if pod.Status.Conditions[i].Type == kind {
+		for i, old := range pod.Status.Conditions {
+			if old.Type == kind {
+				if old.Status == one.Status {
+					one.LastTransitionTime = old.LastTransitionTime
+				}
 				pod.Status.Conditions[i], replaced = one, true
 			}
 		}

@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli/flag"
 	logs "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	internal "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubelet "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
-	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig/configfiles"
-	utilfs "k8s.io/kubernetes/pkg/util/filesystem"
 )
 
 const (
@@ -33,7 +33,7 @@ var wanted = []*regexp.Regexp{
 // settings are what kubelet runs with: flags over its file.
 type settings struct {
 	flags   *options.KubeletFlags
-	config  *internal.KubeletConfiguration
+	config  *kubelet.KubeletConfiguration
 	version string
 }
 
@@ -97,7 +97,7 @@ func (g *guest) settings() (*settings, error) {
 
 // flags are all that kubelet takes; those that would change this program are
 // only read.
-func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfiguration) *pflag.FlagSet {
+func (g *guest) flags(flags *options.KubeletFlags, config *kubelet.KubeletConfiguration) *pflag.FlagSet {
 	set := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	set.SetOutput(g.console)
@@ -113,17 +113,23 @@ func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfi
 	return set
 }
 
-func (g *guest) configFile(path string) (*internal.KubeletConfiguration, error) {
-	if !g.has(path) {
-		return nil, fmt.Errorf("open %s: no such file or directory", path)
-	}
-	loader, err := configfiles.NewFsLoader(&utilfs.DefaultFs{}, g.at(path))
+func (g *guest) configFile(path string) (*kubelet.KubeletConfiguration, error) {
+	data, err := g.read(path)
 	if err != nil {
 		return nil, err
 	}
-	config, err := loader.Load(g.ctx)
+	_, codecs, err := kubeletscheme.NewSchemeAndCodecs(serializer.EnableStrict)
 	if err != nil {
 		return nil, err
+	}
+	// Kubelet itself only warns of what it does not know; here nothing is to be overlooked.
+	object, _, err := codecs.UniversalDecoder().Decode(data, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	config, ok := object.(*kubelet.KubeletConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("unexpected type: %T", object)
 	}
 	// Kubelet's own defaults, kept apart from the versioned ones.
 	defaults := map[string]string{

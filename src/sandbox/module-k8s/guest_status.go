@@ -128,7 +128,8 @@ func (n *node) network(node *v1.Node) bool {
 			return true
 		}
 	}
-	return n.pods != nil && n.pods.plugin(node)
+	pods := n.podsHere()
+	return pods != nil && pods.plugin(node)
 }
 
 // resources are the machine's, less what kubelet keeps back.

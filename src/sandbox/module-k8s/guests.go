@@ -121,9 +121,19 @@ func (gs *guests) judge(ctx context.Context) {
 // forget removes the disk of a machine that is gone; one that only restarts
 // keeps it.
 func (gs *guests) forget(ctx context.Context, vmi *unstructured.Unstructured) {
-	_, err := gs.sim.dynamic.Resource(vms).Namespace(vmi.GetNamespace()).Get(ctx, vmi.GetName(), metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		return
+	for {
+		vm, err := gs.sim.dynamic.Resource(vms).Namespace(vmi.GetNamespace()).Get(ctx, vmi.GetName(), metav1.GetOptions{})
+		if err == nil && vm.GetDeletionTimestamp() == nil {
+			return
+		}
+		if apierrors.IsNotFound(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
 	}
 	entries, _ := os.ReadDir(gs.folder)
 	for _, entry := range entries {

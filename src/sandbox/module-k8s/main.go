@@ -32,6 +32,7 @@ func programs() map[string]func() int {
 		"simulator":               simulatorMain,
 		"proxy-server":            proxyServer,
 		"proxy-agent":             proxyAgent,
+		"sandbox-echo":            echoMain,
 	}
 }
 

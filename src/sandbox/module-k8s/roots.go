@@ -146,7 +146,9 @@ func (r *runner) hosts(pod *v1.Pod) string {
 	add := func(address, name string) {
 		lines = append(lines, fmt.Sprintf("%s %s %s.svc %s.svc.cluster.local", address, name, name, name))
 	}
-	add("127.0.0.1", "kubernetes.default")
+	if object, found, _ := r.s.services.GetByKey("default/kubernetes"); found {
+		add(object.(*v1.Service).Spec.ClusterIP, "kubernetes.default")
+	}
 	for _, object := range r.s.services.List() {
 		service := object.(*v1.Service)
 		if service.Namespace != pod.Namespace || service.Spec.ClusterIP == "" {

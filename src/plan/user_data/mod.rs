@@ -1,0 +1,110 @@
+//! What a machine reads when it boots: cloud-config that makes it a node, merged with the pool's own and never glued.
+//!
+//! cloud-init writes files and starts one unit; `join.sh` does the rest, and does it again at every boot. Files stand
+//! where kubeadm would put them, so that an image with kubelet and kubeadm needs nothing else, and one with neither
+//! is given what it lacks.
+
+mod containerd;
+mod download;
+mod files;
+mod kubelet;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use super::names::{self, role};
+use super::object::metadata;
+use super::{Hash, Site};
+use crate::validate::cloud_config::{HEAD, NoCloudConfig, parse};
+use crate::validate::control_plane::Address;
+use crate::validate::{Pool, ValidShoot};
+pub(crate) use kubelet::is_set_by_kubelet;
+use serde_json::Value as Json;
+use serde_json::json;
+use serde_yaml::{Mapping, Value};
+
+/// All that a machine needs to know to join.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Join<'a> {
+    pub(crate) machine: &'a str,
+    pub(crate) pool: &'a Pool,
+    pub(crate) shoot: &'a ValidShoot,
+    /// By which machines reach the API server.
+    pub(crate) node_address: &'a Address,
+    /// PEM of the roots that machines trust.
+    pub(crate) ca: &'a str,
+}
+
+/// The cloud-config of a machine. [`names::TOKEN`] stands in it for the bootstrap token.
+pub(crate) fn cloud_config(join: &Join) -> String {
+    let worker = &join.pool.worker;
+    let base = worker.user_data.as_deref();
+    let base = base.map_or(Ok(Mapping::new()), parse);
+    let config = merge::merge(own(join), base.expect("validation has read it once"));
+    text(with_ssh_keys(config, &worker.ssh_public_keys))
+}
+
+fn own(join: &Join) -> Mapping {
+    let mut own = json!({
+        "preserve_hostname": false,
+        "write_files": files::all(join),
+        "runcmd": [
+            ["systemctl", "daemon-reload"],
+            // Not waited for: what comes after in the pool's own list may be what joining needs.
+            ["systemctl", "enable", "--now", "--no-block", files::UNIT],
+        ],
+    });
+    if let Some(bundle) = &join.pool.ca_bundle {
+        own["ca_certs"] = json!({ "trusted": certificates(bundle) });
+    }
+    let Ok(Value::Mapping(mut own)) = serde_yaml::to_value(own) else {
+        unreachable!("an object is a mapping");
+    };
+    own.insert("hostname".into(), join.machine.into());
+    own
+}
+
+/// Trust stores want them one a file.
+fn certificates(bundle: &str) -> Vec<String> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let parts = bundle.split_inclusive(END).map(str::trim);
+    parts
+        .filter(|it| it.ends_with(END))
+        .map(|it| format!("{it}\n"))
+        .collect()
+}
+
+/// Keys that are there stay, in front; none stands twice.
+fn with_ssh_keys(mut config: Mapping, keys: &[String]) -> Mapping {
+    if keys.is_empty() {
+        return config;
+    }
+    let list = config
+        .entry("ssh_authorized_keys".into())
+        .or_insert(Value::Sequence(Vec::new()));
+    if let Value::Sequence(list) = list {
+        for key in keys.iter().map(|it| it.trim()) {
+            if !list
+                .iter()
+                .any(|it| it.as_str().map(str::trim) == Some(key))
+            {
+                list.push(key.into());
+            }
+        }
+    }
+    config
+}
+
+fn text(config: Mapping) -> String {
+    let text = serde_yaml::to_string(&config).expect("a mapping of strings can be written");
+    format!("{HEAD}{text}")
+}
+
+/// The Secret that a machine's VirtualMachine names. It is text, so that the token can be put in when it is written.
+pub(super) fn object(site: &Site, hash: Hash, join: &Join) -> Json {
+    let mut metadata = metadata(site, role::USER_DATA, join.machine, hash);
+    metadata["labels"][names::POOL] = json!(join.pool.name);
+    // Once more by itself, so that nobody has to look for it in the rest.
+    let data = json!({ "userdata": cloud_config(join), "token": names::TOKEN });
+    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": data })
+}
