@@ -51,7 +51,7 @@ pub(in crate::plan) fn add(
     };
     let needs = (record, services);
     let certificates =
-        certificate::add(plan, observed, shoot, &context.site, Some(&reach), needs).needs;
+        certificate::add(plan, observed, shoot, &context.site, Some(&reach), needs);
     let etcd = add(plan, etcd::component(context), &certificates);
     let needs = [certificates.as_slice(), &[etcd]].concat();
     let api_server = add(plan, api_server::component(context), &needs);

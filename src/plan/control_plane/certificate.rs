@@ -13,15 +13,6 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// All Secrets of keys and certificates.
-pub(in crate::plan) struct Certificates {
-    pub(in crate::plan) needs: Vec<Need>,
-    /// PEM of the roots that are trusted, once there is one.
-    pub(in crate::plan) ca: Option<Arc<str>>,
-    /// Of the data of each Secret that is there, by its name.
-    pub(in crate::plan) checksums: HashMap<Arc<str>, Hash>,
-}
-
 /// The last part of the Secret's name, the common name, and the end of a title.
 const ROOTS: [(&str, &str, &str); 3] = [
     (leaf::CA, "kubernetes", "Kubernetes"),
@@ -50,7 +41,7 @@ pub(in crate::plan) fn add(
     site: &Site,
     reach: Option<&Reach>,
     (record, services): (Need, Need),
-) -> Certificates {
+) -> Vec<Need> {
     let mut one = |part: &str, title: String, issued: Option<Issued>, needs: &[Need]| {
         let state = match issued {
             Some(issued) => state(observed, wanted(site, part, issued)),
@@ -76,7 +67,7 @@ pub(in crate::plan) fn add(
         let title = format!("Issue the certificate of {of}");
         needs.push(one(part, title, leaf.map(Issued::Leaf), &held_back));
     }
-    known(observed, site, needs)
+    needs
 }
 
 fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
@@ -162,19 +153,6 @@ fn root_trouble(facts: &Facts, there: &Object) -> Option<&'static str> {
         (Some(it), Some(_)) if it.expires > facts.time => None,
         (Some(_), Some(_)) => Some("holds a root certificate that has expired"),
         _ => Some("has lost the annotations that say what is in it"),
-    }
-}
-
-fn known(observed: &Observed, site: &Site, needs: Vec<Need>) -> Certificates {
-    let objects = &observed.facts.objects;
-    let ca = Key::provider(Kind::Secret, names::control_plane(site.id, leaf::CA));
-    let checksums = objects.iter().filter(|it| it.0.kind == Kind::Secret);
-    Certificates {
-        needs,
-        ca: objects.get(&ca).and_then(|it| secret(it)?.ca.clone()),
-        checksums: checksums
-            .filter_map(|(key, it)| Some((key.name.clone(), secret(it)?.checksum)))
-            .collect(),
     }
 }
 

@@ -38,7 +38,7 @@ func (p *nodePods) agent(ctx context.Context, pod *v1.Pod, container *v1.Contain
 	klog.InitFlags(local)
 	local.VisitAll(func(f *flag.Flag) { flags.VarPF(cliflag.NoOp{}, util.Normalize(f.Name), shorthand(f.Name), f.Usage) })
 	flags.SetOutput(p.node.guest.console)
-	if err := parse(flags, argv(pod, container, folder, p.node.hostIP(), ip)); err != nil {
+	if err := parse(flags, guestArgv(pod, container, folder, p.node.hostIP(), ip)); err != nil {
 		return nil, fmt.Errorf("%s: %w", container.Name, err)
 	}
 	if err := o.Validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 	auth "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kubelet "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	internal "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
 // callers are those whom kubelet's server knows for a while.
@@ -86,7 +86,7 @@ func (s *kubeletServer) review(r *http.Request, token string) (*auth.UserInfo, e
 
 // permit maps a path to the part of the node that it belongs to.
 func (s *kubeletServer) permit(r *http.Request, user *auth.UserInfo) error {
-	if s.node.config.Authorization.Mode != kubelet.KubeletAuthorizationModeWebhook {
+	if s.node.config.Authorization.Mode != internal.KubeletAuthorizationModeWebhook {
 		return nil
 	}
 	verb := map[string]string{"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[r.Method]

@@ -126,7 +126,7 @@ func chosen(files, data map[string][]byte, items []v1.KeyToPath) error {
 
 // argv are a container's own words, with its variables in their places and
 // its paths where they are here.
-func argv(pod *v1.Pod, container *v1.Container, folder, host, ip string) []string {
+func guestArgv(pod *v1.Pod, container *v1.Container, folder, host, ip string) []string {
 	fields := map[string]string{
 		"spec.nodeName": pod.Spec.NodeName, "status.hostIP": host, "status.podIP": ip, "metadata.name": pod.Name,
 		"metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID), "spec.serviceAccountName": pod.Spec.ServiceAccountName,

@@ -42,7 +42,7 @@ func (p *nodePods) metrics(ctx context.Context, pod *v1.Pod, container *v1.Conta
 	resolution := flags.Duration("metric-resolution", time.Minute, "")
 	insecure := flags.Bool("kubelet-insecure-tls", false, "")
 	types := flags.StringSlice("kubelet-preferred-address-types", []string{"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"}, "")
-	if err := parse(flags, argv(pod, container, "/", p.node.hostIP(), ip)); err != nil {
+	if err := parse(flags, guestArgv(pod, container, "/", p.node.hostIP(), ip)); err != nil {
 		return nil, fmt.Errorf("%s: %w", container.Name, err)
 	}
 	if !*insecure {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/cli/flag"
 	logs "k8s.io/component-base/logs/api/v1"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	kubelet "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	internal "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 )
@@ -33,7 +33,7 @@ var wanted = []*regexp.Regexp{
 // settings are what kubelet runs with: flags over its file.
 type settings struct {
 	flags   *options.KubeletFlags
-	config  *kubelet.KubeletConfiguration
+	config  *internal.KubeletConfiguration
 	version string
 }
 
@@ -97,7 +97,7 @@ func (g *guest) settings() (*settings, error) {
 
 // flags are all that kubelet takes; those that would change this program are
 // only read.
-func (g *guest) flags(flags *options.KubeletFlags, config *kubelet.KubeletConfiguration) *pflag.FlagSet {
+func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfiguration) *pflag.FlagSet {
 	set := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	set.SetOutput(g.console)
@@ -113,7 +113,7 @@ func (g *guest) flags(flags *options.KubeletFlags, config *kubelet.KubeletConfig
 	return set
 }
 
-func (g *guest) configFile(path string) (*kubelet.KubeletConfiguration, error) {
+func (g *guest) configFile(path string) (*internal.KubeletConfiguration, error) {
 	data, err := g.read(path)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (g *guest) configFile(path string) (*kubelet.KubeletConfiguration, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, ok := object.(*kubelet.KubeletConfiguration)
+	config, ok := object.(*internal.KubeletConfiguration)
 	if !ok {
 		return nil, fmt.Errorf("unexpected type: %T", object)
 	}
