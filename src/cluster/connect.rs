@@ -2,6 +2,8 @@
 
 use super::Provider;
 use super::error::Error;
+use super::inside::kubeconfig;
+use super::root::ClientCertificate;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::{ExposeSecret, SecretString};
@@ -51,13 +53,32 @@ impl Provider {
         source: Source,
         namespace: Option<&str>,
     ) -> Result<Provider, Error> {
-        let mut config = match source {
+        let config = match source {
             Source::Files(files) => from_files(files).await?,
             Source::Text { text, allow_exec } => from_text(&text, allow_exec).await?,
             Source::InCluster => {
                 Config::incluster().map_err(|it| Error::NoKubeconfig(it.to_string()))?
             }
         };
+        Provider::with(config, namespace)
+    }
+
+    /// A client of a shoot's API server.
+    ///
+    /// # Errors
+    ///
+    /// The certificate cannot be used.
+    pub(super) async fn from_credentials(
+        url: &str,
+        credentials: &ClientCertificate,
+    ) -> Result<Provider, Error> {
+        let text = kubeconfig("shoot", url, credentials).to_string();
+        let config = from_text(&text.into(), false).await?;
+        Provider::with(config, Some("kube-system"))
+    }
+
+    fn with(mut config: Config, namespace: Option<&str>) -> Result<Provider, Error> {
+        let mut warnings = Vec::new();
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT);
         // Requests have deadlines of their own, and a watch is silent for long.
@@ -65,7 +86,6 @@ impl Provider {
         config.write_timeout = None;
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
-        let mut warnings = Vec::new();
         if config.accept_invalid_certs {
             warnings.push(format!(
                 "the certificate of {server} is not checked, as the kubeconfig asks"

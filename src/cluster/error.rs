@@ -1,5 +1,6 @@
 //! What can go wrong at an API server, told apart by typed status and never by text.
 
+use crate::pki::PkiError;
 use crate::plan::item::{Class, Failure};
 use kube::core::Status;
 use std::error::Error as StdError;
@@ -50,9 +51,11 @@ pub(crate) enum Error {
     Foreign { what: What },
     #[error("{} is refused: {message}", what.object())]
     Invalid { what: What, message: String },
-    #[error("{what}: the server asks to wait")]
+    #[error("{what}: the server asks to wait: {message}")]
     Throttled {
         what: What,
+        /// In the server's words.
+        message: String,
         retry_after: Option<Duration>,
     },
     #[error("{what}: the server failed with {code}: {message}")]
@@ -83,6 +86,9 @@ pub(crate) enum Error {
     Stale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
     Fenced { lease: String, message: String },
+    /// Says nothing of what is in them.
+    #[error("Secret {secret}: {source}")]
+    Keys { secret: String, source: PkiError },
     /// The shoot's own API server was not found yet.
     #[error("the shoot's API server is not reached yet")]
     NotInside,
@@ -161,7 +167,7 @@ impl Error {
             | Error::Kubeconfig(_)
             | Error::ExecNotAllowed { .. } => Verdict::Refuse(Class::Missing),
             Error::Invalid { .. } => Verdict::Refuse(Class::Refused),
-            Error::Version { .. } => Verdict::Refuse(Class::Infrastructure),
+            Error::Version { .. } | Error::Keys { .. } => Verdict::Refuse(Class::Infrastructure),
             Error::Untrusted { .. } | Error::Held { .. } | Error::Fenced { .. } => {
                 Verdict::Refuse(Class::Unreachable)
             }
@@ -236,7 +242,11 @@ impl Error {
             (_, "AlreadyExists") => Error::Exists { what },
             (409, _) => Error::Conflict { what },
             (410, _) => Error::Expired { what },
-            (429, _) => Error::Throttled { what, retry_after },
+            (429, _) => Error::Throttled {
+                what,
+                message,
+                retry_after,
+            },
             // A deadline of the server itself, and what says when to come again.
             (408, _) => Error::Server {
                 what,

@@ -46,7 +46,15 @@ pub(crate) const NETWORK_POLICY: Resource = resource(
 );
 pub(crate) const ENDPOINT_SLICE: Resource =
     resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
+pub(crate) const VOLUME_ATTACHMENT: Resource = resource(
+    "storage.k8s.io",
+    "v1",
+    "VolumeAttachment",
+    "volumeattachments",
+);
 pub(crate) const CSI_DRIVER: Resource = resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
+pub(crate) const INGRESS_CLASS: Resource =
+    resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses");
 pub(crate) const API_SERVICE: Resource =
     resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
 pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
@@ -62,6 +70,34 @@ pub(crate) const VIRTUAL_MACHINE_INSTANCE: Resource = resource(
 );
 pub(crate) const DATA_VOLUME: Resource =
     resource("cdi.kubevirt.io", "v1beta1", "DataVolume", "datavolumes");
+/// Who may clone a volume.
+pub(crate) const DATA_VOLUME_SOURCE: Resource = resource(
+    "cdi.kubevirt.io",
+    "v1beta1",
+    "DataVolume",
+    "datavolumes/source",
+);
+/// Installations, with their versions.
+pub(crate) const KUBEVIRT: Resource = resource("kubevirt.io", "v1", "KubeVirt", "kubevirts");
+pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "cdis");
+pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
+pub(crate) const ADD_VOLUME: Resource = volumes("VirtualMachine", "virtualmachines/addvolume");
+pub(crate) const REMOVE_VOLUME: Resource =
+    volumes("VirtualMachine", "virtualmachines/removevolume");
+pub(crate) const ADD_VOLUME_INSTANCE: Resource = volumes(
+    "VirtualMachineInstance",
+    "virtualmachineinstances/addvolume",
+);
+pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volumes(
+    "VirtualMachineInstance",
+    "virtualmachineinstances/removevolume",
+);
+pub(crate) const VOLUME_SNAPSHOT: Resource = resource(
+    "snapshot.storage.k8s.io",
+    "v1",
+    "VolumeSnapshot",
+    "volumesnapshots",
+);
 pub(crate) const NETWORK: Resource = resource(
     "k8s.cni.cncf.io",
     "v1",
@@ -77,6 +113,11 @@ pub(crate) const RULES_REVIEW: Resource = resource(
 
 const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
     resource("rbac.authorization.k8s.io", "v1", kind, plural)
+}
+
+/// Of machines, to attach and detach volumes.
+const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
+    resource("subresources.kubevirt.io", "v1", kind, plural)
 }
 
 const fn core(kind: &'static str, plural: &'static str) -> Resource {
@@ -122,6 +163,7 @@ impl Resource {
             Kind::EndpointSlice => &ENDPOINT_SLICE,
             Kind::StorageClass => &STORAGE_CLASS,
             Kind::CsiDriver => &CSI_DRIVER,
+            Kind::IngressClass => &INGRESS_CLASS,
             Kind::ApiService => &API_SERVICE,
         }
     }
@@ -170,6 +212,28 @@ pub(super) const CONTROL_PLANE: [Kind; 10] = [
     Kind::Deployment,
     Kind::DisruptionBudget,
     Kind::NetworkPolicy,
+];
+
+/// What is looked at in a shoot.
+pub(super) const INSIDE: [Kind; 18] = [
+    Kind::Node,
+    Kind::Token,
+    Kind::Secret,
+    Kind::ConfigMap,
+    Kind::Service,
+    Kind::ServiceAccount,
+    Kind::Role,
+    Kind::RoleBinding,
+    Kind::ClusterRole,
+    Kind::ClusterRoleBinding,
+    Kind::Deployment,
+    Kind::DaemonSet,
+    Kind::DisruptionBudget,
+    Kind::NetworkPolicy,
+    Kind::EndpointSlice,
+    Kind::StorageClass,
+    Kind::CsiDriver,
+    Kind::ApiService,
 ];
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.

@@ -2,6 +2,7 @@
 
 use super::Provider;
 use super::error::Error;
+use super::inside::look_inside;
 use super::kinds::{self, Resource};
 use super::project::{self, text};
 use super::request::Place;
@@ -87,6 +88,7 @@ impl Observer {
         }
         let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
         tasks.spawn(causes);
+        tasks.spawn(look_inside(provider.clone(), shared.clone(), id.to_owned()));
         let publisher = shared.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
@@ -107,6 +109,12 @@ impl Observer {
     /// The shoot's own API server, once it is looked at.
     pub(super) fn inside(&self) -> Option<Provider> {
         self.shared.inside.get().cloned()
+    }
+
+    /// What keeps a machine from being empty.
+    pub(super) fn draining(&self, uid: &Arc<str>, what: &str) {
+        self.shared
+            .change(|world, _| world.draining(uid.clone(), what.into()));
     }
 
     /// Nothing runs on the machine any more.
@@ -150,6 +158,10 @@ impl Shared {
 
     pub(super) fn read<T>(&self, read: impl FnOnce(&World) -> T) -> T {
         read(&self.world().0)
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<Arc<Facts>> {
+        self.facts.subscribe()
     }
 
     pub(super) fn newest(&self) -> Arc<Facts> {
@@ -242,6 +254,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
 }

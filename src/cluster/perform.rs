@@ -67,6 +67,10 @@ impl Performer {
     }
 
     async fn apply(&self, wanted: &Wanted, objects: &[Value]) -> Result<(), Error> {
+        if let Content::Issue(issue) = &wanted.content {
+            return self.issue(&wanted.key, issue).await;
+        }
+        let objects = &self.prepare(wanted, objects).await?;
         for object in objects {
             if let Content::Metadata { uid, .. } = &wanted.content {
                 self.relabel(&wanted.key, uid, object).await?;
@@ -88,7 +92,12 @@ impl Performer {
     }
 
     /// POST, and a look at what is there when it is there already or when no answer came.
-    async fn create(&self, source: Source, name: &str, object: &Value) -> Result<(), Error> {
+    pub(super) async fn create(
+        &self,
+        source: Source,
+        name: &str,
+        object: &Value,
+    ) -> Result<(), Error> {
         let (api, place) = (self.api(source.0)?, self.place(source, name));
         let limit = self.limit()?;
         let error = match api.create(place, object, limit).await {
@@ -117,7 +126,12 @@ impl Performer {
 
     /// PUT of the whole content, so that keys that are no longer wanted vanish; labels, annotations, owners and
     /// finalizers of others stay.
-    async fn replace(&self, source: Source, name: &str, object: &Value) -> Result<(), Error> {
+    pub(super) async fn replace(
+        &self,
+        source: Source,
+        name: &str,
+        object: &Value,
+    ) -> Result<(), Error> {
         let (api, place) = (self.api(source.0)?, self.place(source, name));
         let there = match api.get(place).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
@@ -258,6 +272,7 @@ impl Performer {
                 Err(error) => return Err(error),
             }
         }
+        self.empty(target).await?;
         self.fence.left()?;
         self.observer.drained(&target.uid);
         Ok(())
@@ -309,11 +324,11 @@ impl Performer {
     }
 
     /// How long a write may take: it ends before the lease could be another's.
-    fn limit(&self) -> Result<Duration, Error> {
+    pub(super) fn limit(&self) -> Result<Duration, Error> {
         Ok(self.fence.left()?.min(WRITE))
     }
 
-    fn is_there(&self, source: Source, name: &str) -> bool {
+    pub(super) fn is_there(&self, source: Source, name: &str) -> bool {
         let facts = self.observer.shared.newest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         self.observer.shared.read(|world| {

@@ -43,6 +43,8 @@ pub(super) enum Body {
 pub(super) struct Node {
     /// Why it does not serve; None while it does.
     pub(super) why: Option<Arc<str>>,
+    pub(super) is_ours: bool,
+    pub(super) taints: Arc<[Value]>,
     pub(super) metadata: Arc<str>,
 }
 

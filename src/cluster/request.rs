@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Of Secrets only metadata is asked for: what they hold never gets here.
+    /// Of Secrets only metadata is asked for, but for [`Provider::get_secret`]: what they hold never gets here.
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::kinds::SECRET, many) {
             (false, _) => JSON,
@@ -107,7 +107,7 @@ impl Provider {
         self.ask(place.what("get"), WRITE, request).await
     }
 
-    /// A Secret with what it holds: the one that leads to the provider cluster, and no other.
+    /// A Secret with what it holds: only one that leads to the provider cluster, or a root that is to issue something.
     pub(super) async fn get_secret(&self, place: Place<'_>) -> Result<Value, Error> {
         let request = Request::new("GET", place.path()).accept(JSON);
         self.ask_again(place.what("get"), READ, request).await
@@ -234,6 +234,19 @@ impl Provider {
         self.ask(place.what("create"), limit, request).await
     }
 
+    /// POST to a subresource: an eviction, say.
+    pub(super) async fn post_to(
+        &self,
+        place: Place<'_>,
+        subresource: &'static str,
+        object: &Value,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        let path = format!("{}/{subresource}", place.path());
+        let request = Request::new("POST", path).body(JSON, object);
+        self.ask(place.what("create"), limit, request).await
+    }
+
     pub(super) async fn replace(
         &self,
         place: Place<'_>,
@@ -284,6 +297,12 @@ impl Provider {
             .accept(place.accept(false))
             .body(JSON, &options);
         self.ask(place.what("delete"), limit, request).await
+    }
+
+    /// The same once, for what decides whether a server is there at all.
+    pub(super) async fn get_once(&self, path: &str, what: &'static str) -> Result<Value, Error> {
+        let request = Request::new("GET", path.to_owned());
+        self.ask(What::get(what), WRITE, request).await
     }
 
     /// Asks what no [`Place`] names: discovery, say.

@@ -4,7 +4,7 @@ use super::project::{Node, items, text};
 use crate::plan::Hash;
 use crate::plan::item::Kind;
 use crate::plan::names;
-use crate::plan::observed::{Certificate, Fact, Secret, Service};
+use crate::plan::observed::{Certificate, Fact, Rollout, Secret, Service};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn service(object: &Value) -> Service {
 }
 
 /// What a Deployment or a StatefulSet misses.
-fn replicas(object: &Value) -> Option<Arc<str>> {
+fn replicas(object: &Value) -> Rollout {
     let status = &object["status"];
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let count = |field: &str| status[field].as_i64().unwrap_or_default();
@@ -80,7 +80,7 @@ fn replicas(object: &Value) -> Option<Arc<str>> {
 }
 
 /// What a DaemonSet misses. Without nodes nothing is wanted of it.
-fn daemons(object: &Value) -> Option<Arc<str>> {
+fn daemons(object: &Value) -> Rollout {
     let status = &object["status"];
     let count = |field: &str| status[field].as_i64().unwrap_or_default();
     let wanted = count("desiredNumberScheduled");
@@ -93,25 +93,24 @@ fn daemons(object: &Value) -> Option<Arc<str>> {
     )
 }
 
-fn missing(
-    object: &Value,
-    wanted: i64,
-    updated: i64,
-    available: i64,
-    all: i64,
-) -> Option<Arc<str>> {
+fn missing(object: &Value, wanted: i64, updated: i64, available: i64, all: i64) -> Rollout {
     let generation = object["metadata"]["generation"].as_i64();
     let observed = object["status"]["observedGeneration"].as_i64();
-    if generation > observed {
-        return Some("its controller to look at it".into());
+    let why = if generation > observed {
+        Some("its controller to look at it".to_owned())
+    } else if updated < wanted {
+        Some(format!("{updated} of {wanted} pods are up to date"))
+    } else if all > updated {
+        Some("its old pods to go".to_owned())
+    } else if available < wanted {
+        Some(format!("{available} of {wanted} pods are available"))
+    } else {
+        None
+    };
+    Rollout {
+        why: why.map(Arc::from),
+        available,
     }
-    if updated < wanted {
-        return Some(format!("{updated} of {wanted} pods are up to date").into());
-    }
-    if all > updated {
-        return Some("its old pods to go".into());
-    }
-    (available < wanted).then(|| format!("{available} of {wanted} pods are available").into())
 }
 
 fn answer(object: &Value) -> Option<Arc<str>> {
@@ -138,8 +137,11 @@ pub(super) fn node(object: &Value) -> Node {
         }
         Some(_) => None,
     };
+    let provider = text(&object["spec"]["providerID"]);
     Node {
         why,
+        is_ours: provider.starts_with("kubevirt://shoot--"),
+        taints: taints.to_vec().into(),
         metadata: text(&object["metadata"]["annotations"][names::POOL_METADATA]).into(),
     }
 }

@@ -90,8 +90,13 @@ impl Provider {
         let waits = waits.and_then(|it| it.to_str().ok()?.parse().ok());
         Err(
             match Error::of_status(what.clone(), &self.server, &status) {
-                Error::Throttled { what, retry_after } => Error::Throttled {
+                Error::Throttled {
                     what,
+                    message,
+                    retry_after,
+                } => Error::Throttled {
+                    what,
+                    message,
                     retry_after: waits.map(Duration::from_secs).or(retry_after),
                 },
                 other => other,

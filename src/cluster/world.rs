@@ -4,7 +4,7 @@
 use super::error::Error;
 use super::project::{self, Body, Seen, Vm, Volume};
 use crate::plan::item::{Key, Kind, Side};
-use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Node, Object, Record};
+use crate::plan::observed::{Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record};
 use crate::plan::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +29,8 @@ pub(super) struct World {
     /// Restarts of importers when this run first saw them: what failed before may be mended by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
+    /// What is still on machines that are emptied.
+    drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
 }
 
@@ -106,7 +108,13 @@ impl World {
     }
 
     pub(super) fn drained(&mut self, uid: Arc<str>) {
+        self.drains.remove(&uid);
         self.drained.insert(uid);
+    }
+
+    /// What keeps a machine from being empty.
+    pub(super) fn draining(&mut self, uid: Arc<str>, what: Arc<str>) {
+        self.drains.insert(uid, what);
     }
 
     pub(super) fn tell_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
@@ -149,9 +157,16 @@ impl World {
                 let cause = self.causes.get(&key).cloned();
                 match &object.fact.body {
                     Body::Machine(vm) => {
-                        let look = look(object, vm, &self.past, &self.drained);
+                        let missing = self.missing(&object.name, vm);
+                        let serves = vm.ready && missing.is_none();
+                        // While nodes are not looked at, nobody is known to have served.
+                        if serves && self.fixed.inside == Inside::Observed {
+                            served(&mut self.past, &object.uid);
+                        }
+                        let look = look(object, vm, serves, &self.past, &self.drained);
                         let since = since(&mut self.past, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
+                        let cause = self.drains.get(&object.uid).cloned().or(cause).or(missing);
                         let machine = machine(object, vm, look, since, cause);
                         pool.insert(object.name.clone(), machine);
                     }
@@ -176,6 +191,21 @@ impl World {
         facts
     }
 
+    /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
+    /// server is not looked at.
+    fn missing(&self, name: &str, vm: &Vm) -> Option<Arc<str>> {
+        if !vm.ready || self.fixed.inside != Inside::Observed {
+            return None;
+        }
+        match self.get((Side::Shoot, Kind::Node), name) {
+            Some(node) => match &node.fact.body {
+                Body::Node(node) => node.why.clone(),
+                _ => None,
+            },
+            None => Some("its node to join the shoot; the VM runs".into()),
+        }
+    }
+
     fn record(&self) -> Option<Record> {
         let record = self.get((Side::Provider, Kind::Record), &self.id)?;
         let Body::Record { sizes } = &record.fact.body else {
@@ -195,12 +225,11 @@ impl World {
         match &object.fact.body {
             Body::Machine(vm) => {
                 let born = i64::try_from(vm.born).unwrap_or(i64::MAX);
-                let past = self.past.entry(object.uid.clone()).or_insert_with(|| Past {
+                self.past.entry(object.uid.clone()).or_insert_with(|| Past {
                     look: Look::Coming,
                     since: now,
                     was_ready: time.is_some_and(|it| it.saturating_sub(born) > OLD),
                 });
-                past.was_ready |= vm.ready;
             }
             Body::Volume(volume) => {
                 let first = self.restarts.entry(object.uid.clone());
@@ -239,9 +268,16 @@ impl World {
     }
 }
 
+fn served(past: &mut HashMap<Arc<str>, Past>, uid: &Arc<str>) {
+    if let Some(past) = past.get_mut(uid) {
+        past.was_ready = true;
+    }
+}
+
 fn look(
     object: &store::Object<Seen>,
     vm: &Vm,
+    serves: bool,
     past: &HashMap<Arc<str>, Past>,
     drained: &HashSet<Arc<str>>,
 ) -> Look {
@@ -252,7 +288,7 @@ fn look(
         Look::Drained
     } else if vm.marked {
         Look::Draining
-    } else if vm.ready {
+    } else if serves {
         Look::Ready
     } else if vm.broken {
         Look::Broken
@@ -297,6 +333,7 @@ fn machine(
         ordinal: vm.ordinal,
         born: vm.born,
         look,
+        runs: vm.ready,
         since,
         image: vm.image.clone(),
         networks: vm.networks.clone(),
@@ -305,7 +342,7 @@ fn machine(
         // An old cause does not hold a machine back that is ready by now.
         cause: cause
             .or_else(|| vm.complaint.clone())
-            .filter(|_| matches!(look, Look::Coming | Look::NotReady | Look::Broken)),
+            .filter(|_| !matches!(look, Look::Ready | Look::Drained)),
     }
 }
 
@@ -333,6 +370,8 @@ fn whole_node(object: &store::Object<Seen>, node: &project::Node) -> Node {
         version: object.version.text().clone(),
         serves: node.why.is_none(),
         why: node.why.clone().unwrap_or_default(),
+        is_ours: node.is_ours,
+        taints: node.taints.clone(),
         metadata: node.metadata.clone(),
     }
 }

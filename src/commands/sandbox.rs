@@ -1,7 +1,7 @@
 use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Kubeconfigs, Source};
-use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
+use crate::sandbox::{self, Dirs, Fault, Guest, Sandbox, SandboxError, Step, Up};
 use crate::ui::Steps;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -61,6 +61,36 @@ enum FailCommand {
     },
     /// Machines fail whenever they start
     VmCrash {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Pods of control planes crash whenever they start
+    PodCrash {
+        /// How the names of the pods begin
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Machines run, and nothing happens inside
+    GuestBoot {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Machines cannot reach the API server of their cluster
+    GuestNetwork {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Machines have a clock that is years behind
+    GuestClock {
+        /// How the names of the machines begin
+        #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
+        prefix: String,
+    },
+    /// Nodes are heard of no more, though their machines run
+    NodeSilent {
         /// How the names of the machines begin
         #[arg(default_value = "*", value_name = "NAME", add = ArgValueCompleter::new(complete::sandbox_machines))]
         prefix: String,
@@ -147,6 +177,8 @@ fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
         return Ok(Exit::No);
     };
     let mut text = String::new();
+    let names = status.processes.iter().map(|process| process.name.len());
+    let width = names.max().unwrap_or_default().max(24);
     for process in &status.processes {
         let state = match (process.alive, process.memory) {
             (true, Some(memory)) => format!("running  {memory:>5} MiB"),
@@ -154,7 +186,7 @@ fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
             (false, _) => format!("ended    see {}", process.log.display()),
         };
         text.push_str(&format!(
-            "{:<24} {:>8}  {state}\n",
+            "{:<width$} {:>8}  {state}\n",
             process.name, process.pid
         ));
     }
@@ -187,6 +219,13 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::VmCrash { prefix } => Fault::VmCrash {
             prefix: prefix.clone(),
         },
+        FailCommand::PodCrash { prefix } => Fault::PodCrash {
+            prefix: prefix.clone(),
+        },
+        FailCommand::GuestBoot { prefix } => inside(Guest::Boot, prefix),
+        FailCommand::GuestNetwork { prefix } => inside(Guest::Network, prefix),
+        FailCommand::GuestClock { prefix } => inside(Guest::Clock, prefix),
+        FailCommand::NodeSilent { prefix } => inside(Guest::Silent, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .global
@@ -199,12 +238,19 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
     sandbox.fail(&fault).map_err(failure)
 }
 
+fn inside(what: Guest, prefix: &str) -> Fault {
+    let prefix = prefix.to_owned();
+    Fault::Guest { what, prefix }
+}
+
 fn describe(fault: &Fault) -> String {
     match fault {
         Fault::Import404 => "import-404\n".to_owned(),
         Fault::ImportStuck => "import-stuck\n".to_owned(),
         Fault::NoRoom { zone } => format!("no-room {zone}\n"),
         Fault::VmCrash { prefix } => format!("vm-crash {prefix}\n"),
+        Fault::PodCrash { prefix } => format!("pod-crash {prefix}\n"),
+        Fault::Guest { what, prefix } => format!("{} {prefix}\n", what.name()),
         Fault::Quota { namespace, hard } => {
             let limits: Vec<String> = hard
                 .iter()
@@ -247,6 +293,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         | SandboxError::OldGo { .. }
         | SandboxError::Missing { .. }
         | SandboxError::OtherMode { .. }
+        | SandboxError::Older(_)
         | SandboxError::Io { .. }
         | SandboxError::State { .. } => Exit::Precondition,
         SandboxError::Build { .. }
@@ -274,7 +321,7 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         SandboxError::Slow { last, .. } => told.cause(last),
         SandboxError::Kubectl { stderr, .. } => told.cause(stderr),
         SandboxError::State { .. } => told.hint("kvshoot sandbox reset deletes the sandbox's data"),
-        SandboxError::OtherMode { .. } => {
+        SandboxError::OtherMode { .. } | SandboxError::Older(_) => {
             told.hint("run kvshoot sandbox reset first, or give it another --name")
         }
         SandboxError::NotRunning(_) => told.hint("kvshoot sandbox up starts it"),

@@ -293,7 +293,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
             counts[setback.zone] += 1;
             let place = (setback.pool.clone(), setback.zone);
             let last = &mut self.observed.last_setback;
-            last.insert(place, setback.why.clone());
+            last.insert(place, (setback.class, setback.why.clone()));
         }
     }
 

@@ -71,7 +71,7 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
             Some(it) if it.leaving => {
                 return State::Waiting(format!("the old {key} to be gone"));
             }
-            Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, &it.fact)),
+            Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.fact)),
             _ => {
                 due.push(object.clone());
                 hashes.push(hash.to_string());
@@ -89,9 +89,15 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
 }
 
 /// What an object that is there as it is wanted still waits for.
-fn why(key: &Key, fact: &Fact) -> Option<String> {
+fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
     match fact {
-        Fact::Rollout(Some(why)) | Fact::Answer(Some(why)) => Some(format!("{key}: {why}")),
+        Fact::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
+        Fact::Answer(why) => why.as_ref().map(|why| format!("{key}: {why}")),
+        Fact::Service(it) if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" => {
+            Some(format!(
+                "an address for {key}, of the provider's load balancer"
+            ))
+        }
         _ => None,
     }
 }

@@ -60,6 +60,7 @@ fn remove_machine(name: &Arc<str>, machine: &Machine) -> State {
             uid: machine.uid.clone(),
             version: machine.version.clone(),
             unless_ready: false,
+            drain: None,
             setback: None,
         })),
     }
@@ -74,6 +75,7 @@ fn remove_record(record: &Record) -> State {
         uid: record.uid.clone(),
         version: record.version.clone(),
         unless_ready: false,
+        drain: None,
         setback: None,
     }))
 }

@@ -116,6 +116,7 @@ pub(crate) enum Kind {
     EndpointSlice,
     StorageClass,
     CsiDriver,
+    IngressClass,
     ApiService,
 }
 
@@ -149,7 +150,9 @@ pub(crate) enum Content {
     },
     /// The user data of a machine that is there without it.
     UserData { pool: Arc<str> },
-    /// Labels and annotations of a machine that stays as it is otherwise.
+    /// The bootstrap token of a machine that is there and has not joined.
+    Token { machine: Arc<str> },
+    /// Labels and annotations of a machine or its node, which stays as it is otherwise.
     Metadata { pool: Arc<str>, uid: Arc<str> },
     /// Whole objects, one after the other.
     Objects(Arc<[Value]>),
@@ -199,6 +202,8 @@ pub(crate) struct Target {
     pub(crate) version: Arc<str>,
     /// Set when the decision rests on the machine not being ready: look again first.
     pub(crate) unless_ready: bool,
+    /// How long emptying it may take; None where nothing is to be emptied.
+    pub(crate) drain: Option<Duration>,
     /// Set when it goes because it failed; counts against its zone in this run.
     pub(crate) setback: Option<Setback>,
 }
@@ -209,6 +214,7 @@ pub(crate) struct Setback {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
+    pub(crate) class: Class,
     /// What was known of the cause.
     pub(crate) why: Arc<str>,
 }
@@ -306,7 +312,7 @@ impl Key {
 
 impl Kind {
     /// Kinds of objects that components are made of.
-    pub(crate) const GENERIC: [Kind; 17] = [
+    pub(crate) const GENERIC: [Kind; 18] = [
         Kind::Service,
         Kind::Secret,
         Kind::ConfigMap,
@@ -323,6 +329,7 @@ impl Kind {
         Kind::EndpointSlice,
         Kind::StorageClass,
         Kind::CsiDriver,
+        Kind::IngressClass,
         Kind::ApiService,
     ];
 
@@ -380,6 +387,7 @@ impl fmt::Display for Kind {
             Kind::EndpointSlice => "EndpointSlice",
             Kind::StorageClass => "StorageClass",
             Kind::CsiDriver => "CSIDriver",
+            Kind::IngressClass => "IngressClass",
             Kind::ApiService => "APIService",
         })
     }

@@ -267,7 +267,7 @@ mod tests {
             "streamingConnectionIdleTimeout": "4h",
         });
         let renamed = json!({
-            "evictionSoft": {"imageFSInodesFree": "10%", "memoryAvailable": 1000},
+            "evictionSoft": {"imageFSInodesFree": "10%", "memoryAvailable": "1000"},
             "evictionSoftGracePeriod": {"memoryAvailable": "30s"},
             "evictionMinimumReclaim": {"nodeFSInodesFree": "0"},
             "evictionHard": {"imageFSAvailable": "1%"},

@@ -11,6 +11,7 @@ mod control_plane;
 mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
+pub(crate) mod health;
 mod image;
 pub(crate) mod images;
 pub(crate) mod item;
@@ -18,6 +19,7 @@ pub(crate) mod kubelet;
 mod machine;
 pub(crate) mod names;
 mod network;
+mod node;
 mod object;
 pub(crate) mod observed;
 pub(crate) mod record;
@@ -27,6 +29,7 @@ mod shared;
 pub(crate) mod spread;
 pub(crate) mod store;
 mod system;
+mod token;
 mod user_data;
 mod virtual_machine;
 mod worker_config;
@@ -39,6 +42,7 @@ pub(crate) use object::NO_UID;
 use observed::{Object, Observed};
 use std::collections::HashMap;
 use std::sync::Arc;
+pub(crate) use system::ADMINS;
 
 /// Where the objects of a shoot stand.
 #[derive(Debug, Clone, Copy)]
@@ -53,34 +57,65 @@ pub(crate) struct Site<'a> {
 /// Every item of the way, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
+    let base = base(&mut plan, shoot, observed);
+    let cluster = control_plane::add(&mut plan, shoot, observed, base.record);
+    let join = system::add(&mut plan, shoot, observed, &cluster);
+    machines(&mut plan, shoot, observed, base, &join);
+    node::add(&mut plan, observed);
+    plan
+}
+
+/// What machines are made from.
+struct Base {
+    attachments: Vec<desired::Attachment>,
+    record: Need,
+    networks: Vec<Need>,
+    /// By name.
+    images: HashMap<Arc<str>, Need>,
+    /// Of each zone of each pool, in order.
+    golden: Vec<Vec<Option<Need>>>,
+}
+
+fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
     let attachments = desired::attachments(shoot, &observed.facts);
-    let record = record::add(&mut plan, shoot, observed);
-    let networks = network::add(&mut plan, shoot, observed, &attachments, record);
+    let record = record::add(plan, shoot, observed);
+    let networks = network::add(plan, shoot, observed, &attachments, record);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
-    let mut users = machine::Users::default();
+    let mut golden = Vec::with_capacity(shoot.pools.len());
     for pool in &shoot.pools {
-        let zones = 0..pool.zones.len();
-        let golden: Vec<_> = zones
-            .map(|zone| desired::golden(shoot, &observed.facts, pool, zone))
-            .collect();
-        let mut needs: Vec<Arc<[Need]>> = Vec::with_capacity(golden.len());
-        for golden in &golden {
-            let image = golden.as_ref().map(|golden| {
+        let mut zones = Vec::with_capacity(pool.zones.len());
+        for zone in 0..pool.zones.len() {
+            let one = desired::golden(shoot, &observed.facts, pool, zone);
+            zones.push(one.map(|one| {
                 *images
-                    .entry(golden.name.clone())
-                    .or_insert_with(|| image::add(&mut plan, observed, golden, record))
-            });
-            needs.push(
-                [record]
-                    .into_iter()
-                    .chain(networks.iter().copied())
-                    .chain(image)
-                    .collect(),
-            );
+                    .entry(one.name.clone())
+                    .or_insert_with(|| image::add(plan, observed, &one, record))
+            }));
         }
-        let hash = desired::pool_hash(shoot, pool, &attachments);
+        golden.push(zones);
+    }
+    Base {
+        attachments,
+        record,
+        networks,
+        images,
+        golden,
+    }
+}
+
+/// `join` is what has to be there so that a machine can become a node.
+fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base, join: &[Need]) {
+    let mut users = machine::Users::default();
+    for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
+        let all = [base.record].into_iter().chain(join.iter().copied());
+        let all = all.chain(base.networks.iter().copied());
+        let needs: Vec<Arc<[Need]>> = golden
+            .iter()
+            .map(|image| all.clone().chain(*image).collect())
+            .collect();
+        let hash = desired::pool_hash(shoot, pool, &base.attachments);
         let wanted = machine::Wants::of(shoot, observed, pool, hash, &needs);
-        machine::add(&mut plan, observed, &wanted, &mut users);
+        machine::add(plan, observed, &wanted, &mut users);
     }
     // A pool that is no longer wanted is one of which none are wanted.
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
@@ -91,13 +126,22 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
         .filter(|it| !known.contains(&&***it))
     {
         machine::add(
-            &mut plan,
+            plan,
             observed,
             &machine::Wants::none(&shoot.id, name),
             &mut users,
         );
     }
-    shared::unwanted(&mut plan, shoot, observed, &images, &users);
+    shared::unwanted(plan, shoot, observed, &base.images, &users);
+}
+
+/// The plan of a shoot whose control plane is there: what the checkers search is the way of the machines.
+#[cfg(test)]
+pub(crate) fn plan_of_machines(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    let base = base(&mut plan, shoot, observed);
+    let join = base.record;
+    machines(&mut plan, shoot, observed, base, &[join]);
     plan
 }
 

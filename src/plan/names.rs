@@ -69,11 +69,24 @@ pub(crate) mod role {
     pub(crate) const NETWORK: &str = "network";
     pub(crate) const IMAGE: &str = "image";
     pub(crate) const USER_DATA: &str = "user-data";
+    /// A root, a leaf or a key.
+    pub(crate) const CERTIFICATE: &str = "certificate";
     pub(crate) const TOKEN: &str = "bootstrap-token";
     pub(crate) const MACHINE: &str = "machine";
     /// Disks of a machine: they come and go with it.
     pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
 }
+
+/// Parts of a control plane, as they stand in names after the technical ID.
+pub(crate) mod part {
+    pub(crate) const CA: &str = "ca";
+    pub(crate) const API_SERVER: &str = "kube-apiserver";
+    /// The Service by which the API server is reached from outside.
+    pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
+}
+
+/// On a Service of type NodePort: the address that people said it has.
+pub(crate) const ADDRESS: &str = "kvshoot.io/address";
 
 /// `shoot--<project>--<name>`, as Gardener has it.
 pub(crate) fn technical_id(project: &str, name: &str) -> String {
@@ -100,6 +113,9 @@ pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
 }
 
+/// The root of a shoot's API server, as a part of its control plane.
+pub(crate) const CLUSTER_CA: &str = "ca";
+
 /// An object of the control plane: `<id>-kube-apiserver` and the like.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")
@@ -125,6 +141,23 @@ pub(crate) fn golden_volume(id: &str, image: &str, version: &str, hash: Hash) ->
 /// Also the name of its VMI, its user data, its host and its node.
 pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u32) -> String {
     format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
+}
+
+/// Who comes with a bootstrap token; the group that `kubeadm token create` gives as well.
+pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
+
+/// On a bootstrap token: the machine that it is for.
+pub(crate) const TOKEN_MACHINE: &str = "kvshoot.io/machine";
+
+/// The first part of a machine's bootstrap token: it is no secret, and tells machines apart.
+pub(crate) fn token_id(machine: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let digest = Sha256::digest(machine);
+    let digits = digest[..6]
+        .iter()
+        .map(|it| DIGITS[usize::from(*it) % DIGITS.len()]);
+    digits.map(char::from).collect()
 }
 
 /// The ordinal at the end of a machine's name.

@@ -1,8 +1,9 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Failure, Key, State};
+use super::item::{Action, Class, Failure, Key, State};
 use super::roll::Phase;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) struct Observed {
     /// Machines that failed in this run, by pool and hash, for each zone.
     pub(crate) setbacks: HashMap<(Arc<str>, Hash), Vec<u32>>,
     /// Why the last one of a pool and zone failed.
-    pub(crate) last_setback: HashMap<(Arc<str>, usize), Arc<str>>,
+    pub(crate) last_setback: HashMap<(Arc<str>, usize), (Class, Arc<str>)>,
 }
 
 /// What the provider cluster holds of one shoot: projections, taken when an object arrives.
@@ -70,6 +71,9 @@ pub(crate) struct Node {
     pub(crate) serves: bool,
     /// Why it does not serve.
     pub(crate) why: Arc<str>,
+    /// Its provider ID says that it is a machine of kvshoot's.
+    pub(crate) is_ours: bool,
+    pub(crate) taints: Arc<[Value]>,
     /// The pool's labels, annotations and taints as they were put on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
 }
@@ -110,10 +114,18 @@ pub(crate) enum Fact {
     Image(Import),
     Secret(Secret),
     Service(Service),
-    /// Of a workload: None when all of it is up to date and available; else what is missing.
-    Rollout(Option<Arc<str>>),
+    Rollout(Rollout),
     /// Of an APIService: None when it answers; else why it does not.
     Answer(Option<Arc<str>>),
+}
+
+/// How far a workload is.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Rollout {
+    /// None when all of it is up to date and available; else what is missing.
+    pub(crate) why: Option<Arc<str>>,
+    /// Pods that serve.
+    pub(crate) available: i64,
 }
 
 /// Keys and certificates.
@@ -174,6 +186,8 @@ pub(crate) struct Machine {
     /// Seconds since 1970 by the server's clock: only the order counts.
     pub(crate) born: u64,
     pub(crate) look: Look,
+    /// Its VM runs; whether its node serves is another question.
+    pub(crate) runs: bool,
     /// When this run first saw it look so.
     pub(crate) since: Duration,
     /// Name of the golden volume that it was cloned from.
@@ -211,11 +225,22 @@ impl Observed {
     /// What this run knows about an action that is due.
     pub(crate) fn in_run(&self, action: Action) -> State {
         if self.sent.contains_key(action.key()) {
-            return State::Waiting("an answer".into());
+            return State::Waiting(self.sent_for(&action));
         }
         match self.refused.get(action.key()) {
             Some((refused, failure)) if refused.is_same(&action) => State::Failed(failure.clone()),
             _ => State::Due(action),
+        }
+    }
+
+    /// Emptying a machine takes long, and says what is still on it.
+    fn sent_for(&self, action: &Action) -> String {
+        let key = action.key();
+        let mut machines = self.facts.machines.values();
+        let machine = machines.find_map(|it| it.get(&key.name));
+        match (action, machine.and_then(|it| it.cause.as_deref())) {
+            (Action::Drain(_), Some(cause)) => cause.to_owned(),
+            _ => "an answer".to_owned(),
         }
     }
 
@@ -250,6 +275,7 @@ mod tests {
             ordinal: 0,
             born: 0,
             look: Look::Coming,
+            runs: false,
             since: Duration::from_secs(since),
             image: None,
             networks: [].into(),

@@ -4,9 +4,9 @@ use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
 use super::user_data::Join;
 use super::{
-    NO_UID, Site, desired, image, names, network, object, record, user_data, virtual_machine,
+    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token, user_data,
+    virtual_machine,
 };
-use crate::validate::control_plane::{API_PORT, Address};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 
@@ -35,9 +35,19 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             machine(shoot, facts, site, wanted, pool, *zone)
         }
         (Content::UserData { pool }, _) => find(shoot, pool)
-            .map(|it| user_data(shoot, &site, wanted, it))
+            .map(|it| user_data(shoot, facts, &site, wanted, it))
             .into_iter()
             .collect(),
+        (Content::Token { machine }, _) => vec![token::object(&site, machine)],
+        (Content::Metadata { pool, .. }, Kind::Node) => {
+            let node = facts.nodes.get(&wanted.key.name);
+            let pool = find(shoot, pool);
+            let patch = node.zip(pool).map(|(node, pool)| {
+                let wanted = desired::pool_metadata(pool);
+                node::patch(node, &facts.namespace, pool, &wanted)
+            });
+            patch.into_iter().collect()
+        }
         (Content::Metadata { pool, .. }, _) => find(shoot, pool)
             .map(|it| metadata(facts, wanted, it))
             .into_iter()
@@ -125,24 +135,26 @@ fn machine(
         golden: golden.as_ref(),
     };
     vec![
-        user_data(shoot, &site, wanted, pool),
+        user_data(shoot, facts, &site, wanted, pool),
+        token::object(&site, &wanted.key.name),
         virtual_machine::object(&machine),
     ]
 }
 
-fn user_data(shoot: &ValidShoot, site: &Site, wanted: &Wanted, pool: &Pool) -> Value {
-    // Until the control plane has been seen these are not known.
-    let node_address = shoot.control_plane.node_address.clone();
-    let node_address = node_address.unwrap_or_else(|| Address {
-        host: "<node-address>".into(),
-        port: API_PORT,
-    });
+fn user_data(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: &Site,
+    wanted: &Wanted,
+    pool: &Pool,
+) -> Value {
+    let known = control_plane::known(shoot, facts);
     let join = Join {
         machine: &wanted.key.name,
         pool,
         shoot,
-        node_address: &node_address,
-        ca: "<certificate-authority>\n",
+        node_address: &known.node_address,
+        ca: &known.ca,
     };
     user_data::object(site, wanted.hash, &join)
 }

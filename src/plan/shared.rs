@@ -76,6 +76,7 @@ pub(super) fn removal(key: &Key, object: &Object) -> State {
         uid: object.uid.clone(),
         version: object.version.clone(),
         unless_ready: false,
+        drain: None,
         setback: None,
     }))
 }

@@ -47,6 +47,8 @@ pub(crate) enum SandboxError {
     NotRunning(String),
     #[error("the sandbox `{name}` was made {with} real CDI controllers")]
     OtherMode { name: String, with: &'static str },
+    #[error("the sandbox `{0}` holds data of an earlier kvshoot")]
+    Older(String),
     #[error("process {0} does not end")]
     Immortal(u32),
     #[error(transparent)]

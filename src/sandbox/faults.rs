@@ -19,11 +19,46 @@ pub(crate) enum Fault {
     NoRoom { zone: String },
     /// Machines whose name begins so fail whenever they start; `*` means all.
     VmCrash { prefix: String },
+    /// Pods of control planes whose name begins so crash whenever they start; `*` means all.
+    PodCrash { prefix: String },
+    /// What goes wrong inside machines whose name begins so; `*` means all.
+    Guest { what: Guest, prefix: String },
     /// A quota stands in a namespace.
     Quota {
         namespace: String,
         hard: BTreeMap<String, String>,
     },
+}
+
+/// What can go wrong inside a machine that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guest {
+    /// It does not boot.
+    Boot,
+    /// It cannot reach the API server.
+    Network,
+    /// Its clock is years behind.
+    Clock,
+    /// It was a node, and is heard of no more.
+    Silent,
+}
+
+impl Guest {
+    const ALL: [Self; 4] = [Self::Boot, Self::Network, Self::Clock, Self::Silent];
+
+    /// As the simulator and the command line call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Boot => "guest-boot",
+            Self::Network => "guest-network",
+            Self::Clock => "guest-clock",
+            Self::Silent => "node-silent",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
 }
 
 impl Sandbox {
@@ -43,6 +78,8 @@ impl Sandbox {
             Fault::ImportStuck => ("import-stuck", "*"),
             Fault::NoRoom { zone } => ("no-room", zone.as_str()),
             Fault::VmCrash { prefix } => ("vm-crash", prefix.as_str()),
+            Fault::PodCrash { prefix } => ("pod-crash", prefix.as_str()),
+            Fault::Guest { what, prefix } => (what.name(), prefix.as_str()),
             Fault::Quota { .. } => return Ok(()),
         };
         let names = config.entry(key.to_owned()).or_default();
@@ -80,7 +117,11 @@ impl Sandbox {
                     "import-stuck" => faults.push(Fault::ImportStuck),
                     "no-room" => faults.push(Fault::NoRoom { zone: name }),
                     "vm-crash" => faults.push(Fault::VmCrash { prefix: name }),
+                    "pod-crash" => faults.push(Fault::PodCrash { prefix: name }),
                     _ => {}
+                    other => faults.extend(
+                        Guest::named(other).map(|what| Fault::Guest { what, prefix: name }),
+                    ),
                 }
             }
         }

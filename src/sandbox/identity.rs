@@ -2,43 +2,42 @@
 
 use super::error::SandboxError;
 use super::files;
-use super::programs::SERVICE_ADDRESS;
-use super::state::Ports;
-use crate::pki::{Authority, Pair, signing_key};
+use super::state::{Ports, Row};
+use crate::pki::{Authority, Life, Pair, Profile, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
 
 const MASTERS: &str = "system:masters";
 
-/// Who has a kubeconfig: its name, its user and its group.
+/// Who has a kubeconfig: its name, its user and its groups.
 ///
 /// KubeVirt's webhook takes back what anyone but its own accounts writes into a status.
-const USERS: [(&str, &str, Option<&str>); 6] = [
-    ("admin", "kvshoot-sandbox-admin", Some(MASTERS)),
+const USERS: [(&str, &str, &[&str]); 6] = [
+    ("admin", "kvshoot-sandbox-admin", &[MASTERS]),
     (
         "kube-controller-manager",
         "system:kube-controller-manager",
-        None,
+        &[],
     ),
-    ("kube-scheduler", "system:kube-scheduler", None),
+    ("kube-scheduler", "system:kube-scheduler", &[]),
     (
         "virt-controller",
         "system:serviceaccount:kubevirt:kubevirt-controller",
-        Some(MASTERS),
+        &[MASTERS],
     ),
     (
         "virt-handler",
         "system:serviceaccount:kubevirt:kubevirt-handler",
-        Some(MASTERS),
+        &[MASTERS],
     ),
     (
         "virt-api",
         "system:serviceaccount:kubevirt:kubevirt-apiserver",
-        Some(MASTERS),
+        &[MASTERS],
     ),
 ];
 
-const SANS: [&str; 8] = [
+const SANS: [&str; 7] = [
     "localhost",
     "kubernetes",
     "kubernetes.default",
@@ -46,31 +45,48 @@ const SANS: [&str; 8] = [
     "virt-api.kubevirt.svc",
     "cdi-api.cdi.svc",
     "127.0.0.1",
-    SERVICE_ADDRESS,
 ];
 
+/// What a sandbox has is thrown away, not renewed: twenty years from the beginning of 2025.
+fn life() -> Life {
+    Life::of_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
+}
+
+/// For servers and clients alike.
+fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> Profile<'a> {
+    Profile {
+        common_name: name,
+        organizations: groups,
+        names,
+        server: true,
+        client: true,
+    }
+}
+
 /// Makes all certificates, once in the life of a sandbox.
-pub(super) fn certificates(folder: &Path) -> Result<(), SandboxError> {
+pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
     files::make_dir(&pki)?;
     let save = |name: &str, pair: &Pair, public: &str| {
         files::write(&pki.join(format!("{name}.key")), &pair.key)?;
         files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };
-    let ca = Authority::new("kvshoot-sandbox-ca")?;
-    let front = Authority::new("kvshoot-sandbox-front-proxy-ca")?;
+    let ca = Authority::new("kvshoot-sandbox-ca", life())?;
+    let front = Authority::new("kvshoot-sandbox-front-proxy-ca", life())?;
+    let mut names = SANS.map(str::to_owned).to_vec();
+    names.push(row.api());
+    let server = ca.issue(&both("kube-apiserver", &[], &names), life())?;
+    let proxy = front.issue(&both("front-proxy-client", &[], &[]), life())?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
-    save("server", &ca.issue("kube-apiserver", &[], &SANS)?, "crt")?;
-    save(
-        "front-proxy-client",
-        &front.issue("front-proxy-client", &[], &[])?,
-        "crt",
-    )?;
+    save("server", &server, "crt")?;
+    // Who the API server is to the simulated kubelets.
+    let client = ca.issue(&both("kube-apiserver-kubelet-client", &[], &[]), life())?;
+    save("kubelet-client", &client, "crt")?;
+    save("front-proxy-client", &proxy, "crt")?;
     save("sa", &signing_key("service account tokens")?, "pub")?;
-    for (name, user, group) in USERS {
-        let groups: Vec<&str> = group.into_iter().collect();
-        save(name, &ca.issue(user, &groups, &[])?, "crt")?;
+    for (name, user, groups) in USERS {
+        save(name, &ca.issue(&both(user, groups, &[]), life())?, "crt")?;
     }
     Ok(())
 }

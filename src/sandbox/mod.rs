@@ -18,7 +18,7 @@ mod provider;
 mod state;
 
 pub(crate) use error::SandboxError;
-pub(crate) use faults::Fault;
+pub(crate) use faults::{Fault, Guest};
 pub(crate) use install::{Installation, install};
 
 use files::Lock;
@@ -148,6 +148,9 @@ impl Sandbox {
                 let with = if state.cdi { "with" } else { "without" };
                 return Err(SandboxError::OtherMode { name, with });
             }
+            if state.made_with.is_some() && state.row.is_none() {
+                return Err(SandboxError::Older(self.name.clone()));
+            }
             if self.healthy(state) {
                 return Ok(Up::Already);
             }
@@ -157,22 +160,28 @@ impl Sandbox {
         if made_with.is_none() {
             self.wipe()?;
         }
-        let mut state = {
+        let (mut state, row) = {
             // Two sandboxes that begin at the same time would find the same ports free.
             let path = self.dirs.state.join("ports.lock");
             let _ports = Lock::take(path, "choose ports", Duration::from_secs(30), |_| {})?;
+            let ports = self.ports(before.as_ref())?;
+            let kept = before.as_ref().and_then(|state| state.row);
+            let row = kept
+                .unwrap_or_else(|| state::Row::choose(&self.dirs.state.join("sandboxes"), ports));
             let state = State {
-                ports: self.ports(before.as_ref())?,
+                ports,
+                row: Some(row),
                 cdi,
                 made_with,
                 processes: Vec::new(),
             };
             state.save(&self.folder)?;
-            state
+            (state, row)
         };
         let result = provider::start(
             &self.folder,
             &self.context(),
+            row,
             &mut state,
             installation,
             tell,
@@ -245,12 +254,20 @@ impl Sandbox {
             memory: process.memory().filter(|_| process.alive()),
             log: process::log(&self.folder, &process.name),
         });
+        let pods = process::Process::of_pods(&self.folder).into_iter();
+        let pods = pods.map(|(process, pod)| ProcessStatus {
+            name: format!("{} of {pod}", process.name),
+            pid: process.pid,
+            alive: process.alive(),
+            memory: process.memory(),
+            log: self.folder.join("logs/pods"),
+        });
         Ok(Some(Status {
             healthy: self.healthy(&state),
             cdi: state.cdi,
             server: format!("https://127.0.0.1:{}", state.ports.api()),
             folder: self.folder.clone(),
-            processes: processes.collect(),
+            processes: processes.chain(pods).collect(),
         }))
     }
 
@@ -285,7 +302,7 @@ impl Sandbox {
 
     /// Removes all but the lock, which is held.
     fn wipe(&self) -> Result<(), SandboxError> {
-        for name in ["etcd", "pki", "cdi", "logs", "tmp"] {
+        for name in ["etcd", "pki", "cdi", "pods", "logs", "tmp"] {
             files::remove_dir(&self.folder.join(name))?;
         }
         Ok(())

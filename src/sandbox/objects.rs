@@ -51,7 +51,8 @@ pub(super) fn kubevirt() -> Value {
     json!({
         "apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
         "spec": {"configuration": {
-            "developerConfiguration": {"featureGates": []},
+            // Without it no volume of a shoot could be plugged into a machine.
+            "developerConfiguration": {"featureGates": ["HotplugVolumes"]},
             "controllerConfiguration": {"restClient": {"rateLimiter": {"tokenBucketRateLimiter": {"qps": 2000, "burst": 4000}}}},
         }},
     })

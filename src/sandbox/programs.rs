@@ -1,16 +1,14 @@
 //! The command line of every process.
 
 use super::process::Program;
-use super::state::Ports;
+use super::state::{Ports, Row};
 use std::path::Path;
-
-pub(super) const SERVICE_ADDRESS: &str = "10.96.0.1";
-const SERVICES: &str = "--service-cluster-ip-range=10.96.0.0/16";
 
 /// What the command lines are made of.
 pub(super) struct Setup<'a> {
     pub(super) folder: &'a Path,
     pub(super) ports: Ports,
+    pub(super) row: Row,
 }
 
 impl Setup<'_> {
@@ -20,6 +18,10 @@ impl Setup<'_> {
 
     fn file(&self, file: &str) -> String {
         self.folder.join(file).display().to_string()
+    }
+
+    fn services(&self) -> String {
+        format!("--service-cluster-ip-range={}", self.row.services())
     }
 
     pub(super) fn etcd(&self) -> Program {
@@ -75,7 +77,14 @@ impl Setup<'_> {
                 "--enable-admission-plugins=NodeRestriction".into(),
                 "--enable-bootstrap-token-auth=true".into(),
                 "--allow-privileged=true".into(),
-                SERVICES.into(),
+                format!(
+                    "--kubelet-client-certificate={}",
+                    self.pki("kubelet-client.crt")
+                ),
+                format!("--kubelet-client-key={}", self.pki("kubelet-client.key")),
+                // The simulated nodes' names lead nowhere.
+                "--kubelet-preferred-address-types=InternalIP".into(),
+                self.services(),
                 "--service-account-issuer=https://kubernetes.default.svc".into(),
                 format!("--service-account-key-file={}", self.pki("sa.pub")),
                 format!("--service-account-signing-key-file={}", self.pki("sa.key")),
@@ -99,7 +108,7 @@ impl Setup<'_> {
             "--controllers=*,bootstrapsigner,tokencleaner".into(),
             "--allocate-node-cidrs=true".into(),
             "--cluster-cidr=10.64.0.0/12".into(),
-            SERVICES.into(),
+            self.services(),
         ]);
         Program {
             name: "kube-controller-manager",
@@ -171,6 +180,11 @@ impl Setup<'_> {
             "--zones=zone-a,zone-b,zone-c".into(),
             "--bare=2".into(),
             "--virt".into(),
+            format!("--pods-dir={}", self.file("pods")),
+            format!("--logs={}", self.file("logs/pods")),
+            format!("--pki={}", self.file("pki")),
+            format!("--row={}", self.row.number()),
+            format!("--api-port={}", self.ports.api()),
         ];
         if !cdi {
             args.push("--data".into());

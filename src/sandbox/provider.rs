@@ -5,7 +5,7 @@ use super::install::Installation;
 use super::kubectl::Kubectl;
 use super::process::{self, Process, Program};
 use super::programs::Setup;
-use super::state::State;
+use super::state::{Row, State};
 use super::{Step, files, identity, objects};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ const SIDE_BY_SIDE: usize = 6;
 pub(super) fn start(
     folder: &Path,
     context: &str,
+    row: Row,
     state: &mut State,
     installation: &Installation,
     tell: &mut dyn FnMut(Step),
 ) -> Result<(), SandboxError> {
     let first = state.made_with.is_none();
     if first {
-        identity::certificates(folder)?;
+        identity::certificates(folder, row)?;
     }
     identity::kubeconfigs(folder, context, state.ports)?;
     files::remove_dir(&folder.join("logs"))?;
@@ -39,6 +40,7 @@ pub(super) fn start(
         ca: files::read(&folder.join("pki/ca.crt"))?,
         kubectl: Kubectl::new(&installation.bin, folder),
         children: Vec::new(),
+        row,
         state,
         installation,
     };
@@ -75,6 +77,7 @@ struct Boot<'a> {
     ca: String,
     kubectl: Kubectl,
     children: Vec<(Process, Child)>,
+    row: Row,
     state: &'a mut State,
     installation: &'a Installation,
 }
@@ -84,6 +87,7 @@ impl Boot<'_> {
         Setup {
             folder: self.folder,
             ports: self.state.ports,
+            row: self.row,
         }
     }
 

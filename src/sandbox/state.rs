@@ -16,6 +16,8 @@ const LAST_PORT: u16 = 30000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct State {
     pub(super) ports: Ports,
+    /// Which loopback addresses are its own; nothing in data of before there were any.
+    pub(super) row: Option<Row>,
     pub(super) cdi: bool,
     /// The digest of the programs that the data was made with; nothing while it is not complete.
     pub(super) made_with: Option<String>,
@@ -95,7 +97,53 @@ impl Ports {
     }
 }
 
+/// Which loopback addresses a sandbox has, besides 127.0.0.1: a /16 for Services, one for load balancers, and one
+/// for pods and nodes. They are part of its data: Services keep the addresses that they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Row {
+    number: u8,
+}
+
+impl Row {
+    const COUNT: u8 = 32;
+
+    /// Finds a row that no other sandbox remembers: that of the ports, if possible.
+    pub(super) fn choose(sandboxes: &Path, ports: Ports) -> Self {
+        let taken: Vec<Self> = states(sandboxes)
+            .iter()
+            .filter_map(|state| state.row)
+            .collect();
+        let place = (ports.first - FIRST_PORT) / Ports::COUNT % u16::from(Self::COUNT);
+        let own = u8::try_from(place).unwrap_or_default();
+        (0..Self::COUNT)
+            .map(|step| Self {
+                number: (own + step) % Self::COUNT,
+            })
+            .find(|row| !taken.contains(row))
+            .unwrap_or(Self { number: own })
+    }
+
+    pub(super) fn number(self) -> u8 {
+        self.number
+    }
+
+    /// Where Services have their addresses.
+    pub(super) fn services(self) -> String {
+        format!("127.{}.0.0/16", 64 + self.number)
+    }
+
+    /// The address of the API server's own Service.
+    pub(super) fn api(self) -> String {
+        format!("127.{}.0.1", 64 + self.number)
+    }
+}
+
 fn remembered(sandboxes: &Path) -> Vec<Ports> {
+    states(sandboxes).iter().map(|state| state.ports).collect()
+}
+
+fn states(sandboxes: &Path) -> Vec<State> {
     let Ok(entries) = std::fs::read_dir(sandboxes) else {
         return Vec::new();
     };
@@ -104,6 +152,5 @@ fn remembered(sandboxes: &Path) -> Vec<Ports> {
     folders
         .iter()
         .filter_map(|folder| State::load(folder).ok().flatten())
-        .map(|state| state.ports)
         .collect()
 }

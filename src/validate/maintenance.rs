@@ -132,10 +132,15 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
         (
             "kubernetesDashboard",
             dashboard.is_some_and(|it| it.enabled),
+            "is installed in its last version of this form, 2.7.0 of 2022, which nobody maintains",
         ),
-        ("nginxIngress", ingress.is_some_and(|it| it.enabled)),
+        (
+            "nginxIngress",
+            ingress.is_some_and(|it| it.enabled),
+            "is installed in its last version: the project ended in March 2026, and holes stay open",
+        ),
     ];
-    for (name, _) in enabled.iter().filter(|(_, is_enabled)| *is_enabled) {
+    for (name, _, state) in enabled.iter().filter(|(_, is_enabled, _)| *is_enabled) {
         let at = &at.key(name);
         let at = &at.key("enabled");
         if purpose.is_some_and(|it| it != "evaluation") {
@@ -146,12 +151,7 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
                 "is only for shoots whose purpose is evaluation",
             );
         } else {
-            report.warning(
-                at,
-                Kind::NotSupported,
-                "addon/ignored",
-                "is not installed by kvshoot",
-            );
+            report.warning(at, Kind::NotSupported, "addon/unmaintained", *state);
         }
     }
     let mode = dashboard.and_then(|it| it.authentication_mode.as_deref());

@@ -30,6 +30,7 @@ mod render;
 mod rolls;
 mod running;
 mod sandbox;
+mod sandbox_pods;
 mod small;
 mod ui;
 mod user_data;

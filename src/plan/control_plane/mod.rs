@@ -1,17 +1,47 @@
 //! The pods of the control plane in the provider namespace, and what they need.
 
+mod account;
+mod api_server;
+mod assemble;
+mod authentication;
+mod availability;
+mod certificate;
+mod cloud_controller;
+mod controller_manager;
+mod csi;
+mod etcd;
+mod flags;
+mod konnectivity;
+mod leaf;
+mod network_policy;
+mod pod;
+mod scheduler;
+mod service;
+#[cfg(test)]
+mod tests;
+mod volume;
+
 use super::Hash;
 use super::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
+pub(super) use assemble::{ControlPlane, add, known, site};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Where agents of konnectivity call.
+pub(super) const KONNECTIVITY_PORT: u16 = 8132;
+/// Of etcd.
+const CLIENT_PORT: u16 = 2379;
+const PEER_PORT: u16 = 2380;
 
 /// What the objects of a control plane are made of.
 pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
+    /// kvshoot may read the provider's nodes, so the cloud controller manager may be allowed to as well.
+    pub(super) nodes_readable: bool,
 }
 
 /// What has to be seen before pods can be written down.

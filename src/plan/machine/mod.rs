@@ -18,6 +18,9 @@ use std::time::Duration;
 /// So many machines may fail in a zone, and it is given up for this run.
 const PATIENCE: u32 = 3;
 
+/// Of a pool that is no longer in the manifest; as Gardener has it.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
+
 /// Who still needs what machines use.
 #[derive(Default)]
 pub(super) struct Users {
@@ -44,6 +47,8 @@ pub(super) struct Wants {
     /// Labels and annotations that its machines should show; none where none are wanted.
     metadata: Option<String>,
     creation_limit: Duration,
+    /// How long emptying a machine may take.
+    drain_limit: Duration,
 }
 
 impl Wants {
@@ -66,6 +71,7 @@ impl Wants {
             needs: needs.to_vec(),
             metadata: Some(desired::pool_metadata(pool)),
             creation_limit: pool.creation_timeout,
+            drain_limit: pool.drain_timeout,
         }
     }
 
@@ -82,6 +88,7 @@ impl Wants {
             needs: Vec::new(),
             metadata: None,
             creation_limit: Duration::MAX,
+            drain_limit: DRAIN_LIMIT,
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::seen::Seen;
 use super::{PATIENCE, Wants};
-use crate::plan::Hash;
 use crate::plan::item::{
     Action, Class, Content, Failure, Id, Key, Kind, Need, Plan, State, Wanted,
 };
 use crate::plan::observed::{Machine, Observed};
 use crate::plan::roll::{self, Phase};
+use crate::plan::{Hash, node, token};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -112,8 +112,18 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
             State::Due(Action::Apply(wanted)),
         );
     }
+    if let Some(state) = token::missing(observed, name, machine) {
+        return (
+            format!("Renew the bootstrap token of machine {name}"),
+            state,
+        );
+    }
+    let wanted = wants.metadata.as_deref();
+    if let Some(state) = wanted.and_then(|it| node::metadata(observed, &wants.pool, name, it)) {
+        return (format!("Label node {name}"), state);
+    }
     match judged.phase {
-        Phase::Ready => (format!("Machine {name} runs"), State::Done),
+        Phase::Ready => (format!("Machine {name} is ready"), State::Done),
         _ => (
             format!("Start machine {name}"),
             State::Waiting(why(machine)),
@@ -194,13 +204,14 @@ fn empty(observed: &Observed, wants: &Wants, seen: &Seen, zone: usize) -> (Strin
         });
     let given_up = || {
         let last = observed.last_setback.get(&(wants.pool.clone(), zone));
-        let why = last.map(|it| format!(", the last one with {it}"));
+        let why = last.map(|(_, it)| format!(", the last one with {it}"));
         let count = seen.setbacks[zone];
         let message = format!(
             "{count} machines failed here in this run{}",
             why.unwrap_or_default()
         );
-        Failure::new(Class::Infrastructure, message)
+        let class = last.map_or(Class::Infrastructure, |it| it.0);
+        Failure::new(class, message)
     };
     (title, State::Failed(refusal.unwrap_or_else(given_up)))
 }

@@ -2,7 +2,7 @@
 
 use super::seen::Seen;
 use super::{Users, Wants};
-use crate::plan::item::{Action, Id, Key, Kind, Need, Plan, Setback, State, Target};
+use crate::plan::item::{Action, Class, Id, Key, Kind, Need, Plan, Setback, State, Target};
 use crate::plan::observed::{Look, Machine, Observed};
 use crate::plan::roll::Phase;
 use std::collections::HashSet;
@@ -76,6 +76,10 @@ fn target(wants: &Wants, seen: &Seen, index: usize) -> Target {
         pool: wants.pool.clone(),
         hash: machine.hash,
         zone: machine.zone,
+        class: match machine.runs {
+            true => Class::Guest,
+            false => Class::Infrastructure,
+        },
         why: machine.cause.clone().unwrap_or(machine.status.clone()),
     });
     Target {
@@ -83,6 +87,7 @@ fn target(wants: &Wants, seen: &Seen, index: usize) -> Target {
         uid: machine.uid.clone(),
         version: machine.version.clone(),
         unless_ready: !matches!(phase, Phase::Ready | Phase::Deleting | Phase::Draining),
+        drain: Some(wants.drain_limit),
         setback,
     }
 }

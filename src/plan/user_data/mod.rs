@@ -104,6 +104,7 @@ fn text(config: Mapping) -> String {
 pub(super) fn object(site: &Site, hash: Hash, join: &Join) -> Json {
     let mut metadata = metadata(site, role::USER_DATA, join.machine, hash);
     metadata["labels"][names::POOL] = json!(join.pool.name);
-    let data = json!({ "userdata": cloud_config(join) });
+    // Once more by itself, so that nobody has to look for it in the rest.
+    let data = json!({ "userdata": cloud_config(join), "token": names::TOKEN });
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": data })
 }

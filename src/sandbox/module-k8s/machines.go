@@ -52,6 +52,7 @@ func (s *simulator) vmi(ctx context.Context, vmi *unstructured.Unstructured) (ti
 		for key, value := range s.running(ctx, vmi) {
 			status[key] = value
 		}
+	case phase == "Running" && plug(vmi, status):
 	default:
 		return 0, nil
 	}
@@ -106,6 +107,8 @@ func (s *simulator) running(ctx context.Context, vmi *unstructured.Unstructured)
 	transitions = append(transitions, map[string]any{"phase": "Running", "phaseTransitionTimestamp": now})
 	return map[string]any{
 		"phase": "Running", "interfaces": shown, "conditions": conditions, "phaseTransitionTimestamps": transitions,
-		"guestOSInfo": map[string]any{"id": "sandbox", "name": "Sandbox Linux", "prettyName": "Sandbox Linux 1", "versionId": "1", "kernelRelease": "6.12.0"},
+		// Told by virt-handler; without it no volume is ever plugged in.
+		"selinuxContext": "none",
+		"guestOSInfo":    map[string]any{"id": "sandbox", "name": "Sandbox Linux", "prettyName": "Sandbox Linux 1", "versionId": "1", "kernelRelease": "6.12.0"},
 	}
 }

@@ -20,9 +20,10 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 )
 
-func main() {
-	name := filepath.Base(os.Args[0])
-	programs := map[string]func() int{
+// programs are what the binary runs as. A function, because the simulator asks
+// for it too.
+func programs() map[string]func() int {
+	return map[string]func() int{
 		"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
 		"kube-apiserver":          command(apiserver.NewAPIServerCommand),
 		"kube-controller-manager": command(kcm.NewControllerManagerCommand),
@@ -31,7 +32,14 @@ func main() {
 		"simulator":               simulatorMain,
 		"proxy-server":            proxyServer,
 		"proxy-agent":             proxyAgent,
+		"sandbox-echo":            echoMain,
 	}
+}
+
+func main() {
+	unload()
+	programs := programs()
+	name := filepath.Base(os.Args[0])
 	run, ok := programs[name]
 	if !ok && len(os.Args) > 1 {
 		name, os.Args = os.Args[1], os.Args[1:]

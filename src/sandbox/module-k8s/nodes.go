@@ -40,6 +40,17 @@ func fleet(count int, zones []string, bare int) []infraNode {
 	return nodes
 }
 
+// hostAddress is what the pods of a node say it has. The node's own says where
+// its kubelet is: a loopback address, which EndpointSlices would refuse.
+func (s *simulator) hostAddress(node string) string {
+	for i, one := range s.nodes {
+		if one.name == node {
+			return fmt.Sprintf("192.0.2.%d", i+1)
+		}
+	}
+	return "192.0.2.254"
+}
+
 // join creates the nodes and renews their leases.
 func (s *simulator) join(ctx context.Context) error {
 	for _, node := range s.nodes {
@@ -82,7 +93,8 @@ func (s *simulator) report(ctx context.Context, node infraNode) error {
 	}
 	capacity, allocatable := s.room(node)
 	made.Status = v1.NodeStatus{
-		Capacity: capacity, Allocatable: allocatable,
+		DaemonEndpoints: v1.NodeDaemonEndpoints{KubeletEndpoint: v1.DaemonEndpoint{Port: kubeletPort}},
+		Capacity:        capacity, Allocatable: allocatable,
 		Addresses:  []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: node.address}, {Type: v1.NodeHostName, Address: node.name}},
 		Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "Simulated", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
 	}

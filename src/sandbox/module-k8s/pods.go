@@ -9,9 +9,13 @@ import (
 )
 
 // pod plays the kubelet: bound pods run, one-shot pods succeed, deleted pods
-// vanish.
+// vanish. Those of control planes are left to the runner.
 func (s *simulator) pod(ctx context.Context, pod *v1.Pod) (time.Duration, error) {
 	if pod.Spec.NodeName == "" {
+		return 0, nil
+	}
+	if s.runner.runs(pod) {
+		s.runner.see(ctx, pod)
 		return 0, nil
 	}
 	pods := s.kube.CoreV1().Pods(pod.Namespace)
@@ -47,7 +51,7 @@ func (s *simulator) podStatus(ctx context.Context, old *v1.Pod, phase v1.PodPhas
 	status.ObservedGeneration = pod.Generation
 	if status.StartTime == nil {
 		status.StartTime = &now
-		status.HostIP = "192.0.2.1"
+		status.HostIP = s.hostAddress(pod.Spec.NodeName)
 		status.HostIPs = []v1.HostIP{{IP: status.HostIP}}
 		status.PodIP = s.address()
 		if pod.Spec.HostNetwork {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,7 +31,7 @@ func (s *simulator) service(ctx context.Context, service *v1.Service) (time.Dura
 	return 0, err
 }
 
-// balancerAddress finds an address of TEST-NET-2 that no Service has.
+// balancerAddress finds one of the sandbox's addresses that no Service has.
 func (s *simulator) balancerAddress() (string, bool) {
 	used := map[string]bool{}
 	alive := map[types.UID]bool{}
@@ -49,8 +48,8 @@ func (s *simulator) balancerAddress() (string, bool) {
 			used[address] = true
 		}
 	}
-	for n := 1; n < 255; n++ {
-		if address := fmt.Sprintf("198.51.100.%d", n); !used[address] {
+	for n := 1; n < 1<<16; n++ {
+		if address := loopback(balancerBlock, s.row, n); !used[address] {
 			return address, true
 		}
 	}

@@ -38,6 +38,8 @@ type simulator struct {
 	classes     cache.Store
 	dataVolumes cache.Store
 	importTime  time.Duration
+	runner      *runner
+	row         int
 	// When each import began, by the DataVolume's UID.
 	imports sync.Map
 }
@@ -51,6 +53,11 @@ func simulatorMain() int {
 	virt := set.Bool("virt", false, "play virt-handler")
 	data := set.Bool("data", false, "play CDI: DataVolumes are imported and cloned")
 	importTime := set.Duration("import-time", time.Second, "how long an import takes")
+	podsDir := set.String("pods-dir", "", "folder to run pods of control planes in, as processes; none: they are simulated")
+	logs := set.String("logs", "", "folder for the logs of those processes")
+	row := set.Int("row", 0, "which loopback addresses are taken, from 0 to 31")
+	pki := set.String("pki", "", "folder with the certificates that the kubelets serve with")
+	apiPort := set.String("api-port", "6443", "port of the API server")
 	_ = set.Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -62,7 +69,22 @@ func simulatorMain() int {
 	config.QPS = -1
 	s := &simulator{
 		kube: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config),
-		nodes: fleet(*nodes, strings.Split(*zones, ","), *bare), balancers: map[string]types.UID{}, importTime: *importTime,
+		nodes: fleet(*nodes, strings.Split(*zones, ","), *bare), balancers: map[string]types.UID{}, importTime: *importTime, row: *row,
+	}
+	if *podsDir != "" {
+		if s.runner, err = newRunner(ctx, s, *podsDir, *logs, *row, *apiPort); err != nil {
+			klog.ErrorS(err, "cannot run pods")
+			return 1
+		}
+		addresses := []string{}
+		for i := range s.nodes {
+			s.nodes[i].address = kubeletAddress(s.row, i)
+			addresses = append(addresses, s.nodes[i].address)
+		}
+		if err := serveKubelets(ctx, s.runner, *pki, addresses); err != nil {
+			klog.ErrorS(err, "the kubelets cannot serve")
+			return 1
+		}
 	}
 	if err := s.join(ctx); err != nil {
 		klog.ErrorS(err, "cannot create the nodes")
@@ -93,6 +115,9 @@ func simulatorMain() int {
 			}
 		}
 	}()
+	if s.runner != nil {
+		s.runner.follow(ctx, core)
+	}
 	watch(ctx, core.Core().V1().Pods().Informer(), 8, s.pod)
 	watch(ctx, core.Core().V1().PersistentVolumeClaims().Informer(), 4, s.claim)
 	watch(ctx, core.Core().V1().PersistentVolumes().Informer(), 4, s.volume)
@@ -102,6 +127,7 @@ func simulatorMain() int {
 	custom := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 30*time.Second)
 	if *virt {
 		watch(ctx, custom.ForResource(vmis).Informer(), 8, s.vmi)
+		newGuests(s, *kubeconfig).follow(ctx, custom.ForResource(vmis).Informer())
 	}
 	if *data {
 		s.dataVolumes = custom.ForResource(dvs).Informer().GetStore()

@@ -5,7 +5,7 @@ use super::dice::Dice;
 use crate::flow::Progress;
 use crate::plan::item::{Action, Key, Kind, Plan, State};
 use crate::plan::observed::{Fact, Facts, Look, Object, Observed};
-use crate::plan::{Hash, delete, plan};
+use crate::plan::{Hash, delete, plan_of_machines as plan};
 use crate::validate::ValidShoot;
 use requests::Request;
 use std::sync::{Arc, LazyLock};

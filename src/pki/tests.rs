@@ -1,0 +1,238 @@
+//! Read back with another library, and where it is installed checked with OpenSSL.
+
+use super::*;
+use std::process::Command;
+use x509_parser::parse_x509_certificate;
+
+const NOW: i64 = 1_767_225_600;
+
+fn der(pem: &str) -> Vec<u8> {
+    let (_, pem) = x509_parser::pem::parse_x509_pem(pem.as_bytes()).expect("PEM");
+    pem.contents
+}
+
+fn root() -> Authority {
+    Authority::new("kubernetes", Life::of_root(NOW)).expect("a root")
+}
+
+fn server(names: &[String]) -> Profile<'_> {
+    Profile {
+        common_name: "kube-apiserver",
+        names,
+        server: true,
+        ..Profile::default()
+    }
+}
+
+#[test]
+fn leaves_of_a_reloaded_root_verify_against_it() {
+    let loaded = Authority::load(root().pair().clone()).expect("the same root");
+    let names = ["a.example".to_owned(), "10.0.0.1".to_owned()];
+    let leaf = loaded
+        .issue(&server(&names), Life::of_leaf(NOW))
+        .expect("a leaf");
+    let (root, leaf) = (der(&loaded.pair().certificate), der(&leaf.certificate));
+    let (_, root) = parse_x509_certificate(&root).expect("a certificate");
+    let (_, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
+    leaf.verify_signature(Some(root.public_key()))
+        .expect("its root signed it");
+    root.verify_signature(None).expect("it signed itself");
+    assert_eq!(leaf.issuer().as_raw(), root.subject().as_raw());
+    assert!(root.is_ca() && !leaf.is_ca());
+    let usage = root.key_usage().expect("one").expect("it has some").value;
+    assert!(usage.key_cert_sign() && usage.crl_sign());
+}
+
+#[test]
+fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
+    let root = root();
+    for (server, client) in [(true, false), (false, true), (true, true)] {
+        let profile = Profile {
+            common_name: "a",
+            organizations: &["b"],
+            server,
+            client,
+            ..Profile::default()
+        };
+        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let leaf = der(&leaf.certificate);
+        let (_, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
+        let extended = leaf.extended_key_usage().expect("one").expect("some").value;
+        assert_eq!(
+            (extended.server_auth, extended.client_auth),
+            (server, client)
+        );
+        let usage = leaf.key_usage().expect("one").expect("some").value;
+        assert!(usage.digital_signature() && usage.key_encipherment() && !usage.key_cert_sign());
+        assert_eq!(leaf.subject().to_string(), "O=b, CN=a");
+        // etcd compares the names of a client with its address, when it has any.
+        assert!(leaf.subject_alternative_name().expect("one").is_none());
+    }
+}
+
+#[test]
+fn a_user_may_be_in_many_groups() {
+    let root = root();
+    let long = "x".repeat(300);
+    for groups in [&["b", "c"][..], &["b", "c", &long, "d"]] {
+        let profile = Profile {
+            common_name: "a",
+            organizations: groups,
+            client: true,
+            ..Profile::default()
+        };
+        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let (root, leaf) = (der(&root.pair().certificate), der(&leaf.certificate));
+        let (_, root) = parse_x509_certificate(&root).expect("a certificate");
+        let (rest, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
+        assert!(rest.is_empty());
+        leaf.verify_signature(Some(root.public_key()))
+            .expect("its root signed it");
+        let read = leaf.subject().iter_organization();
+        let read: Vec<_> = read.filter_map(|it| it.as_str().ok()).collect();
+        assert_eq!(read, groups);
+        let name = leaf.subject().iter_common_name().next().expect("one");
+        assert_eq!(name.as_str().ok(), Some("a"));
+        let extended = leaf.extended_key_usage().expect("one").expect("some").value;
+        assert!(extended.client_auth);
+    }
+}
+
+#[test]
+fn what_a_certificate_says_is_read_back() {
+    let names = ["a.example", "10.0.0.1", "::1"].map(str::to_owned);
+    let root = root();
+    let leaf = root
+        .issue(&server(&names), Life::of_leaf(NOW))
+        .expect("a leaf");
+    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    assert_eq!(leaf.common_name, "kube-apiserver");
+    assert_eq!(leaf.names, names);
+    assert_eq!((leaf.from, leaf.until), (NOW - 300, NOW + 365 * DAY));
+    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    assert_eq!((root.from, root.until), (NOW - 300, NOW + 3650 * DAY));
+    assert!(root.pin != leaf.pin && root.pin.len() == "sha256:".len() + 64);
+}
+
+#[test]
+fn a_leaf_does_not_outlive_its_root() {
+    let root = Authority::new("ca", Life::of_seconds(NOW, 10 * DAY)).expect("a root");
+    let leaf = root
+        .issue(&server(&[]), Life::of_leaf(NOW))
+        .expect("a leaf");
+    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    assert_eq!(leaf.until, NOW + 10 * DAY);
+    let late = root.issue(&server(&[]), Life::of_leaf(NOW + 10 * DAY));
+    let error = late.err().expect("it is too late").to_string();
+    assert_eq!(error, "the root ca has expired");
+}
+
+#[test]
+fn a_root_is_not_loaded_with_the_key_of_another() {
+    let (one, other) = (root().pair().clone(), root().pair().clone());
+    let mixed = Pair {
+        certificate: one.certificate.clone(),
+        key: other.key,
+    };
+    assert!(matches!(Authority::load(mixed), Err(PkiError::Strangers)));
+    for (certificate, key) in [("", &*one.key), (&*one.certificate, ""), ("x", "y")] {
+        let pair = Pair {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+        };
+        let error = Authority::load(pair).err().expect("that is no root");
+        assert!(!format!("{error} {error:?}").contains(one.key.lines().nth(1).expect("a line")));
+    }
+}
+
+#[test]
+fn tokens_are_as_kubernetes_wants_them_and_never_the_same() {
+    let of = |text: &str, count: usize| {
+        text.len() == count && text.bytes().all(|it| random_character(it))
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..100 {
+        let (id, secret) = bootstrap_token().expect("a token");
+        assert!(of(&id, 6) && of(&secret, 16), "{id}.{secret}");
+        assert!(seen.insert(secret));
+    }
+    let all: String = seen.into_iter().collect();
+    let kinds: std::collections::BTreeSet<char> = all.chars().collect();
+    assert_eq!(kinds.len(), 36);
+}
+
+fn random_character(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+#[test]
+fn the_encryption_configuration_has_a_key_of_32_bytes_and_reads_what_is_plain() {
+    use base64::Engine as _;
+    let text = encryption_configuration().expect("a configuration");
+    let config: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
+    let rule = &config["resources"][0];
+    assert_eq!(rule["resources"], serde_json::json!(["secrets"]));
+    let key = &rule["providers"][0]["secretbox"]["keys"][0]["secret"];
+    let key = base64::engine::general_purpose::STANDARD
+        .decode(key.as_str().expect("text"))
+        .expect("base64");
+    assert!(key.len() == 32 && key != [0; 32]);
+    assert_eq!(rule["providers"][1], serde_json::json!({ "identity": {} }));
+    assert_ne!(text, encryption_configuration().expect("another"));
+}
+
+/// The same pin as the recipe in kubeadm's documentation, and a chain that a server of C would take.
+#[test]
+fn openssl_agrees() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let openssl = |args: &[&str]| {
+        let output = Command::new("openssl")
+            .args(args)
+            .current_dir(folder.path())
+            .output();
+        // Not everybody has it.
+        let output = output.ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}: {wrong}");
+        Some(text)
+    };
+    let root = Authority::load(root().pair().clone()).expect("a root");
+    let names = ["a.example".to_owned()];
+    let leaf = root
+        .issue(&server(&names), Life::of_leaf(NOW))
+        .expect("a leaf");
+    let groups = Profile {
+        common_name: "a",
+        organizations: &["b", "c"],
+        client: true,
+        ..Profile::default()
+    };
+    let client = root.issue(&groups, Life::of_leaf(NOW)).expect("a leaf");
+    for (name, text) in [
+        ("ca.crt", &root.pair().certificate),
+        ("ca.key", &root.pair().key),
+        ("tls.crt", &leaf.certificate),
+        ("client.crt", &client.certificate),
+        ("sa.key", &signing_key("tokens").expect("a key").key),
+    ] {
+        std::fs::write(path(name), text).expect("a file");
+    }
+    let time = NOW.to_string();
+    let strict = ["verify", "-x509_strict", "-attime", &time, "-purpose"];
+    let server = ["sslserver", "-CAfile", "ca.crt", "tls.crt"];
+    if openssl(&[&strict[..], &server].concat()).is_none() {
+        return;
+    }
+    let client = ["sslclient", "-CAfile", "ca.crt", "client.crt"];
+    openssl(&[&strict[..], &client].concat());
+    openssl(&["ec", "-in", "sa.key", "-noout", "-check"]);
+    openssl(&[
+        "pkey", "-in", "ca.key", "-pubout", "-outform", "der", "-out", "pub",
+    ]);
+    let digest = openssl(&["dgst", "-sha256", "-hex", "pub"]).expect("it was there");
+    let digest = digest.trim().rsplit(' ').next().expect("a word");
+    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    assert_eq!(root.pin, format!("sha256:{digest}"));
+}

@@ -1,0 +1,147 @@
+//! The controller of KubeVirt's CSI driver: makes disks in the provider and plugs them into machines. The shoot's
+//! nodes have the other half, and never any right in the provider.
+//!
+//! There is no snapshotter: it ends where the API of snapshots is not defined, and nothing here defines it.
+
+use super::Context;
+use super::account::{Rule, account};
+use super::flags::Flags;
+use super::network_policy::closed;
+use super::pod::{Pods, container, probe};
+use super::volume::Volume;
+use crate::plan::component::Component;
+use crate::plan::images::KUBEVIRT_CSI;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const NAME: &str = "csi-controller";
+const HEALTH_PORT: u16 = 10301;
+/// Label of the disks that are this shoot's; the driver touches no others.
+pub(in crate::plan) const CLUSTER_LABEL: &str = "csi-driver/cluster";
+
+/// What it does in the provider namespace.
+pub(in crate::plan) const RULES: [Rule; 4] = [
+    Rule {
+        group: "cdi.kubevirt.io",
+        resources: &["datavolumes"],
+        verbs: &["get", "create", "delete"],
+    },
+    Rule {
+        group: "kubevirt.io",
+        resources: &["virtualmachines", "virtualmachineinstances"],
+        verbs: &["get", "list"],
+    },
+    Rule {
+        group: "subresources.kubevirt.io",
+        resources: &[
+            "virtualmachines/addvolume",
+            "virtualmachines/removevolume",
+            "virtualmachineinstances/addvolume",
+            "virtualmachineinstances/removevolume",
+        ],
+        verbs: &["update"],
+    },
+    Rule {
+        group: "",
+        resources: &["persistentvolumeclaims"],
+        verbs: &["get", "list", "watch", "patch"],
+    },
+];
+
+pub(super) fn component(context: &Context) -> Component {
+    let own = Volume::secret(context, NAME);
+    let socket = Volume::memory("socket", "/csi");
+    let pods = Pods {
+        part: NAME,
+        replicas: context.replicas(),
+        containers: containers(context, &own, &socket),
+        sidecars: Vec::new(),
+        volumes: &[own, socket],
+        account: Some(context.name(NAME)),
+        grace: 30,
+    };
+    Component {
+        name: NAME,
+        title: "controller of the KubeVirt CSI driver".into(),
+        objects: account(context, NAME, &RULES)
+            .into_iter()
+            .chain([closed(context, NAME)])
+            .chain(pods.deployment(context))
+            .collect(),
+    }
+}
+
+fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
+    let address = socket.file("csi.sock");
+    let helper = |component: &str, adjust: &dyn Fn(Flags) -> Flags| {
+        // Longer than the driver itself waits for a disk.
+        let flags = Flags::of(&format!("/{component}"))
+            .set("csi-address", &address)
+            .set("kubeconfig", own.file("kubeconfig"))
+            // Without it they would look for the namespace of their own pod, which is none of the shoot's.
+            .set("leader-election", true)
+            .set("leader-election-namespace", "kube-system")
+            .set("timeout", "3m");
+        let command = adjust(flags).done();
+        container(context, component, command, ("10m", "32Mi"), &[own, socket])
+    };
+    let patient = |flags: Flags| flags.set("retry-interval-max", "1m");
+    let liveness = Flags::of("/livenessprobe")
+        .set("csi-address", &address)
+        .set("probe-timeout", "3s")
+        .set("health-port", HEALTH_PORT)
+        .done();
+    vec![
+        driver(context, own, socket),
+        helper("csi-provisioner", &|it| {
+            patient(it).set("default-fstype", "ext4")
+        }),
+        helper("csi-attacher", &patient),
+        helper("csi-resizer", &|it| {
+            it.set("handle-volume-inuse-error", false)
+        }),
+        container(
+            context,
+            "livenessprobe",
+            liveness,
+            ("10m", "16Mi"),
+            &[socket],
+        ),
+    ]
+}
+
+fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
+    let command = Flags::of("/kubevirt-csi-driver")
+        .set("endpoint", format!("unix://{}", socket.file("csi.sock")))
+        .set("infra-cluster-namespace", context.site.namespace)
+        .set(
+            "infra-cluster-labels",
+            format!("{CLUSTER_LABEL}={}", context.shoot.id),
+        )
+        .set("tenant-cluster-kubeconfig", own.file("kubeconfig"))
+        .set("run-node-service", false)
+        .set("run-controller-service", true)
+        .done();
+    let mut it = container(
+        context,
+        KUBEVIRT_CSI,
+        command,
+        ("10m", "64Mi"),
+        &[own, socket],
+    );
+    it["name"] = json!("csi-driver");
+    it["ports"] = json!([{ "name": "healthz", "containerPort": HEALTH_PORT }]);
+    it["startupProbe"] = probe("HTTP", HEALTH_PORT, "/healthz", 2, 120);
+    it["livenessProbe"] = probe("HTTP", HEALTH_PORT, "/healthz", 10, 5);
+    // Which of the provider's classes may be used.
+    it["env"] = json!([{ "name": "INFRA_STORAGE_CLASS_ENFORCEMENT", "value": classes(context) }]);
+    it
+}
+
+/// Those of the profile, and the provider's default one.
+fn classes(context: &Context) -> String {
+    let types = context.shoot.profile.spec.volume_types.iter();
+    let usable = types.filter(|it| it.usable != Some(false));
+    let classes: BTreeSet<&str> = usable.map(|it| it.class.as_str()).collect();
+    json!({ "allowAll": false, "allowDefault": true, "allowList": classes }).to_string()
+}

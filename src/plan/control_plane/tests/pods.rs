@@ -1,0 +1,199 @@
+//! What holds of all pods.
+
+use super::*;
+use serde_json::json;
+
+const ALL: [Tolerance; 3] = [Tolerance::None, Tolerance::Node, Tolerance::Zone];
+
+fn containers(workload: &Value) -> Vec<&Value> {
+    let spec = &workload["spec"]["template"]["spec"];
+    let lists = [&spec["initContainers"], &spec["containers"]];
+    lists
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn every_pod_is_restricted() {
+    for object in workloads(&objects(&tolerating(Tolerance::Zone))) {
+        let pod = &object["spec"]["template"]["spec"]["securityContext"];
+        assert_eq!(pod["runAsNonRoot"], true);
+        assert_eq!(pod["seccompProfile"]["type"], "RuntimeDefault");
+        for container in containers(object) {
+            let security = &container["securityContext"];
+            assert_eq!(security["allowPrivilegeEscalation"], false);
+            assert_eq!(security["readOnlyRootFilesystem"], true);
+            assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+            let added = &security["capabilities"]["add"];
+            let may = added.is_null() || *added == json!(["NET_BIND_SERVICE"]);
+            assert!(may, "{container:#}");
+        }
+        let volumes = object["spec"]["template"]["spec"]["volumes"].as_array();
+        for volume in volumes.into_iter().flatten() {
+            let kinds = ["secret", "configMap", "emptyDir"];
+            assert!(kinds.iter().any(|it| volume[it].is_object()), "{volume}");
+        }
+    }
+}
+
+#[test]
+fn only_those_that_talk_to_the_provider_have_an_account_there() {
+    for object in workloads(&objects(&tolerating(Tolerance::None))) {
+        let spec = &object["spec"]["template"]["spec"];
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        let talks = name.ends_with("cloud-controller-manager") || name.ends_with("csi-controller");
+        assert_eq!(spec["automountServiceAccountToken"], talks, "{name}");
+        assert_eq!(spec["serviceAccountName"].is_string(), talks, "{name}");
+    }
+}
+
+#[test]
+fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
+    let objects = objects(&tolerating(Tolerance::None));
+    let mut seen = std::collections::BTreeSet::new();
+    for object in workloads(&objects) {
+        let template = &object["spec"]["template"];
+        let annotations = template["metadata"]["annotations"]
+            .as_object()
+            .expect("some");
+        let volumes = template["spec"]["volumes"].as_array().expect("some");
+        let names: std::collections::BTreeSet<String> = volumes
+            .iter()
+            .filter_map(|it| {
+                let secret = it["secret"]["secretName"].as_str();
+                let name = secret.or(it["configMap"]["name"].as_str())?;
+                Some(format!("checksum/{name}"))
+            })
+            .collect();
+        assert!(
+            annotations.keys().eq(&names),
+            "{annotations:?} and {names:?}"
+        );
+        seen.extend(names);
+    }
+    for part in SECRETS {
+        let name = names::control_plane("shoot--dev--demo", part);
+        assert!(
+            seen.contains(&format!("checksum/{name}")),
+            "nobody mounts {name}"
+        );
+    }
+}
+
+#[test]
+fn the_root_is_with_the_controller_manager_alone() {
+    let objects = objects(&tolerating(Tolerance::None));
+    let mounting = workloads(&objects).into_iter().filter(|it| {
+        let volumes = it["spec"]["template"]["spec"]["volumes"].as_array();
+        let mut volumes = volumes.into_iter().flatten();
+        volumes.any(|it| it["secret"]["secretName"] == "shoot--dev--demo-ca")
+    });
+    let names: Vec<&Value> = mounting.map(|it| &it["metadata"]["name"]).collect();
+    assert_eq!(names, ["shoot--dev--demo-kube-controller-manager"]);
+}
+
+#[test]
+fn replicas_and_budgets_follow_what_may_fail() {
+    for (tolerance, replicas, members) in ALL
+        .into_iter()
+        .zip([1, 2, 2])
+        .zip([1, 3, 3])
+        .map(|((a, b), c)| (a, b, c))
+    {
+        let objects = objects(&tolerating(tolerance));
+        for object in workloads(&objects) {
+            let expected = if object["kind"] == "StatefulSet" {
+                members
+            } else {
+                replicas
+            };
+            assert_eq!(
+                object["spec"]["replicas"], expected,
+                "{}",
+                object["metadata"]["name"]
+            );
+        }
+        let budgets = of_kind(&objects, "PodDisruptionBudget").len();
+        assert_eq!(
+            budgets,
+            if replicas > 1 {
+                workloads(&objects).len()
+            } else {
+                0
+            }
+        );
+    }
+}
+
+#[test]
+fn what_tolerates_the_loss_of_a_zone_stands_in_several() {
+    let hard = |tolerance| {
+        let objects = objects(&tolerating(tolerance));
+        let spec = &named(&objects, "StatefulSet", "etcd")["spec"]["template"]["spec"];
+        let constraints = spec["topologySpreadConstraints"].as_array().cloned();
+        let constraints = constraints.into_iter().flatten();
+        constraints
+            .filter(|it| it["whenUnsatisfiable"] == "DoNotSchedule" && it["minDomains"] == 3)
+            .map(|it| it["topologyKey"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(hard(Tolerance::None), [""; 0]);
+    assert_eq!(hard(Tolerance::Node), [names::HOSTNAME_LABEL]);
+    assert_eq!(
+        hard(Tolerance::Zone),
+        [names::HOSTNAME_LABEL, names::ZONE_LABEL]
+    );
+}
+
+#[test]
+fn objects_of_each_part_are_selected_by_their_labels() {
+    let objects = objects(&tolerating(Tolerance::Node));
+    let pods: Vec<&Value> = workloads(&objects)
+        .into_iter()
+        .map(|it| &it["spec"]["template"]["metadata"]["labels"])
+        .collect();
+    let selectors = objects.iter().filter_map(|it| match it["kind"].as_str()? {
+        "Service" => Some(&it["spec"]["selector"]),
+        "NetworkPolicy" => Some(&it["spec"]["podSelector"]["matchLabels"]),
+        "PodDisruptionBudget" | "Deployment" | "StatefulSet" => {
+            Some(&it["spec"]["selector"]["matchLabels"])
+        }
+        _ => None,
+    });
+    for selector in selectors {
+        let selector = selector.as_object().expect("labels");
+        let matching = pods
+            .iter()
+            .filter(|pod| selector.iter().all(|(key, value)| pod[key] == *value));
+        assert_eq!(matching.count(), 1, "{selector:?}");
+    }
+    assert_eq!(
+        of_kind(&objects, "NetworkPolicy").len(),
+        pods.len(),
+        "every part has one"
+    );
+}
+
+#[test]
+fn pull_secrets_and_another_registry_reach_every_pod() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.control_plane.pull_secrets = vec!["pull".into()];
+    shoot.control_plane.registry = Some("mirror.example.org".into());
+    for object in workloads(&objects(&shoot)) {
+        let spec = &object["spec"]["template"]["spec"];
+        assert_eq!(spec["imagePullSecrets"], json!([{ "name": "pull" }]));
+        for container in containers(object) {
+            let image = container["image"].as_str().expect("an image");
+            assert!(image.starts_with("mirror.example.org/"), "{image}");
+        }
+    }
+}
+
+#[test]
+fn the_same_shoot_gives_the_same_bytes() {
+    let shoot = tolerating(Tolerance::Zone);
+    let text = |objects: Vec<Value>| serde_json::to_string(&objects).expect("JSON");
+    assert_eq!(text(objects(&shoot)), text(objects(&shoot)));
+}

@@ -1,0 +1,34 @@
+//! The items of what runs inside the shoot, in order.
+
+use super::{Context, components};
+use crate::plan::control_plane::{ControlPlane, site};
+use crate::plan::item::{Need, Plan, Side};
+use crate::plan::observed::Observed;
+use crate::validate::ValidShoot;
+
+/// What has to be there before a machine can become a node.
+const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
+
+/// Gives what a machine needs in order to join.
+pub(in crate::plan) fn add(
+    plan: &mut Plan,
+    shoot: &ValidShoot,
+    observed: &Observed,
+    cluster: &ControlPlane,
+) -> Vec<Need> {
+    let context = Context {
+        shoot,
+        site: site(shoot, &observed.facts),
+        known: &cluster.known,
+    };
+    let mut join = vec![cluster.inside, cluster.controllers];
+    for component in components(&context) {
+        let name = component.name;
+        let needs = [cluster.inside];
+        let need = component.add(plan, observed, Side::Shoot, &context.site, needs);
+        if FOR_JOINING.contains(&name) {
+            join.push(need);
+        }
+    }
+    join
+}

@@ -1,0 +1,174 @@
+//! Volumes: the storage classes of the profile, and the part of the KubeVirt CSI driver that mounts disks on nodes.
+//!
+//! The part that makes disks and attaches them to machines runs beside the control plane.
+
+use super::Context;
+use super::objects::{
+    NAMESPACE, account, cluster_role, cluster_role_binding, rule, service_account,
+};
+use super::pods::{every_node, field, host_path, mount};
+use crate::plan::component::Component;
+use crate::plan::images::{KUBEVIRT_CSI, image};
+use crate::validate::ValidShoot;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+const NAME: &str = "kubevirt-csi-node";
+pub(crate) const DRIVER: &str = "csi.kubevirt.io";
+const KUBELET: &str = "/var/lib/kubelet";
+const HEALTH_PORT: u16 = 10300;
+
+pub(super) fn component(context: &Context) -> Component {
+    let mut objects = vec![driver()];
+    objects.extend(classes(context.shoot));
+    // It looks up which machine it runs on.
+    let rules = [rule("", &["nodes"], &["get"])];
+    objects.extend([
+        service_account(NAME),
+        cluster_role(NAME, &rules),
+        cluster_role_binding(NAME, NAME, &[account(NAME)]),
+        daemon_set(context),
+    ]);
+    Component {
+        name: "storage",
+        title: "Serve volumes".into(),
+        objects,
+    }
+}
+
+fn driver() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": { "name": DRIVER },
+        "spec": {
+            "attachRequired": true,
+            "podInfoOnMount": true,
+            "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        },
+    })
+}
+
+/// One for every volume type that the profile lets be used; the first of them is the default.
+fn classes(shoot: &ValidShoot) -> Vec<Value> {
+    let types = shoot.profile.spec.volume_types.iter();
+    let mut names = HashSet::new();
+    types
+        .filter(|it| it.usable != Some(false))
+        .map(|it| (class_name(&it.name), it.class.as_str()))
+        .filter(|(name, _)| !name.is_empty() && names.insert(name.clone()))
+        .enumerate()
+        .map(|(i, (name, class))| storage_class(&name, class, i == 0))
+        .collect()
+}
+
+/// Volume types are called anything; objects are not.
+fn class_name(volume_type: &str) -> String {
+    let name = volume_type.to_lowercase();
+    let name = name.replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-");
+    name.trim_matches('-').to_owned()
+}
+
+/// Disks stand on the bus where the driver finds them: of a serial number, virtio keeps 20 characters.
+fn storage_class(name: &str, class: &str, is_default: bool) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": name,
+            "annotations": { "storageclass.kubernetes.io/is-default-class": is_default.to_string() },
+        },
+        "provisioner": DRIVER,
+        "parameters": { "infraStorageClassName": class, "bus": "scsi" },
+        "allowVolumeExpansion": true,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+    })
+}
+
+fn daemon_set(context: &Context) -> Value {
+    let plugin = format!("{KUBELET}/plugins/{DRIVER}");
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": { "name": NAME, "namespace": NAMESPACE, "labels": { "k8s-app": NAME } },
+        "spec": {
+            "selector": { "matchLabels": { "k8s-app": NAME } },
+            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "10%" } },
+            "template": {
+                "metadata": { "labels": { "k8s-app": NAME } },
+                "spec": {
+                    "containers": [node_driver(context), registrar(context), liveness_probe(context)],
+                    "nodeSelector": { "kubernetes.io/os": "linux" },
+                    "priorityClassName": "system-node-critical",
+                    "serviceAccountName": NAME,
+                    "tolerations": every_node(),
+                    "volumes": [
+                        host_path("kubelet", KUBELET, "Directory"),
+                        host_path("plugin", &plugin, "DirectoryOrCreate"),
+                        host_path("registration", &format!("{KUBELET}/plugins_registry"), "Directory"),
+                        host_path("device", "/dev", "Directory"),
+                        host_path("udev", "/run/udev", ""),
+                    ],
+                },
+            },
+        },
+    })
+}
+
+fn node_driver(context: &Context) -> Value {
+    json!({
+        "name": "csi-driver",
+        "image": image(context.shoot, KUBEVIRT_CSI),
+        "args": [
+            "--endpoint=unix:/csi/csi.sock",
+            "--node-name=$(NODE_NAME)",
+            "--run-node-service=true",
+            "--run-controller-service=false",
+        ],
+        "env": [field("NODE_NAME", "spec.nodeName")],
+        "livenessProbe": {
+            "httpGet": { "path": "/healthz", "port": HEALTH_PORT },
+            "initialDelaySeconds": 10,
+            "timeoutSeconds": 3,
+            "failureThreshold": 5,
+        },
+        "ports": [{ "name": "healthz", "containerPort": HEALTH_PORT, "protocol": "TCP" }],
+        "resources": { "requests": { "cpu": "10m", "memory": "50Mi" } },
+        "securityContext": { "privileged": true },
+        "volumeMounts": [
+            { "name": "kubelet", "mountPath": KUBELET, "mountPropagation": "Bidirectional" },
+            mount("plugin", "/csi"),
+            mount("device", "/dev"),
+            mount("udev", "/run/udev"),
+        ],
+    })
+}
+
+/// Tells kubelet of the driver.
+fn registrar(context: &Context) -> Value {
+    json!({
+        "name": "csi-node-driver-registrar",
+        "image": image(context.shoot, "csi-node-driver-registrar"),
+        "args": [
+            "--csi-address=/csi/csi.sock",
+            format!("--kubelet-registration-path={KUBELET}/plugins/{DRIVER}/csi.sock"),
+        ],
+        "resources": { "requests": { "cpu": "5m", "memory": "20Mi" } },
+        "volumeMounts": [mount("plugin", "/csi"), mount("registration", "/registration")],
+    })
+}
+
+fn liveness_probe(context: &Context) -> Value {
+    json!({
+        "name": "csi-liveness-probe",
+        "image": image(context.shoot, "livenessprobe"),
+        "args": [
+            "--csi-address=/csi/csi.sock",
+            "--probe-timeout=3s",
+            format!("--health-port={HEALTH_PORT}"),
+        ],
+        "resources": { "requests": { "cpu": "5m", "memory": "20Mi" } },
+        "volumeMounts": [mount("plugin", "/csi")],
+    })
+}

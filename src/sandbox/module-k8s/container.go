@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// As kubelet has it with the gate ReduceDefaultCrashLoopBackOffDecay, but for the
+	// end: nobody wants to wait here for minutes.
+	firstBackOff = time.Second
+	lastBackOff  = 15 * time.Second
+	// Who ran for so long begins anew.
+	wellFor = 10 * time.Minute
+)
+
+// container is one container of a podRun.
+type container struct {
+	name          string
+	number        int
+	init, sidecar bool
+	policy        v1.RestartPolicy
+	log           string
+
+	process *process
+	// Where the lines of the process before begin and end.
+	before         [2]int64
+	state, last    v1.ContainerState
+	restarts       int32
+	started, ready bool
+	backOff        time.Duration
+	next           time.Time
+	// Of the back-off that next is the end of.
+	delay        time.Duration
+	ran, killing bool
+	stop         context.CancelFunc
+}
+
+func (p *podRun) container(pod *v1.Pod, spec *v1.Container, init bool) *container {
+	c := &container{
+		name: spec.Name, number: len(p.containers), init: init, policy: pod.Spec.RestartPolicy,
+		log: filepath.Join(p.r.logs, fmt.Sprintf("%s_%s_%s.log", pod.Namespace, pod.Name, spec.Name)),
+	}
+	if init && spec.RestartPolicy != nil && *spec.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		c.sidecar, c.policy = true, v1.RestartPolicyAlways
+	} else if init && c.policy == v1.RestartPolicyAlways {
+		c.policy = v1.RestartPolicyOnFailure
+	}
+	c.waiting("ContainerCreating", "")
+	if len(pod.Spec.InitContainers) > 0 && !init {
+		c.waiting("PodInitializing", "")
+	}
+	c.recall(pod)
+	return c
+}
+
+// recall goes on from what the status says of a run before this one: the
+// processes ended with the sandbox, as with a node that was restarted.
+func (c *container) recall(pod *v1.Pod) {
+	for _, old := range append(append([]v1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...) {
+		if old.Name != c.name || old.ContainerID == "" {
+			continue
+		}
+		c.restarts = old.RestartCount + 1
+		c.last = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			ExitCode: 255, Reason: "Unknown", ContainerID: old.ContainerID, FinishedAt: metav1.Now(),
+		}}
+		if old.State.Running != nil {
+			c.last.Terminated.StartedAt = old.State.Running.StartedAt
+		}
+		if old.State.Terminated != nil && (old.State.Terminated.ExitCode == 0 && c.policy != v1.RestartPolicyAlways || c.policy == v1.RestartPolicyNever) {
+			c.restarts, c.last, c.state = old.RestartCount, old.LastTerminationState, old.State
+		}
+	}
+}
+
+func (c *container) waiting(reason, message string) {
+	c.state = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+// done tells whether what comes after an init container may begin.
+func (c *container) done() bool {
+	if c.sidecar {
+		return c.process != nil && c.started
+	}
+	return c.state.Terminated != nil && c.state.Terminated.ExitCode == 0
+}
+
+// syncContainer starts a container that should run; it says when to look again.
+func (p *podRun) syncContainer(pod *v1.Pod, c *container) time.Duration {
+	if c.process != nil || c.state.Terminated != nil && !c.restartable() {
+		return 0
+	}
+	if wait := time.Until(c.next); wait > 0 {
+		c.waiting("CrashLoopBackOff", p.backingOff(pod, c))
+		return wait
+	}
+	err := p.startContainer(pod, c)
+	if err != nil {
+		c.waiting("CreateContainerConfigError", err.Error())
+		p.tell(pod, v1.EventTypeWarning, "Failed", "Error: "+err.Error())
+		return resync
+	}
+	return 0
+}
+
+func (c *container) restartable() bool {
+	ended := c.state.Terminated
+	return c.policy == v1.RestartPolicyAlways || c.policy == v1.RestartPolicyOnFailure && ended.ExitCode != 0
+}
+
+func (p *podRun) spec(pod *v1.Pod, c *container) *v1.Container {
+	if c.init {
+		return &pod.Spec.InitContainers[c.number]
+	}
+	return &pod.Spec.Containers[c.number-len(pod.Spec.InitContainers)]
+}
+
+func (p *podRun) startContainer(pod *v1.Pod, c *container) error {
+	spec := p.spec(pod, c)
+	env, err := p.environment(pod, spec)
+	if err != nil {
+		return err
+	}
+	program, err := p.furnish(c, spec)
+	if err != nil {
+		return err
+	}
+	args := argv(spec, env, p.address)
+	list := append([]string{}, p.r.thrift...)
+	for key, value := range env {
+		list = append(list, key+"="+value)
+	}
+	workingDir := spec.WorkingDir
+	if workingDir == "" {
+		workingDir = "/"
+	}
+	started, err := p.r.launch.start(p.root(c.number), program, workingDir, args, list, c.log)
+	if err != nil {
+		return fmt.Errorf("cannot start %s: %w", program, err)
+	}
+	klog.V(1).InfoS("started", "pod", klog.KObj(pod), "container", c.name, "pid", started.cmd.Process.Pid, "args", args)
+	if c.ran {
+		c.restarts++
+	}
+	c.process, c.ran, c.killing = started, true, false
+	c.state = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(started.started)}}
+	c.started, c.ready = spec.StartupProbe == nil, false
+	p.probe(pod, c, spec)
+	p.r.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
+	go func() {
+		<-started.done
+		p.wake()
+	}()
+	return nil
+}
+
+// forgetEnded takes note of the processes that have ended.
+func (p *podRun) forgetEnded() {
+	for _, c := range p.containers {
+		if c.process != nil && !c.process.running() {
+			p.ended(c)
+		}
+	}
+}
+
+func (p *podRun) ended(c *container) {
+	pod, _ := p.latest()
+	c.stopProbes()
+	end := c.process
+	state := &v1.ContainerStateTerminated{
+		ExitCode: end.code, StartedAt: metav1.NewTime(end.started), FinishedAt: metav1.NewTime(end.ended), ContainerID: c.id(p), Reason: "Completed",
+	}
+	if end.code != 0 {
+		state.Reason = "Error"
+		if p.spec(pod, c).TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError {
+			state.Message = tail(c.log, end.offset, 80)
+		}
+	}
+	c.before = [2]int64{end.offset, size(c.log)}
+	c.process, c.ready, c.started = nil, false, false
+	c.state = v1.ContainerState{Terminated: state}
+	c.last = c.state
+	if !c.restartable() {
+		return
+	}
+	// The first time, kubelet starts it again at once.
+	if end.ended.Sub(end.started) > wellFor {
+		c.backOff = 0
+	}
+	c.delay = c.backOff
+	c.next = end.ended.Add(c.delay)
+	c.backOff = min(max(2*c.backOff, firstBackOff), lastBackOff)
+}
+
+// backingOff is kubelet's message, and what the program said last.
+func (p *podRun) backingOff(pod *v1.Pod, c *container) string {
+	message := fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", c.delay, c.name, pod.Name, pod.Namespace, pod.UID)
+	if said := tail(c.log, c.before[0], 3); said != "" {
+		message += ": " + said
+	}
+	p.tell(pod, v1.EventTypeWarning, "BackOff", message)
+	return message
+}
+
+// kill asks a container to end, and makes it after the time of grace.
+func (c *container) kill(grace time.Duration, why string) {
+	if c.killing || c.process == nil {
+		return
+	}
+	c.killing = true
+	process := c.process
+	process.signal(syscall.SIGTERM)
+	time.AfterFunc(grace, func() { process.signal(syscall.SIGKILL) })
+	if why != "" {
+		klog.V(1).InfoS("killing", "container", c.name, "why", why)
+	}
+}
+
+func (c *container) stopProbes() {
+	if c.stop != nil {
+		c.stop()
+		c.stop = nil
+	}
+}
+
+func (c *container) id(p *podRun) string {
+	return fmt.Sprintf("sandbox://%s/%s/%d", p.uid, c.name, c.restarts)
+}
+
+func size(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// tail gives a log's last lines from an offset on, as much as a status may hold.
+func tail(file string, offset int64, lines int) string {
+	const most = 2048
+	in, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer in.Close()
+	end := size(file)
+	text := make([]byte, end-max(offset, end-most))
+	if _, err := in.ReadAt(text, max(offset, end-most)); err != nil && !errors.Is(err, os.ErrClosed) {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.ToValidUTF8(strings.Join(all[max(0, len(all)-lines):], "\n"), "")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// provision has the driver make a volume, and tells the cluster of it.
+func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node string) (string, error) {
+	name := p.prefix + "-" + string(claim.UID)
+	if err := p.place(node); err != nil {
+		return name, err
+	}
+	fsType := p.fsType
+	parameters := map[string]string{}
+	for key, value := range class.Parameters {
+		switch {
+		case key == reserved+"fstype":
+			fsType = value
+		case strings.HasPrefix(key, reserved):
+			return name, fmt.Errorf("this stand-in has no %s", key)
+		default:
+			parameters[key] = value
+		}
+	}
+	if p.metadata {
+		maps.Copy(parameters, map[string]string{
+			reserved + "pvc/name": claim.Name, reserved + "pvc/namespace": claim.Namespace, reserved + "pv/name": name,
+		})
+	}
+	if fsType == "" {
+		fsType = "ext4"
+	}
+	source, err := p.content(ctx, claim)
+	if err != nil {
+		return name, err
+	}
+	call, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	answer, err := p.controller.CreateVolume(call, &csi.CreateVolumeRequest{
+		Name: name, Parameters: parameters, VolumeContentSource: source,
+		CapacityRange:      &csi.CapacityRange{RequiredBytes: claim.Spec.Resources.Requests.Storage().Value()},
+		VolumeCapabilities: capabilities(claim.Spec.AccessModes, claim.Spec.VolumeMode, fsType),
+	})
+	if err != nil {
+		return name, err
+	}
+	volume, err := encode(p.build(name, fsType, claim, class, answer.Volume), "v1", "PersistentVolume")
+	if err != nil {
+		return name, err
+	}
+	_, err = p.Resource(volumes).Create(ctx, volume, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		err = nil
+	}
+	return name, err
+}
+
+// place wants the node that the scheduler chose to tell of its surroundings, as the driver
+// claims that they matter.
+func (p *provisioner) place(node string) error {
+	if p.csiNodes == nil || node == "" {
+		return nil
+	}
+	found, err := find[storagev1.CSINode](p.csiNodes, node)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		for _, one := range found.Spec.Drivers {
+			if one.Name == p.driver && len(one.TopologyKeys) > 0 {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("error generating accessibility requirements: no topology key found on CSINode %s", node)
+}
+
+// content is the volume that a claim is to be a copy of.
+func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeClaim) (*csi.VolumeContentSource, error) {
+	from := claim.Spec.DataSource
+	if from == nil {
+		return nil, nil
+	}
+	if from.Kind != "PersistentVolumeClaim" {
+		return nil, fmt.Errorf("this stand-in has no data source %s", from.Kind)
+	}
+	object, err := p.Resource(claims).Namespace(claim.Namespace).Get(ctx, from.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	source, err := decode[v1.PersistentVolumeClaim](object)
+	if err != nil {
+		return nil, err
+	}
+	if object, err = p.Resource(volumes).Get(ctx, source.Spec.VolumeName, metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	volume, err := decode[v1.PersistentVolume](object)
+	if err != nil {
+		return nil, err
+	}
+	if volume.Spec.CSI == nil || volume.Spec.CSI.Driver != p.driver {
+		return nil, fmt.Errorf("volume %s is not of this driver", volume.Name)
+	}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
+		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: volume.Spec.CSI.VolumeHandle},
+	}}, nil
+}
+
+func (p *provisioner) build(name, fsType string, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, made *csi.Volume) *v1.PersistentVolume {
+	policy := v1.PersistentVolumeReclaimDelete
+	if class.ReclaimPolicy != nil {
+		policy = *class.ReclaimPolicy
+	}
+	volume := &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedKey: p.driver}},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:    v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(made.CapacityBytes, resource.BinarySI)},
+			AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode,
+			StorageClassName: class.Name, PersistentVolumeReclaimPolicy: policy, MountOptions: class.MountOptions,
+			ClaimRef: &v1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion},
+			PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{
+				Driver: p.driver, VolumeHandle: made.VolumeId, VolumeAttributes: made.VolumeContext,
+			}},
+		},
+	}
+	if policy == v1.PersistentVolumeReclaimDelete {
+		volume.Finalizers = []string{provisionerFinalizer}
+	}
+	if claim.Spec.VolumeMode == nil || *claim.Spec.VolumeMode == v1.PersistentVolumeFilesystem {
+		volume.Spec.CSI.FSType = fsType
+	}
+	return volume
+}
+
+func capabilities(modes []v1.PersistentVolumeAccessMode, kind *v1.PersistentVolumeMode, fsType string) []*csi.VolumeCapability {
+	made := []*csi.VolumeCapability{}
+	for _, mode := range modes {
+		made = append(made, capability(mode, kind, fsType))
+	}
+	return made
+}
+
+func capability(mode v1.PersistentVolumeAccessMode, kind *v1.PersistentVolumeMode, fsType string) *csi.VolumeCapability {
+	one := &csi.VolumeCapability{
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}},
+	}
+	switch mode {
+	case v1.ReadWriteMany:
+		one.AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+	case v1.ReadOnlyMany:
+		one.AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
+	}
+	if kind != nil && *kind == v1.PersistentVolumeBlock {
+		one.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	}
+	return one
+}

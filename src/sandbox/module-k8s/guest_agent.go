@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	v1 "k8s.io/api/core/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/apiserver-network-proxy/cmd/agent/app/options"
+	"sigs.k8s.io/apiserver-network-proxy/konnectivity-client/proto/client"
+	"sigs.k8s.io/apiserver-network-proxy/pkg/agent"
+	"sigs.k8s.io/apiserver-network-proxy/pkg/util"
+)
+
+// Where nobody listens: what cannot be reached is refused.
+const nowhere = "127.0.0.1:1"
+
+// agent is a stand-in of the konnectivity agent: the agent's own code, with
+// the pod's words, files and token. Only where it dials is turned to what
+// stands for that address here.
+func (p *nodePods) agent(ctx context.Context, pod *v1.Pod, container *v1.Container, ip string) (*act, error) {
+	folder, again, err := p.mounts(ctx, pod, container)
+	if err != nil {
+		return nil, err
+	}
+	o := options.NewGrpcProxyAgentOptions()
+	flags := o.Flags()
+	local := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(local)
+	local.VisitAll(func(f *flag.Flag) { flags.VarPF(cliflag.NoOp{}, util.Normalize(f.Name), shorthand(f.Name), f.Usage) })
+	flags.SetOutput(p.node.guest.console)
+	if err := parse(flags, guestArgv(pod, container, folder, p.node.hostIP(), ip)); err != nil {
+		return nil, fmt.Errorf("%s: %w", container.Name, err)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: failed to validate agent options with %w", container.Name, err)
+	}
+	secure, err := util.GetClientTLSConfig(o.CaCert, o.AgentCert, o.AgentKey, o.ProxyServerHost, o.AlpnProtos)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", container.Name, err)
+	}
+	secure.Time = p.node.guest.now
+	drain, stop := make(chan struct{}), make(chan struct{})
+	set := o.ClientSetConfig(p.dialing(o, secure)...).NewAgentClientSet(drain, stop)
+	set.SetServerCounter(agent.NewAggregateServerCounter(nil, agent.NewResponseBasedCounter(set), o.ServerCountSource))
+	set.Serve()
+	p.node.guest.say(fmt.Sprintf("containerd: %s runs, dials %s:%d", pod.Name, o.ProxyServerHost, o.ProxyServerPort))
+	live, end := context.WithCancel(p.node.guest.ctx)
+	go p.refresh(live, pod, container, again)
+	return &act{
+		ready: func() bool { return set.HealthyClientsCount() > 0 },
+		end:   func() { end(); close(drain); close(stop) },
+	}, nil
+}
+
+func shorthand(name string) string {
+	if name == "v" {
+		return name
+	}
+	return ""
+}
+
+func parse(flags *pflag.FlagSet, words []string) error {
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	return flags.Parse(words)
+}
+
+// refresh writes a container's files again, before its token ends.
+func (p *nodePods) refresh(ctx context.Context, pod *v1.Pod, container *v1.Container, again time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(time.Second, time.Until(again))):
+		}
+		_, next, err := p.mounts(ctx, pod, container)
+		if err != nil {
+			p.node.guest.say(fmt.Sprintf("kubelet: pod %s/%s: %v", pod.Namespace, pod.Name, err))
+			next = time.Now().Add(10 * time.Second)
+		}
+		again = next
+	}
+}
+
+func (p *nodePods) dialing(o *options.GrpcProxyAgentOptions, secure *tls.Config) []grpc.DialOption {
+	g := p.node.guest
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(credentials.NewTLS(secure)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: o.KeepaliveTime, PermitWithoutStream: true}),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return g.line.DialContext(ctx, "tcp", address)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+			stream, err := streamer(ctx, desc, conn, method, options...)
+			if err != nil {
+				g.warn("KonnectivityUnreachable", fmt.Errorf("konnectivity-agent: cannot reach %s: %w", conn.Target(), err))
+				return nil, err
+			}
+			return &turned{ClientStream: stream, pods: p}, nil
+		}),
+	}
+}
+
+// turned is the server's stream, with addresses of this computer.
+type turned struct {
+	grpc.ClientStream
+	pods *nodePods
+}
+
+func (t *turned) RecvMsg(message any) error {
+	if err := t.ClientStream.RecvMsg(message); err != nil {
+		return err
+	}
+	packet, ok := message.(*client.Packet)
+	if !ok || packet.Type != client.PacketType_DIAL_REQ {
+		return nil
+	}
+	request := packet.GetDialRequest()
+	local, err := t.pods.route(t.Context(), request.Address)
+	thing, text := "dial "+request.Address, ""
+	if err != nil {
+		text, local = fmt.Sprintf("konnectivity-agent: dial %s: %v", request.Address, err), nowhere
+	}
+	t.pods.node.guest.note(thing, text)
+	request.Protocol, request.Address = "tcp", local
+	return nil
+}
