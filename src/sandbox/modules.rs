@@ -43,7 +43,7 @@ pub(super) const MODULES: &[Module] = &[
             "guest_files.go", "guest_identity.go", "guest_kubelet.go", "guest_metrics.go", "guest_mounts.go",
             "guest_node.go", "guest_pods.go", "guest_podstatus.go", "guest_route.go", "guest_scrape.go",
             "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go", "hotplug.go",
-            "imports.go", "konnectivity.go", "kubelet.go", "machines.go", "main.go", "memory.go", "nodes.go",
+            "imports.go", "konnectivity.go", "kubelet.go", "machines.go", "main.go", "memory.go", "loopback.go", "nodes.go",
             "podrun.go", "pods.go", "podstatus.go", "podvolumes.go", "probes.go", "process.go", "process_argv.go",
             "process_env.go", "roots.go", "runner.go", "services.go", "simulator.go", "storage.go", "volumes.go",
             "watch.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go", "csi/attach.go",
