@@ -1,6 +1,8 @@
 //! Environment and directories; no other room reads them.
 
 mod identity;
+pub(crate) mod kubeconfig;
+pub(crate) mod private;
 
 use directories::{BaseDirs, ProjectDirs};
 use std::path::{Path, PathBuf};
@@ -48,6 +50,13 @@ impl Config {
                 .into_iter()
                 .collect(),
         }
+    }
+
+    /// The file that kubectl would write to: the first that is there, else the last.
+    pub(crate) fn kubeconfig_to_write(&self) -> Option<PathBuf> {
+        let files = self.kubeconfigs();
+        let there = files.iter().find(|it| it.exists());
+        there.or(files.last()).cloned()
     }
 
     /// Whether this runs in a pod that can reach its own cluster.
@@ -112,9 +121,12 @@ impl Config {
 
     /// Who runs this, as the holder of a lock is told.
     pub(crate) fn user_at_host(&self) -> String {
+        format!("{}@{}", self.user(), identity::host())
+    }
+
+    pub(crate) fn user(&self) -> String {
         let user = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(text);
-        let user = user.unwrap_or_else(|| "unknown".to_owned());
-        format!("{user}@{}", identity::host())
+        user.unwrap_or_else(|| "unknown".to_owned())
     }
 
     pub(crate) fn identity(&self) -> ProcessIdentity {

@@ -1,6 +1,7 @@
 //! The way to a shoot's own API server.
 
 use super::root::ClientCertificate;
+use super::tunnel::Tunnel;
 use super::Provider;
 use super::error::Error;
 use super::kinds;
@@ -66,12 +67,34 @@ impl Provider {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(Error::NotInside))
+        let last = last.unwrap_or(Error::NotInside);
+        self.through(id, &credentials, last).await
+    }
+
+    /// The same by a tunnel, which lives as long as the client; `without` is why one is needed.
+    async fn through(
+        &self,
+        id: &str,
+        credentials: &ClientCertificate,
+        without: Error,
+    ) -> Result<Provider, Error> {
+        let tunnel = match Tunnel::open(self, id).await {
+            Ok(tunnel) => tunnel,
+            Err(error) => {
+                tracing::debug!(%error, "no tunnel to the shoot's API server");
+                return Err(without);
+            }
+        };
+        let server = answering(tunnel.url(), credentials).await?;
+        Ok(Provider {
+            _tunnel: Some(Arc::new(tunnel)),
+            ..server
+        })
     }
 }
 
 /// A client of the server at `url`, if that answers in time.
-async fn answering(url: String, credentials: &ClientCertificate) -> Result<Provider, Error> {
+pub(super) async fn answering(url: String, credentials: &ClientCertificate) -> Result<Provider, Error> {
     let server = Provider::from_credentials(&url, credentials).await?;
     match timeout(PATIENCE, server.get_once("/version", "version")).await {
         Ok(Ok(_)) => Ok(server),

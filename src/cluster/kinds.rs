@@ -70,6 +70,34 @@ pub(crate) const VIRTUAL_MACHINE_INSTANCE: Resource = resource(
 );
 pub(crate) const DATA_VOLUME: Resource =
     resource("cdi.kubevirt.io", "v1beta1", "DataVolume", "datavolumes");
+/// Who may clone a volume.
+pub(crate) const DATA_VOLUME_SOURCE: Resource = resource(
+    "cdi.kubevirt.io",
+    "v1beta1",
+    "DataVolume",
+    "datavolumes/source",
+);
+/// Installations, with their versions.
+pub(crate) const KUBEVIRT: Resource = resource("kubevirt.io", "v1", "KubeVirt", "kubevirts");
+pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "cdis");
+pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
+pub(crate) const ADD_VOLUME: Resource = volumes("VirtualMachine", "virtualmachines/addvolume");
+pub(crate) const REMOVE_VOLUME: Resource =
+    volumes("VirtualMachine", "virtualmachines/removevolume");
+pub(crate) const ADD_VOLUME_INSTANCE: Resource = volumes(
+    "VirtualMachineInstance",
+    "virtualmachineinstances/addvolume",
+);
+pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volumes(
+    "VirtualMachineInstance",
+    "virtualmachineinstances/removevolume",
+);
+pub(crate) const VOLUME_SNAPSHOT: Resource = resource(
+    "snapshot.storage.k8s.io",
+    "v1",
+    "VolumeSnapshot",
+    "volumesnapshots",
+);
 pub(crate) const NETWORK: Resource = resource(
     "k8s.cni.cncf.io",
     "v1",
@@ -85,6 +113,11 @@ pub(crate) const RULES_REVIEW: Resource = resource(
 
 const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
     resource("rbac.authorization.k8s.io", "v1", kind, plural)
+}
+
+/// Of machines, to attach and detach volumes.
+const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
+    resource("subresources.kubevirt.io", "v1", kind, plural)
 }
 
 const fn core(kind: &'static str, plural: &'static str) -> Resource {

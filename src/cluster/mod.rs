@@ -6,8 +6,10 @@ mod claim;
 mod connect;
 mod drain;
 mod error;
+mod examine;
 mod fence;
 mod inside;
+mod inward;
 mod issue;
 mod join;
 mod kinds;
@@ -18,9 +20,12 @@ mod observe;
 mod perform;
 mod preflight;
 mod project;
+mod reach;
 mod request;
+mod rights;
 mod root;
 mod told;
+mod tunnel;
 mod watch;
 mod why;
 mod wire;
@@ -29,13 +34,18 @@ mod world;
 pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use error::{Error, Verdict, What};
+pub(crate) use examine::{Finding, Grade, Uses};
 pub(crate) use fence::Fence;
 pub(crate) use inside::kubeconfig;
+pub(crate) use inward::{NodeSeen, ShootSeen};
 pub(crate) use lease::Lease;
 pub(crate) use leftovers::Leftovers;
 pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
+pub(crate) use reach::Way;
+pub(crate) use rights::manifest as rbac;
+pub(crate) use tunnel::Tunnel;
 pub(crate) use root::ClientCertificate;
 
 use std::fmt;
@@ -53,6 +63,8 @@ pub(crate) struct Provider {
     namespace: Arc<str>,
     warnings: Arc<[String]>,
     clock: Arc<Clock>,
+    /// That all goes through, where no address answers.
+    _tunnel: Option<Arc<Tunnel>>,
 }
 
 /// The server's time, as its answers tell it: ages are told by the clock that made the timestamps.
@@ -92,6 +104,7 @@ impl Provider {
             namespace: namespace.into(),
             warnings: warnings.into(),
             clock: Arc::default(),
+            _tunnel: None,
         }
     }
 }

@@ -2,23 +2,13 @@
 
 use super::Provider;
 use super::error::Error;
-use super::kinds::{self, Resource};
+use super::kinds;
 use super::project::{items, text};
 use super::request::{Place, WRITE};
+use super::rights::{Right, needed};
 use crate::plan::names;
 use futures::future::try_join_all;
-use serde_json::{Value, json};
-use std::fmt;
-
-/// One thing that a run does to the provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Right {
-    pub(crate) verb: &'static str,
-    pub(crate) resource: &'static Resource,
-}
-
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE_VERBS: &[&str] = &["create", "update", "patch", "delete"];
+use serde_json::json;
 
 impl Provider {
     /// That KubeVirt and CDI are installed, and Multus where the shoot uses networks.
@@ -64,7 +54,7 @@ impl Provider {
             return Ok(Vec::new());
         }
         let rules = items(&status["resourceRules"]);
-        let missing = rights(uses_networks).filter(|right| !rules.iter().any(|it| right.is_in(it)));
+        let missing = needed(uses_networks).filter(|right| !rules.iter().any(|it| right.is_in(it)));
         Ok(missing.collect())
     }
 
@@ -107,83 +97,5 @@ impl Provider {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Everything that apply and delete do in the namespace.
-fn rights(uses_networks: bool) -> impl Iterator<Item = Right> {
-    let written: [(&Resource, &[&str]); 5] = [
-        (&kinds::CONFIG_MAP, WRITE_VERBS),
-        (&kinds::SECRET, &["create", "delete"]),
-        (&kinds::LEASE, &["create", "patch"]),
-        (&kinds::DATA_VOLUME, &["create", "delete"]),
-        (&kinds::VIRTUAL_MACHINE, &["create", "patch", "delete"]),
-    ];
-    let networks: [(&Resource, &[&str]); 1] = [(&kinds::NETWORK, &["create", "update", "delete"])];
-    let networks = networks.into_iter().filter(move |_| uses_networks);
-    written
-        .into_iter()
-        .chain(networks)
-        .flat_map(|(resource, verbs)| {
-            READ.iter()
-                .filter(move |it| resource != &kinds::LEASE || **it == "get")
-                .chain(verbs)
-                .map(move |verb| Right { verb, resource })
-        })
-}
-
-impl Right {
-    fn is_in(&self, rule: &Value) -> bool {
-        let has = |list: &str, wanted: &str| {
-            items(&rule[list])
-                .iter()
-                .any(|it| it == "*" || it == wanted)
-        };
-        has("verbs", self.verb)
-            && has("apiGroups", self.resource.group)
-            && has("resources", self.resource.plural)
-            && items(&rule["resourceNames"]).is_empty()
-    }
-}
-
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb, self.resource)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_grants_what_it_names_and_no_single_objects() {
-        let right = Right {
-            verb: "create",
-            resource: &kinds::VIRTUAL_MACHINE,
-        };
-        let rule = |groups: &[&str], names: &[&str]| {
-            json!({
-                "verbs": ["create", "get"],
-                "apiGroups": groups,
-                "resources": ["*"],
-                "resourceNames": names,
-            })
-        };
-        assert!(right.is_in(&rule(&["kubevirt.io"], &[])));
-        assert!(right.is_in(&rule(&["*"], &[])));
-        assert!(!right.is_in(&rule(&[""], &[])));
-        assert!(!right.is_in(&rule(&["kubevirt.io"], &["one"])));
-        assert_eq!(right.to_string(), "create virtualmachines.kubevirt.io");
-    }
-
-    #[test]
-    fn each_right_is_asked_for_once() {
-        let all: Vec<String> = rights(true).map(|it| it.to_string()).collect();
-        let mut once = all.clone();
-        once.sort();
-        once.dedup();
-        assert_eq!(all.len(), once.len());
-        assert!(!rights(false).any(|it| it.resource == &kinds::NETWORK));
     }
 }

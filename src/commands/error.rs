@@ -5,37 +5,41 @@ use crate::ui::{FAULT, Failure, Refused, Ui};
 /// The exit codes; scripts rely on them, so none ever changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    Done = 0,
+    Done,
     /// The answer is no: there are changes, it is not ready, something is missing.
-    No = 1,
-    Usage = 2,
+    No,
+    Usage,
     /// A manifest is invalid, whichever command reads it.
-    Manifest = 3,
+    Manifest,
     /// A precondition failed, and nothing was changed.
-    Precondition = 4,
+    Precondition,
     /// Partly done; the same command goes on.
-    Partly = 5,
+    Partly,
     /// Another run holds the shoot.
-    Held = 6,
-    NotFound = 7,
-    NotAllowed = 8,
+    Held,
+    NotFound,
+    NotAllowed,
     /// KubeVirt, CDI, storage or the scheduler could not do it.
-    Infrastructure = 9,
+    Infrastructure,
     /// A guest did not join.
-    Guest = 10,
+    Guest,
     /// Delete left something.
-    Leftovers = 11,
+    Leftovers,
     /// Protected, or declined at the prompt.
-    Declined = 12,
+    Declined,
     /// A fault of kvshoot itself.
-    Bug = FAULT as isize,
-    Timeout = 124,
-    Interrupted = 130,
-    Terminated = 143,
+    Bug,
+    Timeout,
+    /// `exec` could not run the program.
+    Exec,
+    Interrupted,
+    Terminated,
+    /// That of a program which was run.
+    Child(u8),
 }
 
 impl Exit {
-    pub(super) const ALL: [Exit; 17] = [
+    pub(super) const ALL: [Exit; 18] = [
         Exit::Done,
         Exit::No,
         Exit::Usage,
@@ -51,12 +55,33 @@ impl Exit {
         Exit::Declined,
         Exit::Bug,
         Exit::Timeout,
+        Exit::Exec,
         Exit::Interrupted,
         Exit::Terminated,
     ];
 
     pub(crate) fn code(self) -> u8 {
-        self as u8
+        match self {
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::Usage => 2,
+            Exit::Manifest => 3,
+            Exit::Precondition => 4,
+            Exit::Partly => 5,
+            Exit::Held => 6,
+            Exit::NotFound => 7,
+            Exit::NotAllowed => 8,
+            Exit::Infrastructure => 9,
+            Exit::Guest => 10,
+            Exit::Leftovers => 11,
+            Exit::Declined => 12,
+            Exit::Bug => FAULT,
+            Exit::Timeout => 124,
+            Exit::Exec => 125,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+            Exit::Child(code) => code,
+        }
     }
 
     /// As `kvshoot help exit-codes` tells it.
@@ -79,8 +104,10 @@ impl Exit {
             Exit::Declined => "the shoot is protected, or the question was answered with no",
             Exit::Bug => "a fault of kvshoot itself",
             Exit::Timeout => "time was up; the same command goes on",
+            Exit::Exec => "exec could not run the program; what runs gives its own code",
             Exit::Interrupted => "interrupted (SIGINT); the same command goes on",
             Exit::Terminated => "terminated (SIGTERM); the same command goes on",
+            Exit::Child(_) => "that of the program which was run",
         }
     }
 }

@@ -4,13 +4,17 @@ mod apply;
 mod complete;
 mod completions;
 mod delete;
+mod doctor;
 mod error;
+mod exec;
 mod explain;
 mod get;
 mod global;
+mod health;
 mod help;
 mod history;
 mod images;
+mod kubeconfig;
 mod list;
 mod load;
 mod logging;
@@ -18,14 +22,17 @@ mod nodes;
 mod plan;
 mod pools;
 mod provider;
+mod reach;
 mod render;
 mod running;
 mod sandbox;
 mod shoots;
 mod signals;
 mod status;
+mod tunnel;
 mod validate;
 mod version;
+mod wait;
 
 use crate::config::Config;
 use crate::ui::tell_panics;
@@ -64,9 +71,14 @@ enum Command {
     List(list::ListArgs),
     Get(get::GetArgs),
     Status(status::StatusArgs),
+    Wait(wait::WaitArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
+    Kubeconfig(kubeconfig::KubeconfigArgs),
+    Exec(exec::ExecArgs),
+    Tunnel(tunnel::TunnelArgs),
+    Doctor(doctor::DoctorArgs),
     Sandbox(sandbox::SandboxArgs),
     Explain(explain::ExplainArgs),
     Schema(explain::SchemaArgs),
@@ -173,9 +185,14 @@ impl Command {
             Command::List(args) => list::run(args, context),
             Command::Get(args) => get::run(args, context),
             Command::Status(args) => status::run(args, context),
+            Command::Wait(args) => wait::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),
+            Command::Kubeconfig(args) => kubeconfig::run(args, context),
+            Command::Exec(args) => exec::run(args, context),
+            Command::Tunnel(args) => tunnel::run(args, context),
+            Command::Doctor(args) => doctor::run(args, context),
             Command::Sandbox(args) => sandbox::run(args, context),
             Command::Explain(args) => explain::run(args, context),
             Command::Schema(args) => explain::schema(args, context),

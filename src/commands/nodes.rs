@@ -1,7 +1,7 @@
 use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{MachineSeen, Provider};
+use crate::cluster::{MachineSeen, NodeSeen, Provider};
 use crate::ui::{Format, Row, Ui};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &NodesArgs, context: &Context) -> Result<Exit, CommandEr
 async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> {
     let provider = provider::connect(context).await?;
     let record = only(&provider, args.name.as_deref()).await?;
-    let machines = look(args, &provider, &record.name).await?;
+    let machines = look(args, &provider, &record.name, &mut |why| context.ui.warn(why)).await?;
     context.ui.list(
         args.output,
         &machines,
@@ -63,19 +63,34 @@ async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> 
     Ok(Exit::Done)
 }
 
+/// Machines with the nodes that they are; `tell` hears when the shoot cannot be asked.
 async fn look(
     args: &ListArgs,
     provider: &Provider,
     id: &str,
+    tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Machine>, CommandError> {
-    let seen = provider.machines(id).await.map_err(failed)?;
+    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_seen(id));
+    let machines = machines.map_err(failed)?;
+    let nodes = match shoot {
+        Ok(shoot) => Some(shoot.nodes),
+        Err(error) => {
+            tell(&format!(
+                "the shoot cannot be asked, so these are its machines only: {error}"
+            ));
+            None
+        }
+    };
     let now = provider.server_time();
     let of_pool = |it: &&MachineSeen| args.pool.as_ref().is_none_or(|pool| **pool == *it.pool);
-    Ok(seen
-        .iter()
-        .filter(of_pool)
-        .map(|it| Machine::of(it, now))
-        .collect())
+    let joined = |machine: &MachineSeen| {
+        let node = nodes.as_ref().map(|it| {
+            let same = it.iter().find(|it| it.name == machine.name);
+            same.map_or(Joined::NotYet, Joined::As)
+        });
+        Machine::of(machine, node.unwrap_or(Joined::Unknown), now)
+    };
+    Ok(machines.iter().filter(of_pool).map(joined).collect())
 }
 
 /// Lines for what is new or other than before; ends with a signal.
@@ -91,7 +106,8 @@ async fn watch(
             () = tokio::time::sleep(LOOK) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
-        let now = look(args, provider, id).await?;
+        // It was told once.
+        let now = look(args, provider, id, &mut |_| {}).await?;
         let changed: Vec<Machine> = now
             .iter()
             .filter(|it| !before.iter().any(|old| old.is_same(it)))
@@ -116,6 +132,10 @@ struct Machine {
     zone: String,
     status: String,
     ready: bool,
+    roles: Vec<String>,
+    /// Of the kubelet.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    version: String,
     addresses: Vec<String>,
     image: String,
     /// Host in the provider cluster.
@@ -128,27 +148,47 @@ struct Machine {
     created: Option<i64>,
 }
 
+/// What the shoot knows of a machine.
+#[derive(Clone, Copy)]
+enum Joined<'a> {
+    /// Nobody could be asked.
+    Unknown,
+    NotYet,
+    As(&'a NodeSeen),
+}
+
 impl Machine {
-    fn of(seen: &MachineSeen, now: Option<i64>) -> Machine {
-        let status = if seen.draining {
-            format!("{},Leaving", seen.status)
-        } else {
-            seen.status.to_string()
+    fn of(seen: &MachineSeen, joined: Joined, now: Option<i64>) -> Machine {
+        let node = match joined {
+            Joined::As(node) => Some(node),
+            Joined::Unknown | Joined::NotYet => None,
         };
+        let own = node.and_then(|it| it.address.as_deref());
+        let mut addresses: Vec<String> = seen.addresses.iter().map(ToString::to_string).collect();
+        if let Some(own) = own {
+            addresses.retain(|it| it != own);
+            addresses.insert(0, own.to_owned());
+        }
+        let why = node.and_then(|it| it.why.as_deref());
+        let reason = why.or(seen.complaint.as_deref());
         Machine {
             name: seen.name.to_string(),
             pool: seen.pool.to_string(),
             zone: seen.zone.to_string(),
-            status: if status.is_empty() {
-                "Unknown".to_owned()
-            } else {
-                status
+            status: status(seen, joined),
+            ready: match joined {
+                Joined::Unknown => seen.ready,
+                Joined::NotYet => false,
+                Joined::As(node) => node.why.is_none(),
             },
-            ready: seen.ready,
-            addresses: seen.addresses.iter().map(ToString::to_string).collect(),
+            roles: node.map_or_else(Vec::new, |it| {
+                it.roles.iter().map(ToString::to_string).collect()
+            }),
+            version: node.map_or_else(String::new, |it| it.version.to_string()),
+            addresses,
             image: seen.image.as_deref().unwrap_or_default().to_owned(),
             host: seen.host.as_deref().unwrap_or_default().to_owned(),
-            reason: seen.complaint.as_deref().map(str::to_owned),
+            reason: reason.map(str::to_owned),
             age: shown_age(seen.created, now),
             created: seen.created,
         }
@@ -161,9 +201,31 @@ impl Machine {
     }
 }
 
+/// As kubectl tells a node; KubeVirt's word where there is none yet.
+fn status(seen: &MachineSeen, joined: Joined) -> String {
+    let mut status = match joined {
+        Joined::As(node) if node.why.is_none() => "Ready".to_owned(),
+        Joined::As(_) => "NotReady".to_owned(),
+        Joined::NotYet if seen.ready => "Joining".to_owned(),
+        Joined::NotYet | Joined::Unknown => seen.status.to_string(),
+    };
+    if status.is_empty() {
+        "Unknown".clone_into(&mut status);
+    }
+    if matches!(joined, Joined::As(node) if node.cordoned) {
+        status += ",SchedulingDisabled";
+    }
+    if seen.draining {
+        status += ",Leaving";
+    }
+    status
+}
+
 impl Row for Machine {
     fn headers() -> &'static [&'static str] {
-        &["NAME", "POOL", "ZONE", "STATUS", "ADDRESS", "AGE"]
+        &[
+            "NAME", "POOL", "ZONE", "STATUS", "ROLES", "VERSION", "ADDRESS", "AGE",
+        ]
     }
 
     fn wide_headers() -> &'static [&'static str] {
@@ -172,11 +234,14 @@ impl Row for Machine {
 
     fn cells(&self) -> Vec<String> {
         let address = self.addresses.first().cloned().unwrap_or_default();
+        let roles = self.roles.join(",");
         let cells = [
             &self.name,
             &self.pool,
             &self.zone,
             &self.status,
+            &roles,
+            &self.version,
             &address,
             &self.age,
         ];
@@ -193,5 +258,60 @@ impl Row for Machine {
 
     fn name(&self) -> String {
         format!("machine/{}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(status: &str, ready: bool) -> MachineSeen {
+        MachineSeen {
+            name: "a".into(),
+            pool: "cpu".into(),
+            zone: "z1".into(),
+            zone_index: 0,
+            ordinal: 0,
+            hash: crate::plan::Hash::default(),
+            status: status.into(),
+            ready,
+            draining: false,
+            host: None,
+            addresses: vec!["192.0.2.9".into(), "10.0.0.1".into()],
+            image: None,
+            created: None,
+            complaint: None,
+        }
+    }
+
+    fn node(why: Option<&str>) -> NodeSeen {
+        NodeSeen {
+            name: "a".into(),
+            why: why.map(Into::into),
+            cordoned: why.is_none(),
+            roles: vec!["worker".into()],
+            version: "v1.33.1".into(),
+            address: Some("10.0.0.1".into()),
+            created: None,
+        }
+    }
+
+    #[test]
+    fn a_machine_is_told_as_the_node_that_it_is() {
+        let (running, starting) = (machine("Running", true), machine("Starting", false));
+        let told = |seen: &MachineSeen, joined| Machine::of(seen, joined, None).status;
+        assert_eq!(told(&running, Joined::NotYet), "Joining");
+        assert_eq!(told(&running, Joined::Unknown), "Running");
+        assert_eq!(told(&starting, Joined::NotYet), "Starting");
+        let well = node(None);
+        assert_eq!(
+            told(&running, Joined::As(&well)),
+            "Ready,SchedulingDisabled"
+        );
+        let ill = node(Some("no network"));
+        let it = Machine::of(&running, Joined::As(&ill), None);
+        assert_eq!((&*it.status, it.ready), ("NotReady", false));
+        assert_eq!(it.reason.as_deref(), Some("no network"));
+        assert_eq!(it.addresses, ["10.0.0.1", "192.0.2.9"]);
     }
 }

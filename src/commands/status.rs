@@ -1,6 +1,7 @@
-use super::provider::{self, before, failed};
+use super::provider;
 use super::shoots::{Summary, only};
-use super::{CommandError, Context, Exit, complete};
+use super::{CommandError, Context, Exit, complete, health};
+use crate::plan::health::Condition as Found;
 use crate::ui::Format;
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -22,6 +23,8 @@ struct Status {
     #[serde(flatten)]
     summary: Summary,
     healthy: bool,
+    /// Base URLs of the API server, the outer one first.
+    addresses: Vec<String>,
     conditions: Vec<Condition>,
 }
 
@@ -33,6 +36,16 @@ struct Condition {
     kind: &'static str,
     status: &'static str,
     message: String,
+}
+
+impl Condition {
+    fn of(found: Found) -> Condition {
+        Condition {
+            kind: found.kind,
+            status: if found.is_true { "True" } else { "False" },
+            message: found.message,
+        }
+    }
 }
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -48,53 +61,15 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit, CommandE
 async fn look(args: &StatusArgs, context: &Context) -> Result<Status, CommandError> {
     let provider = provider::connect(context).await?;
     let record = only(&provider, args.name.as_deref()).await?;
-    let machines = provider.machines(&record.name).await.map_err(failed)?;
-    let images = provider.images(Some(&record.name)).await.map_err(failed)?;
-    let wanted: i32 = before(&record.data).map_or(0, |it| {
-        it.0.spec.provider.workers.iter().map(|it| it.minimum).sum()
-    });
-    let ready = machines.iter().filter(|it| it.ready).count();
-    let reasons = machines
-        .iter()
-        .filter(|it| !it.ready)
-        .map(|it| match &it.complaint {
-            Some(complaint) => format!("{} {}: {complaint}", it.name, it.status),
-            None => format!("{} {}", it.name, it.status),
-        });
-    let why: Vec<String> = reasons.collect();
-    let enough = i32::try_from(ready).unwrap_or(i32::MAX) >= wanted;
-    let machines = Condition {
-        kind: "EveryMachineReady",
-        status: if enough && why.is_empty() {
-            "True"
-        } else {
-            "False"
-        },
-        message: match why.is_empty() {
-            true => format!("{ready} of {} machines run", machines.len()),
-            false => format!(
-                "{ready} of {} machines run; {}",
-                machines.len(),
-                why.join("; ")
-            ),
-        },
-    };
-    let imported = images.iter().filter(|it| it.import.done).count();
-    let images = Condition {
-        kind: "ImagesImported",
-        status: if imported == images.len() {
-            "True"
-        } else {
-            "False"
-        },
-        message: format!("{imported} of {} images are imported", images.len()),
-    };
+    let found = health::look(&provider, &record).await?;
+    let addresses = provider.shoot_addresses(&record.name).await;
     let summary = Summary::of(&record, provider.server_time());
-    let conditions = vec![images, machines];
     Ok(Status {
-        healthy: !summary.deleting && conditions.iter().all(|it| it.status == "True"),
+        healthy: !summary.deleting && found.iter().all(|it| it.is_true),
         summary,
-        conditions,
+        // Without a control plane there are none.
+        addresses: addresses.unwrap_or_default(),
+        conditions: found.into_iter().map(Condition::of).collect(),
     })
 }
 
@@ -114,9 +89,12 @@ fn text(status: &Status) -> String {
     for error in it.last_operation.iter().flat_map(|it| &it.last_errors) {
         out += &format!("    {}: {}\n", error.task_id, error.description);
     }
+    if !status.addresses.is_empty() {
+        out += &format!("  API server       {}\n", status.addresses.join(", "));
+    }
     for condition in &status.conditions {
         out += &format!(
-            "  {:<18} {:<6} {}\n",
+            "  {:<24} {:<6} {}\n",
             condition.kind, condition.status, condition.message
         );
     }

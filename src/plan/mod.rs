@@ -11,6 +11,7 @@ mod control_plane;
 mod delete;
 pub(crate) mod desired;
 pub(crate) mod hash;
+pub(crate) mod health;
 mod image;
 pub(crate) mod images;
 pub(crate) mod item;
@@ -41,6 +42,7 @@ pub(crate) use object::NO_UID;
 use observed::{Object, Observed};
 use std::collections::HashMap;
 use std::sync::Arc;
+pub(crate) use system::ADMINS;
 
 /// Where the objects of a shoot stand.
 #[derive(Debug, Clone, Copy)]

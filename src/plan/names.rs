@@ -143,9 +143,6 @@ pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u3
     format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
 }
 
-/// Stands in rendered user data where the machine's bootstrap token will stand: nobody plans a secret.
-pub(crate) const TOKEN: &str = "<bootstrap-token>";
-
 /// Who comes with a bootstrap token; the group that `kubeadm token create` gives as well.
 pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
 

@@ -1,0 +1,395 @@
+//! What a provider cluster has and lacks, for whoever is about to use it.
+
+use super::Provider;
+use super::error::Error;
+use super::kinds::{self, Resource};
+use super::project::{items, text};
+use super::request::Place;
+use super::rights;
+use crate::plan::names;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) subject: &'static str,
+    pub(crate) grade: Grade,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grade {
+    Fine,
+    /// Something will not work, or cannot be told.
+    Warning,
+    /// No shoot can be made, or not this one.
+    Failure,
+}
+
+/// What a shoot uses of its provider.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uses {
+    pub(crate) networks: bool,
+    /// StorageClasses by name; empty for the default one.
+    pub(crate) classes: BTreeSet<String>,
+    pub(crate) load_balancer: bool,
+}
+
+/// The oldest that kvshoot is tried with.
+const KUBERNETES: (u32, u32) = (1, 27);
+const KUBEVIRT: (u32, u32) = (1, 1);
+const CDI: (u32, u32) = (1, 57);
+/// Either lets volumes be attached to machines that run.
+const HOTPLUG: [&str; 2] = ["HotplugVolumes", "DeclarativeHotplugVolumes"];
+const DEFAULT_CLASS: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.kubevirt.io/is-default-virt-class",
+];
+const ROLES: &str = "kvshoot doctor --rbac prints the roles";
+
+impl Provider {
+    /// Looks at all of it, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer. What may not be looked at is a finding.
+    pub(crate) async fn examine(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+        let version = self.get_path("/version", "version").await?;
+        let mut findings = vec![kubernetes(&version)];
+        findings.extend(self.virtualization().await?);
+        findings.push(self.importer().await?);
+        findings.push(self.multus(uses).await?);
+        findings.push(self.snapshots().await?);
+        findings.extend(self.storage(uses).await?);
+        findings.push(self.zones().await?);
+        findings.push(self.own_namespace().await?);
+        findings.extend(self.own_rights(uses).await?);
+        findings.push(self.load_balancers(uses).await?);
+        Ok(findings)
+    }
+
+    async fn virtualization(&self) -> Result<Vec<Finding>, Error> {
+        const SUBJECT: &str = "KubeVirt";
+        if !self.serves(&kinds::VIRTUAL_MACHINE).await? {
+            return Ok(vec![not_installed(SUBJECT)]);
+        }
+        let Some(found) = self.installation(&kinds::KUBEVIRT).await? else {
+            return Ok(vec![unseen(SUBJECT, "its version and feature gates")]);
+        };
+        let version = text(&found["status"]["observedKubeVirtVersion"]);
+        let configuration = &found["spec"]["configuration"]["developerConfiguration"];
+        let gates = items(&configuration["featureGates"]);
+        Ok(vec![
+            installed(SUBJECT, version, KUBEVIRT, &found),
+            hotplug(gates),
+        ])
+    }
+
+    async fn importer(&self) -> Result<Finding, Error> {
+        const SUBJECT: &str = "CDI";
+        if !self.serves(&kinds::DATA_VOLUME).await? {
+            return Ok(not_installed(SUBJECT));
+        }
+        Ok(match self.installation(&kinds::CDI).await? {
+            Some(it) => installed(SUBJECT, text(&it["status"]["observedVersion"]), CDI, &it),
+            None => unseen(SUBJECT, "its version"),
+        })
+    }
+
+    async fn multus(&self, uses: &Uses) -> Result<Finding, Error> {
+        const SUBJECT: &str = "Multus";
+        Ok(match (self.serves(&kinds::NETWORK).await?, uses.networks) {
+            (true, _) => fine(SUBJECT, "installed"),
+            (false, true) => not_installed(SUBJECT),
+            (false, false) => fine(SUBJECT, "not installed; only shoots with networks need it"),
+        })
+    }
+
+    async fn snapshots(&self) -> Result<Finding, Error> {
+        const SUBJECT: &str = "volume snapshots";
+        Ok(match self.serves(&kinds::VOLUME_SNAPSHOT).await? {
+            true => fine(SUBJECT, "served"),
+            false => Finding {
+                hint: Some("install the snapshot controller and its CRDs".to_owned()),
+                ..warning(SUBJECT, "not served: volumes inside shoots have no snapshots")
+            },
+        })
+    }
+
+    async fn storage(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+        match self.list(Place::all(&kinds::STORAGE_CLASS, None), None).await {
+            Ok(listed) => Ok(classes(&listed.items, uses)),
+            Err(Error::NotAllowed { .. }) => Ok(vec![unseen("storage classes", "them")]),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn zones(&self) -> Result<Finding, Error> {
+        const SUBJECT: &str = "nodes";
+        let listed = self.list_metadata(Place::all(&kinds::NODE, None), None);
+        let nodes = match listed.await {
+            Ok(listed) => listed.items,
+            Err(Error::NotAllowed { .. }) => return Ok(unseen(SUBJECT, "the zones")),
+            Err(error) => return Err(error),
+        };
+        let zones: BTreeSet<&str> = nodes
+            .iter()
+            .map(|it| text(&it["metadata"]["labels"][names::ZONE_LABEL]))
+            .filter(|it| !it.is_empty())
+            .collect();
+        let zones = match zones.len() {
+            0 => "no zones".to_owned(),
+            _ => format!("zones {}", zones.into_iter().collect::<Vec<_>>().join(", ")),
+        };
+        Ok(fine(SUBJECT, format!("{} nodes, {zones}", nodes.len())))
+    }
+
+    async fn own_namespace(&self) -> Result<Finding, Error> {
+        const SUBJECT: &str = "namespace";
+        let name = &**self.namespace();
+        let place = Place {
+            resource: &kinds::NAMESPACE,
+            namespace: None,
+            name: Some(name),
+        };
+        match self.get_again(place).await {
+            Ok(_) => Ok(fine(SUBJECT, name)),
+            Err(Error::NotFound { .. }) => Ok(Finding {
+                hint: Some("kvshoot apply --create-namespace makes it".to_owned()),
+                ..warning(SUBJECT, format!("{name} does not exist"))
+            }),
+            Err(Error::NotAllowed { .. }) => Ok(fine(SUBJECT, name)),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn own_rights(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+        const SUBJECT: &str = "rights";
+        let missing = self.missing_rights(uses.networks).await?;
+        if missing.is_empty() {
+            let message = format!("all in namespace {}", self.namespace());
+            return Ok(vec![fine(SUBJECT, message)]);
+        }
+        let told = |it: &rights::Right| Finding {
+            hint: Some(ROLES.to_owned()),
+            ..failure(SUBJECT, format!("missing: {it}"))
+        };
+        Ok(missing.iter().map(told).collect())
+    }
+
+    /// Whether there is an implementation shows only when one is asked for.
+    async fn load_balancers(&self, uses: &Uses) -> Result<Finding, Error> {
+        const SUBJECT: &str = "load balancers";
+        let place = Place::all(&kinds::SERVICE, Some(self.namespace()));
+        let services = match self.list(place, None).await {
+            Ok(listed) => listed.items,
+            Err(Error::NotAllowed { .. }) => return Ok(unseen(SUBJECT, "Services")),
+            Err(error) => return Err(error),
+        };
+        Ok(balancers(&services, uses))
+    }
+
+    /// The one of the cluster, in whatever namespace; None when there is none that may be read.
+    async fn installation(&self, resource: &'static Resource) -> Result<Option<Value>, Error> {
+        match self.list(Place::all(resource, None), None).await {
+            Ok(mut listed) => Ok(listed.items.pop()),
+            Err(Error::NotAllowed { .. } | Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn kubernetes(version: &Value) -> Finding {
+    let version = text(&version["gitVersion"]);
+    aged("Kubernetes", version, KUBERNETES)
+}
+
+fn installed(
+    subject: &'static str,
+    version: &str,
+    oldest: (u32, u32),
+    installation: &Value,
+) -> Finding {
+    match text(&installation["status"]["phase"]) {
+        "Deployed" => aged(subject, version, oldest),
+        "" => warning(subject, "installed, but it does not say that it is deployed"),
+        phase => warning(subject, format!("installed, but {phase}")),
+    }
+}
+
+fn aged(subject: &'static str, version: &str, oldest: (u32, u32)) -> Finding {
+    match parsed(version) {
+        Some(it) if it >= oldest => fine(subject, version),
+        Some(_) => {
+            let (major, minor) = oldest;
+            let message = format!("{version} is older than {major}.{minor}, and untried");
+            warning(subject, message)
+        }
+        None => warning(subject, "its version is unknown"),
+    }
+}
+
+/// `v1.33.1-eks` → 1, 33.
+fn parsed(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim_start_matches('v').split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?;
+    let digits = minor.find(|it: char| !it.is_ascii_digit());
+    let minor = minor[..digits.unwrap_or(minor.len())].parse().ok()?;
+    Some((major, minor))
+}
+
+fn hotplug(gates: &[Value]) -> Finding {
+    const SUBJECT: &str = "hotplug of volumes";
+    let on = gates
+        .iter()
+        .find(|it| HOTPLUG.iter().any(|gate| *it == gate));
+    match on.and_then(Value::as_str) {
+        Some(gate) => fine(SUBJECT, format!("feature gate {gate} is on")),
+        None => Finding {
+            hint: Some(format!(
+                "add {} to developerConfiguration.featureGates of the KubeVirt object",
+                HOTPLUG[0]
+            )),
+            ..warning(SUBJECT, "off: persistent volumes inside shoots cannot be attached")
+        },
+    }
+}
+
+fn classes(there: &[Value], uses: &Uses) -> Vec<Finding> {
+    const SUBJECT: &str = "storage classes";
+    let is_default = |it: &&Value| {
+        DEFAULT_CLASS
+            .iter()
+            .any(|key| it["metadata"]["annotations"][key] == "true")
+    };
+    let default = there.iter().find(is_default);
+    let mut findings = vec![match default {
+        Some(it) => fine(
+            SUBJECT,
+            format!("the default is {}", text(&it["metadata"]["name"])),
+        ),
+        None if uses.classes.contains("") => failure(SUBJECT, "there is no default"),
+        None => warning(SUBJECT, "there is no default: volume types have to name a class"),
+    }];
+    let is_there = |name: &str| there.iter().any(|it| it["metadata"]["name"] == name);
+    let missing = uses.classes.iter().filter(|it| !it.is_empty() && !is_there(it));
+    findings.extend(missing.map(|it| failure(SUBJECT, format!("{it} does not exist"))));
+    findings
+}
+
+fn balancers(services: &[Value], uses: &Uses) -> Finding {
+    const SUBJECT: &str = "load balancers";
+    let all = || services.iter().filter(|it| it["spec"]["type"] == "LoadBalancer");
+    let given = all().find(|it| !items(&it["status"]["loadBalancer"]["ingress"]).is_empty());
+    match (given, all().next()) {
+        (Some(it), _) => fine(
+            SUBJECT,
+            format!("Service {} has an address", text(&it["metadata"]["name"])),
+        ),
+        (None, Some(it)) => warning(
+            SUBJECT,
+            format!("Service {} has no address yet", text(&it["metadata"]["name"])),
+        ),
+        (None, None) if uses.load_balancer => warning(
+            SUBJECT,
+            "the shoot asks for one; whether they are given shows when it is made",
+        ),
+        (None, None) => fine(SUBJECT, "none here; whether they are given shows with the first one"),
+    }
+}
+
+fn not_installed(subject: &'static str) -> Finding {
+    failure(subject, "not installed")
+}
+
+fn unseen(subject: &'static str, what: &str) -> Finding {
+    Finding {
+        hint: Some(ROLES.to_owned()),
+        ..warning(subject, format!("not allowed to read {what}"))
+    }
+}
+
+fn fine(subject: &'static str, message: impl Into<String>) -> Finding {
+    Finding {
+        subject,
+        grade: Grade::Fine,
+        message: message.into(),
+        hint: None,
+    }
+}
+
+fn warning(subject: &'static str, message: impl Into<String>) -> Finding {
+    Finding {
+        grade: Grade::Warning,
+        ..fine(subject, message)
+    }
+}
+
+fn failure(subject: &'static str, message: impl Into<String>) -> Finding {
+    Finding {
+        grade: Grade::Failure,
+        ..fine(subject, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn versions_are_read_as_vendors_write_them() {
+        assert_eq!(parsed("v1.33.1"), Some((1, 33)));
+        assert_eq!(parsed("1.30+"), Some((1, 30)));
+        assert_eq!(parsed("v1.9.0-eks"), Some((1, 9)));
+        assert_eq!(parsed(""), None);
+        assert_eq!(aged("x", "v1.2.3", (1, 10)).grade, Grade::Warning);
+        assert_eq!(aged("x", "v1.10.0", (1, 10)).grade, Grade::Fine);
+    }
+
+    #[test]
+    fn a_class_that_a_shoot_names_has_to_be_there() {
+        let class = |name: &str, default: &str| {
+            json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS[0]: default } } })
+        };
+        let grades = |there: &[Value], names: &[&str]| -> Vec<Grade> {
+            let uses = Uses {
+                classes: names.iter().map(ToString::to_string).collect(),
+                ..Uses::default()
+            };
+            classes(there, &uses).iter().map(|it| it.grade).collect()
+        };
+        let (fast, other) = (class("fast", "true"), class("other", "false"));
+        assert_eq!(grades(&[fast.clone()], &["", "fast"]), [Grade::Fine]);
+        assert_eq!(grades(&[fast], &["slow"]), [Grade::Fine, Grade::Failure]);
+        assert_eq!(grades(&[other.clone()], &["other"]), [Grade::Warning]);
+        assert_eq!(grades(&[other], &[""]), [Grade::Failure]);
+    }
+
+    #[test]
+    fn either_gate_lets_volumes_be_attached() {
+        assert_eq!(hotplug(&[json!("HotplugVolumes")]).grade, Grade::Fine);
+        assert_eq!(hotplug(&[json!("Other")]).grade, Grade::Warning);
+    }
+
+    #[test]
+    fn a_balancer_with_an_address_proves_that_they_are_given() {
+        let service = |ingress: Value| {
+            json!({
+                "metadata": { "name": "a" }, "spec": { "type": "LoadBalancer" },
+                "status": { "loadBalancer": { "ingress": ingress } },
+            })
+        };
+        let uses = Uses {
+            load_balancer: true,
+            ..Uses::default()
+        };
+        let grade = |it: &[Value]| balancers(it, &uses).grade;
+        assert_eq!(grade(&[service(json!([{ "ip": "192.0.2.1" }]))]), Grade::Fine);
+        assert_eq!(grade(&[service(Value::Null)]), Grade::Warning);
+        assert_eq!(grade(&[]), Grade::Warning);
+    }
+}

@@ -1,0 +1,309 @@
+//! What kvshoot has to be allowed in the provider cluster: the one table that is checked, printed and kept as an example.
+
+use super::kinds::{self, Resource};
+use super::project::items;
+use serde_json::Value;
+use std::fmt;
+
+/// One thing that is done to the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Right {
+    pub(crate) verb: &'static str,
+    pub(crate) resource: &'static Resource,
+}
+
+/// What may be done to resources of one group, and what for.
+struct Rule {
+    why: &'static str,
+    resources: &'static [&'static Resource],
+    verbs: &'static [&'static str],
+    scope: Scope,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Every shoot needs it in its namespace.
+    Namespace,
+    /// In the namespace, for shoots that have networks.
+    Networks,
+    /// In the whole cluster; without it kvshoot knows less, and does the same.
+    Cluster,
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const ALL: &[&str] = &[
+    "get", "list", "watch", "create", "update", "patch", "delete",
+];
+
+/// What the cloud controller manager and the CSI driver are given is here too: a Role that grants more than its maker
+/// has is refused.
+const RULES: &[Rule] = &[
+    rule(
+        "records of shoots, keys, certificates and user data, and what leads to a control plane",
+        &[
+            &kinds::CONFIG_MAP,
+            &kinds::SECRET,
+            &kinds::SERVICE,
+            &kinds::SERVICE_ACCOUNT,
+        ],
+        ALL,
+    ),
+    rule(
+        "the pods of a control plane",
+        &[&kinds::DEPLOYMENT, &kinds::STATEFUL_SET],
+        ALL,
+    ),
+    rule("how few of them may run", &[&kinds::DISRUPTION_BUDGET], ALL),
+    rule("who may reach them", &[&kinds::NETWORK_POLICY], ALL),
+    rule(
+        "what the cloud controller manager and the CSI driver may do",
+        &[&kinds::ROLE, &kinds::ROLE_BINDING],
+        ALL,
+    ),
+    rule("one writer at a time", &[&kinds::LEASE], ALL),
+    rule("machines", &[&kinds::VIRTUAL_MACHINE], ALL),
+    rule(
+        "how machines are; the cloud controller manager writes to them",
+        &[&kinds::VIRTUAL_MACHINE_INSTANCE],
+        &["get", "list", "watch", "update"],
+    ),
+    rule(
+        "images, and volumes of the CSI driver",
+        &[&kinds::DATA_VOLUME],
+        ALL,
+    ),
+    rule(
+        "clones of images",
+        &[&kinds::DATA_VOLUME_SOURCE],
+        &["create"],
+    ),
+    rule(
+        "volumes, which the CSI driver resizes",
+        &[&kinds::CLAIM],
+        &["get", "list", "watch", "update", "patch"],
+    ),
+    rule(
+        "volumes that the CSI driver attaches",
+        &[
+            &kinds::ADD_VOLUME,
+            &kinds::REMOVE_VOLUME,
+            &kinds::ADD_VOLUME_INSTANCE,
+            &kinds::REMOVE_VOLUME_INSTANCE,
+        ],
+        &["update"],
+    ),
+    rule(
+        "snapshots of the CSI driver",
+        &[&kinds::VOLUME_SNAPSHOT],
+        &["get", "list", "create", "delete"],
+    ),
+    rule(
+        "endpoints of load balancers, of the cloud controller manager",
+        &[&kinds::ENDPOINT_SLICE],
+        ALL,
+    ),
+    rule("what a run waits for", &[&kinds::POD, &kinds::EVENT], READ),
+    rule(
+        "the tunnel to an API server without an address; get is what older servers ask for",
+        &[&kinds::PORT_FORWARD],
+        &["get", "create"],
+    ),
+    Rule {
+        scope: Scope::Networks,
+        ..rule("networks of shoots", &[&kinds::NETWORK], ALL)
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "the zones of the provider",
+            &[&kinds::NODE],
+            &["get", "list"],
+        )
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "whether volumes belong to a zone",
+            &[&kinds::STORAGE_CLASS],
+            &["get", "list"],
+        )
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "apply --create-namespace, and list --all-namespaces",
+            &[&kinds::NAMESPACE],
+            &["get", "list", "create", "delete"],
+        )
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "versions and feature gates, for doctor",
+            &[&kinds::KUBEVIRT],
+            &["list"],
+        )
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "the importer's version, for doctor",
+            &[&kinds::CDI],
+            &["list"],
+        )
+    },
+];
+
+const fn rule(
+    why: &'static str,
+    resources: &'static [&'static Resource],
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule {
+        why,
+        resources,
+        verbs,
+        scope: Scope::Namespace,
+    }
+}
+
+/// Everything that apply and delete do in the namespace.
+pub(super) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
+    of(move |scope| match scope {
+        Scope::Namespace => true,
+        Scope::Networks => uses_networks,
+        Scope::Cluster => false,
+    })
+}
+
+/// What is read of the whole cluster.
+pub(super) fn useful() -> impl Iterator<Item = Right> {
+    of(|scope| scope == Scope::Cluster)
+}
+
+fn of(wanted: impl Fn(Scope) -> bool) -> impl Iterator<Item = Right> {
+    RULES
+        .iter()
+        .filter(move |it| wanted(it.scope))
+        .flat_map(|rule| {
+            rule.resources
+                .iter()
+                .flat_map(|resource| rule.verbs.iter().map(|verb| Right { verb, resource }))
+        })
+}
+
+impl Right {
+    pub(super) fn is_in(&self, rule: &Value) -> bool {
+        let has = |list: &str, wanted: &str| {
+            items(&rule[list])
+                .iter()
+                .any(|it| it == "*" || it == wanted)
+        };
+        has("verbs", self.verb)
+            && has("apiGroups", self.resource.group)
+            && has("resources", self.resource.plural)
+            && items(&rule["resourceNames"]).is_empty()
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.resource)
+    }
+}
+
+/// The Role and the ClusterRole that hold all of the table, as YAML that says what each rule is for.
+pub(crate) fn manifest(namespace: Option<&str>) -> String {
+    let mut text =
+        "# What kvshoot has to be allowed in the namespace of its shoots: kvshoot doctor --rbac\n\
+        apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: kvshoot\n"
+            .to_owned();
+    if let Some(namespace) = namespace {
+        text += &format!("  namespace: {namespace}\n");
+    }
+    text += "rules:\n";
+    let rules = |text: &mut String, is_wanted: fn(Scope) -> bool| {
+        let wanted = RULES.iter().filter(|it| is_wanted(it.scope));
+        wanted.for_each(|it| *text += &told(it));
+    };
+    rules(&mut text, |it| it != Scope::Cluster);
+    text += "---\n# May be left out: without it kvshoot knows neither zones nor classes of volumes, and makes no namespaces.\n\
+        apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot\nrules:\n";
+    rules(&mut text, |it| it == Scope::Cluster);
+    text
+}
+
+/// Resources of one group after the other.
+fn told(rule: &Rule) -> String {
+    let mut text = format!("  # {}\n", rule.why);
+    let groups = rule.resources.chunk_by(|a, b| a.group == b.group);
+    for resources in groups {
+        let group = resources[0].group;
+        let group = if group.is_empty() { "\"\"" } else { group };
+        let names: Vec<&str> = resources.iter().map(|it| it.plural).collect();
+        text += &format!(
+            "  - apiGroups: [{group}]\n    resources: [{}]\n    verbs: [{}]\n",
+            names.join(", "),
+            rule.verbs.join(", ")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize as _;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_grants_what_it_names_and_no_single_objects() {
+        let right = Right {
+            verb: "create",
+            resource: &kinds::VIRTUAL_MACHINE,
+        };
+        let rule = |groups: &[&str], names: &[&str]| {
+            json!({
+                "verbs": ["create", "get"],
+                "apiGroups": groups,
+                "resources": ["*"],
+                "resourceNames": names,
+            })
+        };
+        assert!(right.is_in(&rule(&["kubevirt.io"], &[])));
+        assert!(right.is_in(&rule(&["*"], &[])));
+        assert!(!right.is_in(&rule(&[""], &[])));
+        assert!(!right.is_in(&rule(&["kubevirt.io"], &["one"])));
+        assert_eq!(right.to_string(), "create virtualmachines.kubevirt.io");
+    }
+
+    #[test]
+    fn each_right_is_asked_for_once() {
+        let all: Vec<String> = needed(true).map(|it| it.to_string()).collect();
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(all.len(), once.len());
+        assert!(!needed(false).any(|it| it.resource == &kinds::NETWORK));
+    }
+
+    #[test]
+    fn who_has_the_printed_roles_has_every_right() {
+        let text = manifest(Some("shoots"));
+        let roles: Vec<Value> = serde_yaml::Deserializer::from_str(&text)
+            .map(|it| Value::deserialize(it).unwrap())
+            .collect();
+        let [role, cluster] = &roles[..] else {
+            panic!("{text}")
+        };
+        assert_eq!(role["metadata"]["namespace"], "shoots");
+        let has =
+            |role: &Value, right: &Right| items(&role["rules"]).iter().any(|it| right.is_in(it));
+        for right in needed(true) {
+            assert!(has(role, &right), "{right}");
+        }
+        for right in useful() {
+            assert!(has(cluster, &right), "{right}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+use super::provider::{self, failed};
+use super::reach::{AccessArgs, context_name};
+use super::shoots::only;
+use super::{CommandError, Context, Exit, complete};
+use crate::cluster::{self, Way};
+use crate::config::private;
+use clap_complete::engine::ArgValueCompleter;
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use tempfile::NamedTempFile;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Run a program with KUBECONFIG leading to a cluster, and give its exit code
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: kvshoot exec dev -- kubectl get nodes")]
+pub(super) struct ExecArgs {
+    /// Name of the shoot; the only one of the namespace when absent
+    #[arg(add = ArgValueCompleter::new(complete::shoots))]
+    name: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// As shells have it.
+const NOT_EXECUTABLE: u8 = 126;
+const NO_SUCH_PROGRAM: u8 = 127;
+const SIGNALLED: i32 = 128;
+
+/// What a program needs to enter; the file is gone with it, and the way closed.
+pub(super) struct Entry {
+    pub(super) file: NamedTempFile,
+    pub(super) way: Way,
+}
+
+pub(super) fn run(args: &ExecArgs, context: &Context) -> Result<Exit, CommandError> {
+    context.block_on(async {
+        // A code of the program is not to be taken for one of kvshoot's own.
+        let entry = enter(args, context).await.map_err(|error| CommandError {
+            exit: Exit::Exec,
+            ..error
+        })?;
+        let exit = follow(&args.command, &entry).await;
+        drop(entry);
+        exit
+    })?
+}
+
+async fn enter(args: &ExecArgs, context: &Context) -> Result<Entry, CommandError> {
+    let provider = provider::connect(context).await?;
+    let record = only(&provider, args.name.as_deref()).await?;
+    let id = &record.name;
+    let credentials = args.access.credentials(&provider, id, context).await?;
+    let way = provider.way(id, &credentials).await.map_err(failed)?;
+    entry(way, id, &credentials)
+}
+
+/// Writes down the way for programs.
+pub(super) fn entry(
+    way: Way,
+    id: &str,
+    credentials: &cluster::ClientCertificate,
+) -> Result<Entry, CommandError> {
+    let value = cluster::kubeconfig(&context_name(id), &way.url(), credentials);
+    let file = private::temporary(&value.to_string()).map_err(|error| {
+        let told = CommandError::new(Exit::Precondition, "cannot write a temporary kubeconfig");
+        told.cause(error.to_string())
+    })?;
+    Ok(Entry { file, way })
+}
+
+/// Stays until the program has ended, whoever is told to end.
+async fn follow(command: &[OsString], entry: &Entry) -> Result<Exit, CommandError> {
+    let cannot = |error: std::io::Error| {
+        CommandError::new(Exit::Exec, "cannot listen to signals").cause(error.to_string())
+    };
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
+    let mut child = spawn(command, entry)?;
+    // A terminal tells the whole group of processes.
+    let tells_all = std::io::stdin().is_terminal();
+    loop {
+        tokio::select! {
+            ended = child.wait() => return Ok(Exit::Child(code(ended.map_err(cannot)?))),
+            Some(()) = interrupts.recv() => if !tells_all { pass(&child, rustix::process::Signal::INT) },
+            Some(()) = terminations.recv() => pass(&child, rustix::process::Signal::TERM),
+            Some(()) = hangups.recv() => pass(&child, rustix::process::Signal::HUP),
+        }
+    }
+}
+
+fn spawn(command: &[OsString], entry: &Entry) -> Result<Child, CommandError> {
+    let [program, args @ ..] = command else {
+        return Err(CommandError::new(Exit::Usage, "no program is named"));
+    };
+    let spawned = Command::new(program)
+        .args(args)
+        .env("KUBECONFIG", entry.file.path())
+        .spawn();
+    spawned.map_err(|error| {
+        let exit = match error.kind() {
+            ErrorKind::NotFound => Exit::Child(NO_SUCH_PROGRAM),
+            ErrorKind::PermissionDenied => Exit::Child(NOT_EXECUTABLE),
+            _ => Exit::Exec,
+        };
+        let message = format!("cannot run {}", program.display());
+        CommandError::new(exit, message).cause(error.to_string())
+    })
+}
+
+fn pass(child: &Child, signal: rustix::process::Signal) {
+    let number = child.id().and_then(|it| i32::try_from(it).ok());
+    if let Some(process) = number.and_then(rustix::process::Pid::from_raw) {
+        // It may have ended just now.
+        let _ = rustix::process::kill_process(process, signal);
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or(status.signal().map(|it| SIGNALLED + it))
+        .unwrap_or_default();
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_a_signal_ended_gives_what_a_shell_would() {
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(code(ExitStatus::from_raw(15)), 143);
+    }
+}

@@ -1,0 +1,72 @@
+//! How a shoot is, as status and wait want to know it.
+
+use super::CommandError;
+use super::provider::{before, failed};
+use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
+use crate::plan::health::{self, Condition, Inside, Part, Seen};
+
+/// Looks at the provider, and at the shoot where it can be reached.
+pub(super) async fn look(
+    provider: &Provider,
+    record: &RecordSeen,
+) -> Result<Vec<Condition>, CommandError> {
+    let id = &*record.name;
+    let (machines, images, control_plane) = futures::try_join!(
+        provider.machines(id),
+        provider.images(Some(id)),
+        provider.control_plane(id)
+    )
+    .map_err(failed)?;
+    let shoot = before(&record.data).map(|it| it.0);
+    let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
+    let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
+    let inside = match provider.shoot_seen(id).await {
+        Ok(ShootSeen {
+            nodes,
+            workloads,
+            answers,
+        }) => Inside::Seen {
+            nodes: nodes.iter().map(of_node).collect(),
+            workloads,
+            answers,
+        },
+        Err(error) => Inside::Unreachable(error.to_string()),
+    };
+    Ok(health::conditions(&Seen {
+        images: images.iter().map(of_image).collect(),
+        machines: machines.iter().map(of_machine).collect(),
+        wanted: workers
+            .map(|it| usize::try_from(it.minimum).unwrap_or_default())
+            .sum(),
+        control_plane: control_plane.workloads,
+        expiry: control_plane.expiry,
+        now: provider.server_time().unwrap_or_default(),
+        inside,
+        has_network: network.is_none_or(|it| it != "none"),
+    }))
+}
+
+fn of_image(image: &ImageSeen) -> Part {
+    Part {
+        name: image.name.clone(),
+        why: (!image.import.done).then(|| image.phase.clone()),
+    }
+}
+
+fn of_machine(machine: &MachineSeen) -> Part {
+    let why = match &machine.complaint {
+        Some(complaint) => format!("{}, {complaint}", machine.status).into(),
+        None => machine.status.clone(),
+    };
+    Part {
+        name: machine.name.clone(),
+        why: (!machine.ready).then_some(why),
+    }
+}
+
+fn of_node(node: &NodeSeen) -> Part {
+    Part {
+        name: node.name.clone(),
+        why: node.why.clone(),
+    }
+}
