@@ -24,6 +24,7 @@ mod limits;
 mod locks;
 mod provider;
 mod proxy;
+mod reach;
 mod readme;
 mod render;
 mod rolls;

@@ -1,0 +1,78 @@
+//! Ways to a shoot, and what is looked at before there is one.
+
+use crate::kvshoot::Kvshoot;
+use crate::provider::Provider;
+use std::fs;
+
+const OTHERS: &str = "\
+apiVersion: v1
+kind: Config
+current-context: prod
+x-own: kept
+clusters: []
+users: []
+contexts:
+- name: prod
+  context: {cluster: prod, user: prod}
+- name: dev
+  context:
+    cluster: dev
+    user: dev
+    extensions:
+    - name: kvshoot.io
+      extension: {shoot: shoot--local--dev, namespace: shoots, server: 'https://provider'}
+";
+
+#[test]
+fn the_roles_of_the_examples_are_those_of_the_program() {
+    let output = Kvshoot::new().run("doctor --rbac");
+    assert_eq!(output.code, 0, "{output}");
+    if std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite") {
+        fs::write("examples/rbac.yaml", &output.out).unwrap();
+    }
+    let example = fs::read_to_string("examples/rbac.yaml").unwrap();
+    assert_eq!(example, output.out);
+    let named = Kvshoot::new().run("doctor --rbac -n shoots").out;
+    assert!(named.contains("\n  namespace: shoots\n"), "{named}");
+}
+
+#[test]
+fn only_what_was_merged_is_removed_again() {
+    let kvshoot = Kvshoot::new()
+        .file("config", OTHERS)
+        .env("KUBECONFIG", "config");
+    let output = kvshoot.run("kubeconfig remove dev");
+    assert_eq!((output.code, &*output.out), (0, "context/dev removed\n"));
+    let after = fs::read_to_string(kvshoot.home().join("config")).unwrap();
+    assert!(
+        after.contains("prod") && after.contains("x-own: kept"),
+        "{after}"
+    );
+    assert!(!after.contains("dev"), "{after}");
+    // Again there is nothing to do, and what is of others stays byte for byte.
+    let output = kvshoot.run("kubeconfig remove prod");
+    assert_eq!((output.code, &*output.out), (0, ""));
+    let again = fs::read_to_string(kvshoot.home().join("config")).unwrap();
+    assert_eq!(after, again);
+}
+
+#[test]
+fn what_exec_itself_cannot_do_has_a_code_of_its_own() {
+    let output = Kvshoot::new().run("exec dev -- true");
+    assert_eq!(output.code, 125, "{output}");
+    let output = Kvshoot::new().run("exec dev");
+    assert_eq!(output.code, 2, "{output}");
+}
+
+#[test]
+fn the_sandbox_has_what_a_provider_needs_and_a_shoot_that_is_not_there_is_not_found() {
+    let kvshoot = Provider::new().kvshoot();
+    let output = kvshoot.run("doctor");
+    assert!(output.out.contains("ok       KubeVirt"), "{output}");
+    assert!(output.out.contains("ok       rights"), "{output}");
+    assert_eq!(output.code, 0, "{output}");
+    let output = kvshoot.run("kubeconfig get dev");
+    assert_eq!(output.code, 7, "{output}");
+    let output = kvshoot.run("wait dev --for deleted --timeout 0s");
+    assert_eq!(output.code, 0, "{output}");
+}
