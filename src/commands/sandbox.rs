@@ -177,6 +177,8 @@ fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
         return Ok(Exit::No);
     };
     let mut text = String::new();
+    let names = status.processes.iter().map(|process| process.name.len());
+    let width = names.max().unwrap_or_default().max(24);
     for process in &status.processes {
         let state = match (process.alive, process.memory) {
             (true, Some(memory)) => format!("running  {memory:>5} MiB"),
@@ -184,7 +186,7 @@ fn status(sandbox: &Sandbox, context: &Context) -> Result<Exit, CommandError> {
             (false, _) => format!("ended    see {}", process.log.display()),
         };
         text.push_str(&format!(
-            "{:<24} {:>8}  {state}\n",
+            "{:<width$} {:>8}  {state}\n",
             process.name, process.pid
         ));
     }

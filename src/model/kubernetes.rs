@@ -14,7 +14,8 @@ pub(crate) struct Kubernetes {
     /// A whole version such as 1.34.2, or 1.34 for its newest patch
     #[schemars(length(min = 1))]
     pub(crate) version: String,
-    pub(crate) allow_privileged_containers: Option<Unused>,
+    /// Containers may be privileged unless Pod Security says otherwise
+    pub(crate) allow_privileged_containers: Option<bool>,
     /// Settings of the kubelets of all pools
     pub(crate) kubelet: Option<Kubelet>,
     pub(crate) kube_controller_manager: Option<KubeControllerManager>,
@@ -24,7 +25,8 @@ pub(crate) struct Kubernetes {
     pub(crate) kube_scheduler: Option<KubeScheduler>,
     pub(crate) cluster_autoscaler: Option<Unused>,
     pub(crate) vertical_pod_autoscaler: Option<Unused>,
-    pub(crate) enable_static_token_kubeconfig: Option<Unused>,
+    /// There are no static tokens
+    pub(crate) enable_static_token_kubeconfig: Option<bool>,
     pub(crate) etcd: Option<Unused>,
 }
 
@@ -49,6 +51,7 @@ pub(crate) struct KubeApiServer {
     pub(crate) default_unreachable_toleration_seconds: Option<i64>,
     /// Whether anybody is served without credentials, as far as roles go; otherwise health and cluster-info alone are
     pub(crate) enable_anonymous_authentication: Option<bool>,
+    /// There are no passwords
     pub(crate) enable_basic_authentication: Option<bool>,
     pub(crate) encryption_config: Option<EncryptionConfig>,
     /// How long events are kept; 1h when absent
@@ -60,7 +63,8 @@ pub(crate) struct KubeApiServer {
     pub(crate) service_account_config: Option<ServiceAccountConfig>,
     /// An AuthenticationConfiguration of one's own, in place of all that kvshoot would say there
     pub(crate) structured_authentication: Option<StructuredAuthentication>,
-    pub(crate) structured_authorization: Option<Unused>,
+    /// Not supported
+    pub(crate) structured_authorization: Option<serde_json::Value>,
     pub(crate) watch_cache_sizes: Option<WatchCacheSizes>,
 }
 
@@ -97,7 +101,14 @@ pub(crate) struct EncryptionConfig {
     /// Resources such as configmaps or deployments.apps; secrets always are
     #[serde(default)]
     pub(crate) resources: Vec<String>,
-    pub(crate) provider: Option<Unused>,
+    pub(crate) provider: Option<EncryptionProvider>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EncryptionProvider {
+    /// secretbox
+    #[serde(rename = "type")]
+    pub(crate) type_: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +122,9 @@ pub(crate) struct StructuredAuthentication {
 /// How many objects the API server keeps at hand
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WatchCacheSizes {
+    /// Not supported: caches grow with their use
     pub(crate) default: Option<i32>,
+    /// 0 switches a cache off; any other size is only where it starts
     #[serde(default)]
     pub(crate) resources: Vec<WatchCacheSize>,
 }
@@ -134,7 +147,8 @@ pub(crate) struct AdmissionPlugin {
     /// The plugin's own configuration, such as a PodSecurityConfiguration
     pub(crate) config: Option<serde_json::Value>,
     pub(crate) disabled: Option<bool>,
-    pub(crate) kubeconfig_secret_name: Option<Unused>,
+    /// Not supported
+    pub(crate) kubeconfig_secret_name: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -167,6 +181,7 @@ pub(crate) struct OidcConfig {
     #[serde(rename = "issuerURL")]
     pub(crate) issuer_url: Option<String>,
     pub(crate) required_claims: Option<BTreeMap<String, String>>,
+    /// Not supported: all that are asymmetric are taken
     #[serde(default)]
     pub(crate) signing_algs: Vec<String>,
     pub(crate) username_claim: Option<String>,
@@ -181,7 +196,8 @@ pub(crate) struct ServiceAccountConfig {
     pub(crate) accepted_issuers: Vec<String>,
     pub(crate) extend_token_expiration: Option<bool>,
     pub(crate) max_token_expiration: Option<Duration>,
-    pub(crate) signing_key_secret_name: Option<Unused>,
+    /// Not supported: the key is made
+    pub(crate) signing_key_secret_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -212,12 +228,14 @@ pub(crate) struct KubeControllerManager {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HorizontalPodAutoscaler {
     pub(crate) cpu_initialization_period: Option<Duration>,
-    pub(crate) downscale_delay: Option<Unused>,
+    /// Not supported: it is downscaleStabilization since Kubernetes 1.12
+    pub(crate) downscale_delay: Option<Duration>,
     pub(crate) downscale_stabilization: Option<Duration>,
     pub(crate) initial_readiness_delay: Option<Duration>,
     pub(crate) sync_period: Option<Duration>,
     pub(crate) tolerance: Option<f64>,
-    pub(crate) upscale_delay: Option<Unused>,
+    /// Not supported since Kubernetes 1.12
+    pub(crate) upscale_delay: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,8 +10,8 @@ use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Seconds that a guest gets to shut down.
-const GRACE: u32 = 30;
+/// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
+const GRACE: u32 = 90;
 
 /// All that decides one machine's object.
 pub(super) struct Machine<'a> {

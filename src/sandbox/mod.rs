@@ -254,12 +254,20 @@ impl Sandbox {
             memory: process.memory().filter(|_| process.alive()),
             log: process::log(&self.folder, &process.name),
         });
+        let pods = process::Process::of_pods(&self.folder).into_iter();
+        let pods = pods.map(|(process, pod)| ProcessStatus {
+            name: format!("{} of {pod}", process.name),
+            pid: process.pid,
+            alive: process.alive(),
+            memory: process.memory(),
+            log: self.folder.join("logs/pods"),
+        });
         Ok(Some(Status {
             healthy: self.healthy(&state),
             cdi: state.cdi,
             server: format!("https://127.0.0.1:{}", state.ports.api()),
             folder: self.folder.clone(),
-            processes: processes.collect(),
+            processes: processes.chain(pods).collect(),
         }))
     }
 

@@ -72,30 +72,54 @@ impl Process {
         Ok((process, child))
     }
 
-    /// Finds what runs for a sandbox without being remembered: a program of ours, on that sandbox's files.
+    /// Finds what runs for a sandbox without being remembered: a program of ours on that sandbox's files, or a pod's
+    /// process.
     pub(super) fn find(programs: &Path, folder: &Path) -> Vec<Self> {
         let marker = format!("{}/", folder.display());
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(|pid: u32| {
-            let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-            let text = String::from_utf8(bytes).ok()?;
-            let mut args = text.split('\0');
-            let program = Path::new(args.next()?);
-            let name = program.file_name()?.to_str()?.to_owned();
-            let ours = program.starts_with(programs) && name != "kubectl";
-            let started = stat(pid)?.started;
-            // A pod's process says what the pod says, but its root is a folder of the sandbox.
-            let pods = std::fs::read_link(format!("/proc/{pid}/root"))
-                .is_ok_and(|root| root.starts_with(folder.join("pods")));
-            (pods || ours && args.any(|arg| arg.contains(&marker))).then(|| Self {
-                name,
-                pid,
-                started,
-                boot: boot(),
+        let mut found: Vec<Self> = numbers()
+            .filter_map(|pid| {
+                let args = arguments(pid)?;
+                let program = Path::new(args.first()?);
+                let name = program.file_name()?.to_str()?;
+                let ours = program.starts_with(programs) && name != "kubectl";
+                let its = args.iter().skip(1).any(|arg| arg.contains(&marker));
+                (ours && its).then(|| Self::now(name, pid)).flatten()
             })
+            .collect();
+        found.extend(
+            Self::of_pods(folder)
+                .into_iter()
+                .map(|(process, _)| process),
+        );
+        found
+    }
+
+    /// Finds the processes that are pods, each with its pod. Their arguments are the pods' own, but their root is a
+    /// folder of the sandbox.
+    pub(super) fn of_pods(folder: &Path) -> Vec<(Self, String)> {
+        let Ok(running) = folder.join("pods/running").canonicalize() else {
+            return Vec::new();
+        };
+        let of_pod = |pid: u32| {
+            let root = std::fs::read_link(format!("/proc/{pid}/root")).ok()?;
+            let inside = root.strip_prefix(&running).ok()?;
+            // Namespace, name and UID, with underscores in between.
+            let folder = inside.iter().next()?.to_str()?;
+            let (pod, _) = folder.rsplit_once('_')?;
+            let args = arguments(pid)?;
+            let name = Path::new(args.first()?).file_name()?.to_str()?.to_owned();
+            Some((Self::now(&name, pid)?, pod.replacen('_', "/", 1)))
+        };
+        numbers().filter_map(of_pod).collect()
+    }
+
+    fn now(name: &str, pid: u32) -> Option<Self> {
+        Some(Self {
+            name: name.to_owned(),
+            pid,
+            started: stat(pid)?.started,
+            boot: boot(),
         })
-        .collect()
     }
 
     pub(super) fn alive(&self) -> bool {
@@ -172,6 +196,18 @@ pub(super) fn watch(children: &mut [(Process, Child)], folder: &Path) -> Result<
         }
     }
     Ok(())
+}
+
+/// The numbers of all processes.
+fn numbers() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn arguments(pid: u32) -> Option<Vec<String>> {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.split('\0').map(str::to_owned).collect())
 }
 
 struct Stat {

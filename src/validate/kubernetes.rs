@@ -3,6 +3,7 @@
 use crate::model::{IntOrString, Kind, KubeProxy, Kubelet, Quantity, Version, nearest};
 
 use super::Input;
+use super::control_plane_settings;
 use super::offer::{Offer, is_expired, is_preview};
 use super::report::{At, Report, some_of};
 
@@ -114,6 +115,7 @@ pub(super) fn settings(input: &Input, at: &At, report: &mut Report) {
     if let Some(it) = &kubernetes.kube_proxy {
         kube_proxy(it, &at.key("kubeProxy"), report);
     }
+    control_plane_settings::check(kubernetes, at, report);
     let mask = kubernetes
         .kube_controller_manager
         .as_ref()

@@ -6,6 +6,8 @@
 pub(crate) mod cloud_config;
 mod cni;
 pub(crate) mod control_plane;
+mod control_plane_settings;
+mod downloads;
 mod infrastructure;
 mod kubernetes;
 mod machine;

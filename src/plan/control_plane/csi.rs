@@ -103,7 +103,6 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
         helper("csi-resizer", &|it| {
             it.set("handle-volume-inuse-error", false)
         }),
-        helper("csi-snapshotter", &|it| it),
         container(
             context,
             "livenessprobe",

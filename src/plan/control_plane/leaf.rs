@@ -66,8 +66,7 @@ pub(super) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec
         ("kube-scheduler", inside),
         ("cloud-controller-manager", inside),
         ("csi-controller", inside),
-        // It runs beside the API server, in the same pod.
-        ("konnectivity-server", Some("127.0.0.1")),
+        ("konnectivity-server", inside),
     ] {
         let leaf = server.map(|host| Leaf {
             kubeconfig: Some(url(host)),

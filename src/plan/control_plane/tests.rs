@@ -10,6 +10,7 @@ use serde_json::Value;
 
 mod flags;
 mod pods;
+mod provider;
 
 const SECRETS: [&str; 14] = [
     "ca",

@@ -6,9 +6,10 @@ use super::objects::{
     NAMESPACE, cluster_role, cluster_role_binding, config_map, group, role, role_binding, rule,
     rule_for, user,
 };
-use super::{BOOTSTRAPPERS, Context, host_port};
+use super::{Context, host_port};
 use crate::plan::component::Component;
 use crate::plan::kubelet::{CLUSTER_DOMAIN, common_configuration};
+use crate::plan::names::TOKEN_GROUP;
 use serde_json::{Value, json};
 
 const PUBLIC: &str = "kube-public";
@@ -75,8 +76,8 @@ fn cluster_configuration(context: &Context) -> Value {
 }
 
 fn rights() -> Vec<Value> {
-    let joining = [group(BOOTSTRAPPERS)];
-    let joining_and_joined = [group(BOOTSTRAPPERS), group("system:nodes")];
+    let joining = [group(TOKEN_GROUP)];
+    let joining_and_joined = [group(TOKEN_GROUP), group("system:nodes")];
     let get = |name| rule_for(&[name], rule("", &["configmaps"], &["get"]));
     let signer = "kubeadm:bootstrap-signer-clusterinfo";
     let config = "kubeadm:nodes-kubeadm-config";

@@ -5,13 +5,11 @@ use super::objects::{
     NAMESPACE, cluster_role, cluster_role_binding, group, role, role_binding, rule, user,
 };
 use crate::plan::component::Component;
+use crate::plan::names::TOKEN_GROUP;
 use serde_json::Value;
 
-/// The group of bootstrap tokens, as kubeadm has it: tokens of `kubeadm token create` work too.
-pub(crate) const BOOTSTRAPPERS: &str = "system:bootstrappers:kubeadm:default-node-token";
-
 /// The group of people's certificates. The binding can be deleted, which `system:masters` has none of.
-pub(crate) const ADMINS: &str = "kvshoot:cluster-admins";
+const ADMINS: &str = "kvshoot:cluster-admins";
 
 const NODES: &str = "system:nodes";
 
@@ -39,12 +37,12 @@ fn joining() -> Vec<Value> {
         cluster_role_binding(
             "kubeadm:kubelet-bootstrap",
             "system:node-bootstrapper",
-            &[group(BOOTSTRAPPERS)],
+            &[group(TOKEN_GROUP)],
         ),
         cluster_role_binding(
             "kubeadm:node-autoapprove-bootstrap",
             &format!("{requests}:nodeclient"),
-            &[group(BOOTSTRAPPERS)],
+            &[group(TOKEN_GROUP)],
         ),
         cluster_role_binding(
             "kubeadm:node-autoapprove-certificate-rotation",

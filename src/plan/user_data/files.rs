@@ -71,14 +71,14 @@ pub(super) fn file(path: &str, permissions: &str, content: &str) -> Value {
     json!({ "path": path, "permissions": permissions, "content": content })
 }
 
-/// Read by the script as shell. Values are of versions, addresses and words, so none needs a quote.
+/// Read by the script as shell. No version, address or name has a quote in it.
 fn settings(join: &Join) -> String {
     let settings = join.pool.kubelet.as_ref();
     let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
     let registry = join.shoot.control_plane.registry.is_some();
     let word = |is: bool| if is { "yes" } else { "no" };
     format!(
-        "KUBELET_VERSION={}\nAPI_SERVER={}\nNODE={}\nSWAP={}\nMIRRORED={}\n",
+        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
         join.shoot.kubernetes,
         kubelet::server(join),
         join.machine,

@@ -17,18 +17,26 @@ pub(super) fn merge(ours: Mapping, mut theirs: Mapping) -> Mapping {
 
 fn both(mut ours: Mapping, theirs: Mapping) -> Mapping {
     for (key, theirs) in theirs {
-        let merged = match (ours.remove(&key), theirs) {
-            (Some(ours), Value::Null) => ours,
-            (Some(Value::Mapping(ours)), Value::Mapping(theirs)) => both(ours, theirs).into(),
-            (Some(Value::Sequence(mut ours)), Value::Sequence(theirs)) => {
-                ours.extend(theirs);
-                ours.into()
+        match ours.get_mut(&key) {
+            Some(there) => *there = one(std::mem::take(there), theirs),
+            None => {
+                ours.insert(key, theirs);
             }
-            (_, theirs) => theirs,
-        };
-        ours.insert(key, merged);
+        }
     }
     ours
+}
+
+fn one(ours: Value, theirs: Value) -> Value {
+    match (ours, theirs) {
+        (ours, Value::Null) => ours,
+        (Value::Mapping(ours), Value::Mapping(theirs)) => both(ours, theirs).into(),
+        (Value::Sequence(mut ours), Value::Sequence(theirs)) => {
+            ours.extend(theirs);
+            ours.into()
+        }
+        (_, theirs) => theirs,
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 mod containerd;
 mod download;
 mod files;
-mod kubelet;
+pub(super) mod kubelet;
 mod merge;
 #[cfg(test)]
 mod tests;
@@ -15,10 +15,9 @@ mod tests;
 use super::names::{self, role};
 use super::object::metadata;
 use super::{Hash, Site};
-use crate::validate::cloud_config::{HEAD, NoCloudConfig, parse};
+use crate::validate::cloud_config::{HEAD, parse};
 use crate::validate::control_plane::Address;
 use crate::validate::{Pool, ValidShoot};
-pub(crate) use kubelet::is_set_by_kubelet;
 use serde_json::Value as Json;
 use serde_json::json;
 use serde_yaml::{Mapping, Value};
@@ -45,22 +44,23 @@ pub(crate) fn cloud_config(join: &Join) -> String {
 }
 
 fn own(join: &Join) -> Mapping {
-    let mut own = json!({
-        "preserve_hostname": false,
-        "write_files": files::all(join),
-        "runcmd": [
-            ["systemctl", "daemon-reload"],
-            // Not waited for: what comes after in the pool's own list may be what joining needs.
-            ["systemctl", "enable", "--now", "--no-block", files::UNIT],
-        ],
-    });
-    if let Some(bundle) = &join.pool.ca_bundle {
-        own["ca_certs"] = json!({ "trusted": certificates(bundle) });
-    }
-    let Ok(Value::Mapping(mut own)) = serde_yaml::to_value(own) else {
-        unreachable!("an object is a mapping");
+    let mut own = Mapping::new();
+    let mut set = |key: &str, value: Json| {
+        let value = serde_yaml::to_value(value).expect("JSON is YAML");
+        own.insert(key.into(), value);
     };
-    own.insert("hostname".into(), join.machine.into());
+    set("hostname", json!(join.machine));
+    set("preserve_hostname", json!(false));
+    // A machine that is started anew may have another hardware address, and cloud-init writes the network down by it.
+    let when = json!(["boot-new-instance", "boot"]);
+    set("updates", json!({ "network": { "when": when } }));
+    if let Some(bundle) = &join.pool.ca_bundle {
+        set("ca_certs", json!({ "trusted": certificates(bundle) }));
+    }
+    set("write_files", files::all(join).into());
+    // Not waited for: what comes after in the pool's own list may be what joining needs.
+    let start = json!(["systemctl", "enable", "--now", "--no-block", files::UNIT]);
+    set("runcmd", json!([["systemctl", "daemon-reload"], start]));
     own
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::validate::cloud_config::NoCloudConfig;
 use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
 
 fn read(shoot: &ValidShoot) -> Mapping {

@@ -28,20 +28,21 @@ type guest struct {
 	cancel  context.CancelFunc
 	console *os.File
 	log     logr.Logger
-	// All its connections to the outside.
-	line *connrotation.Dialer
-	node *node
+	// All its connections to the outside, and those of them that are kubelet's.
+	line, own *connrotation.Dialer
+	node      *node
 	// Its clock was wrong when it was last looked at.
 	wrong bool
 
-	lock sync.Mutex
-	told map[string]bool
+	lock  sync.Mutex
+	told  map[string]bool
+	noted map[string]string
 }
 
 // newGuest switches a machine on; nothing when there is no room for its files.
 func newGuest(ctx context.Context, all *guests, vmi *unstructured.Unstructured) *guest {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &guest{all: all, vmi: vmi, ctx: ctx, cancel: cancel, told: map[string]bool{}}
+	g := &guest{all: all, vmi: vmi, ctx: ctx, cancel: cancel, told: map[string]bool{}, noted: map[string]string{}}
 	g.address = address(vmi)
 	uid := vmi.GetUID()
 	if owner := metav1.GetControllerOf(vmi); owner != nil {
@@ -57,19 +58,35 @@ func newGuest(ctx context.Context, all *guests, vmi *unstructured.Unstructured) 
 	g.console = console
 	g.log = logr.New(&journal{g})
 	g.line = connrotation.NewDialer(g.dial)
+	g.own = connrotation.NewDialer(g.line.DialContext)
 	return g
 }
 
 // run boots: cloud-init, then kubelet. Each gives up as it would in a guest.
 func (g *guest) run() {
+	defer func() {
+		// One machine's end must not be that of all.
+		if panicked := recover(); panicked != nil {
+			g.warn("KubeletFailed", fmt.Errorf("kubelet.service: panic: %v", panicked))
+		}
+	}()
 	for g.all.sim.faults.matches("guest-boot", g.vmi.GetName()) {
 		if !g.wait(time.Second) {
 			return
 		}
 	}
 	g.say("booting")
-	if err := g.cloudInit(); err != nil {
+	err := g.cloudInit()
+	if errors.Is(err, errNoSource) {
+		g.say("cloud-init: " + err.Error())
+		return
+	}
+	if err != nil {
 		g.warn("CloudInitFailed", fmt.Errorf("cloud-init: %w", err))
+		return
+	}
+	if !g.isNode() {
+		g.say("cloud-init: nothing of a kubelet here; this machine is no node")
 		return
 	}
 	settings, err := g.settings()
@@ -92,9 +109,30 @@ func (g *guest) shutdown() {
 	_ = g.console.Close()
 }
 
+// isNode tells whether the machine was given anything of a kubelet.
+func (g *guest) isNode() bool {
+	for _, path := range []string{"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env", "/etc/kubernetes/bootstrap-kubelet.conf"} {
+		if g.has(path) {
+			return true
+		}
+	}
+	return false
+}
+
 // say writes a line to the console.
 func (g *guest) say(text string) {
 	_, _ = fmt.Fprintf(g.console, "%s %s\n", time.Now().UTC().Format(time.RFC3339), strings.TrimSpace(text))
+}
+
+// note says something about a thing, unless that is what it said last.
+func (g *guest) note(thing, text string) {
+	g.lock.Lock()
+	known := g.noted[thing] == text
+	g.noted[thing] = text
+	g.lock.Unlock()
+	if !known && text != "" {
+		g.say(text)
+	}
 }
 
 // warn tells what went wrong, on the console each time and on the VMI once.
@@ -117,11 +155,11 @@ func (g *guest) warn(reason string, err error) {
 }
 
 // wait is false when the machine ends meanwhile.
-func (g *guest) wait(time_ time.Duration) bool {
+func (g *guest) wait(pause time.Duration) bool {
 	select {
 	case <-g.ctx.Done():
 		return false
-	case <-time.After(time_):
+	case <-time.After(pause):
 		return true
 	}
 }

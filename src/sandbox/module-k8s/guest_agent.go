@@ -126,10 +126,11 @@ func (t *turned) RecvMsg(message any) error {
 	}
 	request := packet.GetDialRequest()
 	local, err := t.pods.route(t.Context(), request.Address)
+	thing, text := "dial "+request.Address, ""
 	if err != nil {
-		t.pods.node.guest.say(fmt.Sprintf("konnectivity-agent: dial %s: %v", request.Address, err))
-		local = nowhere
+		text, local = fmt.Sprintf("konnectivity-agent: dial %s: %v", request.Address, err), nowhere
 	}
+	t.pods.node.guest.note(thing, text)
 	request.Protocol, request.Address = "tcp", local
 	return nil
 }

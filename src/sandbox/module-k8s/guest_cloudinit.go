@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+var errNoSource = errors.New("no data source found: the machine has no cloud-init volume")
+
 // cloudConfig is what of a #cloud-config matters to a node.
 type cloudConfig struct {
 	Hostname string      `json:"hostname"`
@@ -131,7 +133,7 @@ func (g *guest) userData() ([]byte, error) {
 			return nil, fmt.Errorf("secret %s has no key userdata", name)
 		}
 	}
-	return nil, errors.New("no data source found: the machine has no cloud-init volume")
+	return nil, errNoSource
 }
 
 // parseUserData refuses what cloud-init would not take for configuration.

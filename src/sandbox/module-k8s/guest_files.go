@@ -124,7 +124,7 @@ func chosen(files, data map[string][]byte, items []v1.KeyToPath) error {
 	return nil
 }
 
-// argv are a container's own words, with its variables in their places and
+// guestArgv are a container's own words, with its variables in their places and
 // its paths where they are here.
 func guestArgv(pod *v1.Pod, container *v1.Container, folder, host, ip string) []string {
 	fields := map[string]string{

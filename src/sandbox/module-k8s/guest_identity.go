@@ -194,7 +194,7 @@ func (g *guest) certify(config, bootstrap *rest.Config, store certificate.Store,
 			if next := manager.Current(); next != nil && next != last {
 				last = next
 				g.say("kubelet: certificate rotation detected, shutting down client connections to start using new credentials")
-				g.line.CloseAll()
+				g.own.CloseAll()
 			}
 		}
 	}()
@@ -213,7 +213,7 @@ func (g *guest) secure(config *rest.Config, current func(*tls.CertificateRequest
 	settings.Time = g.now
 	settings.GetClientCertificate = current
 	config.Transport = utilnet.SetTransportDefaults(&http.Transport{
-		TLSHandshakeTimeout: 10 * time.Second, TLSClientConfig: settings, MaxIdleConnsPerHost: 25, DialContext: g.line.DialContext,
+		TLSHandshakeTimeout: 10 * time.Second, TLSClientConfig: settings, MaxIdleConnsPerHost: 25, DialContext: g.own.DialContext,
 	})
 	config.TLSClientConfig = rest.TLSClientConfig{}
 	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return &witness{g, inner} })

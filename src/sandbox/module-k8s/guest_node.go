@@ -158,7 +158,7 @@ func (n *node) heartbeat() {
 	reported := time.Time{}
 	for {
 		if err := n.beat(&reported); err != nil && n.guest.ctx.Err() == nil {
-			n.guest.say("kubelet: error updating node status, will retry: " + err.Error())
+			n.guest.note("status", "kubelet: error updating node status, will retry: "+err.Error())
 		}
 		// Until it is ready it looks more often, as kubelet does.
 		pause := n.config.NodeStatusUpdateFrequency.Duration
@@ -265,7 +265,7 @@ func (n *node) renew(leases typed.LeaseInterface, last *coordination.Lease, seco
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			n.guest.say("kubelet: failed to update lease, will retry: " + err.Error())
+			n.guest.note("lease", "kubelet: failed to update lease, will retry: "+err.Error())
 		}
 		return nil
 	}

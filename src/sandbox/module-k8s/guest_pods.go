@@ -86,12 +86,18 @@ func (p *nodePods) step(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 	if outcome == "hang" {
 		return 0, nil
 	}
-	node := p.node.seen()
+	node, err := p.node.ranged(ctx)
+	if err != nil {
+		return time.Second, err
+	}
 	if !pod.Spec.HostNetwork && !p.node.network(node) {
 		return 500 * time.Millisecond, p.waiting(ctx, pod, "NetworkNotReady", noNetwork)
 	}
 	if err := p.missing(ctx, pod); err != nil {
 		return p.lacking(ctx, pod, "FailedMount", err)
+	}
+	if node.Spec.PodCIDR == "" && time.Since(node.CreationTimestamp.Time) < 5*time.Second && !pod.Spec.HostNetwork {
+		return 200 * time.Millisecond, nil
 	}
 	ip := p.ip(pod, node)
 	started, err := p.act(ctx, pod, ip)
@@ -141,6 +147,19 @@ func (p *nodePods) runs(ctx context.Context, pod *v1.Pod) (time.Duration, error)
 		return 5 * time.Second, err
 	}
 	return 500 * time.Millisecond, err
+}
+
+// ranged is the node, looked at again while nobody has given it a range of
+// addresses.
+func (n *node) ranged(ctx context.Context) (*v1.Node, error) {
+	if node := n.seen(); node.Spec.PodCIDR != "" {
+		return node, nil
+	}
+	node, err := n.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	if err == nil {
+		n.see(node)
+	}
+	return node, err
 }
 
 // ip is a free address of the node's range.

@@ -59,13 +59,15 @@ func (m *metricsServer) round(ctx context.Context) map[series]sample {
 	found := map[series]sample{}
 	nodes, err := m.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		m.node.guest.say("metrics-server: " + err.Error())
+		m.node.guest.note("scrape", "metrics-server: "+err.Error())
 		return found
 	}
 	for _, node := range nodes.Items {
+		text := ""
 		if err := m.ask(ctx, &node, found); err != nil && ctx.Err() == nil {
-			m.node.guest.say(fmt.Sprintf("metrics-server: failed to scrape node %s: %v", node.Name, err))
+			text = fmt.Sprintf("metrics-server: failed to scrape node %s: %v", node.Name, err)
 		}
+		m.node.guest.note("scrape "+node.Name, text)
 	}
 	return found
 }

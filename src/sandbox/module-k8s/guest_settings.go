@@ -113,7 +113,13 @@ func (g *guest) flags(flags *options.KubeletFlags, config *internal.KubeletConfi
 	return set
 }
 
-func (g *guest) configFile(path string) (*internal.KubeletConfiguration, error) {
+func (g *guest) configFile(path string) (config *internal.KubeletConfiguration, err error) {
+	// What an unknown feature gate does to kubelet, too.
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v", panicked)
+		}
+	}()
 	data, err := g.read(path)
 	if err != nil {
 		return nil, err

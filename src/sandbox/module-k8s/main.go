@@ -37,6 +37,7 @@ func programs() map[string]func() int {
 }
 
 func main() {
+	unload()
 	programs := programs()
 	name := filepath.Base(os.Args[0])
 	run, ok := programs[name]

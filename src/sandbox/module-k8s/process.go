@@ -20,10 +20,6 @@ type process struct {
 	code  int32
 }
 
-// thrift makes the Go programs of pods take less memory. This is of the sandbox,
-// not of the pods: what they set themselves goes before it.
-var thrift = []string{"GOGC=50"}
-
 // launcher starts processes. A child is killed when the thread that started it
 // ends, so one thread that never ends starts them all.
 type launcher chan func()

@@ -26,6 +26,8 @@ var unbound = map[string][]string{
 	"kubevirt-cloud-controller-manager": {"bind-address"},
 	"proxy-server":                      {"server-bind-address", "agent-bind-address", "admin-bind-address", "health-bind-address"},
 	"proxy-agent":                       {"admin-bind-address", "health-server-host"},
+	// A flag of the stand-in's own.
+	"livenessprobe": {"sandbox-bind-address"},
 }
 
 // argv is the container's command line as the pod says it, but for listening

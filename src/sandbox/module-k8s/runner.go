@@ -25,8 +25,10 @@ type runner struct {
 	s *simulator
 	// Folders: of the pods' roots, of persistent volumes, of the containers' logs.
 	dir, volumes, logs string
-	// The binary that all programs are.
-	program string
+	// Where the sandbox's programs are, and the binary that most of them are.
+	bin, program string
+	// The environment that keeps programs small.
+	thrift  []string
 	apiPort string
 	// Which loopback addresses are this sandbox's.
 	row      int
@@ -52,15 +54,19 @@ func newRunner(ctx context.Context, s *simulator, dir, logs string, row int, api
 	}
 	r := &runner{
 		s: s, dir: filepath.Join(dir, "running"), volumes: filepath.Join(dir, "volumes"), logs: logs, apiPort: apiPort, row: row,
-		program: filepath.Join(dir, "program"), launch: newLauncher(), changed: func() {}, synced: make(chan struct{}),
+		bin: filepath.Dir(executable), program: filepath.Join(dir, "program"),
+		launch: newLauncher(), thrift: thrift(), changed: func() {}, synced: make(chan struct{}),
 		pods: map[types.UID]*podRun{}, holds: map[string]*podRun{},
 	}
 	if err := r.recover(); err != nil {
 		return nil, err
 	}
-	// It may be another binary than that of the last run.
-	if err := os.RemoveAll(r.program); err != nil {
-		return nil, err
+	// They may be others than those of the last run.
+	old, _ := filepath.Glob(r.program + "*")
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			return nil, err
+		}
 	}
 	if err := place(executable, r.program); err != nil {
 		return nil, err
@@ -114,13 +120,34 @@ func (r *runner) runs(pod *v1.Pod) bool {
 	if r == nil || pod.Labels["app.kubernetes.io/managed-by"] != "kvshoot" {
 		return false
 	}
-	known := programs()
 	for _, container := range append(append([]v1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
-		if len(container.Command) == 0 || known[path.Base(container.Command[0])] == nil {
+		if len(container.Command) == 0 || r.binary(path.Base(container.Command[0])) == "" {
 			return false
 		}
 	}
 	return true
+}
+
+// binary finds the file that a program is, beside the roots so that it can be
+// linked into them; it is empty for what the sandbox does not have.
+func (r *runner) binary(name string) string {
+	if programs()[name] != nil {
+		return r.program
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(r.bin, name))
+	if err != nil {
+		return ""
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	placed := r.program + "-" + filepath.Base(target)
+	if _, err := os.Stat(placed); err == nil {
+		return placed
+	}
+	if err := place(target, placed); err != nil {
+		return ""
+	}
+	return placed
 }
 
 // see takes a pod as it is now; a new one is begun.
