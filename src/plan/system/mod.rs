@@ -28,6 +28,7 @@ use crate::model::Cidr;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
 pub(super) use assemble::add;
+pub(crate) use rbac::ADMINS;
 
 /// What the objects inside a shoot are made of.
 pub(super) struct Context<'a> {

@@ -9,7 +9,7 @@ use crate::plan::names::TOKEN_GROUP;
 use serde_json::Value;
 
 /// The group of people's certificates. The binding can be deleted, which `system:masters` has none of.
-const ADMINS: &str = "kvshoot:cluster-admins";
+pub(crate) const ADMINS: &str = "kvshoot:cluster-admins";
 
 const NODES: &str = "system:nodes";
 
