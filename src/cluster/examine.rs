@@ -75,8 +75,10 @@ impl Provider {
         if !self.serves(&kinds::VIRTUAL_MACHINE).await? {
             return Ok(vec![not_installed(SUBJECT)]);
         }
-        let Some(found) = self.installation(&kinds::KUBEVIRT).await? else {
-            return Ok(vec![unseen(SUBJECT, "its version and feature gates")]);
+        let found = match self.installation(&kinds::KUBEVIRT).await? {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(vec![undescribed(SUBJECT)]),
+            Err(NotAllowed) => return Ok(vec![unseen(SUBJECT, "its version and feature gates")]),
         };
         let version = text(&found["status"]["observedKubeVirtVersion"]);
         let configuration = &found["spec"]["configuration"]["developerConfiguration"];
@@ -93,8 +95,9 @@ impl Provider {
             return Ok(not_installed(SUBJECT));
         }
         Ok(match self.installation(&kinds::CDI).await? {
-            Some(it) => installed(SUBJECT, text(&it["status"]["observedVersion"]), CDI, &it),
-            None => unseen(SUBJECT, "its version"),
+            Ok(Some(it)) => installed(SUBJECT, text(&it["status"]["observedVersion"]), CDI, &it),
+            Ok(None) => undescribed(SUBJECT),
+            Err(NotAllowed) => unseen(SUBJECT, "its version"),
         })
     }
 
@@ -191,15 +194,21 @@ impl Provider {
         Ok(balancers(&services, uses))
     }
 
-    /// The one of the cluster, in whatever namespace; None when there is none that may be read.
-    async fn installation(&self, resource: &'static Resource) -> Result<Option<Value>, Error> {
+    /// The one of the cluster, in whatever namespace.
+    async fn installation(
+        &self,
+        resource: &'static Resource,
+    ) -> Result<Result<Option<Value>, NotAllowed>, Error> {
         match self.list(Place::all(resource, None), None).await {
-            Ok(mut listed) => Ok(listed.items.pop()),
-            Err(Error::NotAllowed { .. } | Error::NotFound { .. }) => Ok(None),
+            Ok(mut listed) => Ok(Ok(listed.items.pop())),
+            Err(Error::NotFound { .. }) => Ok(Ok(None)),
+            Err(Error::NotAllowed { .. }) => Ok(Err(NotAllowed)),
             Err(error) => Err(error),
         }
     }
 }
+
+struct NotAllowed;
 
 fn kubernetes(version: &Value) -> Finding {
     let version = text(&version["gitVersion"]);
@@ -303,6 +312,11 @@ fn balancers(services: &[Value], uses: &Uses) -> Finding {
 
 fn not_installed(subject: &'static str) -> Finding {
     failure(subject, "not installed")
+}
+
+/// Its kinds are served, but nothing tells who serves them.
+fn undescribed(subject: &'static str) -> Finding {
+    warning(subject, format!("served, but there is no {subject} object: its version is unknown"))
 }
 
 fn unseen(subject: &'static str, what: &str) -> Finding {

@@ -3,7 +3,7 @@
 use super::Provider;
 use super::error::Error;
 use super::kinds::{self, Resource};
-use super::project::{arc, items, seconds, text};
+use super::project::{arc, items, seconds};
 use super::request::Place;
 use super::told;
 use crate::plan::health::Part;
@@ -18,7 +18,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeSeen {
     pub(crate) name: Arc<str>,
-    /// Why it does not serve; None when it does.
+    /// Its kubelet says that it is.
+    pub(crate) ready: bool,
+    /// Why it does not serve, ready or not; None when it does.
     pub(crate) why: Option<Arc<str>>,
     /// Takes no new pods.
     pub(crate) cordoned: bool,
@@ -56,20 +58,16 @@ impl Provider {
             let listed = self.list(Place::all(resource, namespace), Some(&selector));
             listed.await.map(|it| it.items)
         };
-        let (sets, deployments, secrets) = futures::try_join!(
+        let (sets, deployments, expiry) = futures::try_join!(
             list(&kinds::STATEFUL_SET),
             list(&kinds::DEPLOYMENT),
-            list(&kinds::SECRET),
+            self.first_expiry(id),
         )?;
         let mut workloads = parts(Kind::StatefulSet, &sets);
         workloads.extend(parts(Kind::Deployment, &deployments));
-        let ends = secrets.iter().filter_map(|it| {
-            let end = text(&it["metadata"]["annotations"][names::NOT_AFTER]);
-            Some((end.parse().ok()?, arc(&it["metadata"]["name"])))
-        });
         Ok(ControlPlaneSeen {
             workloads,
-            expiry: ends.min(),
+            expiry: expiry.map(|(end, name)| (end, name.into())),
         })
     }
 
@@ -122,8 +120,12 @@ fn node(object: &Value) -> NodeSeen {
     let roles = labels.into_iter().flat_map(|it| it.keys());
     let addresses = items(&object["status"]["addresses"]);
     let address = addresses.iter().find(|it| it["type"] == "InternalIP");
+    let conditions = items(&object["status"]["conditions"]);
     NodeSeen {
         name: arc(&metadata["name"]),
+        ready: conditions
+            .iter()
+            .any(|it| it["type"] == "Ready" && it["status"] == "True"),
         why: told::node(object).why,
         cordoned: object["spec"]["unschedulable"] == true,
         roles: roles
@@ -160,6 +162,7 @@ mod tests {
         });
         let expected = NodeSeen {
             name: "a".into(),
+            ready: false,
             why: Some("no network".into()),
             cordoned: true,
             roles: vec!["worker".into()],

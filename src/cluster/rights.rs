@@ -177,7 +177,8 @@ pub(super) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
 }
 
 /// What is read of the whole cluster.
-pub(super) fn useful() -> impl Iterator<Item = Right> {
+#[cfg(test)]
+fn useful() -> impl Iterator<Item = Right> {
     of(|scope| scope == Scope::Cluster)
 }
 

@@ -166,6 +166,9 @@ async fn made(
             "kvshoot exec {shoot} -- kubectl get nodes, or kvshoot tunnel {shoot}, reach it from here"
         ));
     }
+    if let Ok(end) = jiff::Timestamp::from_second(credentials.expires) {
+        context.ui.status(&format!("the certificate holds until {end}"));
+    }
     Ok(cluster::kubeconfig(name, server, &credentials))
 }
 

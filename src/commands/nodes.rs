@@ -205,6 +205,8 @@ impl Machine {
 fn status(seen: &MachineSeen, joined: Joined) -> String {
     let mut status = match joined {
         Joined::As(node) if node.why.is_none() => "Ready".to_owned(),
+        // Nobody may be put there yet.
+        Joined::As(node) if node.ready => "Joining".to_owned(),
         Joined::As(_) => "NotReady".to_owned(),
         Joined::NotYet if seen.ready => "Joining".to_owned(),
         Joined::NotYet | Joined::Unknown => seen.status.to_string(),
@@ -287,6 +289,7 @@ mod tests {
     fn node(why: Option<&str>) -> NodeSeen {
         NodeSeen {
             name: "a".into(),
+            ready: why != Some("no network"),
             why: why.map(Into::into),
             cordoned: why.is_none(),
             roles: vec!["worker".into()],
@@ -313,5 +316,7 @@ mod tests {
         assert_eq!((&*it.status, it.ready), ("NotReady", false));
         assert_eq!(it.reason.as_deref(), Some("no network"));
         assert_eq!(it.addresses, ["10.0.0.1", "192.0.2.9"]);
+        let unknown = node(Some("the cloud controller manager to know it"));
+        assert!(told(&running, Joined::As(&unknown)).starts_with("Joining"));
     }
 }

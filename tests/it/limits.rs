@@ -12,41 +12,25 @@ const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBindi
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
 /// Group, resource, and what may be done to it.
-type Rule = (&'static str, &'static str, Vec<&'static str>);
+type Rule = (String, String, Vec<String>);
 
-/// All that a shoot needs in its namespace.
+/// All that a shoot needs in its namespace: the Role of the examples, which is the one that the program prints.
 fn rules() -> Vec<Rule> {
-    let read = ["get", "list", "watch"];
-    let rule = |group, resource, write: &[&'static str]| {
-        (group, resource, [read.as_slice(), write].concat())
+    let text = std::fs::read_to_string("examples/rbac.yaml").unwrap();
+    let (role, _) = text.split_once("\n---\n").unwrap();
+    let role: Value = serde_yaml::from_str(role).unwrap();
+    let words = |list: &Value| -> Vec<String> {
+        let words = list.as_array().unwrap().iter();
+        words.map(|it| it.as_str().unwrap().to_owned()).collect()
     };
-    vec![
-        rule("", "configmaps", &["create", "update", "patch", "delete"]),
-        rule("", "secrets", &["create", "delete"]),
-        rule("", "pods", &[]),
-        rule("", "events", &[]),
-        rule("", "services", &[]),
-        rule("", "persistentvolumeclaims", &[]),
-        rule(
-            "coordination.k8s.io",
-            "leases",
-            &["create", "patch", "delete"],
-        ),
-        rule("cdi.kubevirt.io", "datavolumes", &["create", "delete"]),
-        // CDI asks whether who clones a volume may read it.
-        ("cdi.kubevirt.io", "datavolumes/source", vec!["create"]),
-        rule(
-            "kubevirt.io",
-            "virtualmachines",
-            &["create", "patch", "delete"],
-        ),
-        rule("kubevirt.io", "virtualmachineinstances", &[]),
-        rule(
-            "k8s.cni.cncf.io",
-            "network-attachment-definitions",
-            &["create", "update", "delete"],
-        ),
-    ]
+    let mut rules = Vec::new();
+    for rule in role["rules"].as_array().unwrap() {
+        for resource in words(&rule["resources"]) {
+            let group = words(&rule["apiGroups"]).remove(0);
+            rules.push((group, resource, words(&rule["verbs"])));
+        }
+    }
+    rules
 }
 
 /// The program as a service account that may do only this.
@@ -140,6 +124,13 @@ fn a_missing_right_is_named_before_anything_is_made() {
         ("create", "leases"),
         ("patch", "leases"),
         ("update", "network-attachment-definitions"),
+        ("create", "deployments"),
+        ("update", "statefulsets"),
+        ("create", "rolebindings"),
+        ("create", "pods/portforward"),
+        // Of what the cloud controller manager and the CSI driver are given.
+        ("update", "virtualmachineinstances"),
+        ("patch", "persistentvolumeclaims"),
     ]
     .into_iter()
     .enumerate()

@@ -25,6 +25,7 @@ mod limits;
 mod locks;
 mod provider;
 mod proxy;
+mod reach;
 mod readme;
 mod render;
 mod rolls;

@@ -55,6 +55,11 @@ impl Running {
         self.end(Duration::from_secs(600))
     }
 
+    /// What it has said on stdout so far.
+    pub(crate) fn out(&self) -> String {
+        self.out.text()
+    }
+
     /// Waits until stderr has `text`.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;
