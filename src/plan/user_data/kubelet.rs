@@ -70,7 +70,10 @@ fn labels(join: &Join) -> String {
     let region = join.shoot.region.as_str();
     let name = names::MachineName::parse(&join.shoot.id, join.machine);
     let zone = name.and_then(|it| pool.zones.get(it.zone));
-    for (label, value) in [(names::REGION_LABEL, Some(region)), (names::ZONE_LABEL, zone.map(String::as_str))] {
+    for (label, value) in [
+        (names::REGION_LABEL, Some(region)),
+        (names::ZONE_LABEL, zone.map(String::as_str)),
+    ] {
         if let Some(value) = value.filter(|it| *it != "default") {
             labels.insert(label, value);
         }
