@@ -95,11 +95,7 @@ async fn apply(
         (_, None) => "created",
         _ => "configured",
     };
-    let done = format!(
-        "shoot {} {verb}: {}; its control plane is not made yet",
-        shoot.name,
-        machines(&session.facts()),
-    );
+    let done = format!("shoot {} {verb}: {}", shoot.name, nodes(&session.facts()),);
     let end = End::of(&report, signals, session.resume(), done);
     if report.performed > 0 || report.outcome != Outcome::Converged {
         let told = history::tell(&session, &report, first.record.is_none(), context);
@@ -162,10 +158,10 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
     })
 }
 
-fn machines(facts: &Facts) -> String {
+fn nodes(facts: &Facts) -> String {
     match facts.machines.values().map(|it| it.len()).sum() {
-        1 => "1 machine runs".to_owned(),
-        count => format!("{count} machines run"),
+        1 => "1 node is ready".to_owned(),
+        count => format!("{count} nodes are ready"),
     }
 }
 
