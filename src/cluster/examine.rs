@@ -116,13 +116,19 @@ impl Provider {
             true => fine(SUBJECT, "served"),
             false => Finding {
                 hint: Some("install the snapshot controller and its CRDs".to_owned()),
-                ..warning(SUBJECT, "not served: volumes inside shoots have no snapshots")
+                ..warning(
+                    SUBJECT,
+                    "not served: volumes inside shoots have no snapshots",
+                )
             },
         })
     }
 
     async fn storage(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
-        match self.list(Place::all(&kinds::STORAGE_CLASS, None), None).await {
+        match self
+            .list(Place::all(&kinds::STORAGE_CLASS, None), None)
+            .await
+        {
             Ok(listed) => Ok(classes(&listed.items, uses)),
             Err(Error::NotAllowed { .. }) => Ok(vec![unseen("storage classes", "them")]),
             Err(error) => Err(error),
@@ -223,7 +229,10 @@ fn installed(
 ) -> Finding {
     match text(&installation["status"]["phase"]) {
         "Deployed" => aged(subject, version, oldest),
-        "" => warning(subject, "installed, but it does not say that it is deployed"),
+        "" => warning(
+            subject,
+            "installed, but it does not say that it is deployed",
+        ),
         phase => warning(subject, format!("installed, but {phase}")),
     }
 }
@@ -262,7 +271,10 @@ fn hotplug(gates: &[Value]) -> Finding {
                 "add {} to developerConfiguration.featureGates of the KubeVirt object",
                 HOTPLUG[0]
             )),
-            ..warning(SUBJECT, "off: persistent volumes inside shoots cannot be attached")
+            ..warning(
+                SUBJECT,
+                "off: persistent volumes inside shoots cannot be attached",
+            )
         },
     }
 }
@@ -281,17 +293,27 @@ fn classes(there: &[Value], uses: &Uses) -> Vec<Finding> {
             format!("the default is {}", text(&it["metadata"]["name"])),
         ),
         None if uses.classes.contains("") => failure(SUBJECT, "there is no default"),
-        None => warning(SUBJECT, "there is no default: volume types have to name a class"),
+        None => warning(
+            SUBJECT,
+            "there is no default: volume types have to name a class",
+        ),
     }];
     let is_there = |name: &str| there.iter().any(|it| it["metadata"]["name"] == name);
-    let missing = uses.classes.iter().filter(|it| !it.is_empty() && !is_there(it));
+    let missing = uses
+        .classes
+        .iter()
+        .filter(|it| !it.is_empty() && !is_there(it));
     findings.extend(missing.map(|it| failure(SUBJECT, format!("{it} does not exist"))));
     findings
 }
 
 fn balancers(services: &[Value], uses: &Uses) -> Finding {
     const SUBJECT: &str = "load balancers";
-    let all = || services.iter().filter(|it| it["spec"]["type"] == "LoadBalancer");
+    let all = || {
+        services
+            .iter()
+            .filter(|it| it["spec"]["type"] == "LoadBalancer")
+    };
     let given = all().find(|it| !items(&it["status"]["loadBalancer"]["ingress"]).is_empty());
     match (given, all().next()) {
         (Some(it), _) => fine(
@@ -300,13 +322,19 @@ fn balancers(services: &[Value], uses: &Uses) -> Finding {
         ),
         (None, Some(it)) => warning(
             SUBJECT,
-            format!("Service {} has no address yet", text(&it["metadata"]["name"])),
+            format!(
+                "Service {} has no address yet",
+                text(&it["metadata"]["name"])
+            ),
         ),
         (None, None) if uses.load_balancer => warning(
             SUBJECT,
             "the shoot asks for one; whether they are given shows when it is made",
         ),
-        (None, None) => fine(SUBJECT, "none here; whether they are given shows with the first one"),
+        (None, None) => fine(
+            SUBJECT,
+            "none here; whether they are given shows with the first one",
+        ),
     }
 }
 
@@ -316,7 +344,10 @@ fn not_installed(subject: &'static str) -> Finding {
 
 /// Its kinds are served, but nothing tells who serves them.
 fn undescribed(subject: &'static str) -> Finding {
-    warning(subject, format!("served, but there is no {subject} object: its version is unknown"))
+    warning(
+        subject,
+        format!("served, but there is no {subject} object: its version is unknown"),
+    )
 }
 
 fn unseen(subject: &'static str, what: &str) -> Finding {
@@ -366,9 +397,7 @@ mod tests {
 
     #[test]
     fn a_class_that_a_shoot_names_has_to_be_there() {
-        let class = |name: &str, default: &str| {
-            json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS[0]: default } } })
-        };
+        let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS[0]: default } } });
         let grades = |there: &[Value], names: &[&str]| -> Vec<Grade> {
             let uses = Uses {
                 classes: names.iter().map(ToString::to_string).collect(),
@@ -402,7 +431,10 @@ mod tests {
             ..Uses::default()
         };
         let grade = |it: &[Value]| balancers(it, &uses).grade;
-        assert_eq!(grade(&[service(json!([{ "ip": "192.0.2.1" }]))]), Grade::Fine);
+        assert_eq!(
+            grade(&[service(json!([{ "ip": "192.0.2.1" }]))]),
+            Grade::Fine
+        );
         assert_eq!(grade(&[service(Value::Null)]), Grade::Warning);
         assert_eq!(grade(&[]), Grade::Warning);
     }

@@ -1,13 +1,13 @@
 //! The way to a shoot's own API server.
 
-use super::root::ClientCertificate;
-use super::tunnel::Tunnel;
 use super::Provider;
 use super::error::Error;
 use super::kinds;
 use super::observe::Shared;
 use super::project::text;
 use super::request::Place;
+use super::root::ClientCertificate;
+use super::tunnel::Tunnel;
 use super::watch::{Backoff, Feed};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
@@ -94,7 +94,10 @@ impl Provider {
 }
 
 /// A client of the server at `url`, if that answers in time.
-pub(super) async fn answering(url: String, credentials: &ClientCertificate) -> Result<Provider, Error> {
+pub(super) async fn answering(
+    url: String,
+    credentials: &ClientCertificate,
+) -> Result<Provider, Error> {
     let server = Provider::from_credentials(&url, credentials).await?;
     match timeout(PATIENCE, server.get_once("/version", "version")).await {
         Ok(Ok(_)) => Ok(server),

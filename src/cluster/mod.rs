@@ -45,8 +45,8 @@ pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
 pub(crate) use reach::Way;
 pub(crate) use rights::manifest as rbac;
-pub(crate) use tunnel::Tunnel;
 pub(crate) use root::ClientCertificate;
+pub(crate) use tunnel::Tunnel;
 
 use std::fmt;
 use std::sync::Arc;

@@ -32,7 +32,11 @@ impl Provider {
     /// # Errors
     ///
     /// Nothing answers, and there is no tunnel either: says why there is none.
-    pub(crate) async fn way(&self, id: &str, credentials: &ClientCertificate) -> Result<Way, Error> {
+    pub(crate) async fn way(
+        &self,
+        id: &str,
+        credentials: &ClientCertificate,
+    ) -> Result<Way, Error> {
         let addresses = self.shoot_addresses(id).await?;
         let tries = addresses
             .iter()

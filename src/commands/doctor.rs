@@ -72,10 +72,12 @@ async fn look(args: &DoctorArgs, context: &Context) -> Result<Vec<Finding>, Comm
 /// As it was applied last.
 async fn recorded(provider: &Provider, name: &str) -> Result<Vec<ValidShoot>, CommandError> {
     let record = find(provider, name).await?;
-    let texts = [record::SHOOT, record::PROFILE].into_iter().filter_map(|key| {
-        let text = record.data.get(key)?;
-        Some((key.to_owned(), text.clone().into_bytes()))
-    });
+    let texts = [record::SHOOT, record::PROFILE]
+        .into_iter()
+        .filter_map(|key| {
+            let text = record.data.get(key)?;
+            Some((key.to_owned(), text.clone().into_bytes()))
+        });
     Ok(load::judge_texts(&texts.collect(), load::Around::default()).shoots)
 }
 

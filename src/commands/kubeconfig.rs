@@ -167,7 +167,9 @@ async fn made(
         ));
     }
     if let Ok(end) = jiff::Timestamp::from_second(credentials.expires) {
-        context.ui.status(&format!("the certificate holds until {end}"));
+        context
+            .ui
+            .status(&format!("the certificate holds until {end}"));
     }
     Ok(cluster::kubeconfig(name, server, &credentials))
 }

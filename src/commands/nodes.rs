@@ -48,7 +48,10 @@ pub(super) fn run(args: &NodesArgs, context: &Context) -> Result<Exit, CommandEr
 async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> {
     let provider = provider::connect(context).await?;
     let record = only(&provider, args.name.as_deref()).await?;
-    let machines = look(args, &provider, &record.name, &mut |why| context.ui.warn(why)).await?;
+    let machines = look(args, &provider, &record.name, &mut |why| {
+        context.ui.warn(why)
+    })
+    .await?;
     context.ui.list(
         args.output,
         &machines,

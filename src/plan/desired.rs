@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Changes when the user data of every machine has to be made anew.
-const USER_DATA_GENERATION: u32 = 1;
+const USER_DATA_GENERATION: u32 = 2;
 
 /// A network as machines are attached to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +120,12 @@ pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachme
         "cri": pool.cri,
         "kubelet": pool.kubelet.as_ref().map(given),
         "caBundle": pool.ca_bundle,
-        "userData": USER_DATA_GENERATION,
+        "userData": [
+            json!(USER_DATA_GENERATION),
+            json!(shoot.networking.services),
+            json!(shoot.networking.type_ == "none"),
+            json!(shoot.control_plane.registry),
+        ],
     }))
 }
 

@@ -4,7 +4,7 @@ use crate::model::Version;
 use crate::validate::ValidShoot;
 
 /// Every component that has an image, on both sides.
-pub(crate) const COMPONENTS: [&str; 24] = [
+pub(crate) const COMPONENTS: [&str; 23] = [
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",
@@ -15,7 +15,6 @@ pub(crate) const COMPONENTS: [&str; 24] = [
     "csi-provisioner",
     "csi-attacher",
     "csi-resizer",
-    "csi-snapshotter",
     "livenessprobe",
     "csi-node-driver-registrar",
     "kube-proxy",
@@ -113,7 +112,6 @@ fn known(version: &str, component: &str) -> String {
             "registry.k8s.io/sig-storage/csi-resizer",
             sidecar("v1.14.0", "v2.0.0"),
         ),
-        "csi-snapshotter" => ("registry.k8s.io/sig-storage/csi-snapshotter", "v8.3.0"),
         "livenessprobe" => ("registry.k8s.io/sig-storage/livenessprobe", "v2.17.0"),
         "csi-node-driver-registrar" => (
             "registry.k8s.io/sig-storage/csi-node-driver-registrar",

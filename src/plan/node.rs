@@ -40,7 +40,10 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed) {
             state,
         );
     }
-    let coming = machines.iter().filter(|it| !facts.nodes.contains_key(**it));
+    // Those on their way have a token as well, before anybody sees them.
+    let sent = observed.sent.keys().filter(|it| it.kind == Kind::Machine);
+    let all = machines.iter().copied().chain(sent.map(|it| &it.name));
+    let coming = all.filter(|it| !facts.nodes.contains_key(*it));
     let needed: HashSet<Arc<str>> = coming.map(|it| token::key(it).name).collect();
     let tokens = facts.objects.iter().filter(|it| it.0.kind == Kind::Token);
     let mut tokens: Vec<_> = tokens.filter(|it| !needed.contains(&it.0.name)).collect();

@@ -4,8 +4,8 @@ use super::item::{Action, Content, Key, Kind, Wanted};
 use super::observed::Facts;
 use super::user_data::Join;
 use super::{
-    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token, user_data,
-    virtual_machine,
+    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token,
+    user_data, virtual_machine,
 };
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};

@@ -118,7 +118,6 @@ impl Sandbox {
                     "no-room" => faults.push(Fault::NoRoom { zone: name }),
                     "vm-crash" => faults.push(Fault::VmCrash { prefix: name }),
                     "pod-crash" => faults.push(Fault::PodCrash { prefix: name }),
-                    _ => {}
                     other => faults.extend(
                         Guest::named(other).map(|what| Fault::Guest { what, prefix: name }),
                     ),

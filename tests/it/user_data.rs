@@ -31,11 +31,11 @@ pub(crate) fn minimal(replace: &[(&str, &str)]) -> String {
     text
 }
 
-/// Goes into a pool of [`minimal`], with a bundle of certificates and cloud-config of its own.
-const WIDE: &str = "\
+/// Zones for the pool of [`minimal`], with a bundle of certificates and cloud-config of its own.
+const WIDE: &str = "      zones: [zone-a]
       caBundle: |
         -----BEGIN CERTIFICATE-----
-        AAAA
+        MAAA
         -----END CERTIFICATE-----
       providerConfig:
         apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
@@ -58,10 +58,7 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
         .unwrap()
         .map(|it| fs::read_to_string(it.unwrap().path()).unwrap())
         .collect();
-    manifests.push(minimal(&[(
-        "      zones:\n      - zone-a\n",
-        &format!("      zones: [zone-a]\n{WIDE}"),
-    )]));
+    manifests.push(minimal(&[("      zones:\n      - zone-a\n", WIDE)]));
     manifests.push(minimal(&[("type: flannel", "type: none")]));
     for manifest in &manifests {
         for user_data in of(manifest) {
@@ -77,17 +74,14 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
 
 #[test]
 fn a_pools_own_cloud_config_comes_after_ours() {
-    let manifest = minimal(&[(
-        "      zones:\n      - zone-a\n",
-        &format!("      zones: [zone-a]\n{WIDE}"),
-    )]);
+    let manifest = minimal(&[("      zones:\n      - zone-a\n", WIDE)]);
     let config = read(&of(&manifest)[0]);
     let last = |key: &str| config[key].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last("runcmd"), "date");
     assert_eq!(last("write_files")["path"], "/etc/motd");
     assert_eq!(config["ntp"]["servers"][0], "ntp.example.org");
     let trusted = config["ca_certs"]["trusted"][0].as_str().unwrap();
-    assert!(trusted.starts_with("-----BEGIN CERTIFICATE-----\nAAAA"));
+    assert!(trusted.starts_with("-----BEGIN CERTIFICATE-----\nMAAA"));
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn machine(
         ordinal,
         born: ordinal.into(),
         look: Look::Ready,
+        runs: true,
         since: Duration::ZERO,
         image: desired::golden(shoot, facts, pool, zone).map(|it| it.name),
         networks: attachments.into_iter().map(|it| it.reference).collect(),

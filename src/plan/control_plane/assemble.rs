@@ -1,7 +1,10 @@
 //! The items of a control plane, in order, and what is known of it so far.
 
-use super::{Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd, scheduler, service};
 use super::leaf::Reach;
+use super::{
+    Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd,
+    scheduler, service,
+};
 use crate::plan::component::Component;
 use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
 use crate::plan::names::{self, part};
@@ -37,7 +40,7 @@ pub(in crate::plan) fn add(
         shoot,
         site: site(shoot, facts),
         known: &known,
-        nodes_readable: !facts.hosts.is_empty(),
+        nodes_readable: false,
     };
     let context = &context;
     let add = |plan: &mut Plan, component: Component, needs: &[Need]| {
@@ -50,8 +53,7 @@ pub(in crate::plan) fn add(
         node_address: Some(&known.node_address),
     };
     let needs = (record, services);
-    let certificates =
-        certificate::add(plan, observed, shoot, &context.site, Some(&reach), needs);
+    let certificates = certificate::add(plan, observed, shoot, &context.site, Some(&reach), needs);
     let etcd = add(plan, etcd::component(context), &certificates);
     let needs = [certificates.as_slice(), &[etcd]].concat();
     let api_server = add(plan, api_server::component(context), &needs);

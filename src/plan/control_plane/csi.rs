@@ -1,5 +1,7 @@
 //! The controller of KubeVirt's CSI driver: makes disks in the provider and plugs them into machines. The shoot's
 //! nodes have the other half, and never any right in the provider.
+//!
+//! There is no snapshotter: it ends where the API of snapshots is not defined, and nothing here defines it.
 
 use super::Context;
 use super::account::{Rule, account};
@@ -18,7 +20,7 @@ const HEALTH_PORT: u16 = 10301;
 pub(in crate::plan) const CLUSTER_LABEL: &str = "csi-driver/cluster";
 
 /// What it does in the provider namespace.
-pub(in crate::plan) const RULES: [Rule; 5] = [
+pub(in crate::plan) const RULES: [Rule; 4] = [
     Rule {
         group: "cdi.kubevirt.io",
         resources: &["datavolumes"],
@@ -38,11 +40,6 @@ pub(in crate::plan) const RULES: [Rule; 5] = [
             "virtualmachineinstances/removevolume",
         ],
         verbs: &["update"],
-    },
-    Rule {
-        group: "snapshot.storage.k8s.io",
-        resources: &["volumesnapshots"],
-        verbs: &["get", "list", "create", "delete"],
     },
     Rule {
         group: "",
@@ -141,7 +138,7 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
     it
 }
 
-/// Those of the profile, and the provider's default one: with it comes the default class of snapshots.
+/// Those of the profile, and the provider's default one.
 fn classes(context: &Context) -> String {
     let types = context.shoot.profile.spec.volume_types.iter();
     let usable = types.filter(|it| it.usable != Some(false));

@@ -66,6 +66,18 @@ fn labels(join: &Join) -> String {
     if pool.system_components {
         labels.insert(names::SYSTEM_COMPONENTS, "true");
     }
+    // A machine is held in its zone, and the cloud controller manager may have no right to read the provider's nodes.
+    let region = join.shoot.region.as_str();
+    let name = names::MachineName::parse(&join.shoot.id, join.machine);
+    let zone = name.and_then(|it| pool.zones.get(it.zone));
+    for (label, value) in [
+        (names::REGION_LABEL, Some(region)),
+        (names::ZONE_LABEL, zone.map(String::as_str)),
+    ] {
+        if let Some(value) = value.filter(|it| *it != "default") {
+            labels.insert(label, value);
+        }
+    }
     let labels: Vec<String> = labels
         .into_iter()
         .map(|(key, value)| format!("{key}={value}"))

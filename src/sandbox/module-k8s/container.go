@@ -137,7 +137,7 @@ func (p *podRun) startContainer(pod *v1.Pod, c *container) error {
 		return err
 	}
 	args := argv(spec, env, p.address)
-	list := append([]string{}, p.r.thrift...)
+	list := append([]string{addressKey + "=" + p.address}, p.r.thrift...)
 	for key, value := range env {
 		list = append(list, key+"="+value)
 	}

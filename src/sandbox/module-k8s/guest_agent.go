@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	v1 "k8s.io/api/core/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/apiserver-network-proxy/konnectivity-client/proto/client"
 	"sigs.k8s.io/apiserver-network-proxy/pkg/agent"
 	"sigs.k8s.io/apiserver-network-proxy/pkg/util"
+	"sigs.k8s.io/apiserver-network-proxy/proto/header"
 )
 
 // Where nobody listens: what cannot be reached is refused.
@@ -114,6 +116,18 @@ func (p *nodePods) dialing(o *options.GrpcProxyAgentOptions, secure *tls.Config)
 type turned struct {
 	grpc.ClientStream
 	pods *nodePods
+}
+
+// Header tells why a server does not want the agent; the agent itself says
+// only that it was not greeted.
+func (t *turned) Header() (metadata.MD, error) {
+	head, err := t.ClientStream.Header()
+	if err == nil && len(head.Get(header.ServerID)) == 0 {
+		if refused := t.ClientStream.RecvMsg(&client.Packet{}); refused != nil {
+			t.pods.node.guest.warn("KonnectivityRefused", fmt.Errorf("konnectivity-agent: the server refuses this agent: %w", refused))
+		}
+	}
+	return head, err
 }
 
 func (t *turned) RecvMsg(message any) error {

@@ -38,6 +38,7 @@ func programs() map[string]func() int {
 
 func main() {
 	unload()
+	ownLoopback()
 	programs := programs()
 	name := filepath.Base(os.Args[0])
 	run, ok := programs[name]

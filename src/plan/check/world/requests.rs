@@ -135,7 +135,7 @@ impl World<'_> {
                 }
             }
             (Content::Plain, _) => self.put(wanted.key.clone(), wanted, Fact::None),
-            (Content::Objects(_) | Content::Issue(_), _) => {
+            (Content::Objects(_) | Content::Issue(_) | Content::Token { .. }, _) => {
                 unreachable!("this world has no control plane")
             }
         }
@@ -195,6 +195,7 @@ impl World<'_> {
             zone,
             ordinal,
             look: Look::Coming,
+            runs: false,
             since: now,
             image: golden.map(|it| it.name),
             networks: attachments.into_iter().map(|it| it.reference).collect(),
