@@ -44,7 +44,11 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
             }
             Some(service)
         }
-        Exposure::NodePort { port, .. } => Some(of("NodePort", *port)),
+        Exposure::NodePort { address, port } => {
+            let mut service = of("NodePort", *port);
+            service["metadata"]["annotations"] = json!({ names::ADDRESS: address });
+            Some(service)
+        }
         Exposure::None => None,
     }
 }
