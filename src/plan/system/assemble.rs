@@ -24,7 +24,7 @@ pub(in crate::plan) fn add(
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
-        let needs = [cluster.inside];
+        let needs = [cluster.api_server, cluster.inside];
         let need = component.add(plan, observed, Side::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {
             join.push(need);

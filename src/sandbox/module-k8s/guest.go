@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
+// unreachable is the reason of what passes when a server has started.
+const unreachable = "GuestUnreachable"
+
 // guest is the inside of one machine, from its start to its end.
 type guest struct {
 	all *guests
@@ -35,14 +38,14 @@ type guest struct {
 	wrong bool
 
 	lock  sync.Mutex
-	told  map[string]bool
+	told  map[string]time.Time
 	noted map[string]string
 }
 
 // newGuest switches a machine on; nothing when there is no room for its files.
 func newGuest(ctx context.Context, all *guests, vmi *unstructured.Unstructured) *guest {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &guest{all: all, vmi: vmi, ctx: ctx, cancel: cancel, told: map[string]bool{}, noted: map[string]string{}}
+	g := &guest{all: all, vmi: vmi, ctx: ctx, cancel: cancel, told: map[string]time.Time{}, noted: map[string]string{}}
 	g.address = address(vmi)
 	uid := vmi.GetUID()
 	if owner := metav1.GetControllerOf(vmi); owner != nil {
@@ -135,7 +138,8 @@ func (g *guest) note(thing, text string) {
 	}
 }
 
-// warn tells what went wrong, on the console each time and on the VMI once.
+// warn tells what went wrong, on the console each time and on the VMI once,
+// by an Event.
 func (g *guest) warn(reason string, err error) {
 	g.say("error: " + err.Error())
 	// Times and numbers in it are nothing new.
@@ -145,11 +149,23 @@ func (g *guest) warn(reason string, err error) {
 		}
 		return r
 	}, err.Error())
+	// A server that is only just starting is no news; one that stays away is.
+	patience := 5 * time.Second
+	if reason != unreachable || strings.Contains(err.Error(), "x509: ") {
+		patience = 0
+	}
 	g.lock.Lock()
-	known := g.told[what]
-	g.told[what] = true
+	first, known := g.told[what]
+	if !known {
+		first = time.Now()
+		g.told[what] = first
+	}
+	due := !first.IsZero() && time.Since(first) >= patience
+	if due {
+		g.told[what] = time.Time{}
+	}
 	g.lock.Unlock()
-	if !known && g.ctx.Err() == nil {
+	if due && g.ctx.Err() == nil {
 		g.all.event(g.vmi, "Warning", reason, err.Error())
 	}
 }

@@ -104,7 +104,7 @@ func (p *nodePods) dialing(o *options.GrpcProxyAgentOptions, secure *tls.Config)
 		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 			stream, err := streamer(ctx, desc, conn, method, options...)
 			if err != nil {
-				g.warn("KonnectivityUnreachable", fmt.Errorf("konnectivity-agent: cannot reach %s: %w", conn.Target(), err))
+				g.warn(unreachable, fmt.Errorf("konnectivity-agent: cannot reach %s: %w", conn.Target(), err))
 				return nil, err
 			}
 			return &turned{ClientStream: stream, pods: p}, nil

@@ -231,7 +231,7 @@ func (w *witness) RoundTrip(request *http.Request) (*http.Response, error) {
 	server := request.URL.Scheme + "://" + request.URL.Host
 	switch {
 	case err != nil && request.Context().Err() == nil:
-		w.guest.warn("GuestUnreachable", fmt.Errorf("kubelet: cannot reach %s: %w", server, err))
+		w.guest.warn(unreachable, fmt.Errorf("kubelet: cannot reach %s: %w", server, err))
 	case err == nil && response.StatusCode == http.StatusUnauthorized:
 		w.guest.warn("GuestUnauthorized", fmt.Errorf("kubelet: %s does not know these credentials: Unauthorized", server))
 	}

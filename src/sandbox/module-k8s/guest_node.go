@@ -93,12 +93,12 @@ func (n *node) register(ctx context.Context) bool {
 		return true
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		n.guest.warn("RegistrationFailed", fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
+		n.guest.warn(why(err), fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
 		return false
 	}
 	old, err := n.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 	if err != nil {
-		n.guest.warn("RegistrationFailed", fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
+		n.guest.warn(why(err), fmt.Errorf("kubelet: unable to register node %s with API server: %w", n.name, err))
 		return false
 	}
 	n.rebooted = old.Status.NodeInfo.BootID != "" && old.Status.NodeInfo.BootID != string(n.guest.vmi.GetUID())
@@ -124,6 +124,14 @@ func (n *node) register(ctx context.Context) bool {
 	}
 	n.see(changed)
 	return true
+}
+
+// why tells a server that answers from one that is away.
+func why(err error) string {
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		return unreachable
+	}
+	return "RegistrationFailed"
 }
 
 // initial is the Node as kubelet first writes it.

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -32,7 +33,7 @@ func machine(t *testing.T, files map[string]string) *guest {
 		t.Fatal(err)
 	}
 	g := &guest{
-		all: &guests{sim: &simulator{}}, root: t.TempDir(), ctx: context.Background(), console: console, told: map[string]bool{}, noted: map[string]string{},
+		all: &guests{sim: &simulator{}}, root: t.TempDir(), ctx: context.Background(), console: console, told: map[string]time.Time{}, noted: map[string]string{},
 		vmi: &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "m"},
 			"spec": map[string]any{"domain": map[string]any{
@@ -202,5 +203,19 @@ func TestANodeIsWhatItsFilesSay(t *testing.T) {
 	}
 	if !n.network(node) {
 		t.Error("a network configuration is not seen")
+	}
+}
+
+func TestAServerThatIsOnlyJustAwayIsNoNews(t *testing.T) {
+	g := machine(t, nil)
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	// Its Events go nowhere once it has ended; what it has told remains.
+	g.ctx = ctx
+	g.warn(unreachable, os.ErrDeadlineExceeded)
+	g.warn("KubeletFailed", os.ErrInvalid)
+	away, broken := g.told[unreachable+os.ErrDeadlineExceeded.Error()], g.told["KubeletFailed"+os.ErrInvalid.Error()]
+	if away.IsZero() || !broken.IsZero() {
+		t.Errorf("%v, %v", away, broken)
 	}
 }
