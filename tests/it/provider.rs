@@ -175,6 +175,22 @@ impl Provider {
     }
 }
 
+/// Control planes are processes here, which end with their namespace, however the test ended.
+impl Drop for Provider {
+    fn drop(&mut self) {
+        let namespaces = self.api(NAMESPACE);
+        let pods = self.api(POD);
+        let at_once = DeleteParams::default().grace_period(0);
+        self.block_on(async {
+            let _ = namespaces
+                .delete(&self.namespace, &DeleteParams::background())
+                .await;
+            // None are made any more, and nobody waits for these to end gently.
+            let _ = pods.delete_collection(&at_once, &ListParams::default()).await;
+        });
+    }
+}
+
 impl Sandbox {
     fn start(suffix: &str) -> Sandbox {
         let name = format!("it-{}{suffix}", std::process::id());
