@@ -33,7 +33,6 @@ fn three_pools_in_three_zones_make_a_whole_cluster() {
     let used = memory::of_control_plane(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
     logs_are_clean(&provider);
-    provider.deleted(NAME);
 }
 
 /// A pool of one machine in each zone.

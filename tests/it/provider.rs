@@ -186,7 +186,9 @@ impl Drop for Provider {
                 .delete(&self.namespace, &DeleteParams::background())
                 .await;
             // None are made any more, and nobody waits for these to end gently.
-            let _ = pods.delete_collection(&at_once, &ListParams::default()).await;
+            let _ = pods
+                .delete_collection(&at_once, &ListParams::default())
+                .await;
         });
     }
 }
