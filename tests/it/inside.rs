@@ -74,6 +74,15 @@ impl Inside<'_> {
         }
     }
 
+    /// Whether there is a good answer in time.
+    pub(crate) fn answers(&self, path: &str, limit: Duration) -> bool {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let answer = self.client.request_text(request);
+        self.provider
+            .block_on(async { tokio::time::timeout(limit, answer).await })
+            .is_ok_and(|it| it.is_ok())
+    }
+
     /// The object once it is as it should be.
     pub(crate) fn until(
         &self,

@@ -7,6 +7,7 @@
 
 mod apply;
 mod arrows;
+mod available;
 mod causes;
 mod cluster;
 mod complete;
@@ -26,6 +27,7 @@ mod life;
 mod limits;
 mod locks;
 mod memory;
+mod pki;
 mod provider;
 mod proxy;
 mod reach;
