@@ -54,9 +54,12 @@ impl Component {
 }
 
 /// Items for what is there and belongs to no component any more.
+///
+/// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
 pub(super) fn unwanted(plan: &mut Plan, observed: &Observed) {
     let is_ours = |key: &Key| Kind::GENERIC.contains(&key.kind) && !plan.parts.contains(key);
     let objects = observed.facts.objects.iter();
+    let objects = objects.filter(|it| it.1.hash != Hash::default());
     let mut unwanted: Vec<_> = objects.filter(|it| is_ours(it.0)).collect();
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {

@@ -20,7 +20,7 @@ pub(super) fn services(shoot: &ValidShoot) -> Component {
     let client = service(shoot, "etcd-client", ETCD, &etcd_ports[..1]);
     Component {
         name: "services",
-        title: "Services of the control plane".into(),
+        title: "Apply the Services of the control plane".into(),
         objects: [inner, peers, client]
             .into_iter()
             .chain(external(shoot))
