@@ -8,6 +8,7 @@ mod drain;
 mod error;
 mod examine;
 mod fence;
+mod guest;
 mod inside;
 mod inward;
 mod issue;

@@ -11,6 +11,7 @@ mod causes;
 mod complete;
 mod counts;
 mod delete;
+mod delete_inside;
 mod edits;
 mod examples;
 mod faults;
