@@ -7,6 +7,7 @@
 
 mod apply;
 mod arrows;
+mod audit;
 mod causes;
 mod complete;
 mod counts;
@@ -18,6 +19,7 @@ mod faults;
 mod foreign;
 mod generated;
 mod house;
+mod inside;
 mod join;
 mod kills;
 mod kvshoot;
