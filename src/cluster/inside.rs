@@ -3,7 +3,7 @@
 use super::Provider;
 use super::error::Error;
 use super::kinds;
-use super::observe::Shared;
+use super::observe::{Observer, Shared};
 use super::project::text;
 use super::request::Place;
 use super::root::ClientCertificate;
@@ -193,6 +193,19 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let _ = shared.inside.set(server);
     shared.change(|world, _| world.fixed.inside = Inside::Observed);
     while tasks.join_next().await.is_some() {}
+}
+
+impl Observer {
+    /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
+    /// no longer than `limit`.
+    pub(crate) async fn whole(&self, limit: Duration) -> Arc<Facts> {
+        let id = self.shared.read(|world| world.id().clone());
+        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_answer(it, &id);
+        let mut facts = self.facts();
+        let waited = timeout(limit, facts.wait_for(is_whole)).await;
+        drop(waited);
+        self.facts().borrow().clone()
+    }
 }
 
 /// The Service has an address, the root is there, and a pod of the API server is available.

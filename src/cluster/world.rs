@@ -58,6 +58,10 @@ impl World {
         }
     }
 
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
     /// `now` is since the run began, `time` by the server's clock.
     pub(super) fn list(
         &mut self,

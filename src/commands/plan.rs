@@ -16,7 +16,11 @@ use crate::ui::Format;
 use crate::validate::ValidShoot;
 use serde::Serialize;
 use serde_json::Value;
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long the shoot's own API server may take to show what is there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Show what apply would do
 #[derive(Debug, clap::Args)]
@@ -136,7 +140,7 @@ async fn look(
     let observer = Observer::start(provider, &shoot.id, Instant::now(), beside)
         .await
         .map_err(failed)?;
-    let facts = observer.facts().borrow().clone();
+    let facts = observer.whole(PATIENCE).await;
     let observed = Observed {
         facts: facts.clone(),
         ..Observed::default()

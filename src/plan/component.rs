@@ -4,6 +4,7 @@ use super::item::{Content, Key, Kind, Need, Plan, Side, State, Wanted};
 use super::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use super::object::owner;
 use super::observed::{Fact, Inside, Observed};
+use super::shared::{removal, title};
 use super::{Action, Hash, Site};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ impl Component {
         let title = self.title.clone();
         let objects = self.finished(side, site);
         let state = state(observed, key, &objects);
+        plan.parts.extend(objects.into_iter().map(|it| it.0));
         plan.add(observed, id.into(), title, needs, state)
     }
 
@@ -56,6 +58,21 @@ impl Component {
         objects
             .map(|object| finish(side, site, name, object))
             .collect()
+    }
+}
+
+/// Items for what is there and belongs to no component any more.
+///
+/// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
+pub(super) fn unwanted(plan: &mut Plan, observed: &Observed) {
+    let is_ours = |key: &Key| Kind::GENERIC.contains(&key.kind) && !plan.parts.contains(key);
+    let objects = observed.facts.objects.iter();
+    let objects = objects.filter(|it| it.1.hash != Hash::default());
+    let mut unwanted: Vec<_> = objects.filter(|it| is_ours(it.0)).collect();
+    unwanted.sort_by_key(|it| it.0);
+    for (key, object) in unwanted {
+        let id = format!("remove/{}", object.uid);
+        plan.add(observed, id.into(), title(key), [], removal(key, object));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::hash::Hash;
 use super::observed::Observed;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,6 +236,8 @@ pub(crate) struct Plan {
     pub(crate) items: Vec<Item>,
     /// When time alone would change the plan, since the run began.
     pub(crate) wake: Option<Duration>,
+    /// What components consist of: whatever else is there of their kinds is to go.
+    pub(crate) parts: HashSet<Key>,
 }
 
 impl Plan {

@@ -62,6 +62,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let join = system::add(&mut plan, shoot, observed, &cluster);
     machines(&mut plan, shoot, observed, base, &join);
     node::add(&mut plan, observed);
+    component::unwanted(&mut plan, observed);
     plan
 }
 

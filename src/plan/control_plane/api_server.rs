@@ -49,7 +49,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "kube-apiserver".into(),
+        title: "Run kube-apiserver".into(),
         objects: objects
             .into_iter()
             .chain(pods.deployment(context))

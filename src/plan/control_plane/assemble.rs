@@ -22,6 +22,8 @@ const UNKNOWN: &str = "0.0.0.0";
 /// What the rest of a plan takes from the control plane.
 pub(in crate::plan) struct ControlPlane {
     pub(in crate::plan) known: Known,
+    /// All of its replicas are as they are wanted: nothing may be newer than they are.
+    pub(in crate::plan) api_server: Need,
     /// The shoot's API server is looked at.
     pub(in crate::plan) inside: Need,
     /// Certificates are signed, tokens work, nodes get their ranges.
@@ -65,6 +67,7 @@ pub(in crate::plan) fn add(
     add(plan, csi::component(context), &needs);
     ControlPlane {
         known,
+        api_server,
         inside,
         controllers,
     }

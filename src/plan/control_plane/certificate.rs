@@ -48,6 +48,8 @@ pub(in crate::plan) fn add(
             None => State::Blocked,
         };
         let id = format!("certificate/{part}").into();
+        let name = names::control_plane(site.id, part);
+        plan.parts.insert(Key::provider(Kind::Secret, name));
         plan.add(observed, id, title, needs, state)
     };
     let mut needs = Vec::new();

@@ -59,7 +59,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "KubeVirt cloud controller manager".into(),
+        title: "Run the KubeVirt cloud controller manager".into(),
         objects: account(context, NAME, &RULES)
             .into_iter()
             .chain([config_map, closed(context, NAME)])

@@ -29,7 +29,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "kube-controller-manager".into(),
+        title: "Run kube-controller-manager".into(),
         objects: [closed(context, NAME)]
             .into_iter()
             .chain(pods.deployment(context))

@@ -62,7 +62,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "controller of the KubeVirt CSI driver".into(),
+        title: "Run the controller of the KubeVirt CSI driver".into(),
         objects: account(context, NAME, &RULES)
             .into_iter()
             .chain([closed(context, NAME)])

@@ -29,7 +29,7 @@ pub(super) fn component(context: &Context) -> Component {
     );
     Component {
         name: ETCD,
-        title: "etcd".into(),
+        title: "Run etcd".into(),
         objects: [stateful_set(context, members), policy]
             .into_iter()
             .chain(budget)

@@ -45,7 +45,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "kube-scheduler".into(),
+        title: "Run kube-scheduler".into(),
         objects: [config_map, closed(context, NAME)]
             .into_iter()
             .chain(pods.deployment(context))

@@ -20,7 +20,7 @@ pub(super) fn services(shoot: &ValidShoot) -> Component {
     let client = service(shoot, "etcd-client", ETCD, &etcd_ports[..1]);
     Component {
         name: "services",
-        title: "Services of the control plane".into(),
+        title: "Apply the Services of the control plane".into(),
         objects: [inner, peers, client]
             .into_iter()
             .chain(external(shoot))
@@ -44,7 +44,11 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
             }
             Some(service)
         }
-        Exposure::NodePort { port, .. } => Some(of("NodePort", *port)),
+        Exposure::NodePort { address, port } => {
+            let mut service = of("NodePort", *port);
+            service["metadata"]["annotations"] = json!({ names::ADDRESS: address });
+            Some(service)
+        }
         Exposure::None => None,
     }
 }

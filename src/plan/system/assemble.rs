@@ -26,15 +26,16 @@ pub(in crate::plan) fn add(
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
-        let needs = [cluster.inside];
         own.extend(component.keys(Side::Shoot, &context.site));
+        let needs = [cluster.api_server, cluster.inside];
         let need = component.add(plan, observed, Side::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {
             join.push(need);
         }
     }
     for bundle in &shoot.bundles {
-        bundle::add(plan, observed, &context, bundle, &own, [cluster.inside]);
+        let needs = [cluster.api_server, cluster.inside];
+        bundle::add(plan, observed, &context, bundle, &own, needs);
     }
     join
 }

@@ -28,7 +28,7 @@ pub(super) fn add(
     context: &Context,
     bundle: &Bundle,
     own: &HashSet<Key>,
-    needs: [Need; 1],
+    needs: [Need; 2],
 ) -> Need {
     let objects = prepared(context.shoot, bundle);
     let state = match objects.iter().filter_map(key).find(|it| own.contains(it)) {

@@ -43,6 +43,10 @@ func redirected(file, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The copy stands elsewhere.
+	if err := clientcmd.ResolveLocalPaths(config); err != nil {
+		return "", err
+	}
 	any := false
 	for _, cluster := range config.Clusters {
 		server, err := url.Parse(cluster.Server)

@@ -5,7 +5,7 @@ use super::super::style::Style;
 use super::names::{self, Names, subject};
 use super::track::Track;
 use crate::flow::{Event, EventKind, Status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 /// Without a change for so long, a line says what is waited for.
@@ -24,6 +24,8 @@ pub(super) struct Lines {
     track: Track,
     /// What is waited for, by subject.
     reasons: BTreeMap<String, Reason>,
+    /// Subjects that a line said are under way; only of these it is news that they are done.
+    begun: HashSet<String>,
     last_line: Duration,
 }
 
@@ -44,6 +46,7 @@ impl Lines {
             names: Names::default(),
             track: Track::default(),
             reasons: BTreeMap::new(),
+            begun: HashSet::new(),
             last_line: Duration::ZERO,
         }
     }
@@ -125,6 +128,7 @@ impl Lines {
                 continue;
             }
             reason.told = Some((now, percent(&reason.why)));
+            self.begun.insert(subject.clone());
             let common = reason.why.replace(subject, "");
             let first = due.entry(common.clone()).or_insert_with(|| {
                 order.push(common);
@@ -158,13 +162,16 @@ impl Lines {
         let is_news = match status {
             Status::Blocked | Status::Waiting => false,
             Status::Working => !known.is_some_and(super::track::runs) && !names::is_part(title),
-            // What was so before the run is no news.
-            Status::Done => known != Some(status) && (before.is_some() || known.is_some()),
+            // What was so before the run is no news, nor what wavered unseen.
+            Status::Done => self.begun.remove(subject(title)),
             Status::Failed => {
                 let same = before.is_some_and(|it| same_but_numbers(it.why.as_deref(), why));
                 known != Some(status) || !same
             }
         };
+        if is_news && status == Status::Working {
+            self.begun.insert(subject(title).to_owned());
+        }
         match is_news {
             true => self.line(at, status.word(), &told(title, why)),
             false => String::new(),
