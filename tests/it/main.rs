@@ -5,6 +5,7 @@
     reason = "what was counted and measured is told with --nocapture"
 )]
 
+mod addons;
 mod apply;
 mod arrows;
 mod audit;
