@@ -3,10 +3,11 @@
 use crate::kvshoot::Kvshoot;
 use crate::life::LONG;
 use crate::provider::{Provider, Resource};
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Client, Config};
+use kube::{Client, Config, ResourceExt};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,21 @@ impl Inside<'_> {
 
     fn api(&self, resource: Resource, namespace: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), namespace, &kind(resource))
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let nodes = self.list(NODE);
+        let mut names: Vec<String> = nodes.iter().map(|it| it.name_any()).collect();
+        names.sort();
+        names
+    }
+
+    /// Bootstrap tokens of machines.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");
+        let tokens = ListParams::default().fields("type=bootstrap.kubernetes.io/token");
+        let tokens = self.provider.block_on(secrets.list(&tokens)).unwrap();
+        tokens.iter().map(|it| it.name_any()).collect()
     }
 
     /// The code that somebody without a name gets.

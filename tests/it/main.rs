@@ -5,14 +5,17 @@
     reason = "what was counted and measured is told with --nocapture"
 )]
 
+mod addons;
 mod apply;
 mod arrows;
+mod audit;
 mod available;
 mod causes;
 mod cluster;
 mod complete;
 mod counts;
 mod delete;
+mod delete_inside;
 mod edits;
 mod examples;
 mod faults;
