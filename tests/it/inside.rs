@@ -29,12 +29,17 @@ impl Inside<'_> {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options);
         let config = provider.block_on(config).unwrap();
-        Inside {
+        let inside = Inside {
             provider,
             kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
-        }
+        };
+        // What the group of the kubeconfig may do is granted soon after the API server is there.
+        provider.until("rights in the shoot", |_| {
+            inside.answers("/api/v1/nodes", Duration::from_secs(10))
+        });
+        inside
     }
 
     /// All of a kind, in every namespace.
