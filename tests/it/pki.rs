@@ -233,41 +233,20 @@ fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
     );
     let digest = openssl(folder.path(), "dgst -sha256 -r ca.der");
     let pin = digest.split_whitespace().next().unwrap();
-    let join = |pin: &str| {
-        let mut command = Command::new(kubeadm("1.34.2"));
-        command
-            .args(["join", &format!("{}:6443", cluster_address(provider))])
-            .args(["--token", &format!("{id}.{secret}"), "--node-name", "guest"])
-            .args(["--discovery-token-ca-cert-hash", &format!("sha256:{pin}")])
-            .args(["--dry-run", "--ignore-preflight-errors=all"])
-            .env("KUBEADM_JOIN_DRYRUN_DIR", folder.path())
-            .output()
-            .unwrap()
-    };
-    let output = join(pin);
+    let output = Command::new(kubeadm("1.34.2"))
+        .args(["join", &format!("{}:6443", cluster_address(provider))])
+        .args(["--token", &format!("{id}.{secret}")])
+        .args(["--discovery-token-ca-cert-hash", &format!("sha256:{pin}")])
+        .args(["--dry-run", "--ignore-preflight-errors=all"])
+        .args(["--node-name", "guest"])
+        .env("KUBEADM_JOIN_DRYRUN_DIR", folder.path())
+        .output()
+        .unwrap();
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    println!("{told}");
     assert!(output.status.success(), "{told}");
-    let kubelet = files(folder.path(), "config.yaml");
-    assert!(kubelet.contains("clusterDNS"), "{kubelet}");
-    let output = join(&"0".repeat(64));
-    assert!(!output.status.success(), "any pin will do");
-}
-
-/// The content of the first file of that name, at any depth.
-fn files(folder: &Path, name: &str) -> String {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            let found = files(&path, name);
-            if !found.is_empty() {
-                return found;
-            }
-        } else if path.file_name().is_some_and(|it| it == name) {
-            return fs::read_to_string(path).unwrap();
-        }
-    }
-    String::new()
+    assert!(told.contains("This node has joined the cluster"), "{told}");
+    // It has read how kubelets are set up here.
+    assert!(told.contains("clusterDNS:"), "{told}");
 }
 
 fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manifest) {
