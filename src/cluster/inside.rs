@@ -3,7 +3,7 @@
 use super::Provider;
 use super::error::Error;
 use super::kinds;
-use super::observe::Shared;
+use super::observe::{Observer, Shared};
 use super::project::text;
 use super::request::Place;
 use super::root::ClientCertificate;
@@ -171,9 +171,13 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let feeds = kinds::INSIDE
-            .into_iter()
-            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, kind), &id));
+        let kinds: &[Kind] = match shared.is_leaving {
+            true => &kinds::LEAVING_INSIDE,
+            false => &kinds::INSIDE,
+        };
+        let feeds = kinds
+            .iter()
+            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, *kind), &id));
         let first = feeds.map(async |feed| Ok::<_, Error>((feed.first().await?, feed)));
         match try_join_all(first).await {
             Ok(first) => {
@@ -193,6 +197,19 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let _ = shared.inside.set(server);
     shared.change(|world, _| world.fixed.inside = Inside::Observed);
     while tasks.join_next().await.is_some() {}
+}
+
+impl Observer {
+    /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
+    /// no longer than `limit`.
+    pub(crate) async fn whole(&self, limit: Duration) -> Arc<Facts> {
+        let id = self.shared.read(|world| world.id().clone());
+        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_answer(it, &id);
+        let mut facts = self.facts();
+        let waited = timeout(limit, facts.wait_for(is_whole)).await;
+        drop(waited);
+        self.facts().borrow().clone()
+    }
 }
 
 /// The Service has an address, the root is there, and a pod of the API server is available.

@@ -2,6 +2,7 @@ mod changes;
 mod fields;
 mod text;
 
+use super::addons::{self, AddonsArgs};
 use super::apply::shared_networks;
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
@@ -15,13 +16,19 @@ use crate::ui::Format;
 use crate::validate::ValidShoot;
 use serde::Serialize;
 use serde_json::Value;
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long the shoot's own API server may take to show what is there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Show what apply would do
 #[derive(Debug, clap::Args)]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     load: LoadArgs,
+    #[command(flatten)]
+    addons: AddonsArgs,
     /// Exit with 1 when something would be done
     #[arg(long)]
     exit_code: bool,
@@ -89,7 +96,8 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> Result<Exit, CommandErr
         let signals = Signals::listen(None)?;
         signals
             .or_interrupted("plan", async {
-                let ready = provider::ready(&texts, context).await?;
+                let mut ready = provider::ready(&texts, context).await?;
+                addons::attach(&args.addons, &mut ready.loaded.shoots, context).await?;
                 let mut planned = Vec::new();
                 for shoot in &ready.loaded.shoots {
                     planned.push(look(&ready.provider, shoot, ready.known.get(&shoot.id)).await?);
@@ -128,11 +136,12 @@ async fn look(
         .map_err(failed)?;
     let beside = Beside {
         networks: shared_networks(shoot, provider),
+        is_leaving: false,
     };
     let observer = Observer::start(provider, &shoot.id, Instant::now(), beside)
         .await
         .map_err(failed)?;
-    let facts = observer.facts().borrow().clone();
+    let facts = observer.whole(PATIENCE).await;
     let observed = Observed {
         facts: facts.clone(),
         ..Observed::default()

@@ -5,13 +5,16 @@
     reason = "what was counted and measured is told with --nocapture"
 )]
 
+mod addons;
 mod apply;
 mod arrows;
 mod audit;
 mod causes;
+mod cluster;
 mod complete;
 mod counts;
 mod delete;
+mod delete_inside;
 mod edits;
 mod examples;
 mod faults;
@@ -25,6 +28,7 @@ mod kvshoot;
 mod life;
 mod limits;
 mod locks;
+mod memory;
 mod provider;
 mod proxy;
 mod reach;

@@ -108,6 +108,19 @@ impl Provider {
         assert!(program(&args).status().unwrap().success(), "{args:?}");
     }
 
+    /// What `kvshoot sandbox status` says.
+    pub(crate) fn status(&self) -> String {
+        let told = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
+        String::from_utf8(told.unwrap().stdout).unwrap()
+    }
+
+    /// Where the sandbox has its files.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let status = self.status();
+        let line = status.lines().find_map(|it| it.strip_prefix("data "));
+        PathBuf::from(line.unwrap().trim())
+    }
+
     /// All objects of a kind in the namespace, by name.
     pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
         let api = self.api(resource);

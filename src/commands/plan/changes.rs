@@ -2,7 +2,7 @@
 
 use super::{Change, Field, Verb, fields};
 use crate::commands::load::Before;
-use crate::plan::item::{Action, Content, Item, Kind, Plan, State};
+use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, Side, State, Wanted};
 use crate::plan::observed::{Facts, Machine};
 use crate::plan::render;
 use crate::validate::{Pool, ValidShoot};
@@ -25,7 +25,7 @@ pub(super) fn changes(
         before,
         objects: render::first_apply(shoot, facts),
     };
-    plan.items.iter().filter_map(|it| view.change(it)).collect()
+    plan.items.iter().flat_map(|it| view.changes(it)).collect()
 }
 
 struct View<'a> {
@@ -38,12 +38,40 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn change(&self, item: &Item) -> Option<Change> {
+    fn changes(&self, item: &Item) -> Vec<Change> {
         match &item.state {
-            State::Due(action) => Some(self.due(item, action)),
-            State::Blocked => self.blocked(item),
-            State::Done | State::Waiting(_) | State::Failed(_) => None,
+            State::Due(Action::Apply(Wanted {
+                key,
+                content: Content::Objects(objects),
+                ..
+            })) => {
+                let of = |it| self.part(item, key.side, it);
+                objects.iter().filter_map(of).collect()
+            }
+            State::Due(action) => vec![self.due(item, action)],
+            State::Blocked => self.blocked(item).into_iter().collect(),
+            State::Done | State::Waiting(_) | State::Failed(_) => Vec::new(),
         }
+    }
+
+    /// One object of a component.
+    fn part(&self, item: &Item, side: Side, object: &Value) -> Option<Change> {
+        let kind = Kind::generic(object["kind"].as_str()?)?;
+        let name = object["metadata"]["name"].as_str()?;
+        let name = match (side, object["metadata"]["namespace"].as_str()) {
+            (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
+            _ => name.to_owned(),
+        };
+        let key = Key {
+            side,
+            kind,
+            name: name.as_str().into(),
+        };
+        let verb = match self.facts.objects.contains_key(&key) {
+            true => Verb::Change,
+            false => Verb::Create,
+        };
+        Some(self.of(verb, kind, Some(&name), item))
     }
 
     fn due(&self, item: &Item, action: &Action) -> Change {
@@ -79,8 +107,18 @@ impl View<'_> {
             ("machine", _) => (Verb::Create, Kind::Machine, machine_named(&item.title)),
             ("image", name) => (Verb::Create, Kind::Image, Some(name)),
             ("network", name) => (Verb::Create, Kind::Network, Some(name)),
+            ("certificate", part) => (Verb::Create, Kind::Secret, Some(part)),
+            // What is inside is judged once it is seen.
+            ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
+                (Verb::Create, Kind::Component, Some(name))
+            }
+            ("control-plane", name) => (Verb::Change, Kind::Component, Some(name)),
             ("remove", uid) => {
                 let (kind, name) = self.with_uid(uid)?;
+                // It goes with its machine.
+                if kind == Kind::UserData {
+                    return None;
+                }
                 (Verb::Delete, kind, Some(name))
             }
             _ => return None,
@@ -131,7 +169,7 @@ impl View<'_> {
     /// A tenant network's item has the name that the manifest gives it.
     fn whole(&self, kind: Kind, name: &str) -> String {
         match kind {
-            Kind::Network if !name.starts_with(&self.shoot.id) => {
+            Kind::Network | Kind::Secret if !name.starts_with(&self.shoot.id) => {
                 format!("{}-{name}", self.shoot.id)
             }
             _ => name.to_owned(),
@@ -196,6 +234,12 @@ impl View<'_> {
                 format!("after network {network}")
             }
             Some("machine") => "once new machines run".to_owned(),
+            Some("certificate") => "after its certificates".to_owned(),
+            Some("control-plane") => {
+                let name = need.id.0.rsplit('/').next().unwrap_or_default();
+                format!("after {name}")
+            }
+            Some("system" | "bundle" | "reach") => "once the API server answers".to_owned(),
             Some("remove") => "once no machine uses it".to_owned(),
             _ => format!("after: {}", need.title),
         }
