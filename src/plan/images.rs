@@ -37,8 +37,13 @@ fn minor_of(version: &str) -> u64 {
 }
 
 /// Replaces the host and keeps the path.
-fn from_registry(image: &str, registry: &str) -> String {
-    let path = image.split_once('/').map_or(image, |(_, path)| path);
+pub(super) fn from_registry(image: &str, registry: &str) -> String {
+    let path = match image.split_once('/') {
+        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => path,
+        Some(_) => image,
+        // As Docker has it.
+        None => &format!("library/{image}"),
+    };
     format!("{}/{path}", registry.trim_end_matches('/'))
 }
 
@@ -146,6 +151,14 @@ mod tests {
             image(&shoot, "coredns"),
             "registry.example.org/mirror/coredns/coredns:v1.12.1"
         );
+        for (given, expected) in [
+            ("calico/node:v3", "a/calico/node:v3"),
+            ("nginx", "a/library/nginx"),
+            ("localhost/x", "a/x"),
+            ("host:5000/x/y@sha256:0", "a/x/y@sha256:0"),
+        ] {
+            assert_eq!(from_registry(given, "a"), expected);
+        }
         assert_eq!(
             image(&shoot, "kube-apiserver"),
             "registry.example.org/mirror/kube-apiserver:v1.34.2"

@@ -22,6 +22,8 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Stands on a machine that was chosen to go. There is no way back.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Name of the bundle that an object inside a shoot came with.
+pub(crate) const BUNDLE: &str = "kvshoot.io/bundle";
 /// Name and version of a golden volume's image.
 pub(crate) const IMAGE: &str = "kvshoot.io/image";
 
@@ -41,6 +43,8 @@ pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
 /// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
 pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
 pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+/// On the disks of a shoot's own volumes, by the technical ID; the KubeVirt CSI driver touches no others.
+pub(crate) const CSI_CLUSTER: &str = "csi-driver/cluster";
 /// Stands in user data for the machine's bootstrap token, which is put in when the Secret is written.
 pub(crate) const TOKEN: &str = "<bootstrap-token>";
 /// Name of the pool, on its nodes.
@@ -83,6 +87,10 @@ pub(crate) mod part {
     pub(crate) const API_SERVER: &str = "kube-apiserver";
     /// The Service by which the API server is reached from outside.
     pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
+    /// It makes and removes load balancers.
+    pub(crate) const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
+    /// It makes and removes volumes.
+    pub(crate) const CSI_CONTROLLER: &str = "csi-controller";
 }
 
 /// On a Service of type NodePort: the address that people said it has.
@@ -119,6 +127,11 @@ pub(crate) const CLUSTER_CA: &str = "ca";
 /// An object of the control plane: `<id>-kube-apiserver` and the like.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")
+}
+
+/// The list of a bundle's objects, in kube-system of the shoot.
+pub(crate) fn inventory(bundle: &str) -> String {
+    format!("kvshoot-bundle-{bundle}")
 }
 
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {

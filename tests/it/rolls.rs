@@ -206,7 +206,7 @@ fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
         assert_eq!(guest["resources"]["requests"]["memory"], "4Gi");
     }
     provider.unchanged(&third);
-    assert_eq!(provider.names(provider::SECRET).len(), 3);
+    assert_eq!(provider.user_data().len(), 3);
     let images = provider.names(provider::DATA_VOLUME);
     let golden = images.iter().filter(|it| it.contains("-ubuntu-"));
     assert_eq!(golden.count(), 1, "{images:?}");

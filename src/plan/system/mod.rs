@@ -6,6 +6,8 @@
 
 mod assemble;
 mod bootstrap;
+mod bundle;
+mod calico;
 mod core_dns;
 mod dashboard;
 mod flannel;
@@ -29,6 +31,7 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
 pub(super) use assemble::add;
 pub(crate) use rbac::ADMINS;
+pub(crate) use storage::DRIVER;
 
 /// What the objects inside a shoot are made of.
 pub(super) struct Context<'a> {
@@ -36,6 +39,10 @@ pub(super) struct Context<'a> {
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
 }
+
+/// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,
+/// and kernels take such packets for their own.
+const TUNNEL_PORT: u16 = 8475;
 
 /// All that this shoot wants, in the order in which one rests on another.
 pub(super) fn components(context: &Context) -> Vec<Component> {
