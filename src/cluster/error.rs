@@ -104,7 +104,7 @@ pub(crate) struct What {
     /// As in a Role: `virtualmachines.kubevirt.io`.
     pub(crate) resource: Box<str>,
     /// As in a manifest: `VirtualMachine`.
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Box<str>,
     pub(crate) name: Option<Box<str>>,
     pub(crate) namespace: Option<Box<str>>,
 }
@@ -126,7 +126,7 @@ impl What {
         What {
             verb: "get",
             resource: thing.into(),
-            kind: thing,
+            kind: thing.into(),
             name: None,
             namespace: None,
         }

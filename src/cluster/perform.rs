@@ -70,6 +70,9 @@ impl Performer {
         if let Content::Issue(issue) = &wanted.content {
             return self.issue(&wanted.key, issue).await;
         }
+        if let Content::Bundle(bundle) = &wanted.content {
+            return self.bundle(bundle).await;
+        }
         let objects = &self.prepare(wanted, objects).await?;
         for object in objects {
             if let Content::Metadata { uid, .. } = &wanted.content {
@@ -303,7 +306,7 @@ impl Performer {
     }
 
     /// The server of a side.
-    fn api(&self, side: Side) -> Result<Provider, Error> {
+    pub(super) fn api(&self, side: Side) -> Result<Provider, Error> {
         match side {
             Side::Provider => Ok(self.provider.clone()),
             Side::Shoot => self.observer.inside().ok_or(Error::NotInside),
@@ -349,7 +352,7 @@ impl Performer {
         })
     }
 
-    fn put(&self, source: Source, object: &Value) -> Result<(), Error> {
+    pub(super) fn put(&self, source: Source, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.observer
             .shared

@@ -19,7 +19,7 @@ const PAGE: u32 = 500;
 const WATCH_SECONDS: u32 = 290;
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// An object, or all objects of a kind.
@@ -76,7 +76,7 @@ impl<'a> Place<'a> {
         What {
             verb,
             resource: self.resource.to_string().into(),
-            kind: self.resource.kind,
+            kind: self.resource.kind.into(),
             name: self.name.map(Box::from),
             namespace: self.namespace.map(Box::from),
         }

@@ -1,3 +1,4 @@
+use super::addons::{self, AddonsArgs};
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session};
@@ -17,6 +18,8 @@ pub(super) struct ApplyArgs {
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
+    addons: AddonsArgs,
+    #[command(flatten)]
     run: RunArgs,
     /// Make the namespace if it is not there; delete removes it again
     #[arg(long)]
@@ -27,9 +30,12 @@ pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandEr
     let texts = load::texts(&args.load)?;
     context.block_on(async {
         let signals = Signals::listen(Some(args.run.timeout))?;
-        let ready = signals
+        let mut ready = signals
             .or_interrupted("find the shoot", provider::ready(&texts, context))
             .await?;
+        let shoots = &mut ready.loaded.shoots;
+        let read = addons::attach(&args.addons, shoots, context);
+        signals.or_interrupted("read the add-ons", read).await?;
         if ready.loaded.shoots.is_empty() {
             return Err(CommandError::new(
                 Exit::Manifest,

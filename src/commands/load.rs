@@ -1,7 +1,7 @@
 //! Files to judged manifests: what every command that takes `-f` does first.
 
 pub(super) mod credentials;
-mod files;
+pub(super) mod files;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::{CommandError, Context, Exit};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Problem, Source};
 use crate::model::{CloudProfile, SecretReference, Shoot};
 use crate::ui::problems;
 use crate::validate::ValidShoot;
@@ -126,17 +126,21 @@ pub(super) fn accept(loaded: Loaded, context: &Context) -> Result<Loaded, Comman
 /// Every problem with its lines, and how many there are.
 pub(super) fn tell(loaded: &Loaded, context: &Context) {
     let manifest = &loaded.manifest;
-    let (errors, warnings) = (manifest.problems(), manifest.warnings());
-    let text = problems::all_as_text(
-        errors,
-        warnings,
-        manifest.sources(),
-        context.ui.err_style().on,
-        context.ui.err_width(),
-    );
+    let found = (manifest.problems(), manifest.warnings());
+    tell_problems(found, manifest.sources(), context);
+}
+
+/// The same of whatever was read.
+pub(super) fn tell_problems(
+    (errors, warnings): (&[Problem], &[Problem]),
+    sources: &[Source],
+    context: &Context,
+) {
+    let (style, width) = (context.ui.err_style().on, context.ui.err_width());
+    let text = problems::all_as_text(errors, warnings, sources, style, width);
     if !text.is_empty() {
         let all = errors.iter().chain(warnings);
-        let values = all.map(|it| problems::one_as_json(it, manifest.sources()));
+        let values = all.map(|it| problems::one_as_json(it, sources));
         context.ui.problems(&text, values);
     }
 }

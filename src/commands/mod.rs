@@ -1,5 +1,6 @@
 //! One file a subcommand: arguments, then wiring. What a subcommand decides stands elsewhere.
 
+mod addons;
 mod apply;
 mod complete;
 mod completions;

@@ -2,6 +2,7 @@ mod changes;
 mod fields;
 mod text;
 
+use super::addons::{self, AddonsArgs};
 use super::apply::shared_networks;
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct PlanArgs {
     #[command(flatten)]
     load: LoadArgs,
+    #[command(flatten)]
+    addons: AddonsArgs,
     /// Exit with 1 when something would be done
     #[arg(long)]
     exit_code: bool,
@@ -93,7 +96,8 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> Result<Exit, CommandErr
         let signals = Signals::listen(None)?;
         signals
             .or_interrupted("plan", async {
-                let ready = provider::ready(&texts, context).await?;
+                let mut ready = provider::ready(&texts, context).await?;
+                addons::attach(&args.addons, &mut ready.loaded.shoots, context).await?;
                 let mut planned = Vec::new();
                 for shoot in &ready.loaded.shoots {
                     planned.push(look(&ready.provider, shoot, ready.known.get(&shoot.id)).await?);

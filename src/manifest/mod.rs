@@ -7,6 +7,7 @@ mod check;
 mod document;
 mod kinds;
 mod locate;
+mod objects;
 mod problem;
 mod read;
 mod scalar;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use crate::model::{CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot};
 
 pub(crate) use kinds::{kinds, schema_of};
+pub(crate) use objects::Objects;
 pub(crate) use problem::{Kind, Problem};
 pub(crate) use source::{Place, Source};
 
@@ -70,33 +72,7 @@ impl Manifest {
 
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) {
         let number = source::offset(self.sources.len());
-        let (text, fault) = match String::from_utf8(bytes) {
-            Ok(text) => (text, None),
-            Err(error) => {
-                let valid = error.utf8_error().valid_up_to();
-                let text = String::from_utf8_lossy(&error.into_bytes()).into_owned();
-                (text, Some(source::offset(valid)))
-            }
-        };
-        let source = Source::new(name, text);
-        let (tree, problems) = match fault {
-            None => tree::parse(number, &source),
-            Some(at) => {
-                let place = Place {
-                    source: number,
-                    start: at,
-                    end: at,
-                };
-                let problem = Problem::new(
-                    FieldPath::root(),
-                    Kind::Syntax,
-                    "yaml/encoding",
-                    "is not UTF-8",
-                )
-                .at(place);
-                (Tree::default(), vec![problem])
-            }
-        };
+        let (source, tree, problems) = parse(number, name, bytes, tree::MANIFESTS);
         let is_silent = problems.is_empty();
         self.problems.extend(problems);
         let roots: Vec<NodeId> = tree
@@ -189,4 +165,36 @@ impl Manifest {
             problem.at(place)
         })
     }
+}
+
+/// One file; what is no text is a problem of it.
+fn parse(
+    number: u32,
+    name: String,
+    bytes: Vec<u8>,
+    bounds: tree::Bounds,
+) -> (Source, Tree, Vec<Problem>) {
+    let error = match String::from_utf8(bytes) {
+        Ok(text) => {
+            let source = Source::new(name, text);
+            let (tree, problems) = tree::parse(number, &source, bounds);
+            return (source, tree, problems);
+        }
+        Err(error) => error,
+    };
+    let at = source::offset(error.utf8_error().valid_up_to());
+    let text = String::from_utf8_lossy(&error.into_bytes()).into_owned();
+    let place = Place {
+        source: number,
+        start: at,
+        end: at,
+    };
+    let problem = Problem::new(
+        FieldPath::root(),
+        Kind::Syntax,
+        "yaml/encoding",
+        "is not UTF-8",
+    )
+    .at(place);
+    (Source::new(name, text), Tree::default(), vec![problem])
 }

@@ -43,6 +43,14 @@ impl Component {
         plan.add(observed, id.into(), title, needs, state)
     }
 
+    /// What its objects are called.
+    pub(super) fn keys(&self, side: Side, site: &Site) -> Vec<Key> {
+        let objects = self.objects.iter();
+        objects
+            .map(|it| finish(side, site, self.name, it.clone()).0)
+            .collect()
+    }
+
     /// The objects as they are sent, with their keys and hashes.
     pub(super) fn finished(self, side: Side, site: &Site) -> Vec<(Key, Hash, Value)> {
         let name = self.name;
@@ -154,3 +162,7 @@ fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, 
     };
     (key, hash, object)
 }
+
+#[cfg(test)]
+#[path = "component_tests.rs"]
+mod tests;

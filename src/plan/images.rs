@@ -3,33 +3,6 @@
 use crate::model::Version;
 use crate::validate::ValidShoot;
 
-/// Every component that has an image, on both sides.
-pub(crate) const COMPONENTS: [&str; 23] = [
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "konnectivity-server",
-    KUBEVIRT_CCM,
-    KUBEVIRT_CSI,
-    "csi-provisioner",
-    "csi-attacher",
-    "csi-resizer",
-    "livenessprobe",
-    "csi-node-driver-registrar",
-    "kube-proxy",
-    "coredns",
-    "pause",
-    "konnectivity-agent",
-    "metrics-server",
-    "flannel",
-    "flannel-cni-plugin",
-    "dashboard",
-    "dashboard-metrics-scraper",
-    "nginx-ingress",
-    "nginx-ingress-certgen",
-];
-
 pub(crate) const KUBEVIRT_CCM: &str = "kubevirt-cloud-controller-manager";
 pub(crate) const KUBEVIRT_CSI: &str = "kubevirt-csi-driver";
 
@@ -64,8 +37,13 @@ fn minor_of(version: &str) -> u64 {
 }
 
 /// Replaces the host and keeps the path.
-fn from_registry(image: &str, registry: &str) -> String {
-    let path = image.split_once('/').map_or(image, |(_, path)| path);
+pub(super) fn from_registry(image: &str, registry: &str) -> String {
+    let path = match image.split_once('/') {
+        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => path,
+        Some(_) => image,
+        // As Docker has it.
+        None => &format!("library/{image}"),
+    };
     format!("{}/{path}", registry.trim_end_matches('/'))
 }
 
@@ -150,6 +128,7 @@ fn release(minor: u64) -> Release {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validate::component_images::COMPONENTS;
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     #[test]
@@ -172,6 +151,14 @@ mod tests {
             image(&shoot, "coredns"),
             "registry.example.org/mirror/coredns/coredns:v1.12.1"
         );
+        for (given, expected) in [
+            ("calico/node:v3", "a/calico/node:v3"),
+            ("nginx", "a/library/nginx"),
+            ("localhost/x", "a/x"),
+            ("host:5000/x/y@sha256:0", "a/x/y@sha256:0"),
+        ] {
+            assert_eq!(from_registry(given, "a"), expected);
+        }
         assert_eq!(
             image(&shoot, "kube-apiserver"),
             "registry.example.org/mirror/kube-apiserver:v1.34.2"

@@ -172,8 +172,19 @@ pub(crate) enum Content {
     Metadata { pool: Arc<str>, uid: Arc<str> },
     /// Whole objects, one after the other.
     Objects(Arc<[Value]>),
+    /// Somebody else's objects, and what is no longer among them.
+    Bundle(Arc<Bundle>),
     /// A Secret whose content is made when it is written: nobody plans a private key.
     Issue(Arc<Issue>),
+}
+
+/// Objects that are known by a list of them, so that those which are no longer wanted can be removed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bundle {
+    pub(crate) name: Arc<str>,
+    /// The ConfigMap of the list, without its data.
+    pub(crate) inventory: Value,
+    pub(crate) objects: Vec<Value>,
 }
 
 /// A Secret of keys and certificates: `object` without its data.

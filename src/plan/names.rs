@@ -22,6 +22,8 @@ pub(crate) const ZONE: &str = "kvshoot.io/zone";
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
 /// Stands on a machine that was chosen to go. There is no way back.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Name of the bundle that an object inside a shoot came with.
+pub(crate) const BUNDLE: &str = "kvshoot.io/bundle";
 /// Name and version of a golden volume's image.
 pub(crate) const IMAGE: &str = "kvshoot.io/image";
 
@@ -125,6 +127,11 @@ pub(crate) const CLUSTER_CA: &str = "ca";
 /// An object of the control plane: `<id>-kube-apiserver` and the like.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")
+}
+
+/// The list of a bundle's objects, in kube-system of the shoot.
+pub(crate) fn inventory(bundle: &str) -> String {
+    format!("kvshoot-bundle-{bundle}")
 }
 
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {

@@ -53,6 +53,7 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             .into_iter()
             .collect(),
         (Content::Objects(objects), _) => objects.to_vec(),
+        (Content::Bundle(bundle), _) => bundle.objects.clone(),
         (Content::Issue(issue), _) => vec![issue.object.clone()],
         (Content::Plain, _) => Vec::new(),
     }

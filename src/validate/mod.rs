@@ -5,6 +5,7 @@
 
 pub(crate) mod cloud_config;
 mod cni;
+pub(crate) mod component_images;
 pub(crate) mod control_plane;
 mod control_plane_settings;
 mod downloads;
@@ -81,6 +82,8 @@ pub(crate) struct ValidShoot {
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) pools: Vec<Pool>,
+    /// What is applied inside beside our own; read after the Shoot was judged.
+    pub(crate) bundles: Vec<Bundle>,
     /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
     pub(crate) manifest: Arc<Shoot>,
     pub(crate) profile: CloudProfile,
@@ -96,6 +99,13 @@ pub(crate) struct Networking {
     pub(crate) services: String,
     /// Prefix of the range that each node has for its pods.
     pub(crate) node_mask: u8,
+}
+
+/// Objects of somebody else's program: the network of the pods, or an add-on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bundle {
+    pub(crate) name: String,
+    pub(crate) objects: Vec<serde_json::Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -281,6 +291,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         manifest: with_choices(shoot, &kubernetes, &pools),
         kubernetes,
         pools,
+        bundles: Vec::new(),
         profile: input.profile.clone(),
         _proof: (),
     })

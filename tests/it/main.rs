@@ -5,9 +5,12 @@
     reason = "what was counted and measured is told with --nocapture"
 )]
 
+mod addons;
 mod apply;
 mod arrows;
+mod audit;
 mod causes;
+mod cluster;
 mod complete;
 mod counts;
 mod delete;
@@ -18,12 +21,14 @@ mod faults;
 mod foreign;
 mod generated;
 mod house;
+mod inside;
 mod join;
 mod kills;
 mod kvshoot;
 mod life;
 mod limits;
 mod locks;
+mod memory;
 mod provider;
 mod proxy;
 mod reach;

@@ -11,7 +11,7 @@ use crate::commands::{CommandError, Exit};
 const BUDGET: u64 = 16 << 20;
 
 /// Names of files with their content, each file once however often it is named.
-pub(super) fn read(
+pub(in crate::commands) fn read(
     names: &[PathBuf],
     profile: Option<&Path>,
 ) -> Result<Vec<(String, Vec<u8>)>, CommandError> {

@@ -109,7 +109,7 @@ impl View<'_> {
             ("network", name) => (Verb::Create, Kind::Network, Some(name)),
             ("certificate", part) => (Verb::Create, Kind::Secret, Some(part)),
             // What is inside is judged once it is seen.
-            ("control-plane" | "system", name) if self.facts.record.is_none() => {
+            ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
                 (Verb::Create, Kind::Component, Some(name))
             }
             ("control-plane", name) => (Verb::Change, Kind::Component, Some(name)),
@@ -239,7 +239,7 @@ impl View<'_> {
                 let name = need.id.0.rsplit('/').next().unwrap_or_default();
                 format!("after {name}")
             }
-            Some("system" | "reach") => "once the API server answers".to_owned(),
+            Some("system" | "bundle" | "reach") => "once the API server answers".to_owned(),
             Some("remove") => "once no machine uses it".to_owned(),
             _ => format!("after: {}", need.title),
         }

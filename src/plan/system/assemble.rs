@@ -1,10 +1,11 @@
 //! The items of what runs inside the shoot, in order.
 
-use super::{Context, components};
+use super::{Context, bundle, components};
 use crate::plan::control_plane::{ControlPlane, site};
 use crate::plan::item::{Need, Plan, Side};
 use crate::plan::observed::Observed;
 use crate::validate::ValidShoot;
+use std::collections::HashSet;
 
 /// What has to be there before a machine can become a node.
 const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
@@ -21,14 +22,20 @@ pub(in crate::plan) fn add(
         site: site(shoot, &observed.facts),
         known: &cluster.known,
     };
+    let mut own = HashSet::new();
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
+        own.extend(component.keys(Side::Shoot, &context.site));
         let needs = [cluster.api_server, cluster.inside];
         let need = component.add(plan, observed, Side::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {
             join.push(need);
         }
+    }
+    for bundle in &shoot.bundles {
+        let needs = [cluster.api_server, cluster.inside];
+        bundle::add(plan, observed, &context, bundle, &own, needs);
     }
     join
 }

@@ -1,11 +1,11 @@
 //! flannel: the network of the pods, where nothing else is asked for.
 
-use super::Context;
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
     service_account,
 };
 use super::pods::{api_server, every_node, field, host_path, mount};
+use super::{Context, TUNNEL_PORT};
 use crate::plan::component::Component;
 use crate::plan::images::image;
 use serde_json::{Value, json};
@@ -13,10 +13,6 @@ use serde_json::{Value, json};
 const NAME: &str = "flannel";
 const APP: &str = "kube-flannel";
 const CONFIG: &str = "kube-flannel-cfg";
-
-/// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,
-/// and kernels take such packets for their own.
-const TUNNEL_PORT: u16 = 8475;
 
 /// None where another network is asked for.
 pub(super) fn component(context: &Context) -> Option<Component> {

@@ -6,6 +6,8 @@
 
 mod assemble;
 mod bootstrap;
+mod bundle;
+mod calico;
 mod core_dns;
 mod dashboard;
 mod flannel;
@@ -37,6 +39,10 @@ pub(super) struct Context<'a> {
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
 }
+
+/// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,
+/// and kernels take such packets for their own.
+const TUNNEL_PORT: u16 = 8475;
 
 /// All that this shoot wants, in the order in which one rests on another.
 pub(super) fn components(context: &Context) -> Vec<Component> {

@@ -135,7 +135,13 @@ impl World<'_> {
                 }
             }
             (Content::Plain, _) => self.put(wanted.key.clone(), wanted, Fact::None),
-            (Content::Objects(_) | Content::Issue(_) | Content::Token { .. }, _) => {
+            (
+                Content::Objects(_)
+                | Content::Bundle(_)
+                | Content::Issue(_)
+                | Content::Token { .. },
+                _,
+            ) => {
                 unreachable!("this world has no control plane")
             }
         }

@@ -1,0 +1,179 @@
+//! Somebody else's objects: the network of the pods that the Shoot asks for, or an add-on.
+//!
+//! A ConfigMap lists what is there of a bundle, and the hash on it says that all of that was applied. Workloads carry our
+//! labels, so that they are looked at; the other objects stay as their authors labelled them.
+
+use super::objects::NAMESPACE;
+use super::{Context, calico};
+use crate::plan::images::from_registry;
+use crate::plan::item::{
+    self, Action, Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted,
+};
+use crate::plan::names::{self, BUNDLE, SPEC_HASH};
+use crate::plan::object::labels;
+use crate::plan::observed::{Fact, Inside, Observed};
+use crate::plan::{Hash, Site};
+use crate::validate::{Bundle, ValidShoot};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Kinds that come up, and that are waited for.
+const AWAITED: [Kind; 3] = [Kind::Deployment, Kind::DaemonSet, Kind::ApiService];
+
+/// `own` are the objects of ours, which nobody else may bring.
+pub(super) fn add(
+    plan: &mut Plan,
+    observed: &Observed,
+    context: &Context,
+    bundle: &Bundle,
+    own: &HashSet<Key>,
+    needs: [Need; 2],
+) -> Need {
+    let objects = prepared(context.shoot, bundle);
+    let state = match objects.iter().filter_map(key).find(|it| own.contains(it)) {
+        Some(key) => {
+            let message = format!("add-on {} has {key}, which kvshoot brings", bundle.name);
+            State::Failed(Failure::new(Class::Foreign, message))
+        }
+        None => state(observed, &context.site, bundle, objects),
+    };
+    let id = format!("bundle/{}", bundle.name);
+    plan.add(
+        observed,
+        id.into(),
+        title(context.shoot, bundle),
+        needs,
+        state,
+    )
+}
+
+fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
+    match shoot.networking.type_ == bundle.name {
+        true => format!("Run {}, the network of the pods", bundle.name),
+        false => format!("Apply add-on {}", bundle.name),
+    }
+}
+
+fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Value>) -> State {
+    let facts = &observed.facts;
+    if facts.inside != Inside::Observed {
+        return State::Blocked;
+    }
+    let hash = Hash::of(&objects);
+    let role = format!("bundle-{}", bundle.name);
+    let mut awaited = Vec::new();
+    for object in &mut objects {
+        let hash = Hash::of(object);
+        let metadata = &mut object["metadata"];
+        metadata["annotations"][BUNDLE] = json!(bundle.name);
+        if let Some(key) = key(object).filter(|it| AWAITED.contains(&it.kind)) {
+            let metadata = &mut object["metadata"];
+            for (key, value) in labels(site, &role) {
+                metadata["labels"][key] = value;
+            }
+            metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
+            awaited.push((key, hash));
+        }
+    }
+    let name = names::inventory(&bundle.name);
+    let inventory = Key::shoot(Kind::ConfigMap, format!("{NAMESPACE}/{name}"));
+    let is_applied = facts
+        .objects
+        .get(&inventory)
+        .is_some_and(|it| it.hash == hash);
+    let mut waits = None;
+    let mut is_there = true;
+    for (key, hash) in awaited {
+        match facts.objects.get(&key) {
+            Some(it) if it.leaving => {
+                return State::Waiting(format!("the old {key} to be gone"));
+            }
+            Some(it) if it.hash == hash => waits = waits.or_else(|| why(&key, &it.fact)),
+            _ => is_there = false,
+        }
+    }
+    if is_applied && is_there {
+        return waits.map_or(State::Done, State::Waiting);
+    }
+    let inventory = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": labels(site, &role),
+            "annotations": { SPEC_HASH: hash.to_string() },
+        },
+    });
+    let name: Arc<str> = bundle.name.as_str().into();
+    State::Due(Action::Apply(Wanted {
+        key: Key::shoot(Kind::Component, role),
+        hash,
+        content: Content::Bundle(Arc::new(item::Bundle {
+            name,
+            inventory,
+            objects,
+        })),
+    }))
+}
+
+fn why(key: &Key, fact: &Fact) -> Option<String> {
+    let why = match fact {
+        Fact::Rollout(rollout) => rollout.why.as_ref(),
+        Fact::Answer(why) => why.as_ref(),
+        _ => None,
+    };
+    why.map(|why| format!("{key}: {why}"))
+}
+
+/// None for kinds that are not looked at.
+fn key(object: &Value) -> Option<Key> {
+    let kind = Kind::generic(object["kind"].as_str()?)?;
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str()?;
+    Some(match metadata["namespace"].as_str() {
+        Some(namespace) => Key::shoot(kind, format!("{namespace}/{name}")),
+        None => Key::shoot(kind, name),
+    })
+}
+
+/// As they fit this shoot: from its registry, and a network with its ranges.
+fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
+    let mut objects = bundle.objects.clone();
+    for object in &mut objects {
+        if let Some(registry) = &shoot.control_plane.registry {
+            images(object, registry);
+        }
+        if bundle.name == calico::NAME {
+            calico::fit(object, &shoot.networking);
+        }
+        let is_namespaced = matches!(object["kind"].as_str(), Some("Deployment" | "DaemonSet"));
+        if is_namespaced && object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = json!("default");
+        }
+    }
+    objects
+}
+
+/// Pods stand in the objects of workloads at one of three places.
+fn images(object: &mut Value, registry: &str) {
+    for place in [
+        "/spec/template/spec",
+        "/spec/jobTemplate/spec/template/spec",
+        "/spec",
+    ] {
+        for containers in ["initContainers", "containers"] {
+            let containers = object.pointer_mut(&format!("{place}/{containers}"));
+            for container in containers
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                if let Some(image) = container["image"].as_str() {
+                    container["image"] = json!(from_registry(image, registry));
+                }
+            }
+        }
+    }
+}
