@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Secrets of keys and certificates of a control plane.
 const SECRETS: usize = 16;
 /// Most writes that a control plane takes on the provider, with its Secrets and the record.
-const CONTROL_PLANE: usize = 75;
+const CONTROL_PLANE: usize = 40;
 /// Most writes inside the shoot, but for those for nodes.
 const SYSTEM: usize = 60;
 
