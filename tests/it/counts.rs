@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Secrets of keys and certificates of a control plane.
 const SECRETS: usize = 16;
 /// Most writes that a control plane takes on the provider, with its Secrets and the record.
-const CONTROL_PLANE: usize = 75;
+const CONTROL_PLANE: usize = 40;
 /// Most writes inside the shoot, but for those for nodes.
 const SYSTEM: usize = 60;
 
@@ -190,8 +190,8 @@ fn reads_are_few(seen: &[Seen]) {
             let of = |it: &&Seen| it.resource == kind && it.verb == verb;
             let count = seen.iter().filter(of).count();
             let most = match kind {
-                // It looks for causes.
-                "datavolumes.cdi.kubevirt.io" if verb == "list" => 4,
+                // It looks for causes, the more often the longer it takes.
+                "datavolumes.cdi.kubevirt.io" if verb == "list" => 12,
                 // Those of the control plane are looked at in another way than those of machines.
                 "secrets" | "configmaps" => 2,
                 _ => 1,

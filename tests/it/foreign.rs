@@ -203,14 +203,15 @@ fn what_somebody_wrote_over_is_as_it_was_again() {
     provider.applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
     provider.unchanged(&shoot);
+
+    a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(&provider, &shoot);
 }
 
 /// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
-#[test]
-fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays() {
-    let provider = Provider::new();
-    let shoot = Manifest::small("lost");
-    provider.applied(&shoot, "created");
+fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
+    provider: &Provider,
+    shoot: &Manifest,
+) {
     for (is_replaced, marks) in [
         (true, json!({"annotations": {"kvshoot.io/spec-hash": null}})),
         (
@@ -224,13 +225,13 @@ fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays() {
         let machine = provider.names(provider::VM).remove(0);
         provider.patch(provider::VM, &machine, &json!({ "metadata": marks }));
         let output = provider
-            .applying(&shoot)
+            .applying(shoot)
             .run("apply -f shoot.yaml --timeout 4m");
         assert_eq!(output.code, 0, "{marks}: {output}");
         let now = provider.uids();
         assert_eq!(now.len(), 1, "{marks}");
         assert_eq!(now != uids, is_replaced, "{marks}");
-        provider.unchanged(&shoot);
+        provider.unchanged(shoot);
     }
 }
 
