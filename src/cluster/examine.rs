@@ -406,9 +406,15 @@ mod tests {
             classes(there, &uses).iter().map(|it| it.grade).collect()
         };
         let (fast, other) = (class("fast", "true"), class("other", "false"));
-        assert_eq!(grades(&[fast.clone()], &["", "fast"]), [Grade::Fine]);
+        assert_eq!(
+            grades(std::slice::from_ref(&fast), &["", "fast"]),
+            [Grade::Fine]
+        );
         assert_eq!(grades(&[fast], &["slow"]), [Grade::Fine, Grade::Failure]);
-        assert_eq!(grades(&[other.clone()], &["other"]), [Grade::Warning]);
+        assert_eq!(
+            grades(std::slice::from_ref(&other), &["other"]),
+            [Grade::Warning]
+        );
         assert_eq!(grades(&[other], &[""]), [Grade::Failure]);
     }
 

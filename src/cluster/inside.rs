@@ -171,9 +171,13 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let feeds = kinds::INSIDE
-            .into_iter()
-            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, kind), &id));
+        let kinds: &[Kind] = match shared.is_leaving {
+            true => &kinds::LEAVING_INSIDE,
+            false => &kinds::INSIDE,
+        };
+        let feeds = kinds
+            .iter()
+            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, *kind), &id));
         let first = feeds.map(async |feed| Ok::<_, Error>((feed.first().await?, feed)));
         match try_join_all(first).await {
             Ok(first) => {

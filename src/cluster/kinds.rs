@@ -2,7 +2,7 @@
 
 use super::world::Source;
 use crate::plan::item::{Key, Kind, Side};
-use crate::plan::names::{COMPONENT, role};
+use crate::plan::names::{CAPI_CLUSTER, COMPONENT, CSI_CLUSTER, role, selector};
 use serde_json::Value;
 use std::fmt;
 
@@ -21,6 +21,7 @@ pub(crate) const SECRET: Resource = core("Secret", "secrets");
 pub(crate) const SERVICE: Resource = core("Service", "services");
 pub(crate) const POD: Resource = core("Pod", "pods");
 pub(crate) const CLAIM: Resource = core("PersistentVolumeClaim", "persistentvolumeclaims");
+pub(crate) const VOLUME: Resource = core("PersistentVolume", "persistentvolumes");
 pub(crate) const EVENT: Resource = core("Event", "events");
 pub(crate) const NODE: Resource = core("Node", "nodes");
 pub(crate) const NAMESPACE: Resource = core("Namespace", "namespaces");
@@ -57,6 +58,18 @@ pub(crate) const INGRESS_CLASS: Resource =
     resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses");
 pub(crate) const API_SERVICE: Resource =
     resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
+pub(crate) const VALIDATING_WEBHOOK: Resource = resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+);
+pub(crate) const MUTATING_WEBHOOK: Resource = resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+);
 pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
 pub(crate) const STORAGE_CLASS: Resource =
     resource("storage.k8s.io", "v1", "StorageClass", "storageclasses");
@@ -143,11 +156,16 @@ impl Resource {
         match kind {
             Kind::Record => &CONFIG_MAP,
             Kind::Network => &NETWORK,
-            Kind::Image => &DATA_VOLUME,
+            Kind::Image | Kind::Disk => &DATA_VOLUME,
             Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
             Kind::Machine => &VIRTUAL_MACHINE,
             Kind::Node => &NODE,
-            Kind::Service => &SERVICE,
+            Kind::Service | Kind::Balancer | Kind::Mirror => &SERVICE,
+            Kind::Claim => &CLAIM,
+            Kind::Volume => &VOLUME,
+            Kind::Pod => &POD,
+            Kind::ValidatingWebhook => &VALIDATING_WEBHOOK,
+            Kind::MutatingWebhook => &MUTATING_WEBHOOK,
             // A component is no object; its record would be such a one.
             Kind::ConfigMap | Kind::Component => &CONFIG_MAP,
             Kind::ServiceAccount => &SERVICE_ACCOUNT,
@@ -161,7 +179,7 @@ impl Resource {
             Kind::DisruptionBudget => &DISRUPTION_BUDGET,
             Kind::NetworkPolicy => &NETWORK_POLICY,
             Kind::EndpointSlice => &ENDPOINT_SLICE,
-            Kind::StorageClass => &STORAGE_CLASS,
+            Kind::StorageClass | Kind::VolumeClass => &STORAGE_CLASS,
             Kind::CsiDriver => &CSI_DRIVER,
             Kind::IngressClass => &INGRESS_CLASS,
             Kind::ApiService => &API_SERVICE,
@@ -235,6 +253,32 @@ pub(super) const INSIDE: [Kind; 18] = [
     Kind::CsiDriver,
     Kind::ApiService,
 ];
+
+/// What is looked at in a shoot that goes: what holds something in the provider, and who could be in the way.
+pub(super) const LEAVING_INSIDE: [Kind; 8] = [
+    Kind::Node,
+    Kind::ValidatingWebhook,
+    Kind::MutatingWebhook,
+    Kind::VolumeClass,
+    Kind::Balancer,
+    Kind::Claim,
+    Kind::Volume,
+    Kind::Pod,
+];
+
+/// The same in the provider.
+pub(super) const LEAVING_OUTSIDE: [Kind; 2] = [Kind::Mirror, Kind::Disk];
+
+/// By which label the objects of a kind belong to a shoot; empty for all of them.
+pub(super) fn belonging(kind: Kind, id: &str) -> String {
+    match kind {
+        Kind::Mirror => format!("{CAPI_CLUSTER}={id}"),
+        Kind::Disk => format!("{CSI_CLUSTER}={id}"),
+        Kind::Node => String::new(),
+        _ if kind.is_of_guest() => String::new(),
+        _ => selector(id),
+    }
+}
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
 pub(super) fn among(side: Side, kind: Kind) -> String {

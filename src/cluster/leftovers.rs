@@ -6,22 +6,38 @@ use super::fence::Fence;
 use super::kinds::{self, Resource};
 use super::project::{items, text};
 use super::request::{Place, WRITE};
+use crate::plan::item::Kind;
 use crate::plan::names;
 use futures::future::join_all;
 use serde_json::Value;
 
 /// What a shoot may leave, in the order in which it is told.
-const KINDS: [&Resource; 10] = [
+const KINDS: [&Resource; 18] = [
     &kinds::VIRTUAL_MACHINE,
     &kinds::VIRTUAL_MACHINE_INSTANCE,
+    &kinds::STATEFUL_SET,
+    &kinds::DEPLOYMENT,
     &kinds::POD,
     &kinds::SERVICE,
+    &kinds::ENDPOINT_SLICE,
+    &kinds::NETWORK_POLICY,
+    &kinds::DISRUPTION_BUDGET,
+    &kinds::ROLE_BINDING,
+    &kinds::ROLE,
+    &kinds::SERVICE_ACCOUNT,
     &kinds::DATA_VOLUME,
     &kinds::CLAIM,
     &kinds::NETWORK,
     &kinds::SECRET,
     &kinds::LEASE,
     &kinds::CONFIG_MAP,
+];
+
+/// Of what controllers of the shoot make, by their own labels; claims of volumes carry the same.
+const OF_GUEST: [(&Resource, Kind); 3] = [
+    (&kinds::SERVICE, Kind::Mirror),
+    (&kinds::DATA_VOLUME, Kind::Disk),
+    (&kinds::CLAIM, Kind::Disk),
 ];
 
 /// What is left of a shoot.
@@ -37,6 +53,8 @@ pub(crate) struct Leftover {
     /// As kubectl names it.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
+    /// A volume of the shoot's own users, or the claim of one.
+    pub(crate) is_disk: bool,
     /// What keeps it once it is deleted.
     pub(crate) finalizers: Vec<String>,
     /// Nobody deletes it: it is not on its way out, and has no owner to go with.
@@ -50,7 +68,27 @@ struct Stray {
 }
 
 /// What Kubernetes itself puts into each namespace.
-const OF_KUBERNETES: &str = "kube-root-ca.crt";
+const OF_KUBERNETES: [(&Resource, &str); 2] = [
+    (&kinds::CONFIG_MAP, "kube-root-ca.crt"),
+    (&kinds::SERVICE_ACCOUNT, "default"),
+];
+
+impl Leftovers {
+    /// What is left beside volumes that are to be `kept`, and the names of these.
+    pub(crate) fn without_disks(mut self, kept: bool) -> (Leftovers, Vec<String>) {
+        if !kept {
+            return (self, Vec::new());
+        }
+        let is_disk = |it: &Leftover| it.is_disk;
+        let disks = self.objects.iter().filter(|it| is_disk(it));
+        let names = disks
+            .filter(|it| it.kind == kinds::DATA_VOLUME.kind)
+            .map(|it| it.name.clone())
+            .collect();
+        self.objects.retain(|it| !is_disk(it));
+        (self, names)
+    }
+}
 
 impl Provider {
     /// Whether nobody keeps anything in the namespace, of all kinds that a shoot may have.
@@ -61,16 +99,16 @@ impl Provider {
     pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
         let lists = KINDS.map(async |resource| {
             let place = Place::all(resource, Some(self.namespace()));
-            self.list_metadata(place, None).await
+            (resource, self.list_metadata(place, None).await)
         });
-        for listed in join_all(lists).await {
+        for (resource, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
                 Err(error) => return Err(error),
             };
             let mut names = items.iter().map(|it| text(&it["metadata"]["name"]));
-            if names.any(|it| it != OF_KUBERNETES) {
+            if names.any(|it| !OF_KUBERNETES.contains(&(resource, it))) {
                 return Ok(false);
             }
         }
@@ -83,24 +121,36 @@ impl Provider {
     ///
     /// The server does not answer. A kind that may not be listed is no error; it is told.
     pub(crate) async fn leftovers(&self, id: &str) -> Result<Leftovers, Error> {
-        let selector = names::selector(id);
-        let lists = KINDS.map(async |resource| {
+        let ours = names::selector(id);
+        let all = KINDS.into_iter().map(|it| (it, ours.clone(), false));
+        let of_guest = OF_GUEST.into_iter().map(|(resource, kind)| {
+            let selector = kinds::belonging(kind, id);
+            (resource, selector, kind == Kind::Disk)
+        });
+        let lists = all.chain(of_guest);
+        let lists = lists.map(async |(resource, selector, is_disk)| {
             let place = Place::all(resource, Some(self.namespace()));
-            (resource, self.list_metadata(place, Some(&selector)).await)
+            let listed = self.list_metadata(place, Some(&selector)).await;
+            (resource, is_disk, listed)
         });
         let mut left = Leftovers::default();
-        for (resource, listed) in join_all(lists).await {
+        for (resource, is_disk, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
                 Err(Error::NotAllowed { .. }) => {
-                    left.unseen.push(resource.kind);
+                    if !left.unseen.contains(&resource.kind) {
+                        left.unseen.push(resource.kind);
+                    }
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            left.objects
-                .extend(items.iter().map(|it| leftover(resource, &it["metadata"])));
+            left.objects.extend(
+                items
+                    .iter()
+                    .map(|it| leftover(resource, is_disk, &it["metadata"])),
+            );
         }
         Ok(left)
     }
@@ -123,13 +173,14 @@ impl Provider {
     }
 }
 
-fn leftover(resource: &'static Resource, metadata: &Value) -> Leftover {
+fn leftover(resource: &'static Resource, is_disk: bool, metadata: &Value) -> Leftover {
     let finalizers = items(&metadata["finalizers"]).iter();
     let stays = !metadata["deletionTimestamp"].is_string();
     let stray = stays && items(&metadata["ownerReferences"]).is_empty();
     Leftover {
         kind: resource.kind,
         name: text(&metadata["name"]).to_owned(),
+        is_disk,
         finalizers: finalizers
             .filter_map(|it| it.as_str().map(str::to_owned))
             .collect(),

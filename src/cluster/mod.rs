@@ -10,6 +10,7 @@ mod drain;
 mod error;
 mod examine;
 mod fence;
+mod guest;
 mod inside;
 mod inward;
 mod issue;

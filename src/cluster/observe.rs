@@ -36,6 +36,8 @@ pub(crate) struct Observer {
 pub(crate) struct Beside {
     /// Networks that the shoot uses and does not own, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
+    /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
+    pub(crate) is_leaving: bool,
 }
 
 pub(super) struct Shared {
@@ -49,6 +51,7 @@ pub(super) struct Shared {
     pub(super) inside: OnceLock<Provider>,
     troubles: Mutex<BTreeMap<Source, (Instant, String)>>,
     health: watch::Sender<Option<String>>,
+    pub(super) is_leaving: bool,
 }
 
 impl Observer {
@@ -66,10 +69,13 @@ impl Observer {
         started: Instant,
         beside: Beside,
     ) -> Result<Observer, Error> {
-        let shared = Arc::new(Shared::new(id, started));
+        let shared = Arc::new(Shared::new(id, started, beside.is_leaving));
         let has_networks = provider.serves(&kinds::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
         kinds.extend(kinds::CONTROL_PLANE);
+        if beside.is_leaving {
+            kinds.extend(kinds::LEAVING_OUTSIDE);
+        }
         if has_networks {
             kinds.push(Kind::Network);
         }
@@ -124,7 +130,7 @@ impl Observer {
 }
 
 impl Shared {
-    fn new(id: &str, started: Instant) -> Shared {
+    fn new(id: &str, started: Instant, is_leaving: bool) -> Shared {
         Shared {
             started,
             world: Mutex::new((World::new(id), 0)),
@@ -134,6 +140,7 @@ impl Shared {
             inside: OnceLock::new(),
             troubles: Mutex::default(),
             health: watch::Sender::default(),
+            is_leaving,
         }
     }
 
@@ -178,6 +185,10 @@ impl Shared {
 
     pub(super) fn trouble(&self, source: Source, error: &Error) {
         tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot look");
+        if self.is_leaving && source.0 == Side::Shoot {
+            // Its API server is on its way out, or was dead before.
+            return;
+        }
         let mut troubles = self.troubles.lock().unwrap_or_else(|it| it.into_inner());
         let trouble = troubles
             .entry(source)

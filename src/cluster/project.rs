@@ -1,6 +1,7 @@
 //! From an object as the API has it to the few facts that plans care about. Pure.
 
 use super::error::Error;
+use super::guest;
 use super::kinds::Resource;
 use super::request::Place;
 use super::told;
@@ -32,6 +33,8 @@ pub(super) enum Body {
     /// What its fact is follows from the object alone.
     Told(Fact),
     Node(Node),
+    /// The claims that it holds; None when it is nothing to the provider.
+    Guest(Option<Arc<[Arc<str>]>>),
     Record {
         sizes: BTreeMap<Arc<str>, usize>,
     },
@@ -104,6 +107,7 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
         Kind::Node => Body::Node(told::node(object)),
         Kind::Image => Body::Volume(volume(object)),
         Kind::Machine => Body::Machine(Box::new(machine(object))),
+        _ if kind.is_of_guest() => Body::Guest(guest::holds(kind, object)),
         _ => told::fact(kind, object).map_or(Body::Plain, Body::Told),
     };
     // Another program's annotation is as good as none: it differs from what is wanted.

@@ -6,7 +6,6 @@ use super::kinds::{self, Resource};
 use super::observe::Shared;
 use super::request::Place;
 use crate::plan::item::{Kind, Side};
-use crate::plan::names;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -51,7 +50,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Of the objects with the labels of the shoot; nodes have none.
+    /// Of the objects with the labels of the shoot, where its objects have any.
     pub(super) fn new(
         provider: &Provider,
         shared: &Arc<Shared>,
@@ -59,11 +58,7 @@ impl Feed {
         id: &str,
     ) -> Feed {
         let (side, kind) = source;
-        let ours = match kind {
-            Kind::Node => String::new(),
-            _ => names::selector(id),
-        };
-        let parts = [ours, kinds::among(side, kind)];
+        let parts = [kinds::belonging(kind, id), kinds::among(side, kind)];
         let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         Feed {
             provider: provider.clone(),

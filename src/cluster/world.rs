@@ -2,6 +2,7 @@
 //! the time comes in.
 
 use super::error::Error;
+use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::observed::{Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record};
@@ -32,6 +33,7 @@ pub(super) struct World {
     /// What is still on machines that are emptied.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
+    guests: Leaving,
 }
 
 /// What this run knows of a machine beyond what stands on it.
@@ -148,6 +150,13 @@ impl World {
                     kind: *kind,
                     name: object.name.clone(),
                 };
+                if let Body::Guest(holds) = &object.fact.body {
+                    let things = &mut facts.guests.things;
+                    if let Some(holds) = holds {
+                        things.insert(key, plain(object, Fact::Holds(holds.clone())));
+                    }
+                    continue;
+                }
                 if let Body::Node(node) = &object.fact.body {
                     facts
                         .nodes
@@ -170,7 +179,9 @@ impl World {
                         let look = look(object, vm, serves, &self.past, &self.drained);
                         let since = since(&mut self.past, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
-                        let cause = self.drains.get(&object.uid).cloned().or(cause).or(missing);
+                        let cause = self.drains.get(&object.uid).cloned().or(cause);
+                        // The node of one that goes may go before it.
+                        let cause = cause.or(missing.filter(|_| !object.fact.leaving));
                         let machine = machine(object, vm, look, since, cause);
                         pool.insert(object.name.clone(), machine);
                     }
@@ -186,12 +197,13 @@ impl World {
                     Body::Told(fact) => {
                         facts.objects.insert(key, plain(object, fact.clone()));
                     }
-                    Body::Plain | Body::Record { .. } | Body::Node(_) => {
+                    Body::Plain | Body::Record { .. } | Body::Node(_) | Body::Guest(_) => {
                         facts.objects.insert(key, plain(object, Fact::None));
                     }
                 }
             }
         }
+        self.guests.look(&mut facts, now);
         facts
     }
 
@@ -240,7 +252,8 @@ impl World {
                 first.or_insert(volume.restarts);
                 self.sample(&object.uid, volume, now);
             }
-            Body::Plain | Body::Record { .. } | Body::Told(_) | Body::Node(_) => {}
+            Body::Plain | Body::Record { .. } | Body::Told(_) => {}
+            Body::Node(_) | Body::Guest(_) => {}
         }
     }
 

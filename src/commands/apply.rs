@@ -73,6 +73,7 @@ async fn apply(
         shoot: &shoot.name,
         id: &shoot.id,
         networks: shared_networks(shoot, provider),
+        is_leaving: false,
     };
     let session = Session::start(context, signals, provider, &args.run, about).await?;
     let first = session.facts();

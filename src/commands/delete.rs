@@ -4,6 +4,7 @@ use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Error, Leftovers, Provider, Verdict};
 use crate::flow::Outcome;
+use crate::plan::observed::Observed;
 use crate::plan::{self, names::id_of};
 use clap_complete::engine::ArgValueCompleter;
 use std::time::Duration;
@@ -29,6 +30,9 @@ pub(super) struct DeleteArgs {
     /// No shoot of that name is fine
     #[arg(long)]
     ignore_not_found: bool,
+    /// Keep the volumes that its users made, as DataVolumes of the provider
+    #[arg(long)]
+    keep_volumes: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -45,10 +49,8 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
         let (provider, left) = signals
             .or_interrupted("find the shoot", async {
                 let provider = provider::connect(context).await?;
-                let left = provider
-                    .leftovers(&id_of(&args.name))
-                    .await
-                    .map_err(failed)?;
+                let left = provider.leftovers(&id_of(&args.name)).await;
+                let (left, _) = left.map_err(failed)?.without_disks(args.keep_volumes);
                 Ok((provider, left))
             })
             .await?;
@@ -124,9 +126,11 @@ async fn delete(
         shoot: &args.name,
         id: &id,
         networks: Vec::new(),
+        is_leaving: true,
     };
     let session = Session::start(context, signals, provider, &args.run, about).await?;
-    let report = session.run(plan::delete, |_, _| Vec::new()).await?;
+    let plan = |observed: &Observed| plan::delete(observed, args.keep_volumes);
+    let report = session.run(plan, |_, _| Vec::new()).await?;
     let mut end = End::of(&report, signals, session.resume(), String::new());
     // What was in time and what was not: both are told by what is left.
     if matches!(report.outcome, Outcome::Converged | Outcome::Timeout) {
@@ -174,8 +178,8 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
             () = signals.first.cancelled() => return unproven(signals.exit(), "interrupted"),
             () = sleep(signals.left().max(LAST_LOOK)) => return unproven(Exit::Timeout, "time is up"),
         };
-        let left = match left {
-            Ok(left) => left,
+        let (left, kept) = match left {
+            Ok(left) => left.without_disks(args.keep_volumes),
             Err(error) if error.verdict() == Verdict::Again => {
                 session.note(error.to_string());
                 sleep(LOOK).await;
@@ -192,15 +196,10 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
             .filter(|it| it.kind != "Lease")
             .collect();
         if objects.is_empty() {
-            let unseen = match left.unseen.as_slice() {
-                [] => String::new(),
-                kinds => format!("; {} may not be listed", kinds.join(", ")),
-            };
-            let summary = format!("shoot {} deleted; nothing is left{unseen}", args.name);
             return End {
                 exit: Exit::Done,
                 outcome: "converged",
-                summary,
+                summary: summary(args, &left, &kept),
                 resume: None,
             };
         }
@@ -235,4 +234,16 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
             () = signals.first.cancelled() => {}
         }
     }
+}
+
+fn summary(args: &DeleteArgs, left: &Leftovers, kept: &[String]) -> String {
+    let unseen = match left.unseen.as_slice() {
+        [] => String::new(),
+        kinds => format!("; {} may not be listed", kinds.join(", ")),
+    };
+    let kept = match kept {
+        [] => String::new(),
+        names => format!(" but the kept DataVolumes {}", names.join(", ")),
+    };
+    format!("shoot {} deleted; nothing is left{kept}{unseen}", args.name)
 }

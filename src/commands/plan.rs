@@ -136,6 +136,7 @@ async fn look(
         .map_err(failed)?;
     let beside = Beside {
         networks: shared_networks(shoot, provider),
+        is_leaving: false,
     };
     let observer = Observer::start(provider, &shoot.id, Instant::now(), beside)
         .await

@@ -52,6 +52,8 @@ pub(super) struct About<'a> {
     pub(super) id: &'a str,
     /// Shared networks, as `namespace/name`.
     pub(super) networks: Vec<Arc<str>>,
+    /// The shoot is to go.
+    pub(super) is_leaving: bool,
 }
 
 /// A shoot that is locked and looked at.
@@ -110,6 +112,7 @@ impl<'a> Session<'a> {
             .await?;
         let beside = Beside {
             networks: about.networks.clone(),
+            is_leaving: about.is_leaving,
         };
         let looked = Observer::start(provider, about.id, started, beside);
         let observer = match signals

@@ -77,7 +77,9 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<Exit, CommandError> 
 async fn missing(args: &WaitArgs, provider: &Provider) -> Result<Option<String>, CommandError> {
     if args.what == What::Deleted {
         let left = provider.leftovers(&names::id_of(&args.name)).await;
-        let count = left.map_err(failed)?.objects.len();
+        // Volumes that are to go are gone before the record is.
+        let (left, _) = left.map_err(failed)?.without_disks(true);
+        let count = left.objects.len();
         return Ok((count > 0).then(|| format!("waiting for {count} objects to be gone")));
     }
     let record = find(provider, &args.name).await?;

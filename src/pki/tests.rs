@@ -147,9 +147,7 @@ fn a_root_is_not_loaded_with_the_key_of_another() {
 
 #[test]
 fn tokens_are_as_kubernetes_wants_them_and_never_the_same() {
-    let of = |text: &str, count: usize| {
-        text.len() == count && text.bytes().all(|it| random_character(it))
-    };
+    let of = |text: &str, count: usize| text.len() == count && text.bytes().all(random_character);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..100 {
         let (id, secret) = bootstrap_token().expect("a token");

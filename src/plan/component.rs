@@ -162,3 +162,7 @@ fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, 
     };
     (key, hash, object)
 }
+
+#[cfg(test)]
+#[path = "component_tests.rs"]
+mod tests;

@@ -1,53 +1,73 @@
 //! What is to be done to be rid of a shoot: by labels alone, without manifest and profile.
 
-use super::item::{Action, Id, Key, Kind, Need, Plan, State, Target};
-use super::observed::{Look, Machine, Observed, Record};
+use super::guest;
+use super::item::{Action, Id, Key, Kind, Need, Plan, Side, State, Target};
+use super::observed::{Look, Machine, Object, Observed, Record};
 use super::shared::{removal, title};
 use std::sync::Arc;
 
-/// Machines, then what they used, then the record. All done means that nothing of it is there.
-pub(crate) fn delete(observed: &Observed) -> Plan {
+/// What users have in the provider through the shoot, then machines, the control plane, what all of them used, and the
+/// record. All done means that nothing of it is there.
+///
+/// With `keep_volumes` nothing that is done touches volumes that users of the shoot made.
+pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     let mut plan = Plan::default();
-    let mut machines = Vec::new();
+    let mut needs = guest::add(&mut plan, observed, keep_volumes).to_vec();
+    let of_guest: Arc<[Need]> = needs.as_slice().into();
     for (name, machine) in observed.facts.machines.values().flatten() {
-        let id: Id = format!("remove/{}", machine.uid).into();
-        machines.push(plan.add(
+        needs.push(plan.add(
             observed,
-            id,
+            format!("remove/{}", machine.uid).into(),
             format!("Remove machine {name}"),
-            [],
+            of_guest.clone(),
             remove_machine(name, machine),
         ));
     }
-    let machines: Arc<[Need]> = machines.into();
-    let mut objects: Vec<_> = observed.facts.objects.iter().collect();
+    // What is in the shoot goes with it.
+    let ours = observed.facts.objects.iter();
+    let mut objects: Vec<_> = ours.filter(|it| it.0.side == Side::Provider).collect();
     objects.sort_by_key(|it| it.0);
-    let mut all: Vec<Need> = machines.to_vec();
-    for (key, object) in objects {
-        let id: Id = format!("remove/{}", object.uid).into();
-        all.push(plan.add(
-            observed,
-            id,
-            title(key),
-            machines.clone(),
-            removal(key, object),
-        ));
-    }
+    let (workloads, rest): (Vec<_>, Vec<_>) =
+        objects.into_iter().partition(|it| is_workload(it.0.kind));
+    remove(&mut plan, observed, workloads, &mut needs);
+    let left = guest::outside(observed, keep_volumes);
+    remove(&mut plan, observed, [rest, left].concat(), &mut needs);
     // Left by an earlier shoot of the same name: the labels say that it is to go as well.
-    for (key, object) in &observed.facts.foreign {
+    let foreign = observed.facts.foreign.iter();
+    for (key, object) in foreign.filter(|it| it.0.side == Side::Provider) {
         let id: Id = format!("remove/{}", object.uid).into();
-        all.push(plan.add(observed, id, title(key), [], removal(key, object)));
+        needs.push(plan.add(observed, id, title(key), [], removal(key, object)));
     }
     if let Some(record) = &observed.facts.record {
         plan.add(
             observed,
             "record".to_owned().into(),
             "Remove the record".into(),
-            all,
+            needs,
             remove_record(record),
         );
     }
     plan
+}
+
+/// After all that is in `needs`, to which they are added.
+fn remove(
+    plan: &mut Plan,
+    observed: &Observed,
+    objects: Vec<(&Key, &Object)>,
+    needs: &mut Vec<Need>,
+) {
+    let before: Arc<[Need]> = needs.as_slice().into();
+    for (key, object) in objects {
+        let id: Id = format!("remove/{}", object.uid).into();
+        let state = removal(key, object);
+        needs.push(plan.add(observed, id, title(key), before.clone(), state));
+    }
+}
+
+/// Its pods use the rest, and would bring load balancers and volumes back.
+fn is_workload(kind: Kind) -> bool {
+    matches!(kind, Kind::Deployment | Kind::StatefulSet)
 }
 
 fn remove_machine(name: &Arc<str>, machine: &Machine) -> State {

@@ -100,6 +100,21 @@ pub(crate) enum Kind {
     Token,
     /// A node of the shoot.
     Node,
+    /// Of the shoot, for as long as it is deleted: a Service of type LoadBalancer.
+    Balancer,
+    /// A PersistentVolumeClaim.
+    Claim,
+    /// A PersistentVolume.
+    Volume,
+    /// A StorageClass that new volumes could be made by.
+    VolumeClass,
+    Pod,
+    ValidatingWebhook,
+    MutatingWebhook,
+    /// What a Balancer is in the provider: a Service.
+    Mirror,
+    /// What a Volume is in the provider: a DataVolume.
+    Disk,
     /// The rest are whatever the API calls so.
     Service,
     Secret,
@@ -325,6 +340,17 @@ impl Key {
 }
 
 impl Kind {
+    /// What users of a shoot and its controllers make, which does not carry our labels.
+    pub(crate) fn is_of_guest(self) -> bool {
+        use Kind::{Balancer, Claim, Disk, Mirror, MutatingWebhook, Pod};
+        use Kind::{ValidatingWebhook, Volume, VolumeClass};
+        match self {
+            Balancer | Claim | Volume | VolumeClass | Pod => true,
+            ValidatingWebhook | MutatingWebhook | Mirror | Disk => true,
+            _ => false,
+        }
+    }
+
     /// Kinds of objects that components are made of.
     pub(crate) const GENERIC: [Kind; 18] = [
         Kind::Service,
@@ -386,6 +412,14 @@ impl fmt::Display for Kind {
             Kind::Machine => "VirtualMachine",
             Kind::Component => "component",
             Kind::Node => "Node",
+            Kind::Balancer | Kind::Mirror => "Service",
+            Kind::Claim => "PersistentVolumeClaim",
+            Kind::Volume => "PersistentVolume",
+            Kind::VolumeClass => "StorageClass",
+            Kind::Pod => "Pod",
+            Kind::ValidatingWebhook => "ValidatingWebhookConfiguration",
+            Kind::MutatingWebhook => "MutatingWebhookConfiguration",
+            Kind::Disk => "DataVolume",
             Kind::Service => "Service",
             Kind::ConfigMap => "ConfigMap",
             Kind::ServiceAccount => "ServiceAccount",

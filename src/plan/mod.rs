@@ -9,7 +9,10 @@ mod check;
 mod component;
 mod control_plane;
 mod delete;
+#[cfg(test)]
+mod delete_tests;
 pub(crate) mod desired;
+mod guest;
 pub(crate) mod hash;
 pub(crate) mod health;
 mod image;
@@ -42,7 +45,7 @@ pub(crate) use object::NO_UID;
 use observed::{Object, Observed};
 use std::collections::HashMap;
 use std::sync::Arc;
-pub(crate) use system::ADMINS;
+pub(crate) use system::{ADMINS, DRIVER};
 
 /// Where the objects of a shoot stand.
 #[derive(Debug, Clone, Copy)]

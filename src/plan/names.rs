@@ -43,6 +43,8 @@ pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
 /// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
 pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
 pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+/// On the disks of a shoot's own volumes, by the technical ID; the KubeVirt CSI driver touches no others.
+pub(crate) const CSI_CLUSTER: &str = "csi-driver/cluster";
 /// Stands in user data for the machine's bootstrap token, which is put in when the Secret is written.
 pub(crate) const TOKEN: &str = "<bootstrap-token>";
 /// Name of the pool, on its nodes.
@@ -85,6 +87,10 @@ pub(crate) mod part {
     pub(crate) const API_SERVER: &str = "kube-apiserver";
     /// The Service by which the API server is reached from outside.
     pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
+    /// It makes and removes load balancers.
+    pub(crate) const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
+    /// It makes and removes volumes.
+    pub(crate) const CSI_CONTROLLER: &str = "csi-controller";
 }
 
 /// On a Service of type NodePort: the address that people said it has.

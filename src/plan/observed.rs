@@ -48,6 +48,16 @@ pub(crate) struct Facts {
     pub(crate) inside: Inside,
     /// Of the shoot, by name.
     pub(crate) nodes: BTreeMap<Arc<str>, Node>,
+    pub(crate) guests: Guests,
+}
+
+/// What users of the shoot have that is something in the provider as well; looked at only when the shoot goes.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Guests {
+    /// Of both sides; claims and pods only as far as they hold a volume.
+    pub(crate) things: BTreeMap<Key, Object>,
+    /// When the last one of them went or began to, since the run began.
+    pub(crate) moved: Duration,
 }
 
 /// Whether the shoot's own API server is looked at.
@@ -115,6 +125,8 @@ pub(crate) enum Fact {
     Secret(Secret),
     Service(Service),
     Rollout(Rollout),
+    /// Claims that a pod mounts, or that a volume is bound to, by `namespace/name`.
+    Holds(Arc<[Arc<str>]>),
     /// Of an APIService: None when it answers; else why it does not.
     Answer(Option<Arc<str>>),
 }

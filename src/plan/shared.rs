@@ -90,6 +90,9 @@ pub(super) fn title(key: &Key) -> String {
         Kind::Machine => "machine",
         Kind::Node => "node",
         Kind::Token => "bootstrap token",
+        Kind::Balancer => "load balancer",
+        Kind::Mirror => "what is left of load balancer",
+        Kind::Disk => "what is left of volume",
         _ => return format!("Remove {key}"),
     };
     format!("Remove {what} {}", key.name)

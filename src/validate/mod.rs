@@ -5,6 +5,7 @@
 
 pub(crate) mod cloud_config;
 mod cni;
+pub(crate) mod component_images;
 pub(crate) mod control_plane;
 mod control_plane_settings;
 mod downloads;

@@ -18,7 +18,7 @@ fn a_pool_grows_and_shrinks_zone_by_zone_and_its_machines_stay() {
     provider.applied(&three, "configured");
     assert_eq!(provider.zones("worker"), [1, 1, 1]);
     assert!(uids(&provider).is_subset(&before));
-    assert_eq!(provider.names(provider::SECRET).len(), 3);
+    assert_eq!(provider.user_data().len(), 3);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
     provider.applied(&one, "configured");
     assert_eq!(uids(&provider), first);
     assert_eq!(provider.names(provider::DATA_VOLUME), images);
-    assert_eq!(provider.names(provider::SECRET).len(), 1);
+    assert_eq!(provider.user_data().len(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Everything that a shoot can have in a namespace, and what controllers make of it; without the Lease.
-const KINDS: [Resource; 8] = [
+const KINDS: [Resource; 12] = [
     provider::CONFIG_MAP,
     provider::NETWORK,
     provider::DATA_VOLUME,
@@ -18,10 +18,14 @@ const KINDS: [Resource; 8] = [
     provider::VMI,
     provider::CLAIM,
     provider::POD,
+    provider::SERVICE,
+    provider::DEPLOYMENT,
+    provider::STATEFUL_SET,
+    provider::NETWORK_POLICY,
 ];
 
 /// Longer than anything takes here, even on a busy computer.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(180);
 
 /// A Shoot and its CloudProfile, to be edited.
 #[derive(Clone)]

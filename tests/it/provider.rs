@@ -46,6 +46,10 @@ pub(crate) const CONFIG_MAP: Resource = Resource("", "v1", "ConfigMap");
 pub(crate) const LEASE: Resource = Resource("coordination.k8s.io", "v1", "Lease");
 pub(crate) const POD: Resource = Resource("", "v1", "Pod");
 pub(crate) const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
+pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
+pub(crate) const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
+pub(crate) const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
+pub(crate) const NETWORK_POLICY: Resource = Resource("networking.k8s.io", "v1", "NetworkPolicy");
 pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
 
 impl Provider {
@@ -84,6 +88,16 @@ impl Provider {
         self.sandbox.kubeconfig.display().to_string()
     }
 
+    /// Where the sandbox keeps what its pods say.
+    pub(crate) fn pod_logs(&self) -> PathBuf {
+        let state = match std::env::var_os("XDG_STATE_HOME") {
+            Some(folder) => PathBuf::from(folder),
+            None => PathBuf::from(std::env::var_os("HOME").unwrap()).join(".local/state"),
+        };
+        let sandbox = state.join("kvshoot/sandboxes").join(&self.sandbox.name);
+        sandbox.join("logs/pods")
+    }
+
     /// `kvshoot sandbox fail …` on the sandbox of this provider.
     pub(crate) fn fail(&self, fault: &str) {
         let words = ["sandbox", "fail"]
@@ -92,6 +106,19 @@ impl Provider {
         let more = ["--name", &self.sandbox.name, "--namespace", &self.namespace];
         let args: Vec<&str> = words.chain(more).collect();
         assert!(program(&args).status().unwrap().success(), "{args:?}");
+    }
+
+    /// What `kvshoot sandbox status` says.
+    pub(crate) fn status(&self) -> String {
+        let told = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
+        String::from_utf8(told.unwrap().stdout).unwrap()
+    }
+
+    /// Where the sandbox has its files.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let status = self.status();
+        let line = status.lines().find_map(|it| it.strip_prefix("data "));
+        PathBuf::from(line.unwrap().trim())
     }
 
     /// All objects of a kind in the namespace, by name.
@@ -106,6 +133,18 @@ impl Provider {
     pub(crate) fn names(&self, resource: Resource) -> Vec<String> {
         let objects = self.list(resource).into_iter();
         objects.map(|it| it.metadata.name.unwrap()).collect()
+    }
+
+    /// Names of the Secrets with user data; there are others, of keys and certificates.
+    pub(crate) fn user_data(&self) -> Vec<String> {
+        let is_of_machine = |it: &DynamicObject| {
+            let mut labels = it.metadata.labels.iter().flatten();
+            labels.any(|it| it.0 == "app.kubernetes.io/component" && it.1 == "user-data")
+        };
+        let mut secrets = self.list(SECRET);
+        secrets.retain(is_of_machine);
+        let names = secrets.into_iter().map(|it| it.metadata.name.unwrap());
+        names.collect()
     }
 
     pub(crate) fn get(&self, resource: Resource, name: &str) -> Option<DynamicObject> {
@@ -159,6 +198,24 @@ impl Provider {
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.sandbox.runtime.block_on(future)
+    }
+}
+
+/// Control planes are processes here, which end with their namespace, however the test ended.
+impl Drop for Provider {
+    fn drop(&mut self) {
+        let namespaces = self.api(NAMESPACE);
+        let pods = self.api(POD);
+        let at_once = DeleteParams::default().grace_period(0);
+        self.block_on(async {
+            let _ = namespaces
+                .delete(&self.namespace, &DeleteParams::background())
+                .await;
+            // None are made any more, and nobody waits for these to end gently.
+            let _ = pods
+                .delete_collection(&at_once, &ListParams::default())
+                .await;
+        });
     }
 }
 

@@ -381,7 +381,7 @@ impl Shared {
 
 /// Waits for something that comes soon if at all.
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(180);
     while !condition() {
         assert!(Instant::now() < end, "it does not happen");
         std::thread::sleep(Duration::from_millis(5));

@@ -77,6 +77,11 @@ impl Running {
 
     /// Waits until it has ended; a signal that ended it counts as 128 and its number, as in a shell.
     pub(crate) fn end(&mut self, limit: Duration) -> Output {
+        self.end_or(limit, || false)
+    }
+
+    /// As [`Running::end`], and kills it when `is_enough`.
+    pub(crate) fn end_or(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
         let end = Instant::now() + limit;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -88,6 +93,9 @@ impl Running {
                 self.line,
                 self.err.text()
             );
+            if is_enough() {
+                let _ = self.child.kill();
+            }
             thread::sleep(Duration::from_millis(10));
         };
         Output {

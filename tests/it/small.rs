@@ -63,12 +63,14 @@ impl Small {
     }
 
     fn pool(&self, name: &str, size: usize) -> serde_json::Value {
+        // What serves the cluster as a whole needs a machine in each zone.
+        let zones = &["zone-a", "zone-b"][..size.min(2)];
         serde_json::json!({
             "name": name,
             "machine": { "type": self.machine_type, "image": { "name": "ubuntu", "version": "24.04" } },
             "minimum": size, "maximum": size, "maxSurge": self.surge, "maxUnavailable": 1,
             "volume": { "type": "standard", "size": "20Gi" },
-            "zones": ["zone-a", "zone-b"],
+            "zones": zones,
         })
     }
 }
@@ -76,18 +78,23 @@ impl Small {
 /// What a shoot has in its namespace, as kind and name. Machines of a pool are alike, so their ordinals do not count;
 /// how many there are does.
 pub(crate) fn there(provider: &Provider) -> Vec<String> {
-    const KINDS: [Resource; 5] = [
+    const KINDS: [Resource; 9] = [
         provider::CONFIG_MAP,
         provider::NETWORK,
         provider::DATA_VOLUME,
         provider::SECRET,
         provider::VM,
+        provider::SERVICE,
+        provider::DEPLOYMENT,
+        provider::STATEFUL_SET,
+        provider::NETWORK_POLICY,
     ];
     let mut there = Vec::new();
     for kind in KINDS {
         for object in provider.list(kind) {
             let name = object.metadata.name.unwrap();
-            let is_machines = matches!(kind.2, "Secret" | "VirtualMachine");
+            let mut labels = object.metadata.labels.iter().flatten();
+            let is_machines = labels.any(|it| it.0 == "kvshoot.io/pool");
             let name = match name.rsplit_once('-') {
                 Some((alike, _)) if is_machines => alike,
                 _ => &name,
@@ -111,8 +118,5 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
 
 /// Each machine has its Secret, by name, and each Secret its machine.
 pub(crate) fn assert_pairs(provider: &Provider) {
-    assert_eq!(
-        provider.names(provider::VM),
-        provider.names(provider::SECRET)
-    );
+    assert_eq!(provider.names(provider::VM), provider.user_data());
 }

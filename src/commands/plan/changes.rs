@@ -115,6 +115,10 @@ impl View<'_> {
             ("control-plane", name) => (Verb::Change, Kind::Component, Some(name)),
             ("remove", uid) => {
                 let (kind, name) = self.with_uid(uid)?;
+                // It goes with its machine.
+                if kind == Kind::UserData {
+                    return None;
+                }
                 (Verb::Delete, kind, Some(name))
             }
             _ => return None,
@@ -147,7 +151,6 @@ impl View<'_> {
             (Verb::Create, Kind::Record) => Some("the record of the shoot".to_owned()),
             (Verb::Create, Kind::Image) => item.title.strip_prefix("Import ").map(str::to_owned),
             (Verb::Create, Kind::Machine) => self.pool(pool.as_deref()).map(about),
-            (_, Kind::Component) => Some(item.title.clone()),
             _ => None,
         };
         Change {

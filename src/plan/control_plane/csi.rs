@@ -11,13 +11,12 @@ use super::pod::{Pods, container, probe};
 use super::volume::Volume;
 use crate::plan::component::Component;
 use crate::plan::images::KUBEVIRT_CSI;
+use crate::plan::names::CSI_CLUSTER;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const NAME: &str = "csi-controller";
 const HEALTH_PORT: u16 = 10301;
-/// Label of the disks that are this shoot's; the driver touches no others.
-pub(in crate::plan) const CLUSTER_LABEL: &str = "csi-driver/cluster";
 
 /// What it does in the provider namespace.
 pub(in crate::plan) const RULES: [Rule; 4] = [
@@ -116,7 +115,7 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
         .set("infra-cluster-namespace", context.site.namespace)
         .set(
             "infra-cluster-labels",
-            format!("{CLUSTER_LABEL}={}", context.shoot.id),
+            format!("{CSI_CLUSTER}={}", context.shoot.id),
         )
         .set("tenant-cluster-kubeconfig", own.file("kubeconfig"))
         .set("run-node-service", false)

@@ -31,6 +31,7 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
 pub(super) use assemble::add;
 pub(crate) use rbac::ADMINS;
+pub(crate) use storage::DRIVER;
 
 /// What the objects inside a shoot are made of.
 pub(super) struct Context<'a> {

@@ -49,9 +49,17 @@ pub(super) fn subject(title: &str) -> &str {
     }
 }
 
-/// What belongs to a machine goes with it, and is told only when it does not.
+/// What belongs to a machine or a control plane comes and goes with that, and is told only when it does not.
 pub(super) fn is_part(title: &str) -> bool {
-    title.starts_with("Remove user data of machine ")
+    const PARTS: [&str; 6] = [
+        "Remove user data of machine ",
+        "Remove bootstrap token ",
+        "Label node ",
+        "Issue the certificate of ",
+        "Make the root certificate of ",
+        "Make the key that ",
+    ];
+    PARTS.iter().any(|it| title.starts_with(it))
 }
 
 /// The title of a removal, once what it removes is gone.

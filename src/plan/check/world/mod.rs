@@ -171,7 +171,7 @@ impl<'a> World<'a> {
         self.found.plans += 1;
         match self.shoot {
             Some(shoot) => (self.planner)(shoot, &self.observed),
-            None => delete(&self.observed),
+            None => delete(&self.observed, false),
         }
     }
 

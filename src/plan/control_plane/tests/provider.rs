@@ -9,12 +9,9 @@ fn external(exposure: Exposure) -> Option<Value> {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.control_plane.exposure = exposure;
     let objects = objects(&shoot);
-    let services = of_kind(&objects, "Service").into_iter();
+    let mut services = of_kind(&objects, "Service").into_iter();
     let name = "shoot--dev--demo-kube-apiserver-external";
-    services
-        .filter(|it| it["metadata"]["name"] == name)
-        .cloned()
-        .next()
+    services.find(|it| it["metadata"]["name"] == name).cloned()
 }
 
 #[test]
