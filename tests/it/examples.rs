@@ -4,18 +4,16 @@ use crate::life::Manifest;
 use crate::provider::{self, Provider};
 use serde_json::json;
 
+/// What is changed, and the machines of each pool after it.
+type Edit<'a> = (fn(Manifest) -> Manifest, &'a [usize]);
+
 /// Lives through an example, with so many machines in each pool.
 fn live(name: &str, sizes: &[usize]) {
     live_in(&Provider::new(), name, sizes, None);
 }
 
 /// As [`live`], with an edit and what there is after it.
-fn live_in(
-    provider: &Provider,
-    name: &str,
-    sizes: &[usize],
-    edit: Option<(fn(Manifest) -> Manifest, &[usize])>,
-) {
+fn live_in(provider: &Provider, name: &str, sizes: &[usize], edit: Option<Edit>) {
     let empty = provider.dump();
     let mut manifest = Manifest::example(name);
     provider.applied(&manifest, "created");
