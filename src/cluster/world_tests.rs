@@ -40,6 +40,22 @@ fn put(world: &mut World, object: &Value, now: u64) {
         .expect("versions are numbers");
 }
 
+/// The shoot's API server is looked at, and says this of the machine's node.
+fn node(world: &mut World, version: u32, ready: &str, taints: Value) {
+    world.fixed.inside = Inside::Observed;
+    let object = json!({
+        "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version.to_string() },
+        "spec": { "providerID": "kubevirt://a-cpu-z1-12345-0", "taints": taints },
+        "status": { "conditions": [
+            { "type": "MemoryPressure", "status": "False", "message": "there is enough" },
+            { "type": "Ready", "status": ready, "message": "the network is not ready" },
+        ] },
+    });
+    world
+        .put((Side::Shoot, Kind::Node), &object, RUN, None)
+        .expect("versions are numbers");
+}
+
 fn machine(world: &mut World, now: u64) -> Machine {
     let facts = world.facts(seconds(now));
     facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
@@ -48,6 +64,7 @@ fn machine(world: &mut World, now: u64) -> Machine {
 #[test]
 fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
     let mut world = world();
+    node(&mut world, 2, "True", json!([]));
     put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
     assert_eq!(machine(&mut world, 1).look, Look::Coming);
     put(&mut world, &vm(3, "r", json!({ "ready": true })), 5);
@@ -59,6 +76,66 @@ fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
     put(&mut world, &vm(3, "r", json!({ "ready": true })), 10);
     let now = machine(&mut world, 12);
     assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
+}
+
+/// Look, whether the VM runs, and why it is not ready.
+fn stands(world: &mut World) -> (Look, bool, Option<String>) {
+    let it = machine(world, 5);
+    (it.look, it.runs, it.cause.map(|it| it.to_string()))
+}
+
+fn coming(why: &str) -> (Look, bool, Option<String>) {
+    (Look::Coming, true, Some(why.to_owned()))
+}
+
+#[test]
+fn a_machine_is_ready_when_its_node_serves() {
+    let mut world = world();
+    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
+    world.fixed.inside = Inside::Observed;
+    let joins = coming("its node to join the shoot; the VM runs");
+    assert_eq!(stands(&mut world), joins);
+    node(&mut world, 2, "False", json!([]));
+    assert_eq!(stands(&mut world), coming("the network is not ready"));
+    let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
+    node(&mut world, 3, "True", taint);
+    let known = coming("the cloud controller manager to know it");
+    assert_eq!(stands(&mut world), known);
+    node(&mut world, 4, "True", json!([{ "key": "a.pool/wants-it" }]));
+    assert_eq!(stands(&mut world), (Look::Ready, true, None));
+    node(&mut world, 5, "Unknown", json!([]));
+    assert_eq!(stands(&mut world).0, Look::NotReady);
+}
+
+/// A node that lives on is of no use while its machine is down.
+#[test]
+fn a_node_does_not_stand_in_for_its_machine() {
+    let mut world = world();
+    node(&mut world, 2, "True", json!([]));
+    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(stands(&mut world).0, Look::Coming);
+}
+
+/// Else a machine would go because nobody could ask about its node.
+#[test]
+fn while_nobody_can_ask_about_nodes_a_machine_that_runs_counts_and_is_not_known_to_have_served() {
+    let mut world = world();
+    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
+    world.fixed.inside = Inside::Unreachable("no answer".into());
+    assert_eq!(stands(&mut world), (Look::Ready, true, None));
+    world.fixed.inside = Inside::Observed;
+    assert_eq!(stands(&mut world).0, Look::Coming);
+}
+
+#[test]
+fn nodes_are_told_as_they_are_and_whose_they_are() {
+    let mut world = world();
+    node(&mut world, 2, "False", json!([{ "key": "b" }]));
+    let facts = world.facts(RUN);
+    let found = &facts.nodes["a-cpu-z1-12345-0"];
+    assert_eq!((found.serves, found.is_ours), (false, false));
+    assert_eq!(&*found.why, "the network is not ready");
+    assert_eq!(*found.taints, [json!({ "key": "b" })]);
 }
 
 #[test]

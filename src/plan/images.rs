@@ -3,33 +3,6 @@
 use crate::model::Version;
 use crate::validate::ValidShoot;
 
-/// Every component that has an image, on both sides.
-pub(crate) const COMPONENTS: [&str; 23] = [
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "konnectivity-server",
-    KUBEVIRT_CCM,
-    KUBEVIRT_CSI,
-    "csi-provisioner",
-    "csi-attacher",
-    "csi-resizer",
-    "livenessprobe",
-    "csi-node-driver-registrar",
-    "kube-proxy",
-    "coredns",
-    "pause",
-    "konnectivity-agent",
-    "metrics-server",
-    "flannel",
-    "flannel-cni-plugin",
-    "dashboard",
-    "dashboard-metrics-scraper",
-    "nginx-ingress",
-    "nginx-ingress-certgen",
-];
-
 pub(crate) const KUBEVIRT_CCM: &str = "kubevirt-cloud-controller-manager";
 pub(crate) const KUBEVIRT_CSI: &str = "kubevirt-csi-driver";
 
@@ -155,6 +128,7 @@ fn release(minor: u64) -> Release {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validate::component_images::COMPONENTS;
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     #[test]

@@ -124,3 +124,7 @@ fn taints(node: &Node, before: &Value, pool: &Pool) -> Vec<Value> {
     let others = node.taints.iter().filter(|it| !ours(it)).cloned();
     others.chain(wanted.iter().cloned()).collect()
 }
+
+#[cfg(test)]
+#[path = "node_tests.rs"]
+mod tests;

@@ -53,3 +53,122 @@ pub(super) fn object(site: &Site, machine: &str) -> Value {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::observed::{Fact, Facts, Node, Object};
+    use std::time::Duration;
+
+    const NAME: &str = "shoot--dev--demo-cpu-z1-abcde-0";
+
+    fn machine(look: Look) -> Machine {
+        Machine {
+            uid: "u".into(),
+            version: "1".into(),
+            hash: Hash(1),
+            zone: 0,
+            ordinal: 0,
+            born: 0,
+            look,
+            runs: true,
+            since: Duration::ZERO,
+            image: None,
+            networks: [].into(),
+            metadata: "".into(),
+            status: "Running".into(),
+            cause: None,
+        }
+    }
+
+    fn is_due(facts: Facts, look: Look) -> bool {
+        let observed = Observed {
+            facts: facts.into(),
+            ..Observed::default()
+        };
+        let state = missing(&observed, &NAME.into(), &machine(look));
+        match state {
+            None => false,
+            Some(State::Due(Action::Apply(Wanted { key: it, .. }))) => it == key(NAME),
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn inside() -> Facts {
+        Facts {
+            inside: Inside::Observed,
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn a_machine_that_has_not_joined_gets_another_token_when_its_own_is_gone() {
+        assert!(is_due(inside(), Look::Coming));
+        let mut facts = inside();
+        let token = Object {
+            uid: "t".into(),
+            version: "1".into(),
+            hash: Hash(1),
+            leaving: false,
+            fact: Fact::None,
+        };
+        facts.objects.insert(key(NAME), token);
+        assert!(!is_due(facts, Look::Coming));
+    }
+
+    #[test]
+    fn who_has_joined_or_is_going_needs_none() {
+        for look in [Look::Ready, Look::NotReady, Look::Broken, Look::Deleting] {
+            assert!(!is_due(inside(), look), "{look:?}");
+        }
+        let mut facts = inside();
+        let node = Node {
+            uid: "n".into(),
+            version: "1".into(),
+            serves: false,
+            why: "".into(),
+            is_ours: true,
+            taints: [].into(),
+            metadata: "".into(),
+        };
+        facts.nodes.insert(NAME.into(), node);
+        assert!(!is_due(facts, Look::Coming));
+    }
+
+    /// Whether one is there cannot be seen.
+    #[test]
+    fn nothing_is_due_while_the_shoot_is_not_looked_at() {
+        for inside in [Inside::Absent, Inside::Unreachable("no".into())] {
+            let facts = Facts {
+                inside,
+                ..Facts::default()
+            };
+            assert!(!is_due(facts, Look::Coming));
+        }
+    }
+
+    #[test]
+    fn a_plan_holds_nothing_secret_of_it() {
+        let site = Site {
+            id: "shoot--dev--demo",
+            namespace: "clusters",
+            uid: "r",
+        };
+        let object = object(&site, NAME);
+        let data = object["stringData"].as_object().expect("texts");
+        assert!(!data.contains_key("token-secret") && !data.contains_key("expiration"));
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        assert_eq!(*key(NAME).name, *format!("kube-system/{name}"));
+        assert_eq!(
+            name,
+            format!(
+                "bootstrap-token-{}",
+                data["token-id"].as_str().expect("a text")
+            )
+        );
+        assert_eq!(
+            object["metadata"]["annotations"][names::TOKEN_MACHINE],
+            NAME
+        );
+    }
+}

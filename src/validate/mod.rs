@@ -5,6 +5,7 @@
 
 pub(crate) mod cloud_config;
 mod cni;
+pub(crate) mod component_images;
 pub(crate) mod control_plane;
 mod control_plane_settings;
 mod downloads;
@@ -14,6 +15,7 @@ mod machine;
 mod maintenance;
 mod metadata;
 mod names;
+mod network_manifests;
 mod networking;
 mod offer;
 mod profile;

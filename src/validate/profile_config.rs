@@ -48,7 +48,9 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     }
     without_source(profile, report);
     limits(profile, &at.key("machineTypes"), report);
+    super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
+    super::network_manifests::check(profile, at, report);
 }
 
 fn image_versions(

@@ -2,8 +2,8 @@
 
 use super::leaf::Reach;
 use super::{
-    Context, Known, api_server, certificate, cloud_controller, controller_manager, csi, etcd,
-    scheduler, service,
+    Context, KONNECTIVITY_PORT, Known, api_server, certificate, cloud_controller,
+    controller_manager, csi, etcd, scheduler, service,
 };
 use crate::plan::component::Component;
 use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
@@ -14,8 +14,6 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address, Exposure};
 use std::sync::Arc;
 
-/// Of the konnectivity server, inside and outside.
-const KONNECTIVITY_PORT: u16 = 8132;
 /// Stands where an address will stand: what has it is not applied before it is known.
 const UNKNOWN: &str = "0.0.0.0";
 

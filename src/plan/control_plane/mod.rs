@@ -26,10 +26,11 @@ use super::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
 pub(super) use assemble::{ControlPlane, add, known, site};
+pub(super) use konnectivity::AUDIENCE;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Where agents of konnectivity call.
+/// Where agents of konnectivity call, inside and outside.
 pub(super) const KONNECTIVITY_PORT: u16 = 8132;
 /// Of etcd.
 const CLIENT_PORT: u16 = 2379;

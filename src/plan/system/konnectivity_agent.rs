@@ -4,12 +4,11 @@ use super::Context;
 use super::objects::{NAMESPACE, service_account};
 use super::pods::{confined, every_node, mount_read_only};
 use crate::plan::component::Component;
+use crate::plan::control_plane::AUDIENCE;
 use crate::plan::images::image;
 use serde_json::{Value, json};
 
 const NAME: &str = "konnectivity-agent";
-/// The server asks for tokens of this audience.
-const AUDIENCE: &str = "system:konnectivity-server";
 const FILES: &str = "/var/run/secrets/konnectivity";
 const ADMIN_PORT: u16 = 8133;
 const HEALTH_PORT: u16 = 8134;

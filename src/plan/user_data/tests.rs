@@ -3,12 +3,16 @@ use crate::validate::cloud_config::NoCloudConfig;
 use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
 
 fn read(shoot: &ValidShoot) -> Mapping {
+    read_as(shoot, "m")
+}
+
+fn read_as(shoot: &ValidShoot, machine: &str) -> Mapping {
     let address = Address {
         host: "10.0.0.1".into(),
         port: 6443,
     };
     let join = Join {
-        machine: "m",
+        machine,
         pool: &shoot.pools[0],
         shoot,
         node_address: &address,
@@ -56,8 +60,24 @@ fn kubelet_is_told_who_it_is() {
     assert_eq!(
         content(&read(&shoot), "/var/lib/kubelet/kubeadm-flags.env"),
         "KUBELET_KUBEADM_ARGS=\"--hostname-override=m --cloud-provider=external --provider-id=kubevirt://m \
-         --node-labels=a=b,worker.gardener.cloud/pool=cpu,worker.gardener.cloud/system-components=true\"\n"
+         --node-labels=a=b,topology.kubernetes.io/region=europe-west1,worker.gardener.cloud/pool=cpu,worker.gardener.cloud/system-components=true\"\n"
     );
+}
+
+#[test]
+fn kubelet_says_where_its_machine_is_held() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let flags = |shoot: &ValidShoot| {
+        let config = read_as(shoot, "shoot--dev--demo-cpu-z1-abcde-0");
+        content(&config, "/var/lib/kubelet/kubeadm-flags.env").to_owned()
+    };
+    let place =
+        "topology.kubernetes.io/region=europe-west1,topology.kubernetes.io/zone=europe-west1-c";
+    assert!(flags(&shoot).contains(place));
+    // A shoot without zones has one that stands for all.
+    shoot.pools[0].zones = vec!["default".into()];
+    shoot.region = "default".into();
+    assert!(!flags(&shoot).contains("topology"));
 }
 
 #[test]

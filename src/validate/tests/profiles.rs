@@ -60,6 +60,11 @@ fn paths_inside_the_configuration_are_whole() {
         check_profile,
         &[
             (
+                "    machineImages:",
+                "    componentImages: {etdc: example.org/etcd:1, coredns: \"https://example.org/dns\", pause: example.org/pause:3}\n    machineImages:",
+                "spec.providerConfig.componentImages.coredns Invalid: \"https://example.org/dns\" is no image\nspec.providerConfig.componentImages.etdc NotSupported: no component is called etdc",
+            ),
+            (
                 "    - name: flatcar\n      versions:\n      - version: 3815.2.0",
                 "    - name: flatcat\n      versions:\n      - version: 3815.2.0",
                 "spec.providerConfig.machineImages[1].name Forbidden: the profile has no image flatcat\nspec.machineImages[1].name Invalid: flatcar has no entry in spec.providerConfig.machineImages",
