@@ -89,14 +89,12 @@ impl Walk {
             audit::written(&self.provider).len() > inside
         });
         let was_killed = output.code == 128 + 9;
-        // A busy computer may cut a connection by itself; the next run is none the worse for it.
-        let was_cut = output.code == 4 && output.err.contains("does not answer");
         assert!(
-            was_killed || was_cut || output.code == 0,
+            was_killed || output.code == 0,
             "{line}, {phase:?}\n{output}"
         );
         self.kills += usize::from(was_killed);
-        output.code != 0
+        was_killed
     }
 
     fn trace(&self) -> String {
