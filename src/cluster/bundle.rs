@@ -13,7 +13,7 @@ use super::watch::Backoff;
 use super::wire::{JSON, Request};
 use crate::plan::Hash;
 use crate::plan::item::{Bundle, Kind, Side};
-use crate::plan::names::{BUNDLE, SPEC_HASH};
+use crate::plan::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -192,7 +192,7 @@ impl Performer {
         let answer = shoot.ask(what, self.limit()?, request).await?;
         // What is looked at has our labels, and the next plan has to know it.
         let kind = Kind::generic(&reference.kind);
-        match kind.filter(|_| answer["metadata"]["annotations"][SPEC_HASH].is_string()) {
+        match kind.filter(|_| object["metadata"]["labels"][MANAGED_BY] == KVSHOOT) {
             Some(kind) => self.put((Side::Shoot, kind), &answer),
             None => Ok(()),
         }

@@ -5,6 +5,7 @@ mod bundle;
 mod cause;
 mod claim;
 mod connect;
+mod download;
 mod drain;
 mod error;
 mod examine;
@@ -35,6 +36,7 @@ mod world;
 
 pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
+pub(crate) use download::download;
 pub(crate) use error::{Error, Verdict, What};
 pub(crate) use examine::{Finding, Grade, Uses};
 pub(crate) use fence::Fence;

@@ -1,4 +1,6 @@
-//! From a folder of manifests to what is applied inside a cluster beside our own.
+//! From a folder of manifests, or a file that the profile names, to what is applied inside a cluster beside our own.
+
+mod network;
 
 use super::load::{self, files};
 use super::{CommandError, Context, Exit};
@@ -38,13 +40,18 @@ pub(super) async fn attach(
     };
     for shoot in shoots {
         shoot.bundles = bundles.clone();
-        network(shoot)?;
+        let wanted = shoot.networking.type_.as_str();
+        let is_given = bundles.iter().any(|it| it.name == wanted);
+        if !is_given && let Some(network) = network::of(shoot, context).await? {
+            shoot.bundles.push(network);
+        }
+        check_network(shoot)?;
     }
     Ok(())
 }
 
 /// A cluster has one network: ours, or an add-on of that name.
-fn network(shoot: &ValidShoot) -> Result<(), CommandError> {
+fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
     let wanted = shoot.networking.type_.as_str();
     let is_brought = shoot.bundles.iter().any(|it| it.name == wanted);
     let name = &shoot.name;
@@ -88,8 +95,14 @@ fn read(folder: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError> {
         let objects = found.collect();
         bundles.push(Bundle { name, objects });
     }
+    accept(&objects, context)?;
+    Ok(bundles)
+}
+
+/// Tells what is wrong, which ends the command.
+fn accept(objects: &Objects, context: &Context) -> Result<(), CommandError> {
     if objects.problems.is_empty() {
-        return Ok(bundles);
+        return Ok(());
     }
     load::tell_problems((&objects.problems, &[]), &objects.sources, context);
     Err(CommandError::silent(Exit::Manifest))

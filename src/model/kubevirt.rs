@@ -54,6 +54,23 @@ pub(crate) struct CloudProfileConfig {
     pub(crate) component_images: BTreeMap<String, String>,
     /// Where machines fetch kubelet, containerd and the like whose image has none
     pub(crate) downloads: Option<Downloads>,
+    /// Networks of pods that kvshoot has no manifests of its own for
+    #[serde(default)]
+    pub(crate) network_manifests: Vec<NetworkManifest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct NetworkManifest {
+    /// As networking.type of a Shoot has it: calico, cilium
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// Where its manifests are, in one file: https://… or file:///…
+    #[schemars(length(min = 1))]
+    pub(crate) url: String,
+    /// SHA-256 of that file in hexadecimal
+    #[schemars(length(min = 1))]
+    pub(crate) digest: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Objects that are applied together and come up together: one item of a plan.
 
 use super::item::{Content, Key, Kind, Need, Plan, Side, State, Wanted};
-use super::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
+use super::names::{self, COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use super::object::owner;
 use super::observed::{Fact, Inside, Observed};
 use super::shared::{removal, title};
@@ -65,7 +65,10 @@ impl Component {
 ///
 /// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
 pub(super) fn unwanted(plan: &mut Plan, observed: &Observed) {
-    let is_ours = |key: &Key| Kind::GENERIC.contains(&key.kind) && !plan.parts.contains(key);
+    let is_ours = |key: &Key| {
+        let is_part = plan.parts.contains(key) || names::is_inventory(&key.name);
+        Kind::GENERIC.contains(&key.kind) && !is_part
+    };
     let objects = observed.facts.objects.iter();
     let objects = objects.filter(|it| it.1.hash != Hash::default());
     let mut unwanted: Vec<_> = objects.filter(|it| is_ours(it.0)).collect();

@@ -46,7 +46,7 @@ fn there(side: Side) -> Facts {
     }
 }
 
-fn of<'a>(facts: &'a mut Facts, kind: Kind) -> &'a mut Object {
+fn of(facts: &mut Facts, kind: Kind) -> &mut Object {
     let mut objects = facts.objects.iter_mut();
     let found = objects.find(|it| it.0.kind == kind);
     found.expect("it is there").1

@@ -344,11 +344,18 @@ impl Kind {
     pub(crate) fn is_of_guest(self) -> bool {
         use Kind::{Balancer, Claim, Disk, Mirror, MutatingWebhook, Pod};
         use Kind::{ValidatingWebhook, Volume, VolumeClass};
-        match self {
-            Balancer | Claim | Volume | VolumeClass | Pod => true,
-            ValidatingWebhook | MutatingWebhook | Mirror | Disk => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Balancer
+                | Claim
+                | Volume
+                | VolumeClass
+                | Pod
+                | ValidatingWebhook
+                | MutatingWebhook
+                | Mirror
+                | Disk
+        )
     }
 
     /// Kinds of objects that components are made of.

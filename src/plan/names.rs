@@ -134,6 +134,11 @@ pub(crate) fn inventory(bundle: &str) -> String {
     format!("kvshoot-bundle-{bundle}")
 }
 
+/// Whether an object is such a list, by its name in keys. What is on it stays when its bundle is not given any more.
+pub(crate) fn is_inventory(name: &str) -> bool {
+    name.starts_with("kube-system/kvshoot-bundle-")
+}
+
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {
     format!("{id}-{network}")
 }

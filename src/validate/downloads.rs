@@ -23,17 +23,17 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     }
     let at = &at.key("digests");
     for (url, digest) in &downloads.digests {
-        let is_hex = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
-        if !is_hex || digest.bytes().any(|it| it.is_ascii_uppercase()) {
-            report
-                .error(
-                    &at.key(url),
-                    Kind::Invalid,
-                    "profile/digest",
-                    "is no SHA-256: 64 digits of 0-9 and a-f",
-                )
-                .hint("sha256sum prints it");
-        }
+        check_digest(digest, &at.key(url), report);
+    }
+}
+
+pub(super) fn check_digest(digest: &str, at: &At, report: &mut Report) {
+    let is_hex = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+    if !is_hex || digest.bytes().any(|it| it.is_ascii_uppercase()) {
+        let message = "is no SHA-256: 64 digits of 0-9 and a-f";
+        report
+            .error(at, Kind::Invalid, "profile/digest", message)
+            .hint("sha256sum prints it");
     }
 }
 

@@ -15,6 +15,7 @@ mod machine;
 mod maintenance;
 mod metadata;
 mod names;
+mod network_manifests;
 mod networking;
 mod offer;
 mod profile;

@@ -50,6 +50,7 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     limits(profile, &at.key("machineTypes"), report);
     super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
+    super::network_manifests::check(profile, at, report);
 }
 
 fn image_versions(

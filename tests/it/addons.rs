@@ -9,6 +9,7 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use rustix::process::Signal;
+use sha2::{Digest, Sha256};
 use std::fs;
 
 /// A network of the pods with what such things bring: a namespace, a kind of its own and one of it, settings, and a
@@ -226,4 +227,38 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
         !records.iter().any(|it| it.starts_with("shoot--")),
         "{records:?}"
     );
+}
+
+#[test]
+fn manifests_that_are_not_those_of_the_digest_are_not_applied() {
+    let provider = Provider::new();
+    let kvshoot = provider.kvshoot().file("calico.yaml", CALICO);
+    let url = format!("file://{}/calico.yaml", kvshoot.home().display());
+    let of = |digest: &str| {
+        let config = "kind: CloudProfileConfig\n";
+        let given = format!(
+            "{config}    networkManifests:\n    - {{type: calico, url: \"{url}\", digest: \"{digest}\"}}\n"
+        );
+        shoot().replace(config, &given)
+    };
+    let wrong = "0".repeat(64);
+    let kvshoot = kvshoot.file("shoot.yaml", &of(&wrong));
+    let output = kvshoot.run("apply -f shoot.yaml");
+    let digest: String = Sha256::digest(CALICO)
+        .iter()
+        .map(|it| format!("{it:02x}"))
+        .collect();
+    assert_eq!(output.code, 4, "{output}");
+    assert!(
+        output.err.contains(&wrong) && output.err.contains(&digest),
+        "{output}"
+    );
+    let kvshoot = kvshoot.file("shoot.yaml", &of(&digest));
+    let output = kvshoot.run("plan -f shoot.yaml");
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.out.contains("calico"), "{output}");
+    // From here on it is kept.
+    fs::remove_file(kvshoot.home().join("calico.yaml")).unwrap();
+    let output = kvshoot.run("plan -f shoot.yaml");
+    assert_eq!(output.code, 0, "{output}");
 }

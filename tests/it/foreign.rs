@@ -49,6 +49,7 @@ fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     .collect()
 }
 
+/// Of somebody else, and of another shoot in the same namespace.
 #[test]
 fn what_others_have_in_the_namespace_is_the_same_afterwards() {
     let provider = Provider::new();
@@ -58,34 +59,22 @@ fn what_others_have_in_the_namespace_is_the_same_afterwards() {
     // Beside ours by name, and marked as ours in part.
     let mut near = object(
         provider::SECRET,
-        "shoot--local--near-worker-z1-00000-9",
+        "shoot--local--near-too-worker-z1-00000-9",
         json!({}),
     );
-    near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near"});
+    near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near-too"});
     provider.create(provider::SECRET, near);
+    let neighbour = networked("near");
+    provider.applied(&neighbour, "created");
     provider.at_rest();
     let before = provider.dump();
-    let shoot = networked("near");
+    let shoot = networked("near-too");
     provider.applied(&shoot, "created");
     let roll = shoot.pool(|it| it["machine"]["type"] = json!("medium"));
     provider.applied(&roll, "configured");
-    provider.deleted("near");
+    provider.deleted("near-too");
     assert_eq!(provider.dump(), before);
-}
-
-#[test]
-fn two_shoots_in_one_namespace_do_not_touch_each_other() {
-    let provider = Provider::new();
-    let (one, two) = (networked("one"), networked("one-two"));
-    provider.applied(&one, "created");
-    provider.at_rest();
-    let before = provider.dump();
-    provider.applied(&two, "created");
-    let roll = two.pool(|it| it["machine"]["type"] = json!("medium"));
-    provider.applied(&roll, "configured");
-    provider.deleted("one-two");
-    assert_eq!(provider.dump(), before);
-    provider.unchanged(&one);
+    provider.unchanged(&neighbour);
 }
 
 /// The names that a shoot will give, by kind.
@@ -214,14 +203,15 @@ fn what_somebody_wrote_over_is_as_it_was_again() {
     provider.applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
     provider.unchanged(&shoot);
+
+    a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(&provider, &shoot);
 }
 
 /// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
-#[test]
-fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays() {
-    let provider = Provider::new();
-    let shoot = Manifest::small("lost");
-    provider.applied(&shoot, "created");
+fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
+    provider: &Provider,
+    shoot: &Manifest,
+) {
     for (is_replaced, marks) in [
         (true, json!({"annotations": {"kvshoot.io/spec-hash": null}})),
         (
@@ -235,13 +225,13 @@ fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays() {
         let machine = provider.names(provider::VM).remove(0);
         provider.patch(provider::VM, &machine, &json!({ "metadata": marks }));
         let output = provider
-            .applying(&shoot)
-            .run("apply -f shoot.yaml --timeout 40s");
+            .applying(shoot)
+            .run("apply -f shoot.yaml --timeout 4m");
         assert_eq!(output.code, 0, "{marks}: {output}");
         let now = provider.uids();
         assert_eq!(now.len(), 1, "{marks}");
         assert_eq!(now != uids, is_replaced, "{marks}");
-        provider.unchanged(&shoot);
+        provider.unchanged(shoot);
     }
 }
 
@@ -252,5 +242,4 @@ fn the_record_takes_everything_with_it() {
     provider.applied(&networked("cascade"), "created");
     provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
     provider.until("all to be gone", |it| it.dump() == empty);
-    provider.applied(&networked("cascade"), "created");
 }

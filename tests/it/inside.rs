@@ -16,7 +16,6 @@ pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
 
 pub(crate) struct Inside<'a> {
     provider: &'a Provider,
-    pub(crate) kubeconfig: String,
     config: Config,
     client: Client,
 }
@@ -31,7 +30,6 @@ impl Inside<'_> {
         let config = provider.block_on(config).unwrap();
         Inside {
             provider,
-            kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
         }

@@ -42,7 +42,7 @@ impl Locked {
             provider,
             proxy,
             kvshoot,
-            size: 1,
+            size: 2,
         }
     }
 

@@ -63,12 +63,14 @@ impl Small {
     }
 
     fn pool(&self, name: &str, size: usize) -> serde_json::Value {
+        // What serves the cluster as a whole needs a machine in each zone.
+        let zones = &["zone-a", "zone-b"][..size.min(2)];
         serde_json::json!({
             "name": name,
             "machine": { "type": self.machine_type, "image": { "name": "ubuntu", "version": "24.04" } },
             "minimum": size, "maximum": size, "maxSurge": self.surge, "maxUnavailable": 1,
             "volume": { "type": "standard", "size": "20Gi" },
-            "zones": ["zone-a", "zone-b"],
+            "zones": zones,
         })
     }
 }

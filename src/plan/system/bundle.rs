@@ -30,13 +30,22 @@ pub(super) fn add(
     own: &HashSet<Key>,
     needs: [Need; 2],
 ) -> Need {
-    let objects = prepared(context.shoot, bundle);
-    let state = match objects.iter().filter_map(key).find(|it| own.contains(it)) {
+    let is_seen = observed.facts.inside == Inside::Observed;
+    let state = match bundle
+        .objects
+        .iter()
+        .filter_map(key)
+        .find(|it| own.contains(it))
+    {
         Some(key) => {
             let message = format!("add-on {} has {key}, which kvshoot brings", bundle.name);
             State::Failed(Failure::new(Class::Foreign, message))
         }
-        None => state(observed, &context.site, bundle, objects),
+        None if !is_seen => State::Blocked,
+        None => {
+            let objects = prepared(context.shoot, bundle);
+            state(observed, &context.site, bundle, objects)
+        }
     };
     let id = format!("bundle/{}", bundle.name);
     plan.add(
@@ -57,23 +66,16 @@ fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
 
 fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Value>) -> State {
     let facts = &observed.facts;
-    if facts.inside != Inside::Observed {
-        return State::Blocked;
-    }
     let hash = Hash::of(&objects);
     let role = format!("bundle-{}", bundle.name);
     let mut awaited = Vec::new();
     for object in &mut objects {
-        let hash = Hash::of(object);
-        let metadata = &mut object["metadata"];
-        metadata["annotations"][BUNDLE] = json!(bundle.name);
+        object["metadata"]["annotations"][BUNDLE] = json!(bundle.name);
         if let Some(key) = key(object).filter(|it| AWAITED.contains(&it.kind)) {
-            let metadata = &mut object["metadata"];
             for (key, value) in labels(site, &role) {
-                metadata["labels"][key] = value;
+                object["metadata"]["labels"][key] = value;
             }
-            metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
-            awaited.push((key, hash));
+            awaited.push(key);
         }
     }
     let name = names::inventory(&bundle.name);
@@ -84,13 +86,13 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
         .is_some_and(|it| it.hash == hash);
     let mut waits = None;
     let mut is_there = true;
-    for (key, hash) in awaited {
+    for key in awaited {
         match facts.objects.get(&key) {
             Some(it) if it.leaving => {
                 return State::Waiting(format!("the old {key} to be gone"));
             }
-            Some(it) if it.hash == hash => waits = waits.or_else(|| why(&key, &it.fact)),
-            _ => is_there = false,
+            Some(it) => waits = waits.or_else(|| why(&key, &it.fact)),
+            None => is_there = false,
         }
     }
     if is_applied && is_there {
@@ -175,5 +177,95 @@ fn images(object: &mut Value, registry: &str) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::observed::{Facts, Object, Rollout};
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    const SITE: Site = Site {
+        id: "shoot--local--a",
+        namespace: "provider",
+        uid: "1",
+    };
+
+    fn bundle() -> Bundle {
+        Bundle {
+            name: "cilium".into(),
+            objects: vec![
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } }),
+                json!({
+                    "apiVersion": "apps/v1", "kind": "DaemonSet",
+                    "metadata": { "name": "cilium", "namespace": "a" },
+                    "spec": { "template": { "spec": { "containers": [
+                        { "name": "cilium-agent", "image": "quay.io/cilium/cilium:v1" },
+                    ] } } },
+                }),
+            ],
+        }
+    }
+
+    fn judge(facts: &Facts, shoot: &ValidShoot) -> State {
+        let observed = Observed {
+            facts: Arc::new(facts.clone()),
+            ..Observed::default()
+        };
+        let bundle = bundle();
+        state(&observed, &SITE, &bundle, prepared(shoot, &bundle))
+    }
+
+    fn put(facts: &mut Facts, object: &Value, fact: Fact) {
+        let hash = object["metadata"]["annotations"][SPEC_HASH].as_str();
+        let object = (
+            key(object).expect("a kind that is looked at"),
+            Object {
+                uid: "u".into(),
+                version: "1".into(),
+                hash: hash.and_then(Hash::parse).unwrap_or_default(),
+                leaving: false,
+                fact,
+            },
+        );
+        facts.objects.extend([object]);
+    }
+
+    #[test]
+    fn a_bundle_is_due_until_all_of_it_is_there_and_then_its_workloads_are_waited_for() {
+        let shoot = valid_for_tests(SHOOT);
+        let mut facts = Facts::default();
+        let State::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
+            panic!("nothing is there");
+        };
+        let Content::Bundle(whole) = wanted.content else {
+            panic!("it is a bundle");
+        };
+        put(&mut facts, &whole.inventory, Fact::None);
+        assert!(matches!(judge(&facts, &shoot), State::Due(_)));
+        let why = Some("0 of 1 pods are available".into());
+        let rollout = Rollout { why, available: 0 };
+        put(&mut facts, &whole.objects[1], Fact::Rollout(rollout));
+        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
+        assert_eq!(judge(&facts, &shoot), State::Waiting(told.into()));
+        put(
+            &mut facts,
+            &whole.objects[1],
+            Fact::Rollout(Rollout::default()),
+        );
+        assert_eq!(judge(&facts, &shoot), State::Done);
+        let mut other = shoot.clone();
+        other.control_plane.registry = Some("registry.example.org".into());
+        assert!(matches!(judge(&facts, &other), State::Due(_)));
+    }
+
+    #[test]
+    fn images_come_from_the_registry_of_the_shoot() {
+        let mut shoot = valid_for_tests(SHOOT);
+        shoot.control_plane.registry = Some("registry.example.org/m".into());
+        let objects = prepared(&shoot, &bundle());
+        let image = &objects[1]["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "registry.example.org/m/cilium/cilium:v1");
     }
 }
