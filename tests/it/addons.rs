@@ -200,7 +200,10 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
     );
     let output = kvshoot.run("apply -f shoot.yaml --addons addons");
     assert_eq!(output.code, 3, "{output}");
-    assert!(output.err.contains("calico.yaml:5"), "{output}");
+    assert!(
+        output.err.contains("the key name stands twice") && output.err.contains("calico.yaml:"),
+        "{output}"
+    );
 
     let twice = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
     let kvshoot = kvshoot.file("addons/calico.yaml", twice);

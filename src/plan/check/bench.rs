@@ -1,9 +1,9 @@
 //! How long a plan takes, and that it does not take longer for each machine when there are more.
 
-use super::super::plan;
 use super::world::manifests::{A, Pool, shoot};
 use crate::plan::item::{Action, Content, Key, Kind, State, Wanted};
 use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed, Record};
+use crate::plan::plan_of_machines as plan;
 use crate::plan::{Hash, desired};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
-/// A shoot of ten pools, and a cluster in which all but the machines is there.
+/// A shoot of ten pools, and a provider cluster in which all but the machines is there.
 fn ten_pools(machines: usize) -> (ValidShoot, Observed) {
     let size = machines / NAMES.len();
     let pools = NAMES.map(|name| Pool {

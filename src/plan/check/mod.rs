@@ -1,5 +1,5 @@
 //! Proofs of the rolling update and of the store: every state of a small pool, every history behind a store
-//! that lags, and random interleavings of what a store hears.
+//! that lags, random interleavings of what a store hears, and whole plans in small worlds.
 //!
 //! `cargo test` searches the smallest pools. The whole search takes minutes:
 //!
@@ -14,6 +14,7 @@ mod bench;
 mod broken;
 mod dice;
 mod examples;
+mod first;
 mod interleave;
 mod invariants;
 mod mutants;

@@ -1,0 +1,225 @@
+//! A first apply, whole: from nothing to a cluster, in random order, by runs that are cut off at any time.
+//!
+//! Nothing is there before and nobody edits, so nothing is written twice, and nothing goes but tokens.
+
+mod world;
+mod writes;
+
+use super::world::manifests::{A, B, Pool, shoot};
+use crate::plan::item::{Action, Plan, State};
+use crate::plan::observed::{Fact, Observed};
+use crate::plan::plan;
+use crate::validate::ValidShoot;
+use crate::validate::control_plane::Exposure;
+use crate::validate::testing::{SHOOT, valid_for_tests};
+use world::World;
+
+/// How plans are made, or how they are made wrong on purpose.
+type Planner = fn(&ValidShoot, &Observed) -> Plan;
+
+/// Everything ends in far fewer plans.
+const ENDS: u32 = 400;
+/// After so many nobody cuts a run off, and no token expires.
+const QUIET: u32 = 60;
+
+fn due(plan: &Plan) -> Vec<Action> {
+    let due = plan.items.iter().filter_map(|it| match &it.state {
+        State::Due(action) => Some(action.clone()),
+        _ => None,
+    });
+    due.collect()
+}
+
+/// What is not done, for people.
+fn open(plan: &Plan) -> String {
+    let open = plan.items.iter().filter(|it| it.state != State::Done);
+    let open = open.map(|it| match &it.state {
+        State::Due(_) => format!("{}: due", it.id),
+        other => format!("{}: {other:?}", it.id),
+    });
+    open.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs until all is done, and once more.
+fn live(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
+    let mut world = World::new(seed, shoot);
+    for round in 0..ENDS {
+        let plan = planner(shoot, &world.observed());
+        let mut states = plan.items.iter().map(|it| &it.state);
+        if states.any(|it| matches!(it, State::Failed(_))) {
+            return Err(format!("fails:\n{}", open(&plan)));
+        }
+        if open(&plan).is_empty() && world.sent.is_empty() {
+            return again(&mut world, planner);
+        }
+        world.tokens_expire = round < QUIET;
+        if round < QUIET && world.dice.one_in(12) {
+            world.cut_off()?;
+            continue;
+        }
+        let due = due(&plan);
+        if due.is_empty() && world.sent.is_empty() && !world.moves() {
+            return Err(format!("is stuck:\n{}", open(&plan)));
+        }
+        work(&mut world, due)?;
+    }
+    let plan = planner(shoot, &world.observed());
+    Err(format!("does not end:\n{}", open(&plan)))
+}
+
+/// Some of what is due is sent, while the world moves.
+fn work(world: &mut World, mut due: Vec<Action>) -> Result<(), String> {
+    for _ in 0..=world.dice.roll(24) {
+        match world.dice.roll(4) {
+            0 | 1 if !due.is_empty() => {
+                let chosen = world.dice.roll(due.len());
+                world.send(due.swap_remove(chosen))?;
+            }
+            0..3 => world.answer()?,
+            _ => {
+                world.moves();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next run finds nothing to do, before it reaches the shoot and after that.
+fn again(world: &mut World, planner: Planner) -> Result<(), String> {
+    world.cut_off()?;
+    let plan = planner(world.shoot, &world.observed());
+    if !due(&plan).is_empty() {
+        return Err(format!(
+            "due at the start of the next run:\n{}",
+            open(&plan)
+        ));
+    }
+    world.connect();
+    let plan = planner(world.shoot, &world.observed());
+    match open(&plan).as_str() {
+        "" => Ok(()),
+        open => Err(format!("open in the next run:\n{open}")),
+    }
+}
+
+fn two_pools() -> ValidShoot {
+    let other = Pool { size: (1, 1), ..B };
+    let mut shoot = shoot(&["red"], &[A, other], ("1", "0"));
+    shoot.networking.type_ = "flannel".into();
+    shoot
+}
+
+#[test]
+fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() {
+    let mut shoot = two_pools();
+    let address = "192.0.2.1".to_owned();
+    let port = None;
+    let ways = [
+        shoot.control_plane.exposure.clone(),
+        Exposure::NodePort { address, port },
+        Exposure::None,
+    ];
+    for (seed, exposure) in (1..).zip(ways.iter().cycle().take(6)) {
+        shoot.control_plane.exposure = exposure.clone();
+        let lived = live(seed, &shoot, plan);
+        assert_eq!(lived, Ok(()), "seed {seed}, {exposure:?}");
+    }
+}
+
+/// A check that cannot fail proves nothing.
+#[test]
+fn plans_that_are_wrong_on_purpose_are_noticed() {
+    /// Does not know what it has sent.
+    fn forgetful(shoot: &ValidShoot, observed: &Observed) -> Plan {
+        let observed = Observed {
+            sent: Default::default(),
+            ..observed.clone()
+        };
+        plan(shoot, &observed)
+    }
+    fn without_renewal(shoot: &ValidShoot, observed: &Observed) -> Plan {
+        let mut plan = plan(shoot, observed);
+        for item in &mut plan.items {
+            if item.title.starts_with("Renew") {
+                item.state = State::Blocked;
+            }
+        }
+        plan
+    }
+    /// Does not wait until addresses are known.
+    fn hasty(shoot: &ValidShoot, observed: &Observed) -> Plan {
+        let mut facts = (*observed.facts).clone();
+        for object in facts.objects.values_mut() {
+            if let Fact::Service(it) = &mut object.fact {
+                it.ingress.get_or_insert_with(|| "192.0.2.1".into());
+            }
+        }
+        let observed = Observed {
+            facts: facts.into(),
+            ..observed.clone()
+        };
+        plan(shoot, &observed)
+    }
+    let shoot = two_pools();
+    let noticed = |planner: Planner| (1..=8).find_map(|seed| live(seed, &shoot, planner).err());
+    for (planner, what) in [
+        (forgetful as Planner, "is written twice"),
+        (without_renewal, "is stuck"),
+        (hasty, "is written twice"),
+    ] {
+        let broken = noticed(planner).unwrap_or_default();
+        assert!(broken.contains(what), "{what}: {broken}");
+    }
+}
+
+/// What is due at once, one crowd after the other, each in a world in which all has happened that can.
+fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
+    let mut world = World::new(1, shoot);
+    let mut waves = Vec::new();
+    loop {
+        let plan = plan(shoot, &world.observed());
+        let items = plan.items.iter();
+        let items = items.filter(|it| matches!(it.state, State::Due(_)));
+        let ids: Vec<String> = items.map(|it| it.id.to_string()).collect();
+        if ids.is_empty() {
+            assert_eq!(open(&plan), "");
+            return waves;
+        }
+        waves.push(ids);
+        for action in due(&plan) {
+            world.send(action).expect("once");
+        }
+        while !world.sent.is_empty() {
+            world.answer().expect("it is new");
+        }
+        world.settle();
+    }
+}
+
+#[test]
+fn each_part_comes_when_what_it_rests_on_is_there() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.networking.type_ = "flannel".into();
+    let waves = waves(&shoot);
+    let all = |wave: usize, prefix: &str, count: usize| {
+        let ids = &waves[wave];
+        let is_so = ids.iter().filter(|it| it.starts_with(prefix)).count() == count;
+        assert!(is_so, "{wave}: {count} {prefix}: {ids:#?}");
+    };
+    assert_eq!(waves[0], ["record"]);
+    all(1, "image/", 1);
+    all(1, "certificate/", 5);
+    assert!(waves[1].contains(&"control-plane/services".to_owned()) && waves[1].len() == 7);
+    all(2, "certificate/", 11);
+    assert_eq!(waves[2].len(), 11);
+    assert_eq!(waves[3], ["control-plane/etcd"]);
+    assert_eq!(waves[4], ["control-plane/kube-apiserver"]);
+    all(5, "control-plane/", 4);
+    all(5, "system/", waves[5].len() - 4);
+    assert!(waves[5].contains(&"system/bootstrap".to_owned()));
+    assert_eq!(waves[6], ["machine/cpu/z1/0"]);
+    // Its node gets its labels, and the token goes.
+    all(7, "machine/cpu/z1/0", 1);
+    all(7, "remove/", 1);
+    assert_eq!((waves[7].len(), waves.len()), (2, 8));
+}
