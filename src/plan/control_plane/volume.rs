@@ -45,7 +45,8 @@ impl Volume {
         Volume {
             name: "config".to_owned(),
             path: format!("{DIRECTORY}/config"),
-            checksum: Some((format!("checksum/{name}"), Hash::of(data))),
+            // Secrets have the same names: one must not stand in for the other.
+            checksum: Some((format!("checksum-config/{name}"), Hash::of(data))),
             source: json!({ "configMap": { "name": name } }),
             writable: false,
         }
