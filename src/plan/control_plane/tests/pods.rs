@@ -63,8 +63,10 @@ fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
             .iter()
             .filter_map(|it| {
                 let secret = it["secret"]["secretName"].as_str();
-                let name = secret.or(it["configMap"]["name"].as_str())?;
-                Some(format!("checksum/{name}"))
+                let config = it["configMap"]["name"].as_str();
+                // They may have the same name, and each counts.
+                let config = config.map(|it| format!("checksum-config/{it}"));
+                secret.map(|it| format!("checksum/{it}")).or(config)
             })
             .collect();
         assert!(
