@@ -46,7 +46,6 @@ impl Volume {
             name: "config".to_owned(),
             path: format!("{DIRECTORY}/config"),
             // Secrets have the same names: one must not stand in for the other.
-            // Secrets have the same names: one must not stand in for the other.
             checksum: Some((format!("checksum-config/{name}"), Hash::of(data))),
             source: json!({ "configMap": { "name": name } }),
             writable: false,
