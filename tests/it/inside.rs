@@ -16,6 +16,7 @@ pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
 
 pub(crate) struct Inside<'a> {
     provider: &'a Provider,
+    pub(crate) kubeconfig: String,
     config: Config,
     client: Client,
 }
@@ -30,6 +31,7 @@ impl Inside<'_> {
         let config = provider.block_on(config).unwrap();
         let inside = Inside {
             provider,
+            kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
         };
