@@ -75,7 +75,7 @@ pub(crate) struct NetworkManifest {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Downloads {
-    /// Copy of the usual places, such as https://mirror.example.org, with their hosts as folders: dl.k8s.io, github.com
+    /// Copy of the usual places, such as `https://mirror.example.org`, with their hosts as folders: dl.k8s.io, github.com
     #[schemars(length(min = 1))]
     pub(crate) mirror: Option<String>,
     /// SHA-256 in hexadecimal by the usual URL, for versions that kvshoot does not know; without one that which lies beside the file is taken

@@ -4,7 +4,7 @@ use crate::kvshoot::Kvshoot;
 use std::path::Path;
 
 /// Files of `examples/`, without their ending.
-const EXAMPLES: [&str; 9] = [
+pub(crate) const EXAMPLES: [&str; 9] = [
     "autoscaling",
     "cpu-memory",
     "default-region",

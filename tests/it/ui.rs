@@ -28,6 +28,7 @@ CODE   MEANING
 12     the shoot is protected, or the question was answered with no
 70     a fault of kvshoot itself
 124    time was up; the same command goes on
+125    exec could not run the program; what runs gives its own code
 130    interrupted (SIGINT); the same command goes on
 143    terminated (SIGTERM); the same command goes on
 

@@ -1,6 +1,7 @@
 //! What machines read when they boot: whether cloud-init takes it, and what of a manifest reaches it.
 
 use crate::kvshoot::Kvshoot;
+use crate::render::EXAMPLES;
 use serde_json::Value;
 use std::fs;
 
@@ -54,10 +55,9 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     assert!(!schema.is_valid(&serde_json::json!({ "runcmd": 1 })));
-    let mut manifests: Vec<String> = fs::read_dir("examples")
-        .unwrap()
-        .map(|it| fs::read_to_string(it.unwrap().path()).unwrap())
-        .collect();
+    let mut manifests = EXAMPLES
+        .map(|it| fs::read_to_string(format!("examples/{it}.yaml")).unwrap())
+        .to_vec();
     manifests.push(minimal(&[("      zones:\n      - zone-a\n", WIDE)]));
     manifests.push(minimal(&[("type: flannel", "type: none")]));
     for manifest in &manifests {

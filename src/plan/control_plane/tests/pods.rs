@@ -62,11 +62,9 @@ fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
         let names: std::collections::BTreeSet<String> = volumes
             .iter()
             .filter_map(|it| {
-                let secret = it["secret"]["secretName"].as_str();
-                let config = it["configMap"]["name"].as_str();
-                // They may have the same name, and each counts.
-                let config = config.map(|it| format!("checksum-config/{it}"));
-                secret.map(|it| format!("checksum/{it}")).or(config)
+                let of = |kind: &str, field: &str| it[kind][field].as_str();
+                let secret = of("secret", "secretName").map(|it| format!("checksum/{it}"));
+                secret.or_else(|| Some(format!("checksum-config/{}", of("configMap", "name")?)))
             })
             .collect();
         assert!(
