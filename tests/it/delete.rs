@@ -77,7 +77,7 @@ fn what_stays_is_named_with_what_keeps_it() {
         );
     }
     let kvshoot = provider.kvshoot();
-    let left = kvshoot.run("delete stuck -y --timeout 45s");
+    let left = kvshoot.run("delete stuck -y --timeout 100s");
     assert_eq!((left.code, left.out.as_str()), (11, ""), "{left}");
     let told = "left of shoot stuck: Secret known (kept by example.com/keep), Secret stubborn (kept by example.com/keep)";
     // The record goes last, so it is still there to go on from.
