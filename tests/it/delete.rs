@@ -19,7 +19,7 @@ fn without_a_terminal_nothing_is_deleted_until_somebody_says_so() {
         asked.to_string(),
         str![[r#"
 ------- stderr -------
-warning: shoot mine has 1 machine and 2 volumes; all of it goes
+warning: shoot mine has 1 machine and 3 volumes; all of it goes
 error: cannot delete shoot mine without being told so, and there is nobody to ask
 hint: say it by --confirm mine
 ------- exit code 2
@@ -79,7 +79,8 @@ fn what_stays_is_named_with_what_keeps_it() {
     let kvshoot = provider.kvshoot();
     let left = kvshoot.run("delete stuck -y --timeout 100s");
     assert_eq!((left.code, left.out.as_str()), (11, ""), "{left}");
-    let told = "left of shoot stuck: Secret known (kept by example.com/keep), Secret stubborn (kept by example.com/keep)";
+    let told =
+        "Secret known (kept by example.com/keep), Secret stubborn (kept by example.com/keep)";
     // The record goes last, so it is still there to go on from.
     assert!(left.err.contains(told), "{left}");
     assert_eq!(provider.names(provider::VM), Vec::<String>::new());
