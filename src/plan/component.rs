@@ -113,7 +113,15 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
             content: Content::Objects(due.into()),
         }));
     }
-    waits.map_or(State::Done, State::Waiting)
+    let Some(waits) = waits else {
+        return State::Done;
+    };
+    // Without a node nothing inside can run: that is waited for elsewhere, or has failed there.
+    let is_idle = !facts.nodes.values().any(|it| it.serves);
+    match key.side == Side::Shoot && is_idle {
+        true => State::Blocked,
+        false => State::Waiting(waits),
+    }
 }
 
 /// What an object that is there as it is wanted still waits for.
