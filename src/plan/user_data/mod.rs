@@ -46,7 +46,7 @@ pub(crate) fn cloud_config(join: &Join) -> String {
 /// An image may start its kubelet at boot. With our files it would register before containerd is as it should be,
 /// perhaps in another version than is wanted, and begin pods in cgroups of the wrong kind. The script starts it.
 const KUBELET_WAITS: &str =
-    "test -e /var/lib/kvshoot/joined || systemctl stop kubelet.service || true";
+    "test -e /var/lib/kvshoot/joined || systemctl stop --no-block kubelet.service || true";
 
 fn own(join: &Join) -> Mapping {
     let mut own = Mapping::new();

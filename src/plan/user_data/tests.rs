@@ -69,7 +69,7 @@ fn the_kubelet_of_an_image_waits_until_all_is_there_for_it() {
         String::from_utf8(done.stdout).expect("text")
     };
     let state = tempfile::tempdir().expect("a folder");
-    assert_eq!(run(state.path()), "stop kubelet.service\n");
+    assert_eq!(run(state.path()), "stop --no-block kubelet.service\n");
     std::fs::write(state.path().join("joined"), "").expect("a file");
     assert_eq!(run(state.path()), "");
 }
