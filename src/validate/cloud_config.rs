@@ -20,7 +20,7 @@ pub(crate) enum NoCloudConfig {
 }
 
 /// Lists that machines have entries of their own in.
-const LISTS: [&str; 2] = ["runcmd", "write_files"];
+const LISTS: [&str; 3] = ["bootcmd", "runcmd", "write_files"];
 
 /// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
 pub(crate) fn parse(text: &str) -> Result<Mapping, NoCloudConfig> {

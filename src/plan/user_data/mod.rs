@@ -43,6 +43,11 @@ pub(crate) fn cloud_config(join: &Join) -> String {
     text(with_ssh_keys(config, &worker.ssh_public_keys))
 }
 
+/// An image may start its kubelet at boot. With our files it would register before containerd is as it should be,
+/// perhaps in another version than is wanted, and begin pods in cgroups of the wrong kind. The script starts it.
+const KUBELET_WAITS: &str =
+    "test -e /var/lib/kvshoot/joined || systemctl stop --no-block kubelet.service || true";
+
 fn own(join: &Join) -> Mapping {
     let mut own = Mapping::new();
     let mut set = |key: &str, value: Json| {
@@ -58,6 +63,7 @@ fn own(join: &Join) -> Mapping {
         set("ca_certs", json!({ "trusted": certificates(bundle) }));
     }
     set("write_files", files::all(join).into());
+    set("bootcmd", json!([["sh", "-c", KUBELET_WAITS]]));
     // Not waited for: what comes after in the pool's own list may be what joining needs.
     let start = json!(["systemctl", "enable", "--now", "--no-block", files::UNIT]);
     set("runcmd", json!([["systemctl", "daemon-reload"], start]));

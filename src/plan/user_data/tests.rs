@@ -44,6 +44,37 @@ fn ssh_keys_are_merged_with_those_that_are_there() {
 }
 
 #[test]
+fn the_kubelet_of_an_image_waits_until_all_is_there_for_it() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.pools[0].worker.user_data = Some("#cloud-config\nbootcmd: [date]".into());
+    let config = read(&shoot);
+    let commands = config["bootcmd"].as_sequence().expect("a list");
+    assert_eq!(commands.len(), 2);
+    assert_eq!(commands[1], Value::from("date"));
+    // Run as cloud-init would: systemctl is asked at a machine that is new, and not at one that has joined.
+    let words: Vec<&str> = commands[0]
+        .as_sequence()
+        .expect("words")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let run = |state: &std::path::Path| {
+        let script = words[2].replace("/var/lib/kvshoot", state.to_str().expect("text"));
+        let script = format!("systemctl() {{ echo \"$*\"; false; }}\n{script}");
+        let done = std::process::Command::new(words[0])
+            .args([words[1], &script])
+            .output()
+            .expect("a shell");
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let state = tempfile::tempdir().expect("a folder");
+    assert_eq!(run(state.path()), "stop --no-block kubelet.service\n");
+    std::fs::write(state.path().join("joined"), "").expect("a file");
+    assert_eq!(run(state.path()), "");
+}
+
+#[test]
 fn what_is_no_cloud_config_is_refused() {
     let refuse = |base| parse(base).expect_err("it cannot be merged");
     assert_eq!(refuse("#!/bin/sh\n"), NoCloudConfig::Head);
