@@ -4,129 +4,33 @@ use super::Provider;
 use super::error::Error;
 use super::kinds;
 use super::observe::{Observer, Shared};
-use super::project::text;
-use super::request::Place;
 use super::root::ClientCertificate;
-use super::tunnel::Tunnel;
 use super::watch::{Backoff, Feed};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
 use crate::plan::observed::{Fact, Facts, Inside};
 use base64::Engine as _;
-use futures::future::{join_all, try_join_all};
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long an address may take to answer before the next one is tried.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// How long kvshoot's own certificate holds: longer than any run takes.
 const OWN_LIFE: i64 = 24 * 60 * 60;
 
 impl Provider {
-    /// Base URLs of a shoot's API server, the outer one first.
-    ///
-    /// # Errors
-    ///
-    /// There is no such control plane, or it may not be looked at.
-    pub(crate) async fn shoot_addresses(&self, id: &str) -> Result<Vec<String>, Error> {
-        let outer = names::control_plane(id, names::part::EXTERNAL);
-        let inner = names::control_plane(id, names::part::API_SERVER);
-        let mut addresses = Vec::new();
-        for name in [&outer, &inner] {
-            let place = Place::one(&kinds::SERVICE, self.namespace(), name);
-            match self.get_again(place).await {
-                Ok(service) => addresses.extend(base_url(&service)),
-                Err(Error::NotFound { .. }) if *name == outer => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(addresses)
-    }
-
-    /// A client of a shoot's API server, for kvshoot itself: by the first address that answers, and else through
-    /// the API server of the provider.
+    /// A client of a shoot's API server, for kvshoot itself.
     ///
     /// # Errors
     ///
     /// There is no such control plane, its root may not be read, or nothing answers.
     pub(crate) async fn inside(&self, id: &str) -> Result<Provider, Error> {
-        let addresses = self.shoot_addresses(id).await?;
         // The group works before there are roles.
         let own = self.client_certificate(id, "kvshoot", &["system:masters"], OWN_LIFE);
-        let credentials = own.await?;
-        let tries = addresses
-            .iter()
-            .map(|url| answering(url.clone(), &credentials));
-        let mut last = None;
-        for answer in join_all(tries).await {
-            match answer {
-                Ok(server) => return Ok(server),
-                Err(error) => last = Some(error),
-            }
-        }
-        let last = last.unwrap_or(Error::NotInside);
-        self.through(id, &credentials, last).await
+        Ok(self.way(id, &own.await?).await?.server)
     }
-
-    /// The same by a tunnel, which lives as long as the client; `without` is why one is needed.
-    async fn through(
-        &self,
-        id: &str,
-        credentials: &ClientCertificate,
-        without: Error,
-    ) -> Result<Provider, Error> {
-        let tunnel = match Tunnel::open(self, id).await {
-            Ok(tunnel) => tunnel,
-            Err(error) => {
-                tracing::debug!(%error, "no tunnel to the shoot's API server");
-                return Err(without);
-            }
-        };
-        let server = answering(tunnel.url(), credentials).await?;
-        Ok(Provider {
-            _tunnel: Some(Arc::new(tunnel)),
-            ..server
-        })
-    }
-}
-
-/// A client of the server at `url`, if that answers in time.
-pub(super) async fn answering(
-    url: String,
-    credentials: &ClientCertificate,
-) -> Result<Provider, Error> {
-    let server = Provider::from_credentials(&url, credentials).await?;
-    match timeout(PATIENCE, server.get_once("/version", "version")).await {
-        Ok(Ok(_)) => Ok(server),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(Error::Timeout {
-            what: super::What::get("version"),
-            after: PATIENCE,
-        }),
-    }
-}
-
-/// Where a Service can be spoken to.
-fn base_url(service: &Value) -> Option<String> {
-    let Some(Fact::Service(fact)) = super::told::fact(Kind::Service, service) else {
-        return None;
-    };
-    let annotations = &service["metadata"]["annotations"];
-    let (host, port) = match (fact.ingress, fact.node_ports.get("https")) {
-        (Some(ingress), _) => (ingress, super::API_PORT),
-        (None, Some(port)) if service["spec"]["type"] == "NodePort" => {
-            (text(&annotations[names::ADDRESS]).into(), *port)
-        }
-        _ => (fact.cluster_ip?, super::API_PORT),
-    };
-    let host = match host.contains(':') {
-        true => format!("[{host}]"),
-        false => host.to_string(),
-    };
-    Some(format!("https://{host}:{port}"))
 }
 
 /// Text of a kubeconfig that holds all that it needs.

@@ -57,15 +57,23 @@ pub(crate) struct Leftover {
     pub(crate) is_disk: bool,
     /// What keeps it once it is deleted.
     pub(crate) finalizers: Vec<String>,
-    /// Nobody deletes it: it is not on its way out, and has no owner to go with.
-    stray: Option<Stray>,
+    uid: String,
+    resource: &'static Resource,
+    push: Option<Push>,
 }
 
+/// What it takes for something to go.
 #[derive(Debug, PartialEq, Eq)]
-struct Stray {
-    resource: &'static Resource,
-    uid: String,
+enum Push {
+    /// Nobody deletes it: it is not on its way out, and has no owner to go with.
+    Delete,
+    /// A pod of the control plane that has more time to end than it needs. An API server would wait a minute for
+    /// clients that are gone.
+    Hurry,
 }
+
+/// Seconds for a pod whose clients and data are gone.
+const LAST_GRACE: u32 = 1;
 
 /// What Kubernetes itself puts into each namespace.
 const OF_KUBERNETES: [(&Resource, &str); 2] = [
@@ -155,18 +163,24 @@ impl Provider {
         Ok(left)
     }
 
-    /// Deletes what carries a shoot's labels and would stay for ever: somebody took the other labels, by which a run
-    /// knows what it is.
-    pub(crate) async fn delete_strays(&self, left: &Leftovers, fence: &Fence) {
-        let strays = left.objects.iter().filter(|it| it.kind != "Lease");
-        for (name, stray) in strays.filter_map(|it| Some((&it.name, it.stray.as_ref()?))) {
-            let place = Place::one(stray.resource, self.namespace(), name);
-            let deleted = match fence.left() {
-                Ok(limit) => self.delete(place, &stray.uid, None, limit.min(WRITE)).await,
-                Err(error) => Err(error),
+    /// Deletes what carries a shoot's labels and would stay for ever, because somebody took the other labels, by which
+    /// a run knows what it is; and waits no longer than it must for pods of the control plane.
+    pub(crate) async fn push(&self, left: &Leftovers, fence: &Fence) {
+        for leftover in left.objects.iter().filter(|it| it.kind != "Lease") {
+            let Some(push) = &leftover.push else { continue };
+            let (place, uid) = (
+                Place::one(leftover.resource, self.namespace(), &leftover.name),
+                &leftover.uid,
+            );
+            let done = match (fence.left(), push) {
+                (Ok(limit), Push::Delete) => self.delete(place, uid, None, limit.min(WRITE)).await,
+                (Ok(limit), Push::Hurry) => {
+                    self.hurry(place, uid, LAST_GRACE, limit.min(WRITE)).await
+                }
+                (Err(error), _) => Err(error),
             };
             // It is listed again, and told if it stays.
-            if let Err(error) = deleted {
+            if let Err(error) = done {
                 tracing::warn!(%error, "cannot delete what is left");
             }
         }
@@ -175,8 +189,6 @@ impl Provider {
 
 fn leftover(resource: &'static Resource, is_disk: bool, metadata: &Value) -> Leftover {
     let finalizers = items(&metadata["finalizers"]).iter();
-    let stays = !metadata["deletionTimestamp"].is_string();
-    let stray = stays && items(&metadata["ownerReferences"]).is_empty();
     Leftover {
         kind: resource.kind,
         name: text(&metadata["name"]).to_owned(),
@@ -184,9 +196,53 @@ fn leftover(resource: &'static Resource, is_disk: bool, metadata: &Value) -> Lef
         finalizers: finalizers
             .filter_map(|it| it.as_str().map(str::to_owned))
             .collect(),
-        stray: stray.then(|| Stray {
-            resource,
-            uid: text(&metadata["uid"]).to_owned(),
-        }),
+        uid: text(&metadata["uid"]).to_owned(),
+        resource,
+        push: push(resource, metadata),
+    }
+}
+
+fn push(resource: &Resource, metadata: &Value) -> Option<Push> {
+    let owners = items(&metadata["ownerReferences"]);
+    if !metadata["deletionTimestamp"].is_string() {
+        return owners.is_empty().then_some(Push::Delete);
+    }
+    // Pods of machines are KubeVirt's to end.
+    let is_workload = |it: &Value| it["kind"] == "ReplicaSet" || it["kind"] == "StatefulSet";
+    let is_slow = metadata["deletionGracePeriodSeconds"].as_u64() > Some(LAST_GRACE.into());
+    let is_slow_pod = *resource == kinds::POD && owners.iter().any(is_workload) && is_slow;
+    is_slow_pod.then_some(Push::Hurry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn owned(kind: &str, grace: u32) -> Value {
+        json!({
+            "ownerReferences": [{ "kind": kind }],
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "deletionGracePeriodSeconds": grace,
+        })
+    }
+
+    #[test]
+    fn only_pods_of_a_control_plane_that_are_on_their_way_out_are_hurried() {
+        for (resource, metadata, wanted) in [
+            (&kinds::POD, owned("ReplicaSet", 75), Some(Push::Hurry)),
+            (&kinds::POD, owned("StatefulSet", 30), Some(Push::Hurry)),
+            (&kinds::POD, owned("ReplicaSet", LAST_GRACE), None),
+            (&kinds::POD, owned("VirtualMachineInstance", 30), None),
+            (&kinds::DEPLOYMENT, owned("ReplicaSet", 75), None),
+            (
+                &kinds::POD,
+                json!({ "ownerReferences": [{ "kind": "ReplicaSet" }] }),
+                None,
+            ),
+            (&kinds::SECRET, json!({}), Some(Push::Delete)),
+        ] {
+            assert_eq!(push(resource, &metadata), wanted, "{metadata}");
+        }
     }
 }

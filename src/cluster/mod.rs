@@ -56,9 +56,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Of the API servers of shoots.
-const API_PORT: u16 = 6443;
-
 /// The provider cluster, and the namespace in it that shoots live in.
 #[derive(Clone)]
 pub(crate) struct Provider {

@@ -288,11 +288,35 @@ impl Provider {
             preconditions["resourceVersion"] = version.into();
         }
         let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
             "preconditions": preconditions,
             "propagationPolicy": "Background",
         });
+        self.delete_with(place, options, limit).await
+    }
+
+    /// Gives this very pod, which is on its way out, no more than so many seconds to end.
+    pub(super) async fn hurry(
+        &self,
+        place: Place<'_>,
+        uid: &str,
+        seconds: u32,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        let options = json!({
+            "preconditions": { "uid": uid },
+            "gracePeriodSeconds": seconds,
+        });
+        self.delete_with(place, options, limit).await
+    }
+
+    async fn delete_with(
+        &self,
+        place: Place<'_>,
+        mut options: Value,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        options["apiVersion"] = "v1".into();
+        options["kind"] = "DeleteOptions".into();
         let request = Request::new("DELETE", place.path())
             .accept(place.accept(false))
             .body(JSON, &options);

@@ -104,6 +104,11 @@ const RULES: &[Rule] = &[
     ),
     rule("what a run waits for", &[&kinds::POD, &kinds::EVENT], READ),
     rule(
+        "pods of a deleted control plane, which have nothing to finish",
+        &[&kinds::POD],
+        &["delete"],
+    ),
+    rule(
         "the tunnel to an API server without an address; get is what older servers ask for",
         &[&kinds::PORT_FORWARD],
         &["get", "create"],

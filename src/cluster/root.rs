@@ -43,7 +43,7 @@ impl Provider {
         groups: &[&str],
         seconds: i64,
     ) -> Result<ClientCertificate, Error> {
-        let secret = names::control_plane(id, names::CLUSTER_CA);
+        let secret = names::control_plane(id, names::part::CA);
         let root = self.root(id, &secret).await?;
         let profile = Profile {
             common_name: user,

@@ -6,6 +6,7 @@ use super::kinds;
 use super::project::{items, text};
 use super::request::{Place, Select};
 use super::watch::Backoff;
+use crate::plan::API_PORT;
 use crate::plan::names::{self, part};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -151,14 +152,14 @@ impl Ends {
         let failed = |it| Error::of_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
-        let forwarder = timeout(CONNECT, pods.portforward(pod, &[super::API_PORT])).await;
+        let forwarder = timeout(CONNECT, pods.portforward(pod, &[API_PORT])).await;
         let mut forwarder = forwarder
             .map_err(|_| Error::Timeout {
                 what: what.clone(),
                 after: CONNECT,
             })?
             .map_err(failed)?;
-        let stream = forwarder.take_stream(super::API_PORT);
+        let stream = forwarder.take_stream(API_PORT);
         stream.ok_or_else(|| senseless(what.clone()))
     }
 

@@ -218,7 +218,7 @@ impl World {
                 Body::Node(node) => node.why.clone(),
                 _ => None,
             },
-            None => Some("its node to join the shoot; the VM runs".into()),
+            None => Some("its node to join the shoot; the VM runs, and its serial console tells how far it is".into()),
         }
     }
 

@@ -93,7 +93,9 @@ fn a_machine_is_ready_when_its_node_serves() {
     let mut world = world();
     put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
     world.fixed.inside = Inside::Observed;
-    let joins = coming("its node to join the shoot; the VM runs");
+    let joins = coming(
+        "its node to join the shoot; the VM runs, and its serial console tells how far it is",
+    );
     assert_eq!(stands(&mut world), joins);
     node(&mut world, 2, "False", json!([]));
     assert_eq!(stands(&mut world), coming("the network is not ready"));

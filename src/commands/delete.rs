@@ -226,7 +226,7 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
                 resume: Some(session.resume()),
             };
         }
-        session.delete_strays(&left).await;
+        session.push(&left).await;
         let left = counted(objects.len(), "object");
         session.wait_for(&format!("{left} on the way out"));
         tokio::select! {

@@ -66,7 +66,7 @@ pub(super) fn entry(
     id: &str,
     credentials: &cluster::ClientCertificate,
 ) -> Result<Entry, CommandError> {
-    let value = cluster::kubeconfig(&context_name(id), &way.url(), credentials);
+    let value = cluster::kubeconfig(&context_name(id), &way.url, credentials);
     let file = private::temporary(&value.to_string()).map_err(|error| {
         let told = CommandError::new(Exit::Precondition, "cannot write a temporary kubeconfig");
         told.cause(error.to_string())

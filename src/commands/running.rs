@@ -274,8 +274,8 @@ impl<'a> Session<'a> {
     }
 
     /// Deletes what is left of a shoot and would not go by itself.
-    pub(super) async fn delete_strays(&self, left: &Leftovers) {
-        self.provider.delete_strays(left, &self.lease.fence()).await;
+    pub(super) async fn push(&self, left: &Leftovers) {
+        self.provider.push(left, &self.lease.fence()).await;
     }
 
     /// Tells what a run still waits for when its plan is worked off.

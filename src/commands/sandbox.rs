@@ -1,3 +1,4 @@
+use super::global::SANDBOX;
 use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Kubeconfigs, Source};
@@ -11,9 +12,9 @@ use std::time::Instant;
 /// Run a provider cluster on this computer, without a hypervisor
 #[derive(Debug, clap::Args)]
 pub(super) struct SandboxArgs {
-    /// Name of the sandbox; several may run side by side
-    #[arg(long, global = true, default_value = "default", value_name = "NAME")]
-    name: String,
+    /// Name of the sandbox, several of which may run side by side; that of --sandbox, or `default`, when absent
+    #[arg(long, global = true, value_name = "NAME")]
+    name: Option<String>,
     #[command(subcommand)]
     command: SandboxCommand,
 }
@@ -109,7 +110,9 @@ enum FailCommand {
 
 pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, CommandError> {
     let dirs = paths(context)?;
-    let sandbox = Sandbox::new(&args.name, &dirs).map_err(failure)?;
+    let meant = args.name.as_deref().or(context.global.sandbox());
+    let name = meant.unwrap_or(SANDBOX);
+    let sandbox = Sandbox::new(name, &dirs).map_err(failure)?;
     match &args.command {
         SandboxCommand::Install(args) => {
             let mut steps = Telling::new(context);
@@ -136,7 +139,7 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
         SandboxCommand::Status => return status(&sandbox, context),
         SandboxCommand::Kubeconfig => {
             let text = std::fs::read_to_string(sandbox.kubeconfig())
-                .map_err(|_| failure(SandboxError::NotRunning(args.name.clone())))?;
+                .map_err(|_| failure(SandboxError::NotRunning(name.to_owned())))?;
             context.ui.data(&text);
         }
         SandboxCommand::Fail(args) => fail(args, &sandbox, context)?,

@@ -29,14 +29,15 @@ pub(super) fn run(args: &TunnelArgs, context: &Context) -> Result<Exit, CommandE
             let id = &record.name;
             let credentials = args.access.credentials(&provider, id, context).await?;
             let tunnel = Tunnel::open_at(&provider, id, args.port).await;
-            entry(Way::Tunnel(tunnel.map_err(failed)?), id, &credentials)
+            let way = Way::through(tunnel.map_err(failed)?, &credentials).await;
+            entry(way.map_err(failed)?, id, &credentials)
         });
         let entry = opened.await?;
         let file = entry.file.path().display();
         context.ui.data(&format!("export KUBECONFIG={file}\n"));
         context.ui.status(&format!(
             "{} leads to the shoot until Ctrl-C",
-            entry.way.url()
+            entry.way.url
         ));
         signals.first.cancelled().await;
         Ok(Exit::Done)

@@ -38,6 +38,7 @@ mod virtual_machine;
 mod worker_config;
 
 use crate::validate::ValidShoot;
+pub(crate) use crate::validate::control_plane::{API_PORT, Address};
 pub(crate) use delete::delete;
 pub(crate) use hash::Hash;
 use item::{Action, Class, Failure, Need, Plan, State, Wanted};

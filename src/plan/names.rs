@@ -83,6 +83,7 @@ pub(crate) mod role {
 
 /// Parts of a control plane, as they stand in names after the technical ID.
 pub(crate) mod part {
+    /// The root of the API server.
     pub(crate) const CA: &str = "ca";
     pub(crate) const API_SERVER: &str = "kube-apiserver";
     /// The Service by which the API server is reached from outside.
@@ -120,9 +121,6 @@ pub(crate) fn parts(id: &str) -> (&str, &str) {
 pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
 }
-
-/// The root of a shoot's API server, as a part of its control plane.
-pub(crate) const CLUSTER_CA: &str = "ca";
 
 /// An object of the control plane: `<id>-kube-apiserver` and the like.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {

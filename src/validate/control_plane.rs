@@ -2,6 +2,7 @@
 
 use crate::model::{self, Kind, Quantity};
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::Input;
 use super::report::{At, Report};
@@ -50,6 +51,23 @@ pub(crate) enum Exposure {
 pub(crate) struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
+}
+
+impl Address {
+    /// As clients of Kubernetes are told of a server.
+    pub(crate) fn url(&self) -> String {
+        format!("https://{self}")
+    }
+}
+
+impl fmt::Display for Address {
+    /// As endpoints have it: an IPv6 address stands in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
 }
 
 /// Of the API server, inside and outside, unless a NodePort says otherwise.

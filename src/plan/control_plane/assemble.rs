@@ -40,7 +40,6 @@ pub(in crate::plan) fn add(
         shoot,
         site: site(shoot, facts),
         known: &known,
-        nodes_readable: false,
     };
     let context = &context;
     let add = |plan: &mut Plan, component: Component, needs: &[Need]| {

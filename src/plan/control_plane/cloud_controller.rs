@@ -69,13 +69,13 @@ pub(super) fn component(context: &Context) -> Component {
 }
 
 /// Without a kubeconfig the pod's own account is meant; the namespace has to be said even so. Zones and regions are
-/// those of the provider's nodes, which no Role can let it read.
+/// those of the provider's nodes, which no Role can let it read; kubelets tell those of their machines.
 fn configuration(context: &Context) -> Value {
     json!({
         "kubeconfig": "",
         "namespace": context.site.namespace,
         "loadBalancer": { "enabled": true },
-        "instancesV2": { "enabled": true, "zoneAndRegionEnabled": context.nodes_readable },
+        "instancesV2": { "enabled": true, "zoneAndRegionEnabled": false },
     })
 }
 

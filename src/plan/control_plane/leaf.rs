@@ -26,7 +26,7 @@ pub(super) struct Named {
     pub(super) leaf: Option<Leaf>,
 }
 
-pub(super) use crate::plan::names::CLUSTER_CA as CA;
+pub(super) use crate::plan::names::part::CA;
 pub(super) const ETCD_CA: &str = "etcd-ca";
 pub(super) const FRONT_PROXY_CA: &str = "front-proxy-ca";
 
@@ -184,8 +184,10 @@ fn canonical(names: Vec<String>) -> Vec<String> {
 }
 
 fn url(host: &str) -> String {
-    match host.contains(':') {
-        true => format!("https://[{host}]:{API_PORT}"),
-        false => format!("https://{host}:{API_PORT}"),
+    let host = host.to_owned();
+    Address {
+        host,
+        port: API_PORT,
     }
+    .url()
 }

@@ -41,8 +41,6 @@ pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
-    /// kvshoot may read the provider's nodes, so the cloud controller manager may be allowed to as well.
-    pub(super) nodes_readable: bool,
 }
 
 /// What has to be seen before pods can be written down.

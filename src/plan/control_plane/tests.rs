@@ -59,7 +59,6 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
         shoot,
         site,
         known: &known(&shoot.id),
-        nodes_readable: false,
     })
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Machines of pools do not need it; a person who adds one by hand does.
 
+use super::Context;
 use super::objects::{
     NAMESPACE, cluster_role, cluster_role_binding, config_map, group, role, role_binding, rule,
     rule_for, user,
 };
-use super::{Context, host_port};
 use crate::plan::component::Component;
 use crate::plan::kubelet::{CLUSTER_DOMAIN, common_configuration};
 use crate::plan::names::TOKEN_GROUP;
@@ -40,7 +40,7 @@ pub(super) fn component(context: &Context) -> Component {
 fn cluster_info(context: &Context) -> Value {
     use base64::Engine;
     let ca = base64::engine::general_purpose::STANDARD.encode(context.known.ca.as_bytes());
-    let server = format!("https://{}", host_port(&context.known.node_address));
+    let server = context.known.node_address.url();
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -64,7 +64,7 @@ fn cluster_configuration(context: &Context) -> Value {
         "kind": "ClusterConfiguration",
         "clusterName": shoot.id,
         "kubernetesVersion": format!("v{}", shoot.kubernetes),
-        "controlPlaneEndpoint": host_port(&context.known.node_address),
+        "controlPlaneEndpoint": context.known.node_address.to_string(),
         "certificatesDir": "/etc/kubernetes/pki",
         "imageRepository": registry.unwrap_or("registry.k8s.io").trim_end_matches('/'),
         "networking": {

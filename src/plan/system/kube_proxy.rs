@@ -1,10 +1,10 @@
 //! kube-proxy: Services on every node.
 
+use super::Context;
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role_binding, config_map, service_account,
 };
 use super::pods::{every_node, field, host_path, mount, mount_read_only};
-use super::{Context, host_port};
 use crate::plan::component::Component;
 use crate::plan::images::image;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ fn configuration(context: &Context) -> Value {
 
 /// By the address that nodes have: the Service's own is there only once kube-proxy runs.
 fn kubeconfig(context: &Context) -> Value {
-    let server = format!("https://{}", host_port(&context.known.node_address));
+    let server = context.known.node_address.url();
     json!({
         "apiVersion": "v1",
         "kind": "Config",

@@ -28,7 +28,6 @@ use super::component::Component;
 use super::control_plane::Known;
 use crate::model::Cidr;
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::Address;
 pub(super) use assemble::add;
 pub(crate) use rbac::ADMINS;
 pub(crate) use storage::DRIVER;
@@ -68,14 +67,4 @@ pub(super) fn components(context: &Context) -> Vec<Component> {
 pub(super) fn address(range: &str, number: u32) -> String {
     let range = Cidr::parse(range).expect("validation has read it once");
     range.address(number).to_string()
-}
-
-/// As URLs and endpoints have it.
-fn host_port(address: &Address) -> String {
-    let Address { host, port } = address;
-    if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
-    }
 }

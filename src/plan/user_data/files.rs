@@ -80,7 +80,7 @@ fn settings(join: &Join) -> String {
     format!(
         "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
         join.shoot.kubernetes,
-        kubelet::server(join),
+        join.node_address.url(),
         join.machine,
         word(swaps),
         word(registry),

@@ -8,15 +8,6 @@ use base64::Engine;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub(super) fn server(join: &Join) -> String {
-    let address = join.node_address;
-    if address.host.contains(':') {
-        format!("https://[{}]:{}", address.host, address.port)
-    } else {
-        format!("https://{}:{}", address.host, address.port)
-    }
-}
-
 pub(super) fn config(join: &Join) -> String {
     yaml(&kubelet_configuration(join.shoot, join.pool))
 }
@@ -24,7 +15,7 @@ pub(super) fn config(join: &Join) -> String {
 /// Good for asking for a certificate and no more. It goes when the certificate is there.
 pub(super) fn bootstrap_kubeconfig(join: &Join) -> String {
     let ca = base64::engine::general_purpose::STANDARD.encode(join.ca);
-    let cluster = json!({ "server": server(join), "certificate-authority-data": ca });
+    let cluster = json!({ "server": join.node_address.url(), "certificate-authority-data": ca });
     yaml(&json!({
         "apiVersion": "v1",
         "kind": "Config",

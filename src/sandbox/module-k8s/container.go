@@ -43,7 +43,9 @@ type container struct {
 	// Of the back-off that next is the end of.
 	delay        time.Duration
 	ran, killing bool
-	stop         context.CancelFunc
+	// Of the last one who asked for its end.
+	grace time.Duration
+	stop  context.CancelFunc
 }
 
 func (p *podRun) container(pod *v1.Pod, spec *v1.Container, init bool) *container {
@@ -213,14 +215,16 @@ func (p *podRun) backingOff(pod *v1.Pod, c *container) string {
 	return message
 }
 
-// kill asks a container to end, and makes it after the time of grace.
+// kill asks a container to end, and makes it after the time of grace, which whoever asks again can only shorten.
 func (c *container) kill(grace time.Duration, why string) {
-	if c.killing || c.process == nil {
+	if c.process == nil || c.killing && grace >= c.grace {
 		return
 	}
-	c.killing = true
 	process := c.process
-	process.signal(syscall.SIGTERM)
+	if !c.killing {
+		process.signal(syscall.SIGTERM)
+	}
+	c.killing, c.grace = true, grace
 	time.AfterFunc(grace, func() { process.signal(syscall.SIGKILL) })
 	if why != "" {
 		klog.V(1).InfoS("killing", "container", c.name, "why", why)
