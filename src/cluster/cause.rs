@@ -1,15 +1,19 @@
 //! Why something is not ready: the deepest object in the chain that has something to say. Pure.
 //!
 //! A machine waits for its volumes, a volume for its importer pod and its claim, a claim for its class; and then the
-//! machine's own pod waits for the scheduler. What is deepest is told, in the words that stand on it.
+//! machine's own pod waits for the scheduler. A workload waits for its pods. What is deepest is told, in the words that
+//! stand on it.
 
-use super::project::{arc, is_leaving, items, text};
+use super::project::{arc, is_leaving, items, serves, text};
 use crate::plan::observed::StorageClass;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What stands around machines and images, by what it belongs to.
+/// Bytes of a message that is more than a sentence or two.
+const LONG: usize = 200;
+
+/// What stands around machines, images and workloads, by what it belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Around {
     volumes: HashMap<Arc<str>, Value>,
@@ -20,6 +24,17 @@ pub(super) struct Around {
     pods: HashMap<(Arc<str>, Arc<str>), Vec<Value>>,
     /// The newest warning, by kind and name of what it is about.
     warnings: HashMap<(Arc<str>, Arc<str>), Value>,
+}
+
+/// What is known of a machine that is waited for.
+#[derive(Debug, Default)]
+pub(super) struct Stuck {
+    /// What its VM says of itself.
+    pub(super) complaint: Option<Arc<str>>,
+    /// Seconds since 1970.
+    pub(super) born: i64,
+    /// Its node has joined, and can tell of itself.
+    pub(super) has_node: bool,
 }
 
 impl Around {
@@ -61,11 +76,11 @@ impl Around {
         around
     }
 
-    /// Why a machine does not run. `complaint` is what its VM says of itself.
+    /// Why a machine does not run, or does not join.
     pub(super) fn machine(
         &self,
         name: &str,
-        complaint: Option<&str>,
+        machine: &Stuck,
         classes: &BTreeMap<Arc<str>, StorageClass>,
     ) -> Option<String> {
         let volumes = self.volumes_of.get(name).into_iter().flatten();
@@ -74,15 +89,45 @@ impl Around {
             let pods = self.pods_of("VirtualMachineInstance", name);
             pods.iter().find_map(|it| pod("virt-launcher pod", it))
         };
+        // Warnings outlive what they are about: another machine of that name, or trouble before there was a node.
         let of_warning = |kind: &str| {
-            self.warning(kind, name)
-                .map(|message| format!("{kind} {name}: {message}"))
+            let is_old = |it: &Value| seconds(when(it)) < Some(machine.born);
+            let warning = self.warnings.get(&(kind.into(), name.into()))?;
+            let message = (!machine.has_node && !is_old(warning)).then(|| message(warning))??;
+            Some(format!("{kind} {name}: {message}"))
         };
+        let complaint = machine.complaint.as_ref();
         of_volume()
             .or_else(of_pod)
             .or_else(|| complaint.map(|it| format!("VirtualMachine {name}: {}", plain(it))))
             .or_else(|| of_warning("VirtualMachineInstance"))
             .or_else(|| of_warning("VirtualMachine"))
+    }
+
+    /// Why the pods of a workload are not what they should be, or not there.
+    pub(super) fn workload(&self, kind: &str, name: &str) -> Option<String> {
+        let is_its = |(owner, other): &(Arc<str>, Arc<str>)| {
+            let of_set = other.rsplit_once('-').map(|it| it.0);
+            (&**owner, &**other) == (kind, name)
+                || kind == "Deployment" && &**owner == "ReplicaSet" && of_set == Some(name)
+        };
+        let pods = self.pods.iter().filter(|it| is_its(it.0));
+        let mut pods: Vec<&Value> = pods.flat_map(|it| it.1).collect();
+        pods.retain(|it| !is_leaving(it) && !serves(it));
+        pods.sort_by_key(|it| text(&it["metadata"]["name"]));
+        let of_pod = || pods.iter().find_map(|it| pod("pod", it));
+        let of_pod_s_warning = || {
+            pods.iter().find_map(|it| {
+                let name = text(&it["metadata"]["name"]);
+                Some(format!("pod {name}: {}", self.warning("Pod", name)?))
+            })
+        };
+        // What keeps pods from being made stands on who makes them.
+        let of_maker = || {
+            let about = self.warnings.iter().filter(|it| is_its(it.0));
+            about.filter_map(|it| message(it.1)).min()
+        };
+        of_pod().or_else(of_pod_s_warning).or_else(of_maker)
     }
 
     /// Why a DataVolume has not got its content.
@@ -155,9 +200,13 @@ impl Around {
 
     fn warning(&self, kind: &str, name: &str) -> Option<String> {
         let about = (kind.into(), name.into());
-        let message = plain(text(&self.warnings.get(&about)?["message"]));
-        (!message.is_empty()).then_some(message)
+        message(self.warnings.get(&about)?)
     }
+}
+
+fn message(event: &Value) -> Option<String> {
+    let message = plain(text(&event["message"]));
+    (!message.is_empty()).then_some(message)
 }
 
 /// None is known where classes may not be read.
@@ -189,7 +238,7 @@ fn pod(title: &str, pod: &Value) -> Option<String> {
 fn container(status: &Value) -> Option<String> {
     let ended = |it: &Value| {
         let failed = it["exitCode"].as_i64().is_some_and(|it| it != 0);
-        let message = plain(text(&it["message"]));
+        let message = ending(text(&it["message"]));
         (failed && !message.is_empty()).then_some(message)
     };
     let waits = &status["state"]["waiting"];
@@ -228,6 +277,20 @@ fn when(event: &Value) -> &str {
     .into_iter()
     .find_map(Value::as_str)
     .unwrap_or_default()
+}
+
+/// A message may be the end of a whole log: what a program said last is why it ended.
+fn ending(message: &str) -> String {
+    let whole = plain(message);
+    match message.trim().lines().next_back() {
+        Some(last) if whole.len() > LONG => plain(last),
+        _ => whole,
+    }
+}
+
+fn seconds(time: &str) -> Option<i64> {
+    let time: jiff::Timestamp = time.parse().ok()?;
+    Some(time.as_second())
 }
 
 fn plain(text: &str) -> String {

@@ -29,7 +29,9 @@ fn launcher(status: Value) -> Value {
 fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<Value>) -> String {
     let classes = [("slow".into(), StorageClass { zonal: false })].into();
     let around = Around::new(volumes, pods, claims, events);
-    around.machine("m-0", None, &classes).unwrap_or_default()
+    around
+        .machine("m-0", &Stuck::default(), &classes)
+        .unwrap_or_default()
 }
 
 #[test]
@@ -116,6 +118,87 @@ fn the_newest_warning_is_told_with_its_quota() {
             ]
         ),
         format!("VirtualMachineInstance m-0: {quota}")
+    );
+}
+
+#[test]
+fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
+    let event = json!({
+        "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
+        "lastTimestamp": "2026-01-02T00:00:00Z",
+        "message": "cannot reach the API server",
+    });
+    let around = Around::new(vec![], vec![], vec![], vec![event]);
+    // 2026-01-02T00:00:00Z
+    let time = 1_767_312_000;
+    let told = |born, has_node| {
+        let machine = Stuck {
+            complaint: None,
+            born,
+            has_node,
+        };
+        let told = around.machine("m-0", &machine, &BTreeMap::new());
+        told.is_some()
+    };
+    assert!(told(time, false));
+    assert!(!told(time + 1, false));
+    assert!(!told(time, true));
+}
+
+fn workload(pods: Vec<Value>, events: Vec<Value>) -> String {
+    let around = Around::new(vec![], pods, vec![], events);
+    around.workload("Deployment", "etcd").unwrap_or_default()
+}
+
+fn replica(name: &str, owner: &str, status: Value) -> Value {
+    json!({
+        "metadata": { "name": name, "ownerReferences": [{ "kind": "ReplicaSet", "name": owner }] },
+        "status": status,
+    })
+}
+
+#[test]
+fn a_workload_speaks_through_the_last_line_of_a_pod_that_crashed() {
+    let log = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
+    let ended = json!({ "exitCode": 1, "message": log });
+    let crashed = json!({
+        "phase": "Running",
+        "containerStatuses": [{
+            "ready": false,
+            "state": { "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 10s" } },
+            "lastState": { "terminated": ended },
+        }],
+    });
+    let serving = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+    let pods = vec![
+        replica("etcd-1-a", "etcd-1", serving),
+        replica("etcd-1-b", "etcd-1", crashed.clone()),
+    ];
+    assert_eq!(
+        workload(pods, vec![]),
+        "pod etcd-1-b Running: F 1] no certificate"
+    );
+    let of_another = replica("etcd-main-1-a", "etcd-main-1", crashed);
+    assert_eq!(workload(vec![of_another], vec![]), "");
+}
+
+#[test]
+fn a_workload_without_pods_speaks_through_what_should_make_them() {
+    let event = |kind: &str, name: &str, message: &str| {
+        json!({
+            "involvedObject": { "kind": kind, "name": name },
+            "lastTimestamp": "2026-01-02T00:00:00Z",
+            "message": message,
+        })
+    };
+    let refused = event("ReplicaSet", "etcd-1", "exceeded quota: q");
+    assert_eq!(workload(vec![], vec![refused.clone()]), "exceeded quota: q");
+    let waiting = json!({ "containerStatuses": [{ "state": { "waiting": { "reason": "ContainerCreating" } } }] });
+    let pods = vec![replica("etcd-1-a", "etcd-1", waiting)];
+    let mount = event("Pod", "etcd-1-a", "secret \"keys\" not found");
+    assert_eq!(
+        workload(pods, vec![refused, mount]),
+        "pod etcd-1-a: secret \"keys\" not found"
     );
 }
 

@@ -149,6 +149,15 @@ pub(super) fn is_leaving(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
+/// Whether a pod is ready, and stays.
+pub(super) fn serves(pod: &Value) -> bool {
+    let conditions = items(&pod["status"]["conditions"]);
+    !is_leaving(pod)
+        && conditions
+            .iter()
+            .any(|it| it["type"] == "Ready" && it["status"] == "True")
+}
+
 /// KubeVirt's word, or Running where neither that nor a condition is there. KubeVirt leaves the word out while it is no,
 /// and calls a machine Running a moment before it is ready.
 pub(super) fn is_ready(machine: &Value) -> bool {

@@ -157,3 +157,17 @@ fn a_version_that_is_no_number_is_refused() {
         "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"
     );
 }
+
+#[test]
+fn only_a_pod_that_serves_and_stays_is_an_end() {
+    let pod = |ready: &str, deleted: Value| {
+        json!({
+            "metadata": { "deletionTimestamp": deleted },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+        })
+    };
+    assert!(serves(&pod("True", Value::Null)));
+    assert!(!serves(&pod("False", Value::Null)));
+    assert!(!serves(&pod("True", json!("2026-01-01T00:00:00Z"))));
+    assert!(!serves(&json!({ "metadata": {} })));
+}

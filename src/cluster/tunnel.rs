@@ -3,7 +3,7 @@
 use super::Provider;
 use super::error::{Error, What};
 use super::kinds;
-use super::project::{items, text};
+use super::project::{self, text};
 use super::request::{Place, Select};
 use super::watch::Backoff;
 use crate::plan::API_PORT;
@@ -179,7 +179,7 @@ impl Ends {
         let mut ready: Vec<String> = listed
             .items
             .iter()
-            .filter(|it| is_ready(it))
+            .filter(|it| project::serves(it))
             .map(|it| text(&it["metadata"]["name"]).to_owned())
             .collect();
         ready.sort();
@@ -191,33 +191,5 @@ fn senseless(what: What) -> Error {
     Error::Senseless {
         what,
         message: "it has no stream".to_owned(),
-    }
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = items(&pod["status"]["conditions"]);
-    pod["metadata"]["deletionTimestamp"].is_null()
-        && conditions
-            .iter()
-            .any(|it| it["type"] == "Ready" && it["status"] == "True")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_a_pod_that_serves_and_stays_is_an_end() {
-        let pod = |ready: &str, deleted: Value| {
-            json!({
-                "metadata": { "deletionTimestamp": deleted },
-                "status": { "conditions": [{ "type": "Ready", "status": ready }] },
-            })
-        };
-        assert!(is_ready(&pod("True", Value::Null)));
-        assert!(!is_ready(&pod("False", Value::Null)));
-        assert!(!is_ready(&pod("True", json!("2026-01-01T00:00:00Z"))));
-        assert!(!is_ready(&json!({ "metadata": {} })));
     }
 }

@@ -1,11 +1,14 @@
 //! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
 //! the time comes in.
 
+use super::cause::Stuck;
 use super::error::Error;
 use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
 use crate::plan::item::{Key, Kind, Side};
-use crate::plan::observed::{Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record};
+use crate::plan::observed::{
+    Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record, Rollout,
+};
 use crate::plan::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -131,11 +134,16 @@ impl World {
         self.stores.get(&source)?.get(name)
     }
 
-    /// Complaints of the VMs themselves, by name.
-    pub(super) fn complaint(&self, name: &str) -> Option<Arc<str>> {
-        match &self.get((Side::Provider, Kind::Machine), name)?.fact.body {
-            Body::Machine(it) => it.complaint.clone(),
-            _ => None,
+    /// A machine as those see it who look for causes.
+    pub(super) fn stuck(&self, name: &str) -> Stuck {
+        let vm = self.get((Side::Provider, Kind::Machine), name);
+        let Some(Body::Machine(vm)) = vm.map(|it| &it.fact.body) else {
+            return Stuck::default();
+        };
+        Stuck {
+            complaint: vm.complaint.clone(),
+            born: i64::try_from(vm.born).unwrap_or(i64::MAX),
+            has_node: self.get((Side::Shoot, Kind::Node), name).is_some(),
         }
     }
 
@@ -195,7 +203,8 @@ impl World {
                             .insert(key, plain(object, Fact::Image(import)));
                     }
                     Body::Told(fact) => {
-                        facts.objects.insert(key, plain(object, fact.clone()));
+                        let fact = because(fact.clone(), cause);
+                        facts.objects.insert(key, plain(object, fact));
                     }
                     Body::Plain | Body::Record { .. } | Body::Node(_) | Body::Guest(_) => {
                         facts.objects.insert(key, plain(object, Fact::None));
@@ -283,6 +292,14 @@ impl World {
         };
         self.imports.insert(uid.clone(), sample);
     }
+}
+
+/// A workload that is not rolled out, with what its pods say.
+fn because(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
+    if let (Fact::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause) {
+        *why = format!("{why}; {cause}").into();
+    }
+    fact
 }
 
 fn served(past: &mut HashMap<Arc<str>, Past>, uid: &Arc<str>) {
