@@ -21,6 +21,7 @@ mod examples;
 mod faults;
 mod foreign;
 mod generated;
+mod guests;
 mod house;
 mod inside;
 mod join;
