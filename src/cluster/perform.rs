@@ -204,6 +204,9 @@ impl Performer {
     }
 
     async fn delete(&self, target: &Target) -> Result<(), Error> {
+        if target.key.kind == Kind::Node {
+            self.is_left(&target.key.name).await?;
+        }
         let Key { side, kind, name } = &target.key;
         let source = &(*side, *kind);
         let (api, place) = (self.api(*side)?, self.place(*source, name));
@@ -303,6 +306,23 @@ impl Performer {
             return Err(Error::Ready(target.key.name.to_string()));
         }
         Ok(Some(text(&there["metadata"]["resourceVersion"]).to_owned()))
+    }
+
+    /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
+    /// what it has seen of the other, and a kubelet does not register again.
+    async fn is_left(&self, node: &Arc<str>) -> Result<(), Error> {
+        let source = (Side::Provider, Kind::Machine);
+        let place = self.place(source, node);
+        match self.provider.get(place).await {
+            Err(Error::NotFound { .. }) => Ok(()),
+            Ok(machine) => {
+                self.put(source, &machine)?;
+                Err(Error::Conflict {
+                    what: place.what("delete"),
+                })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The server of a side.

@@ -10,7 +10,6 @@ use crate::plan::API_PORT;
 use crate::plan::names::{self, part};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::io::{DuplexStream, copy_bidirectional};

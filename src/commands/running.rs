@@ -223,9 +223,17 @@ impl<'a> Session<'a> {
         };
         let health = async {
             let mut health = self.observer.health();
-            while health.changed().await.is_ok() {
-                let text = health.borrow_and_update().clone();
-                self.note(text.unwrap_or_else(|| "the API server answers again".to_owned()));
+            while health.wait_for(Option::is_some).await.is_ok() {
+                // Most of it passes, and is tried again at once.
+                let passed = timeout(SILENCE, health.wait_for(Option::is_none))
+                    .await
+                    .is_ok();
+                let text = health.borrow().clone().filter(|_| !passed);
+                let Some(text) = text else { continue };
+                self.note(text);
+                if health.wait_for(Option::is_none).await.is_ok() {
+                    self.note("what is there is seen again");
+                }
             }
             std::future::pending::<()>().await;
         };

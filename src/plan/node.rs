@@ -20,7 +20,10 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed) {
     if facts.inside != Inside::Observed {
         return;
     }
-    let machines: HashSet<&Arc<str>> = facts.machines.values().flat_map(|it| it.keys()).collect();
+    let seen = facts.machines.values().flat_map(|it| it.keys());
+    // Those on their way have a token, and may have a node, before anybody sees them.
+    let sent = observed.sent.keys().filter(|it| it.kind == Kind::Machine);
+    let machines: HashSet<&Arc<str>> = seen.chain(sent.map(|it| &it.name)).collect();
     for (name, node) in &facts.nodes {
         // Others than machines of ours may be nodes as well.
         if !node.is_ours || machines.contains(name) {
@@ -40,10 +43,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed) {
             state,
         );
     }
-    // Those on their way have a token as well, before anybody sees them.
-    let sent = observed.sent.keys().filter(|it| it.kind == Kind::Machine);
-    let all = machines.iter().copied().chain(sent.map(|it| &it.name));
-    let coming = all.filter(|it| !facts.nodes.contains_key(*it));
+    let coming = machines.iter().filter(|it| !facts.nodes.contains_key(**it));
     let needed: HashSet<Arc<str>> = coming.map(|it| token::key(it).name).collect();
     let tokens = facts.objects.iter().filter(|it| it.0.kind == Kind::Token);
     let mut tokens: Vec<_> = tokens.filter(|it| !needed.contains(&it.0.name)).collect();

@@ -162,16 +162,20 @@ fn a_token_goes_when_its_node_is_there_and_not_before() {
 
 /// It is written before the machine, which nobody has seen yet.
 #[test]
-fn the_token_of_a_machine_that_is_being_made_stays() {
-    let mut observed = observed(with_token(inside()));
+fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
+    let observed = observed(with_token(inside()));
+    let mut joined = observed.clone();
+    joined.facts = with_node(inside()).into();
     let key = Key::provider(Kind::Machine, MACHINE);
     let action = Action::Apply(Wanted {
         key: key.clone(),
         hash: Hash(1),
         content: Content::Plain,
     });
-    observed.sent.insert(key, action);
-    assert_eq!(going(&observed), []);
+    for mut observed in [observed, joined] {
+        observed.sent.insert(key.clone(), action.clone());
+        assert_eq!(going(&observed), []);
+    }
 }
 
 #[test]
