@@ -318,9 +318,16 @@ pub(super) fn failure(error: SandboxError) -> CommandError {
         SandboxError::Build { output, .. } => told
             .cause(last_lines(&output))
             .hint("run the same command again; what is built already is kept"),
-        SandboxError::Ended { log, tail, .. } => told
-            .cause(tail)
-            .hint(format!("all of its log is in {}", log.display())),
+        SandboxError::Ended { log, tail, .. } => {
+            let has_no_watchers = tail.contains("inotify") || tail.contains("too many open files");
+            let told = told.cause(tail);
+            // One of each process of a control plane, for each of its certificates; systems allow 128 to a user.
+            let told = match has_no_watchers {
+                true => told.hint("sysctl -w fs.inotify.max_user_instances=1024 allows more programs to watch files"),
+                false => told,
+            };
+            told.hint(format!("all of its log is in {}", log.display()))
+        }
         SandboxError::Slow { last, .. } => told.cause(last),
         SandboxError::Kubectl { stderr, .. } => told.cause(stderr),
         SandboxError::State { .. } => told.hint("kvshoot sandbox reset deletes the sandbox's data"),

@@ -40,11 +40,12 @@ pub(super) fn remove_dir(path: &Path) -> Result<(), SandboxError> {
     }
 }
 
-/// The last lines of a log.
-pub(super) fn tail(path: &Path, lines: usize) -> String {
+/// The last lines of a program's log. Where a Go program panics, they are those before it tells where it was.
+pub(super) fn last_words(path: &Path, lines: usize) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let all: Vec<&str> = text.lines().collect();
+    let all = text.lines().filter(|it| !it.trim().is_empty());
+    let all: Vec<&str> = all.take_while(|it| !it.starts_with("goroutine ")).collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
@@ -99,5 +100,19 @@ impl Lock {
             .and_then(|()| write!(file, "{}", std::process::id()))
             .map_err(failed())?;
         Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_a_program_that_panics_are_why() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let text = "one\ntwo\npanic: no watcher\n\ngoroutine 195 [running]:\nmain.main()\n";
+        std::fs::write(log.path(), text).unwrap();
+        assert_eq!(last_words(log.path(), 2), "two\npanic: no watcher");
+        assert_eq!(last_words(Path::new("/nowhere"), 2), "");
     }
 }

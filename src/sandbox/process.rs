@@ -190,7 +190,7 @@ pub(super) fn watch(children: &mut [(Process, Child)], folder: &Path) -> Result<
     for (process, child) in children {
         if child.try_wait().is_ok_and(|status| status.is_some()) {
             let log = log(folder, &process.name);
-            let tail = files::tail(&log, 8);
+            let tail = files::last_words(&log, 8);
             let name = process.name.clone();
             return Err(SandboxError::Ended { name, log, tail });
         }
