@@ -1,9 +1,8 @@
 use super::{CommandError, Context, Exit, command};
 use crate::ui::Table;
 
-/// Print help on a command, on exit-codes or on environment
+/// Print help on a command or a topic: exit-codes, environment, control-plane, provider
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Topics: exit-codes, environment")]
 pub(super) struct HelpArgs {
     /// A topic, or the words of a command
     #[arg(value_name = "TOPIC|COMMAND")]
@@ -37,6 +36,8 @@ pub(super) fn run(args: &HelpArgs, context: &Context) -> Result<Exit, CommandErr
     let text = match words.as_slice() {
         ["exit-codes"] => exit_codes().render(),
         ["environment"] => environment().render(),
+        ["control-plane"] => include_str!("topics/control-plane.txt").to_owned(),
+        ["provider"] => include_str!("topics/provider.txt").to_owned(),
         words => of_command(words, context)?,
     };
     context.ui.data(&text);
@@ -83,7 +84,7 @@ fn of_command(words: &[&str], context: &Context) -> Result<String, CommandError>
     for word in words {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             CommandError::new(Exit::Usage, format!("no help on `{}`", words.join(" ")))
-                .hint("kvshoot help lists the commands; topics are exit-codes and environment")
+                .hint("kvshoot help lists the commands; topics are exit-codes, environment, control-plane and provider")
         })?;
     }
     let help = command.render_long_help();

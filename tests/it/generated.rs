@@ -62,16 +62,42 @@ fn every_command_has_a_manual_page() {
         wanted.insert(entry.file_name().into_string().unwrap(), text);
     }
     wanted.insert("kvshoot-exit-codes.7".to_owned(), exit_codes());
+    for (topic, about) in [
+        ("control-plane", "what runs where, and how to reach it"),
+        ("provider", "what a provider cluster must have"),
+    ] {
+        wanted.insert(format!("kvshoot-{topic}.7"), of_topic(topic, about));
+    }
     check("man", wanted);
+}
+
+fn title(topic: &str, about: &str) -> String {
+    format!(
+        ".TH kvshoot-{topic} 7 \"\" \"kvshoot {}\"\n.SH NAME\nkvshoot\\-{} \\- {about}\n",
+        env!("CARGO_PKG_VERSION"),
+        topic.replace('-', "\\-")
+    )
+}
+
+/// Headings are not indented, and explanations deeper than what they explain.
+fn of_topic(topic: &str, about: &str) -> String {
+    let text = Kvshoot::new().run(&format!("help {topic}")).out;
+    let mut page = title(topic, about);
+    for block in text.replace('-', "\\-").split("\n\n") {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        page += &match block.split_once("\n      ") {
+            _ if !block.starts_with(' ') => format!(".SH {}\n", block.trim().to_uppercase()),
+            Some((term, rest)) => format!(".TP\n\\fB{}\\fR\n{}\n", term.trim(), words(rest)),
+            None => format!(".PP\n{}\n", words(block)),
+        };
+    }
+    page
 }
 
 fn exit_codes() -> String {
     let table = Kvshoot::new().run("help exit-codes").out;
-    let mut page = format!(
-        ".TH kvshoot-exit-codes 7 \"\" \"kvshoot {}\"\n.SH NAME\nkvshoot\\-exit\\-codes \\- \
-         what the exit codes of kvshoot mean\n.SH DESCRIPTION\nNone of them ever changes its meaning.\n",
-        env!("CARGO_PKG_VERSION")
-    );
+    let mut page = title("exit-codes", "what the exit codes of kvshoot mean");
+    page += ".SH DESCRIPTION\nNone of them ever changes its meaning.\n";
     for line in table.lines().skip(1) {
         let (code, meaning) = line.split_once(' ').unwrap();
         page += &format!(".TP\n\\fB{code}\\fR\n{}\n", meaning.trim());

@@ -94,7 +94,7 @@ fn a_wrong_command_line_is_exit_code_2() {
         str![[r#"
 ------- stderr -------
 error: no help on `of nothing`
-hint: kvshoot help lists the commands; topics are exit-codes and environment
+hint: kvshoot help lists the commands; topics are exit-codes, environment, control-plane and provider
 ------- exit code 2
 
 "#]]
