@@ -270,7 +270,9 @@ impl Plan {
     ) -> Need {
         let needs = needs.into();
         let state = match state {
-            State::Due(_) if !needs.iter().all(|it| self.is_done(*it)) => State::Blocked,
+            State::Due(_) if !observed.ahead && !needs.iter().all(|it| self.is_done(*it)) => {
+                State::Blocked
+            }
             State::Due(action) => observed.in_run(action),
             other => other,
         };

@@ -41,6 +41,7 @@ use crate::validate::ValidShoot;
 pub(crate) use crate::validate::control_plane::{API_PORT, Address};
 pub(crate) use delete::delete;
 pub(crate) use hash::Hash;
+pub(crate) use images::image as container_image;
 use item::{Action, Class, Failure, Need, Plan, State, Wanted};
 pub(crate) use object::NO_UID;
 use observed::{Object, Observed};

@@ -94,11 +94,3 @@ pub(super) fn object(
         "spec": { "config": config },
     }))
 }
-
-/// What is made of the manifest's networks.
-pub(super) fn tenants(shoot: &ValidShoot) -> impl Iterator<Item = Wanted> {
-    shoot.networks.iter().filter_map(|it| match it {
-        Network::Tenant { name, config, .. } => Some(wanted(shoot, name, config)),
-        Network::Shared { .. } => None,
-    })
-}

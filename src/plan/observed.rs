@@ -16,6 +16,8 @@ pub(crate) struct Observed {
     pub(crate) facts: Arc<Facts>,
     /// Begun and not answered. Counted as if it had happened, but never as done.
     pub(crate) sent: HashMap<Key, Action>,
+    /// What is due is told whatever it needs first: for previews, never for runs.
+    pub(crate) ahead: bool,
     /// Refused as it stands: the same again would be refused again.
     pub(crate) refused: HashMap<Key, (Action, Failure)>,
     /// Machines that failed in this run, by pool and hash, for each zone.

@@ -1,14 +1,15 @@
 //! The objects of an action, whole, as they are sent. Costly, so only what is performed is rendered.
 
-use super::item::{Action, Content, Key, Kind, Wanted};
-use super::observed::Facts;
+use super::item::{Action, Content, Kind, Side, State, Wanted};
+use super::observed::{Facts, Inside, Observed, Record};
 use super::user_data::Join;
 use super::{
-    NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token,
+    Hash, NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token,
     user_data, virtual_machine,
 };
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
 
 /// What `action` sends: for a machine its user data first. Empty for what sends no object.
 pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
@@ -59,47 +60,46 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
     }
 }
 
-/// Every object that a first apply would make, in order.
-pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<Value> {
-    let attachments = desired::attachments(shoot, facts);
-    let mut wanted = vec![record::wanted(shoot, facts)];
-    wanted.extend(network::tenants(shoot));
-    let mut machines = Vec::new();
-    for pool in &shoot.pools {
-        let hash = desired::pool_hash(shoot, pool, &attachments);
-        for (zone, target) in super::spread::spread(desired::size(facts, pool), pool.zones.len())
-            .into_iter()
-            .enumerate()
-        {
-            if let Some(golden) = desired::golden(shoot, facts, pool, zone) {
-                let key = Key::provider(Kind::Image, golden.name.clone());
-                if !wanted.iter().any(|it| it.key == key) {
-                    wanted.push(Wanted {
-                        key,
-                        hash: golden.hash,
-                        content: Content::Plain,
-                    });
-                }
-            }
-            machines.extend(
-                (0..u32::try_from(target).unwrap_or(u32::MAX)).map(|ordinal| Wanted {
-                    key: Key::provider(
-                        Kind::Machine,
-                        names::machine(&shoot.id, &pool.name, zone, hash, ordinal),
-                    ),
-                    hash,
-                    content: Content::Machine {
-                        pool: pool.name.as_str().into(),
-                        zone,
-                        ordinal,
-                    },
-                }),
-            );
+/// Every object that a first apply would make, with its side and in order: what is due where nothing is there yet.
+///
+/// What the provider assigns is not known: addresses are 0.0.0.0, and Secrets of keys and certificates are empty.
+pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(Side, Value)> {
+    let nothing = Facts {
+        record: facts.record.clone().map(|it| Record {
+            hash: Hash::default(),
+            leaving: false,
+            ..it
+        }),
+        objects: HashMap::new(),
+        machines: BTreeMap::new(),
+        foreign: BTreeMap::new(),
+        nodes: BTreeMap::new(),
+        inside: Inside::Observed,
+        ..facts.clone()
+    };
+    let observed = Observed {
+        facts: nothing.into(),
+        ahead: true,
+        ..Observed::default()
+    };
+    let plan = super::plan(shoot, &observed);
+    let mut all = Vec::new();
+    for item in &plan.items {
+        let State::Due(action) = &item.state else {
+            continue;
+        };
+        for object in objects(shoot, &observed.facts, action) {
+            // A machine comes with its token.
+            let is_token = object["metadata"]["labels"][names::COMPONENT] == names::role::TOKEN;
+            let side = if is_token {
+                Side::Shoot
+            } else {
+                action.key().side
+            };
+            all.push((side, object));
         }
     }
-    let all = wanted.into_iter().chain(machines);
-    all.flat_map(|it| objects(shoot, facts, &Action::Apply(it)))
-        .collect()
+    all
 }
 
 fn golden(shoot: &ValidShoot, facts: &Facts, site: &Site, name: &str) -> Option<Value> {

@@ -23,7 +23,10 @@ pub(super) fn changes(
         facts,
         plan,
         before,
-        objects: render::first_apply(shoot, facts),
+        objects: render::first_apply(shoot, facts)
+            .into_iter()
+            .map(|it| it.1)
+            .collect(),
     };
     plan.items.iter().flat_map(|it| view.changes(it)).collect()
 }
