@@ -8,8 +8,17 @@ use crate::plan::observed::{Certificate, Fact, Rollout, Secret, Service};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The taint of a node that the cloud controller manager does not know yet.
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+/// Taints that keep pods off a node that says that it is ready, and what takes them away.
+const PASSING: [(&str, &str); 2] = [
+    (
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "the cloud controller manager to know it",
+    ),
+    (
+        "node.kubernetes.io/not-ready",
+        "the controller manager to let pods onto it",
+    ),
+];
 
 /// None for kinds that tell nothing beyond being there.
 pub(super) fn fact(kind: Kind, object: &Value) -> Option<Fact> {
@@ -132,10 +141,11 @@ pub(super) fn node(object: &Value) -> Node {
             || "it has not said that it is ready".into(),
             |it| Arc::from(text(&it["message"])),
         )),
-        Some(_) if taints.iter().any(|it| it["key"] == UNINITIALIZED) => {
-            Some("the cloud controller manager to know it".into())
+        Some(_) => {
+            let stands = |key: &str| taints.iter().any(|it| it["key"] == key);
+            let passing = PASSING.iter().find(|it| stands(it.0));
+            passing.map(|it| it.1.into())
         }
-        Some(_) => None,
     };
     let provider = text(&object["spec"]["providerID"]);
     Node {

@@ -103,9 +103,13 @@ fn a_machine_is_ready_when_its_node_serves() {
     node(&mut world, 3, "True", taint);
     let known = coming("the cloud controller manager to know it");
     assert_eq!(stands(&mut world), known);
-    node(&mut world, 4, "True", json!([{ "key": "a.pool/wants-it" }]));
+    let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" }]);
+    node(&mut world, 4, "True", taint);
+    let closed = coming("the controller manager to let pods onto it");
+    assert_eq!(stands(&mut world), closed);
+    node(&mut world, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
     assert_eq!(stands(&mut world), (Look::Ready, true, None));
-    node(&mut world, 5, "Unknown", json!([]));
+    node(&mut world, 6, "Unknown", json!([]));
     assert_eq!(stands(&mut world).0, Look::NotReady);
 }
 
