@@ -53,7 +53,7 @@ pub(super) fn over(there: &Value, wanted: &Value) -> Value {
         }
     }
     // What runs told of themselves stays with the record.
-    for key in [record::LAST_OPERATION, record::HISTORY] {
+    for key in [record::CLUSTER_IP, record::LAST_OPERATION, record::HISTORY] {
         let told = &there["data"][key];
         if there["kind"] == "ConfigMap" && whole["data"].get(key).is_none() && !told.is_null() {
             whole["data"][key] = told.clone();

@@ -10,7 +10,7 @@ use crate::plan::hash::Hash;
 use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, MachineName};
 use crate::plan::observed::Fact;
-use crate::plan::record::SIZES;
+use crate::plan::record::{CLUSTER_IP, SIZES};
 use crate::plan::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ pub(super) enum Body {
     Guest(Option<Arc<[Arc<str>]>>),
     Record {
         sizes: BTreeMap<Arc<str>, usize>,
+        cluster_ip: Option<Arc<str>>,
     },
     Volume(Volume),
     Machine(Box<Vm>),
@@ -103,6 +104,7 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
     let body = match kind {
         Kind::Record => Body::Record {
             sizes: sizes(object),
+            cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
         },
         Kind::Node => Body::Node(told::node(object)),
         Kind::Image => Body::Volume(volume(object)),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::record::SIZES;
+use crate::plan::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
 fn check(kind: Kind, object: Value) -> Body {
@@ -132,11 +132,14 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
 
 #[test]
 fn the_record_holds_the_sizes() {
-    let record = json!({ "data": { SIZES: "{\"cpu\":3}" } });
+    let record = json!({ "data": { SIZES: "{\"cpu\":3}", CLUSTER_IP: "10.0.0.1" } });
     let sizes = [("cpu".into(), 3)].into();
-    assert_eq!(check(Kind::Record, record), Body::Record { sizes });
-    let sizes = BTreeMap::new();
-    assert_eq!(check(Kind::Record, json!({})), Body::Record { sizes });
+    let cluster_ip = Some("10.0.0.1".into());
+    let body = Body::Record { sizes, cluster_ip };
+    assert_eq!(check(Kind::Record, record), body);
+    let (sizes, cluster_ip) = (BTreeMap::new(), None);
+    let body = Body::Record { sizes, cluster_ip };
+    assert_eq!(check(Kind::Record, json!({})), body);
 }
 
 #[test]

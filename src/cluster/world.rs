@@ -233,7 +233,7 @@ impl World {
 
     fn record(&self) -> Option<Record> {
         let record = self.get((Side::Provider, Kind::Record), &self.id)?;
-        let Body::Record { sizes } = &record.fact.body else {
+        let Body::Record { sizes, cluster_ip } = &record.fact.body else {
             return None;
         };
         Some(Record {
@@ -242,6 +242,7 @@ impl World {
             version: record.version.text().clone(),
             hash: record.fact.hash,
             sizes: sizes.clone(),
+            cluster_ip: cluster_ip.clone(),
             leaving: record.fact.leaving,
         })
     }

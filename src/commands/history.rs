@@ -3,7 +3,7 @@
 use super::Context;
 use super::running::Session;
 use crate::flow::{Outcome, Report};
-use crate::plan::record::{HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use crate::plan::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
 use serde_json::json;
 
 /// Runs that are kept.
@@ -21,10 +21,13 @@ pub(super) async fn tell(
     history.insert(0, run(session, report, context));
     history.truncate(KEPT);
     let text = |value: serde_json::Result<String>| value.expect("plain data is JSON");
-    let data = json!({
+    let mut data = json!({
         LAST_OPERATION: text(serde_json::to_string(&operation)),
         HISTORY: text(serde_json::to_string(&history)),
     });
+    if let Some(address) = session.cluster_ip() {
+        data[CLUSTER_IP] = json!(&*address);
+    }
     if let Err(error) = session.report(data).await {
         tracing::debug!(%error, "the record does not tell of this run");
     }

@@ -276,6 +276,11 @@ impl<'a> Session<'a> {
             .unwrap_or_default()
     }
 
+    /// By which machines reach the API server, as far as this run has seen.
+    pub(super) fn cluster_ip(&self) -> Option<Arc<str>> {
+        self.observer.facts().borrow().cluster_ip(self.about.id)
+    }
+
     /// The command that goes on from here.
     pub(super) fn resume(&self) -> String {
         self.context.config.command_line()

@@ -138,8 +138,21 @@ fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
     }
 }
 
+/// An address that was assigned once is asked for again, and is no wish of ours.
+fn hash(object: &Value) -> Hash {
+    let address = &object["spec"]["clusterIP"];
+    if object["kind"] != "Service" || address.is_null() || address == "None" {
+        return Hash::of(object);
+    }
+    let mut object = object.clone();
+    object["spec"]
+        .as_object_mut()
+        .map(|it| it.remove("clusterIP"));
+    Hash::of(&object)
+}
+
 fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, Hash, Value) {
-    let hash = Hash::of(&object);
+    let hash = hash(&object);
     let kind = object["kind"].as_str().and_then(Kind::generic);
     let kind = kind.expect("components are made of kinds that are looked at");
     let metadata = &mut object["metadata"];

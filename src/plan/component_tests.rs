@@ -87,6 +87,14 @@ fn applied(state: &State) -> Vec<&str> {
 }
 
 #[test]
+fn an_address_that_is_asked_for_again_is_the_same_service() {
+    let service = |address: Value| json!({ "kind": "Service", "spec": { "clusterIP": address } });
+    let without = json!({ "kind": "Service", "spec": {} });
+    assert_eq!(hash(&service(json!("10.0.0.1"))), hash(&without));
+    assert_ne!(hash(&service(json!("None"))), hash(&without));
+}
+
+#[test]
 fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
     let all = state_of(Facts::default());
     assert_eq!(applied(&all), ["Deployment", "Service"]);

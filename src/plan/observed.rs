@@ -1,7 +1,8 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Class, Failure, Key, State};
+use super::item::{Action, Class, Failure, Key, Kind, State};
+use super::names;
 use super::roll::Phase;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -53,6 +54,17 @@ pub(crate) struct Facts {
     pub(crate) guests: Guests,
 }
 
+impl Facts {
+    /// ClusterIP of the Service of a shoot's API server, if that is there.
+    pub(crate) fn cluster_ip(&self, id: &str) -> Option<Arc<str>> {
+        let name = names::control_plane(id, names::part::API_SERVER);
+        match &self.objects.get(&Key::provider(Kind::Service, name))?.fact {
+            Fact::Service(it) => it.cluster_ip.clone(),
+            _ => None,
+        }
+    }
+}
+
 /// What users of the shoot have that is something in the provider as well; looked at only when the shoot goes.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Guests {
@@ -101,6 +113,8 @@ pub(crate) struct Record {
     pub(crate) hash: Hash,
     /// The size of each pool, as it was last decided.
     pub(crate) sizes: BTreeMap<Arc<str>, usize>,
+    /// ClusterIP of the API server, as the last run that changed something saw it.
+    pub(crate) cluster_ip: Option<Arc<str>>,
     pub(crate) leaving: bool,
 }
 

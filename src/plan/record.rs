@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 pub(crate) const SHOOT: &str = "shoot.yaml";
 pub(crate) const PROFILE: &str = "cloudprofile.yaml";
 pub(crate) const SIZES: &str = "sizes.json";
+/// ClusterIP of the API server's Service, which every node has written down.
+pub(crate) const CLUSTER_IP: &str = "cluster-ip";
 pub(crate) const LAST_OPERATION: &str = "last-operation.json";
 pub(crate) const HISTORY: &str = "history.json";
 

@@ -159,6 +159,28 @@ fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
     provider.unchanged(&shoot);
 }
 
+/// Every node has written down by which address it reaches the API server.
+#[test]
+fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("back");
+    provider.applied(&shoot, "created");
+    let machines = provider.uids();
+    let name = |part: &str| format!("{}-{part}", shoot.id());
+    let address = |name: &str| {
+        let service = provider.get(provider::SERVICE, name).unwrap();
+        service.data["spec"]["clusterIP"].clone()
+    };
+    let before = address(&name("kube-apiserver"));
+    provider.delete(provider::SERVICE, &name("kube-apiserver"));
+    provider.delete(provider::DEPLOYMENT, &name("kube-apiserver"));
+    provider.delete(provider::SECRET, &name("kube-apiserver"));
+    provider.applied(&shoot, "configured");
+    assert_eq!(address(&name("kube-apiserver")), before);
+    assert_eq!(provider.uids(), machines);
+    provider.unchanged(&shoot);
+}
+
 /// Objects of which the version moved.
 fn changed(
     before: &std::collections::BTreeMap<String, String>,

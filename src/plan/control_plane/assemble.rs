@@ -45,7 +45,9 @@ pub(in crate::plan) fn add(
     let add = |plan: &mut Plan, component: Component, needs: &[Need]| {
         component.add(plan, observed, Side::Provider, &context.site, needs)
     };
-    let services = add(plan, service::services(shoot), &[record]);
+    let before = facts.record.as_ref();
+    let cluster_ip = before.and_then(|it| it.cluster_ip.as_deref());
+    let services = add(plan, service::services(shoot, cluster_ip), &[record]);
     let reach = Reach {
         cluster_ip: &known.cluster_ip,
         external: known.external.as_ref(),
@@ -101,7 +103,7 @@ pub(in crate::plan) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
         Some(Fact::Service(it)) => it.clone(),
         _ => Service::default(),
     };
-    let cluster_ip = service(part::API_SERVER).cluster_ip;
+    let cluster_ip = facts.cluster_ip(&shoot.id);
     let cluster_ip = cluster_ip.unwrap_or_else(|| UNKNOWN.into());
     let (external, outer_konnectivity) = external(shoot, &service(part::EXTERNAL));
     let ca = match fact(Kind::Secret, part::CA) {

@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 const API_SERVER: &str = "kube-apiserver";
 const ETCD: &str = "etcd";
 
-pub(super) fn services(shoot: &ValidShoot) -> Component {
-    let inner = service(shoot, API_SERVER, API_SERVER, &api_ports(None));
+/// `cluster_ip` is the one that nodes have written down: a Service that somebody deleted comes back to it.
+pub(super) fn services(shoot: &ValidShoot, cluster_ip: Option<&str>) -> Component {
+    let mut inner = service(shoot, API_SERVER, API_SERVER, &api_ports(None));
+    if let Some(address) = cluster_ip {
+        inner["spec"]["clusterIP"] = json!(address);
+    }
     let etcd_ports = [("client", CLIENT_PORT), ("peer", PEER_PORT)].map(port);
     let mut peers = service(shoot, "etcd-peers", ETCD, &etcd_ports);
     peers["spec"]["clusterIP"] = json!("None");

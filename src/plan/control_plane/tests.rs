@@ -64,7 +64,7 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
 
 fn components(context: &Context) -> Vec<Component> {
     vec![
-        service::services(context.shoot),
+        service::services(context.shoot, None),
         etcd::component(context),
         api_server::component(context),
         controller_manager::component(context),

@@ -300,6 +300,7 @@ impl World<'_> {
             uid,
             hash,
             sizes,
+            cluster_ip: None,
             leaving: false,
         });
     }

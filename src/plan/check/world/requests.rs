@@ -176,6 +176,7 @@ impl World<'_> {
             version,
             hash: wanted.hash,
             sizes,
+            cluster_ip: None,
             leaving: false,
         });
     }
