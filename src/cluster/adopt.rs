@@ -46,7 +46,8 @@ pub(super) fn over(there: &Value, wanted: &Value) -> Value {
             continue;
         };
         for (key, value) in others {
-            let ours = key.starts_with("kvshoot.io/") || whole["metadata"][map].get(key).is_some();
+            let ours = key.starts_with("kvshoot.io/") && key != names::PROTECTED
+                || whole["metadata"][map].get(key).is_some();
             if !ours {
                 whole["metadata"][map][key] = value.clone();
             }

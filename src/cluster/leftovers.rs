@@ -10,6 +10,7 @@ use crate::plan::item::Kind;
 use crate::plan::names;
 use futures::future::join_all;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What a shoot may leave, in the order in which it is told.
 const KINDS: [&Resource; 18] = [
@@ -121,6 +122,38 @@ impl Provider {
             }
         }
         Ok(true)
+    }
+
+    /// Technical IDs of all shoots that objects of the namespace are of, and how many each has; Leases are none.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer. Kinds that may not be listed are passed over.
+    pub(crate) async fn owners(&self) -> Result<BTreeMap<String, usize>, Error> {
+        let selector = format!(
+            "{}={},{}",
+            names::MANAGED_BY,
+            names::KVSHOOT,
+            names::PART_OF
+        );
+        let kinds = KINDS.into_iter().filter(|it| **it != kinds::LEASE);
+        let lists = kinds.map(|resource| {
+            let place = Place::all(resource, Some(self.namespace()));
+            self.list_metadata(place, Some(&selector))
+        });
+        let mut owners = BTreeMap::new();
+        for listed in join_all(lists).await {
+            let items = match listed {
+                Ok(listed) => listed.items,
+                Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            for item in items {
+                let id = text(&item["metadata"]["labels"][names::PART_OF]).to_owned();
+                *owners.entry(id).or_default() += 1;
+            }
+        }
+        Ok(owners)
     }
 
     /// Lists every kind of object that a shoot may have, by its labels. Kinds that are not served have none.

@@ -19,6 +19,7 @@ mod kinds;
 mod lease;
 mod leftovers;
 mod look;
+mod mark;
 mod observe;
 mod perform;
 mod preflight;

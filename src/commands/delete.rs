@@ -1,3 +1,4 @@
+use super::protect;
 use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
@@ -46,10 +47,14 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
     }
     context.block_on(async {
         let signals = Signals::listen(Some(args.run.timeout))?;
+        let id = id_of(&args.name);
         let (provider, left) = signals
             .or_interrupted("find the shoot", async {
                 let provider = provider::connect(context).await?;
-                let left = provider.leftovers(&id_of(&args.name)).await;
+                if let Some(record) = provider.record(&id).await.map_err(failed)? {
+                    protect::check(&record, &args.name)?;
+                }
+                let left = provider.leftovers(&id).await;
                 let (left, _) = left.map_err(failed)?.without_disks(args.keep_volumes);
                 Ok((provider, left))
             })
@@ -63,7 +68,12 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
             return not_there(args, context, &provider);
         }
         ask(args, context, &left)?;
-        delete(args, context, &signals, &provider).await
+        let deletion = Deletion {
+            name: &args.name,
+            keep_volumes: args.keep_volumes,
+            run: &args.run,
+        };
+        delete(&deletion, context, &signals, &provider).await
     })?
 }
 
@@ -114,21 +124,29 @@ fn ask(args: &DeleteArgs, context: &Context, left: &Leftovers) -> Result<(), Com
     answer.map_err(|it| CommandError::refused(it, &what, &flag))
 }
 
-async fn delete(
-    args: &DeleteArgs,
+/// What is to go, once that is settled.
+pub(super) struct Deletion<'a> {
+    /// As a person calls it.
+    pub(super) name: &'a str,
+    pub(super) keep_volumes: bool,
+    pub(super) run: &'a RunArgs,
+}
+
+pub(super) async fn delete(
+    args: &Deletion<'_>,
     context: &Context,
     signals: &Signals,
     provider: &Provider,
 ) -> Result<Exit, CommandError> {
-    let id = id_of(&args.name);
+    let id = id_of(args.name);
     let about = About {
         verb: "delete",
-        shoot: &args.name,
+        shoot: args.name,
         id: &id,
         networks: Vec::new(),
         is_leaving: true,
     };
-    let session = Session::start(context, signals, provider, &args.run, about).await?;
+    let session = Session::start(context, signals, provider, args.run, about).await?;
     let plan = |observed: &Observed| plan::delete(observed, args.keep_volumes);
     let report = session.run(plan, |_, _| Vec::new()).await?;
     let mut end = End::of(&report, signals, session.resume(), String::new());
@@ -165,7 +183,7 @@ async fn remove_namespace(context: &Context, provider: &Provider) -> Result<bool
 }
 
 /// Lists every kind again until nothing is there but the lease, and says what stays.
-async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id: &str) -> End {
+async fn proven(args: &Deletion<'_>, signals: &Signals, session: &Session<'_>, id: &str) -> End {
     let unproven = |exit, why: &str| End {
         exit,
         outcome: "failed",
@@ -236,7 +254,7 @@ async fn proven(args: &DeleteArgs, signals: &Signals, session: &Session<'_>, id:
     }
 }
 
-fn summary(args: &DeleteArgs, left: &Leftovers, kept: &[String]) -> String {
+fn summary(args: &Deletion<'_>, left: &Leftovers, kept: &[String]) -> String {
     let unseen = match left.unseen.as_slice() {
         [] => String::new(),
         kinds => format!("; {} may not be listed", kinds.join(", ")),

@@ -9,6 +9,7 @@ mod doctor;
 mod error;
 mod exec;
 mod explain;
+mod gc;
 mod get;
 mod global;
 mod health;
@@ -22,6 +23,7 @@ mod logging;
 mod nodes;
 mod plan;
 mod pools;
+mod protect;
 mod provider;
 mod reach;
 mod render;
@@ -30,6 +32,7 @@ mod sandbox;
 mod shoots;
 mod signals;
 mod status;
+mod ttl;
 mod tunnel;
 mod validate;
 mod version;
@@ -69,6 +72,10 @@ enum Command {
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
     Delete(delete::DeleteArgs),
+    Ttl(ttl::TtlArgs),
+    Gc(gc::GcArgs),
+    Protect(protect::ProtectArgs),
+    Unprotect(protect::UnprotectArgs),
     List(list::ListArgs),
     Get(get::GetArgs),
     Status(status::StatusArgs),
@@ -172,6 +179,7 @@ impl Command {
         match self {
             Command::Apply(_) => Some("apply"),
             Command::Delete(_) => Some("delete"),
+            Command::Gc(_) => Some("gc"),
             _ => None,
         }
     }
@@ -183,6 +191,10 @@ impl Command {
             Command::Plan(args) => plan::run(args, context),
             Command::Apply(args) => apply::run(args, context),
             Command::Delete(args) => delete::run(args, context),
+            Command::Ttl(args) => ttl::run(args, context),
+            Command::Gc(args) => gc::run(args, context),
+            Command::Protect(args) => protect::protect(args, context),
+            Command::Unprotect(args) => protect::unprotect(args, context),
             Command::List(args) => list::run(args, context),
             Command::Get(args) => get::run(args, context),
             Command::Status(args) => status::run(args, context),

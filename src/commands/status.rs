@@ -1,5 +1,7 @@
+use super::protect::protection;
 use super::provider;
 use super::shoots::{Summary, only};
+use super::ttl::expiry;
 use super::{CommandError, Context, Exit, complete, health};
 use crate::plan::health::Condition as Found;
 use crate::ui::Format;
@@ -25,6 +27,12 @@ struct Status {
     healthy: bool,
     /// Base URLs of the API server, the outer one first.
     addresses: Vec<String>,
+    /// When gc takes it, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    /// Why it may not be deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protection: Option<String>,
     conditions: Vec<Condition>,
 }
 
@@ -65,6 +73,8 @@ async fn look(args: &StatusArgs, context: &Context) -> Result<Status, CommandErr
     let addresses = provider.shoot_addresses(&record.name).await;
     let summary = Summary::of(&record, provider.server_time());
     Ok(Status {
+        expires: expiry(&record).map(|it| format!("{it:.0}")),
+        protection: protection(&record, &summary.name),
         healthy: !summary.deleting && found.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are none.
@@ -88,6 +98,12 @@ fn text(status: &Status) -> String {
     );
     for error in it.last_operation.iter().flat_map(|it| &it.last_errors) {
         out += &format!("    {}: {}\n", error.task_id, error.description);
+    }
+    if let Some(end) = &status.expires {
+        out += &format!("  expires          {end}\n");
+    }
+    if let Some(protection) = &status.protection {
+        out += &format!("  {protection}\n");
     }
     if !status.addresses.is_empty() {
         out += &format!("  API server       {}\n", status.addresses.join(", "));
