@@ -29,9 +29,17 @@ pub(super) struct GcArgs {
 
 /// A cluster that is to go, and why.
 struct Garbage {
-    /// The technical ID.
-    id: String,
+    /// As a person calls it.
+    name: String,
     why: String,
+}
+
+/// `PROJECT/NAME` outside the project that nobody names.
+fn called(id: &str) -> String {
+    match parts(id) {
+        ("local", name) => name.to_owned(),
+        (project, name) => format!("{project}/{name}"),
+    }
 }
 
 pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -50,9 +58,12 @@ pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError
         }
         let mut worst = Exit::Done;
         for it in &garbage {
-            context.ui.status(&format!("{} {}", it.id, it.why));
+            context.ui.status(&format!("shoot {} {}", it.name, it.why));
             if args.dry_run {
-                context.ui.data(&format!("{}\n", it.id));
+                let name = &it.name;
+                context
+                    .ui
+                    .data(&format!("shoot.core.gardener.cloud/{name}\n"));
                 worst = Exit::No;
                 continue;
             }
@@ -60,7 +71,7 @@ pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError
                 return Ok(signals.exit());
             }
             let deletion = Deletion {
-                name: &it.id,
+                name: &it.name,
                 keep_volumes: false,
                 run: &args.run,
             };
@@ -68,6 +79,8 @@ pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError
             match delete::delete(&deletion, context, &signals, &provider).await {
                 Ok(Exit::Done) => {}
                 Ok(exit) => worst = exit,
+                // Whoever is at it deletes it, or leaves it to the next gc.
+                Err(error) if error.exit == Exit::Held => drop(error.tell(&context.ui)),
                 Err(error) => worst = error.tell(&context.ui),
             }
         }
@@ -87,12 +100,13 @@ async fn garbage(
         let Some(end) = expiry(record).filter(|it| *it <= now) else {
             continue;
         };
-        if let Some(protection) = protection(record, parts(&record.name).1) {
+        let name = called(&record.name);
+        if let Some(protection) = protection(record, &name) {
             context.ui.status(&format!("{protection}; it stays"));
             continue;
         }
         all.push(Garbage {
-            id: record.name.to_string(),
+            name,
             why: format!("expired at {end:.0}"),
         });
     }
@@ -101,7 +115,7 @@ async fn garbage(
         let there = provider.owners().await.map_err(failed)?;
         let orphans = there.into_iter().filter(|it| !known.contains(&*it.0));
         all.extend(orphans.map(|(id, objects)| Garbage {
-            id,
+            name: called(&id),
             why: format!("has no record, and {}", counted(objects, "object")),
         }));
     }

@@ -1,9 +1,10 @@
 use super::provider::{self, failed};
-use super::running::{duration, spoken};
+use super::running::duration;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::RecordSeen;
 use crate::plan::names::EXPIRES;
+use crate::ui::age;
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -89,7 +90,7 @@ fn shown(end: Option<Timestamp>, now: Timestamp) -> String {
     };
     let left = Duration::try_from(end.duration_since(now));
     match left {
-        Ok(left) => format!("it expires at {end:.0}, in {}\n", spoken(left)),
+        Ok(left) => format!("it expires at {end:.0}, in {}\n", age(left)),
         Err(_) => format!("it expired at {end:.0}; kvshoot gc takes it\n"),
     }
 }
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(shown(None, at(0)), "it does not expire\n");
         assert_eq!(
             shown(Some(at(7200)), at(0)),
-            "it expires at 1970-01-01T02:00:00Z, in 2 h\n"
+            "it expires at 1970-01-01T02:00:00Z, in 120m\n"
         );
         assert!(shown(Some(at(0)), at(1)).starts_with("it expired at"));
     }

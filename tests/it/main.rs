@@ -18,6 +18,7 @@ mod delete;
 mod delete_inside;
 mod edits;
 mod examples;
+mod expiry;
 mod faults;
 mod foreign;
 mod generated;
