@@ -101,7 +101,8 @@ pub(super) fn patch(node: &Node, namespace: &str, pool: &Pool, wanted: &str) -> 
     })
 }
 
-fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<String, Value> {
+/// What is put on, and null for what was put on before and is wanted no more; marks of ours are nobody's to give.
+pub(super) fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<String, Value> {
     let old = before.as_object().into_iter().flat_map(Map::keys);
     let old = old
         .filter(|it| !now.contains_key(*it) && !names::is_ours(it))

@@ -169,27 +169,12 @@ fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
     let before: Value = machine
         .and_then(|it| serde_json::from_str(&it.metadata).ok())
         .unwrap_or_default();
-    let merged = |field: &str, now: &std::collections::BTreeMap<String, String>| {
-        let old = before[field]
-            .as_object()
-            .into_iter()
-            .flat_map(Map::keys)
-            .filter(|it| !now.contains_key(*it));
-        let old = old
-            .filter(|it| !names::is_ours(it))
-            .map(|it| (it.clone(), Value::Null));
-        let new = now
-            .iter()
-            .filter(|(key, _)| !names::is_ours(key))
-            .map(|(key, value)| (key.clone(), json!(value)));
-        old.chain(new).collect::<Map<String, Value>>()
-    };
-    let mut annotations = merged("annotations", &pool.annotations);
+    let mut annotations = node::merged(&before["annotations"], &pool.annotations);
     annotations.insert(
         names::POOL_METADATA.into(),
         json!(desired::pool_metadata(pool)),
     );
-    json!({ "metadata": { "labels": merged("labels", &pool.labels), "annotations": annotations } })
+    json!({ "metadata": { "labels": node::merged(&before["labels"], &pool.labels), "annotations": annotations } })
 }
 
 fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {

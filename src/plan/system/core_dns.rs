@@ -4,7 +4,7 @@ use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
     service_account,
 };
-use super::pods::{critical, mount_read_only, spread, system_nodes};
+use super::pods::{critical, mount_read_only, one_by_one, spread, system_nodes};
 use super::{Context, address};
 use crate::plan::component::Component;
 use crate::plan::images::image;
@@ -37,7 +37,7 @@ pub(super) fn component(context: &Context) -> Component {
             cluster_role_binding("system:coredns", "system:coredns", &[account(NAME)]),
             config,
             service(context),
-            disruption_budget(),
+            one_by_one(NAME, APP),
             deployment,
         ],
     }
@@ -91,19 +91,6 @@ fn service(context: &Context) -> Value {
             "clusterIP": address(services, DNS_ADDRESS),
             "selector": { "k8s-app": APP },
             "ports": [port("dns", 53, "UDP"), port("dns-tcp", 53, "TCP"), port("metrics", 9153, "TCP")],
-        },
-    })
-}
-
-fn disruption_budget() -> Value {
-    json!({
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": { "name": NAME, "namespace": NAMESPACE },
-        "spec": {
-            "maxUnavailable": 1,
-            "selector": { "matchLabels": { "k8s-app": APP } },
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     })
 }

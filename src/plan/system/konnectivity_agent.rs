@@ -1,8 +1,8 @@
 //! The konnectivity agents: by them the API server reaches kubelets, webhooks and aggregated APIs.
 
 use super::Context;
-use super::objects::{NAMESPACE, service_account};
-use super::pods::{confined, every_node, mount_read_only};
+use super::objects::service_account;
+use super::pods::{confined, mount_read_only, on_every_node};
 use crate::plan::component::Component;
 use crate::plan::control_plane::AUDIENCE;
 use crate::plan::images::image;
@@ -23,35 +23,20 @@ pub(super) fn component(context: &Context) -> Component {
 
 /// On every node, and on its network: a way in that rests neither on two chosen machines nor on the pods' network.
 fn daemon_set(context: &Context) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": { "name": NAME, "namespace": NAMESPACE, "labels": { "k8s-app": NAME } },
-        "spec": {
-            "selector": { "matchLabels": { "k8s-app": NAME } },
-            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "10%" } },
-            "template": {
-                "metadata": { "labels": { "k8s-app": NAME } },
-                "spec": {
-                    "automountServiceAccountToken": false,
-                    "containers": [container(context)],
-                    "hostNetwork": true,
-                    "nodeSelector": { "kubernetes.io/os": "linux" },
-                    "priorityClassName": "system-node-critical",
-                    "securityContext": {
-                        "runAsNonRoot": true,
-                        "runAsUser": 65532,
-                        "runAsGroup": 65532,
-                        "fsGroup": 65532,
-                        "seccompProfile": { "type": "RuntimeDefault" },
-                    },
-                    "serviceAccountName": NAME,
-                    "tolerations": every_node(),
-                    "volumes": [{ "name": "identity", "projected": { "sources": identity() } }],
-                },
-            },
+    let pod = json!({
+        "automountServiceAccountToken": false,
+        "containers": [container(context)],
+        "hostNetwork": true,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": 65532,
+            "runAsGroup": 65532,
+            "fsGroup": 65532,
+            "seccompProfile": { "type": "RuntimeDefault" },
         },
-    })
+        "volumes": [{ "name": "identity", "projected": { "sources": identity() } }],
+    });
+    on_every_node(NAME, Value::Null, pod)
 }
 
 /// Its own token, and the roots by which it knows the server.

@@ -1,10 +1,8 @@
 //! kube-proxy: Services on every node.
 
 use super::Context;
-use super::objects::{
-    NAMESPACE, account, checksum, cluster_role_binding, config_map, service_account,
-};
-use super::pods::{every_node, field, host_path, mount, mount_read_only};
+use super::objects::{account, checksum, cluster_role_binding, config_map, service_account};
+use super::pods::{field, host_path, mount, mount_read_only, on_every_node};
 use crate::plan::component::Component;
 use crate::plan::images::image;
 use serde_json::{Value, json};
@@ -105,29 +103,14 @@ fn daemon_set(context: &Context, config: &Value) -> Value {
             mount_read_only("lib-modules", "/lib/modules"),
         ],
     });
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": { "name": NAME, "namespace": NAMESPACE, "labels": { "k8s-app": NAME } },
-        "spec": {
-            "selector": { "matchLabels": { "k8s-app": NAME } },
-            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "10%" } },
-            "template": {
-                "metadata": { "labels": { "k8s-app": NAME }, "annotations": checksum(config) },
-                "spec": {
-                    "containers": [container],
-                    "hostNetwork": true,
-                    "nodeSelector": { "kubernetes.io/os": "linux" },
-                    "priorityClassName": "system-node-critical",
-                    "serviceAccountName": NAME,
-                    "tolerations": every_node(),
-                    "volumes": [
-                        { "name": "config", "configMap": { "name": NAME } },
-                        host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
-                        host_path("lib-modules", "/lib/modules", ""),
-                    ],
-                },
-            },
-        },
-    })
+    let pod = json!({
+        "containers": [container],
+        "hostNetwork": true,
+        "volumes": [
+            { "name": "config", "configMap": { "name": NAME } },
+            host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
+            host_path("lib-modules", "/lib/modules", ""),
+        ],
+    });
+    on_every_node(NAME, checksum(config), pod)
 }

@@ -4,7 +4,7 @@ use super::Context;
 use super::objects::{
     NAMESPACE, account, cluster_role, cluster_role_binding, role_binding, rule, service_account,
 };
-use super::pods::{confined, critical, mount, spread, system_nodes};
+use super::pods::{confined, critical, mount, one_by_one, spread, system_nodes};
 use crate::plan::component::Component;
 use crate::plan::images::image;
 use crate::validate::control_plane::Tolerance;
@@ -20,7 +20,7 @@ pub(super) fn component(context: &Context) -> Component {
     // The aggregation layer asks only once there is an answer to be had.
     objects.push(api_service());
     let is_spread = replicas(context) > 1;
-    objects.extend(is_spread.then(disruption_budget));
+    objects.extend(is_spread.then(|| one_by_one(NAME, NAME)));
     Component {
         name: NAME,
         title: "Run metrics-server".into(),
@@ -88,19 +88,6 @@ fn api_service() -> Value {
             "versionPriority": 100,
             "insecureSkipTLSVerify": true,
             "service": { "name": NAME, "namespace": NAMESPACE, "port": 443 },
-        },
-    })
-}
-
-fn disruption_budget() -> Value {
-    json!({
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": { "name": NAME, "namespace": NAMESPACE },
-        "spec": {
-            "maxUnavailable": 1,
-            "selector": { "matchLabels": { "k8s-app": NAME } },
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     })
 }

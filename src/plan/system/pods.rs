@@ -1,6 +1,7 @@
 //! What pods of several components have in common.
 
 use super::Context;
+use super::objects::NAMESPACE;
 use crate::plan::names::SYSTEM_COMPONENTS;
 use serde_json::{Value, json};
 
@@ -8,6 +9,43 @@ use serde_json::{Value, json};
 /// controller manager, too.
 pub(super) fn every_node() -> Value {
     json!([{ "operator": "Exists" }])
+}
+
+/// A DaemonSet of such pods, named like its app and its service account; `pod` is what else their spec has.
+pub(super) fn on_every_node(name: &str, annotations: Value, mut pod: Value) -> Value {
+    pod["nodeSelector"] = json!({ "kubernetes.io/os": "linux" });
+    pod["priorityClassName"] = json!("system-node-critical");
+    pod["serviceAccountName"] = json!(name);
+    pod["tolerations"] = every_node();
+    let labels = json!({ "k8s-app": name });
+    let mut metadata = json!({ "labels": labels });
+    if !annotations.is_null() {
+        metadata["annotations"] = annotations;
+    }
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": labels },
+        "spec": {
+            "selector": { "matchLabels": labels },
+            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "10%" } },
+            "template": { "metadata": metadata, "spec": pod },
+        },
+    })
+}
+
+/// Of an app whose pods go one by one.
+pub(super) fn one_by_one(name: &str, app: &str) -> Value {
+    json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": { "matchLabels": { "k8s-app": app } },
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    })
 }
 
 /// Pools decide whether they take what serves the cluster as a whole.

@@ -3,10 +3,8 @@
 //! The part that makes disks and attaches them to machines runs beside the control plane.
 
 use super::Context;
-use super::objects::{
-    NAMESPACE, account, cluster_role, cluster_role_binding, rule, service_account,
-};
-use super::pods::{every_node, field, host_path, mount};
+use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
+use super::pods::{field, host_path, mount, on_every_node};
 use crate::plan::component::Component;
 use crate::plan::images::{KUBEVIRT_CSI, image};
 use crate::validate::ValidShoot;
@@ -88,32 +86,17 @@ fn storage_class(name: &str, class: &str, is_default: bool) -> Value {
 
 fn daemon_set(context: &Context) -> Value {
     let plugin = format!("{KUBELET}/plugins/{DRIVER}");
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": { "name": NAME, "namespace": NAMESPACE, "labels": { "k8s-app": NAME } },
-        "spec": {
-            "selector": { "matchLabels": { "k8s-app": NAME } },
-            "updateStrategy": { "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": "10%" } },
-            "template": {
-                "metadata": { "labels": { "k8s-app": NAME } },
-                "spec": {
-                    "containers": [node_driver(context), registrar(context), liveness_probe(context)],
-                    "nodeSelector": { "kubernetes.io/os": "linux" },
-                    "priorityClassName": "system-node-critical",
-                    "serviceAccountName": NAME,
-                    "tolerations": every_node(),
-                    "volumes": [
-                        host_path("kubelet", KUBELET, "Directory"),
-                        host_path("plugin", &plugin, "DirectoryOrCreate"),
-                        host_path("registration", &format!("{KUBELET}/plugins_registry"), "Directory"),
-                        host_path("device", "/dev", "Directory"),
-                        host_path("udev", "/run/udev", ""),
-                    ],
-                },
-            },
-        },
-    })
+    let pod = json!({
+        "containers": [node_driver(context), registrar(context), liveness_probe(context)],
+        "volumes": [
+            host_path("kubelet", KUBELET, "Directory"),
+            host_path("plugin", &plugin, "DirectoryOrCreate"),
+            host_path("registration", &format!("{KUBELET}/plugins_registry"), "Directory"),
+            host_path("device", "/dev", "Directory"),
+            host_path("udev", "/run/udev", ""),
+        ],
+    });
+    on_every_node(NAME, Value::Null, pod)
 }
 
 fn node_driver(context: &Context) -> Value {
