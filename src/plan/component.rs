@@ -138,10 +138,11 @@ fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
     }
 }
 
-/// An address that was assigned once is asked for again, and is no wish of ours.
-fn hash(object: &Value) -> Hash {
+/// An address that the provider assigned once is asked for again, and is no wish of ours.
+fn hash(side: Side, object: &Value) -> Hash {
     let address = &object["spec"]["clusterIP"];
-    if object["kind"] != "Service" || address.is_null() || address == "None" {
+    let is_given = side == Side::Provider && object["kind"] == "Service";
+    if !is_given || address.is_null() || address == "None" {
         return Hash::of(object);
     }
     let mut object = object.clone();
@@ -152,7 +153,7 @@ fn hash(object: &Value) -> Hash {
 }
 
 fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, Hash, Value) {
-    let hash = hash(&object);
+    let hash = hash(side, &object);
     let kind = object["kind"].as_str().and_then(Kind::generic);
     let kind = kind.expect("components are made of kinds that are looked at");
     let metadata = &mut object["metadata"];
