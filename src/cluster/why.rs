@@ -58,7 +58,8 @@ async fn causes(
     let outside = around(provider, id).await?;
     let is_inside = |it: &Key| it.side == Side::Shoot;
     let inside = match shared.inside.get().filter(|_| stuck.iter().any(is_inside)) {
-        Some(server) => around_pods(server).await?,
+        // What the provider says is told even while the shoot says nothing.
+        Some(server) => around_pods(server).await.unwrap_or_default(),
         None => Around::default(),
     };
     let causes = stuck.into_iter().filter_map(|key| {

@@ -56,7 +56,7 @@ pub(crate) use global::{Context, Global};
     version,
     disable_help_subcommand = true,
     max_term_width = 100,
-    after_help = "More: kvshoot help exit-codes, kvshoot help environment"
+    after_help = "More: kvshoot help exit-codes, environment, control-plane or provider"
 )]
 struct Cli {
     #[command(flatten)]
