@@ -101,7 +101,7 @@ impl Provider {
     }
 
     /// By the clock of the server, that answered just now; by this computer's when answers bear no date.
-    pub(super) fn time(&self) -> i64 {
+    pub(crate) fn time(&self) -> i64 {
         self.server_time()
             .unwrap_or_else(|| jiff::Timestamp::now().as_second())
     }

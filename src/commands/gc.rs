@@ -6,8 +6,8 @@ use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{Provider, Where};
-use crate::plan::names::parts;
-use std::collections::BTreeSet;
+use crate::plan::names::called;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Delete the clusters whose time is over, and what is left of those without a record
 ///
@@ -32,14 +32,6 @@ struct Garbage {
     /// As a person calls it.
     name: String,
     why: String,
-}
-
-/// `PROJECT/NAME` outside the project that nobody names.
-fn called(id: &str) -> String {
-    match parts(id) {
-        ("local", name) => name.to_owned(),
-        (project, name) => format!("{project}/{name}"),
-    }
 }
 
 pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -93,8 +85,13 @@ async fn garbage(
     context: &Context,
     provider: &Provider,
 ) -> Result<Vec<Garbage>, CommandError> {
+    // Before the records: whatever has no record afterwards had none, for an apply makes that first.
+    let there = match args.expired {
+        true => BTreeMap::new(),
+        false => provider.owners().await.map_err(failed)?,
+    };
     let records = provider.records(Where::Namespace).await.map_err(failed)?;
-    let now = now(provider.server_time());
+    let now = now(provider);
     let mut all = Vec::new();
     for record in records.iter().filter(|_| !args.orphans) {
         let Some(end) = expiry(record).filter(|it| *it <= now) else {
@@ -110,14 +107,11 @@ async fn garbage(
             why: format!("expired at {end:.0}"),
         });
     }
-    if !args.expired {
-        let known: BTreeSet<&str> = records.iter().map(|it| &*it.name).collect();
-        let there = provider.owners().await.map_err(failed)?;
-        let orphans = there.into_iter().filter(|it| !known.contains(&*it.0));
-        all.extend(orphans.map(|(id, objects)| Garbage {
-            name: called(&id),
-            why: format!("has no record, and {}", counted(objects, "object")),
-        }));
-    }
+    let known: BTreeSet<&str> = records.iter().map(|it| &*it.name).collect();
+    let orphans = there.into_iter().filter(|it| !known.contains(&*it.0));
+    all.extend(orphans.map(|(id, objects)| Garbage {
+        name: called(&id),
+        why: format!("has no record, and {}", counted(objects, "object")),
+    }));
     Ok(all)
 }

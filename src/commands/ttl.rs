@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::running::duration;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::RecordSeen;
+use crate::cluster::{Provider, RecordSeen};
 use crate::plan::names::EXPIRES;
 use crate::ui::age;
 use clap_complete::engine::ArgValueCompleter;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &TtlArgs, context: &Context) -> Result<Exit, CommandErro
     context.block_on(async {
         let provider = provider::connect(context).await?;
         let record = find(&provider, &args.name).await?;
-        let now = now(provider.server_time());
+        let now = now(&provider);
         let end = match (args.life, args.until) {
             (Some(life), _) => Some(after(expiry(&record), now, life)?),
             (None, Some(until)) => Some(until),
@@ -78,10 +78,8 @@ pub(super) fn expiry(record: &RecordSeen) -> Option<Timestamp> {
 }
 
 /// By the server's clock, which is the one that all who look have in common.
-pub(super) fn now(server: Option<i64>) -> Timestamp {
-    server
-        .and_then(|it| Timestamp::from_second(it).ok())
-        .unwrap_or_else(Timestamp::now)
+pub(super) fn now(provider: &Provider) -> Timestamp {
+    Timestamp::from_second(provider.time()).unwrap_or_else(|_| Timestamp::now())
 }
 
 fn shown(end: Option<Timestamp>, now: Timestamp) -> String {

@@ -123,6 +123,14 @@ pub(crate) fn parts(id: &str) -> (&str, &str) {
     rest.split_once("--").unwrap_or(("local", rest))
 }
 
+/// What a person calls a shoot, out of its technical ID: the inverse of [`id_of`].
+pub(crate) fn called(id: &str) -> String {
+    match parts(id) {
+        ("local", name) => name.to_owned(),
+        (project, name) => format!("{project}/{name}"),
+    }
+}
+
 /// The selector of everything that belongs to a shoot.
 pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
@@ -274,6 +282,8 @@ mod tests {
             assert_eq!(id_of(name), "shoot--local--a", "{name}");
         }
         assert_eq!(parts(&id_of("dev/a-b")), ("dev", "a-b"));
+        assert_eq!(called(&id_of("dev/a-b")), "dev/a-b");
+        assert_eq!(called(&id_of("a")), "a");
     }
 
     #[test]
