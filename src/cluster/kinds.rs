@@ -285,7 +285,8 @@ pub(super) fn among(side: Side, kind: Kind) -> String {
     match (side, kind) {
         (_, Kind::Record) => format!("{COMPONENT}={}", role::RECORD),
         (_, Kind::Network) => format!("{COMPONENT}={}", role::NETWORK),
-        (_, Kind::Image) => format!("{COMPONENT}={}", role::IMAGE),
+        // Disks of machines as well: none is made while an earlier one of its name has still a disk.
+        (_, Kind::Image) => format!("{COMPONENT} in ({},{})", role::IMAGE, role::MACHINE_VOLUME),
         (_, Kind::UserData) => format!("{COMPONENT}={}", role::USER_DATA),
         (_, Kind::Machine) => format!("{COMPONENT}={}", role::MACHINE),
         (_, Kind::Token) => format!("{COMPONENT}={}", role::TOKEN),

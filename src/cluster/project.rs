@@ -40,6 +40,11 @@ pub(super) enum Body {
         cluster_ip: Option<Arc<str>>,
     },
     Volume(Volume),
+    /// A disk of the machine that has this UID and name.
+    Disk {
+        owner: Arc<str>,
+        machine: Arc<str>,
+    },
     Machine(Box<Vm>),
 }
 
@@ -107,6 +112,10 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
             cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
         },
         Kind::Node => Body::Node(told::node(object)),
+        Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => Body::Disk {
+            owner: arc(&metadata["ownerReferences"][0]["uid"]),
+            machine: arc(&labels[names::KUBEVIRT_VM]),
+        },
         Kind::Image => Body::Volume(volume(object)),
         Kind::Machine => Body::Machine(Box::new(machine(object))),
         _ if kind.is_of_guest() => Body::Guest(guest::holds(kind, object)),

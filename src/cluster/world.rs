@@ -171,6 +171,13 @@ impl World {
                         .insert(object.name.clone(), whole_node(object, node));
                     continue;
                 }
+                if let Body::Disk { owner, machine } = &object.fact.body {
+                    let vm = self.get((Side::Provider, Kind::Machine), machine);
+                    if vm.is_none_or(|it| it.uid != *owner) {
+                        facts.disks.insert(machine.clone());
+                    }
+                    continue;
+                }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
                     facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
@@ -206,7 +213,11 @@ impl World {
                         let fact = because(fact.clone(), cause);
                         facts.objects.insert(key, plain(object, fact));
                     }
-                    Body::Plain | Body::Record { .. } | Body::Node(_) | Body::Guest(_) => {
+                    Body::Plain
+                    | Body::Record { .. }
+                    | Body::Node(_)
+                    | Body::Guest(_)
+                    | Body::Disk { .. } => {
                         facts.objects.insert(key, plain(object, Fact::None));
                     }
                 }
@@ -263,7 +274,7 @@ impl World {
                 self.sample(&object.uid, volume, now);
             }
             Body::Plain | Body::Record { .. } | Body::Told(_) => {}
-            Body::Node(_) | Body::Guest(_) => {}
+            Body::Node(_) | Body::Guest(_) | Body::Disk { .. } => {}
         }
     }
 

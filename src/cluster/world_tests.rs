@@ -206,3 +206,29 @@ fn two_looks_at_an_import_give_its_speed() {
     assert_eq!(look(4, "30.0%", 4), (Some(30.0), Some(100)));
     assert_eq!(look(5, "5.0%", 9), (Some(5.0), None));
 }
+
+/// A machine of its name would start from it, and lose it when it goes.
+#[test]
+fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
+    let disks = |owner: &str| -> Vec<String> {
+        let mut world = world();
+        put(&mut world, &vm(2, "r", json!({})), 0);
+        let disk = json!({ "metadata": {
+            "name": "a-cpu-z1-12345-0", "uid": "d", "resourceVersion": "3",
+            "labels": {
+                "app.kubernetes.io/component": "machine-volume",
+                "kubevirt.io/vm": "a-cpu-z1-12345-0",
+                "kvshoot.io/shoot-uid": "r",
+            },
+            "ownerReferences": [{ "uid": owner }],
+        } });
+        world
+            .put((Side::Provider, Kind::Image), &disk, RUN, None)
+            .expect("versions are numbers");
+        let facts = world.facts(RUN);
+        assert!(facts.objects.is_empty(), "{:?}", facts.objects);
+        facts.disks.iter().map(ToString::to_string).collect()
+    };
+    assert!(disks("u").is_empty());
+    assert_eq!(disks("earlier"), ["a-cpu-z1-12345-0"]);
+}

@@ -37,6 +37,8 @@ pub(crate) struct Facts {
     pub(crate) objects: HashMap<Key, Object>,
     /// By pool, in order of name.
     pub(crate) machines: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Machine>>,
+    /// Names of machines that are gone and of which a disk is still there, on its way out.
+    pub(crate) disks: BTreeSet<Arc<str>>,
     /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
     pub(crate) shared: BTreeMap<Arc<str>, Option<Arc<str>>>,
     /// StorageClasses by name; empty when they may not be read.

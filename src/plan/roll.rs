@@ -20,6 +20,9 @@ pub(crate) struct Pool<'a> {
     pub(crate) setbacks: &'a [u32],
     /// So many setbacks, and a zone is given up for this run.
     pub(crate) patience: u32,
+    /// Zone and ordinal of names whose disks are still there, though their machines are gone: a machine of that name
+    /// would start from them.
+    pub(crate) haunted: &'a [(usize, u32)],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +123,7 @@ fn creations(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<(usize
         .iter()
         .filter(|it| it.hash.tag() == pool.hash.tag())
         .map(|it| (it.zone, it.ordinal))
+        .chain(pool.haunted.iter().copied())
         .collect();
     let mut next = vec![0; lack.len()];
     let mut create = Vec::new();

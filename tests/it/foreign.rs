@@ -159,6 +159,33 @@ fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
     provider.unchanged(&shoot);
 }
 
+/// CDI takes its time to remove a disk; a machine of the same name would start from it, and lose it then.
+#[test]
+fn a_machine_is_not_made_anew_on_the_disk_of_the_one_that_is_gone() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("disk");
+    provider.applied(&shoot, "created");
+    let names = provider.names(provider::VM);
+    let held = |held: &[&str]| {
+        let patch = serde_json::json!({ "metadata": { "finalizers": held } });
+        provider.patch(provider::DATA_VOLUME, &names[0], &patch);
+    };
+    held(&["kvshoot.io/test"]);
+    provider.delete(provider::VM, &names[0]);
+    provider.until("it to be gone", |it| {
+        it.get(provider::VM, &names[0]).is_none()
+    });
+    provider.applied(&shoot, "configured");
+    let machines = provider.names(provider::VM);
+    assert_eq!(machines.len(), 1);
+    assert_ne!(machines, names);
+    held(&[]);
+    provider.until("the disk to be gone", |it| {
+        it.get(provider::DATA_VOLUME, &names[0]).is_none()
+    });
+    provider.unchanged(&shoot);
+}
+
 /// Every node has written down by which address it reaches the API server.
 #[test]
 fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it() {

@@ -13,6 +13,7 @@ fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&s
         unavailable,
         setbacks: &[],
         patience: 1,
+        haunted: &[],
     };
     let parsed: Vec<Machine> = (0..).zip(machines).map(machine).collect();
     let moves = roll(&pool, &parsed);
@@ -68,6 +69,20 @@ fn a_machine_that_leaves_counts_until_it_is_gone() {
     assert_eq!(check(&[2], (1, 0), &machines), "");
     let machines = ["old 0/1 Ready", "new 0/0 Ready"];
     assert_eq!(check(&[2], (1, 0), &machines), "create 0/1");
+}
+
+#[test]
+fn a_new_machine_never_takes_a_name_whose_disk_is_still_there() {
+    let pool = Pool {
+        hash: NOW,
+        targets: &[2],
+        surge: 1,
+        unavailable: 0,
+        setbacks: &[],
+        patience: 1,
+        haunted: &[(0, 0), (1, 1)],
+    };
+    assert_eq!(roll(&pool, &[]).create, [(0, 1), (0, 2)]);
 }
 
 #[test]

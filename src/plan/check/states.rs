@@ -72,6 +72,7 @@ impl Search {
                             unavailable,
                             setbacks: &setbacks,
                             patience: 2,
+                            haunted: &[],
                         };
                         let room = desired + surge + self.beyond;
                         found.configurations += 1;

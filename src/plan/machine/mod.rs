@@ -122,6 +122,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, wants: &Wants, users: &m
         unavailable: wants.unavailable,
         setbacks: &seen.setbacks,
         patience: PATIENCE,
+        haunted: &haunted(observed, wants),
     };
     let moves = roll::roll(&pool, &seen.judged);
     seen.chosen.extend(&moves.remove);
@@ -140,6 +141,17 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, wants: &Wants, users: &m
     let series = (0..wants.targets.len()).map(|zone| series(&wants.name(zone, 0)).into());
     users.places.extend(series.map(|it| (it, places.clone())));
     removal::add(plan, observed, wants, &seen, &late, &places, users);
+}
+
+/// Places in the series of this hash that disks of machines still have that are gone.
+fn haunted(observed: &Observed, wants: &Wants) -> Vec<(usize, u32)> {
+    let of = |machine: &str| {
+        let ordinal = names::ordinal(machine)?;
+        let zone = (0..wants.targets.len()).find(|it| *wants.name(*it, ordinal) == *machine)?;
+        Some((zone, ordinal))
+    };
+    let disks = observed.facts.disks.iter();
+    disks.filter_map(|it| of(it)).collect()
 }
 
 /// A machine's name without its ordinal.

@@ -106,6 +106,7 @@ impl Step<'_> {
             unavailable: self.world.unavailable,
             setbacks: &[],
             patience: 2,
+            haunted: &[],
         };
         let mut moves = (self.world.rule)(&pool, &machines);
         for it in &mut moves.remove {
