@@ -22,6 +22,16 @@ impl Config {
         CI.iter().any(|it| is_on(it))
     }
 
+    /// Whether GitHub Actions shows what is printed.
+    pub(crate) fn github(&self) -> bool {
+        is_on("GITHUB_ACTIONS")
+    }
+
+    /// Whether GitLab CI shows what is printed.
+    pub(crate) fn gitlab(&self) -> bool {
+        is_on("GITLAB_CI")
+    }
+
     pub(crate) fn no_color(&self) -> bool {
         text("NO_COLOR").is_some()
     }
@@ -108,15 +118,19 @@ impl Config {
 
     /// What was typed, as a shell would take it again.
     pub(crate) fn command_line(&self) -> String {
-        let words = env::args().enumerate().map(|(index, word)| match index {
-            0 => match Path::new(&word).file_name() {
-                Some(it) if it == "kubectl-kvshoot" => "kubectl kvshoot".to_owned(),
-                Some(it) => it.to_string_lossy().into_owned(),
-                None => word,
-            },
-            _ => quoted(word),
-        });
-        words.collect::<Vec<_>>().join(" ")
+        let words = env::args().skip(1).map(quoted);
+        let words: Vec<_> = [self.program()].into_iter().chain(words).collect();
+        words.join(" ")
+    }
+
+    /// What this program was called.
+    pub(crate) fn program(&self) -> String {
+        let word = env::args().next().unwrap_or_default();
+        match Path::new(&word).file_name() {
+            Some(it) if it == "kubectl-kvshoot" => "kubectl kvshoot".to_owned(),
+            Some(it) => it.to_string_lossy().into_owned(),
+            None => word,
+        }
     }
 
     /// Who runs this, as the holder of a lock is told.
@@ -174,7 +188,8 @@ fn yaml_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn quoted(word: String) -> String {
+/// As a shell takes it for one word.
+pub(crate) fn quoted(word: String) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_=./:,@%+".contains(it);
     if !word.is_empty() && word.chars().all(is_plain) {
         word

@@ -10,7 +10,7 @@ use crate::plan::hash::Hash;
 use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, MachineName};
 use crate::plan::observed::Fact;
-use crate::plan::record::{CLUSTER_IP, SIZES};
+use crate::plan::record::{CLUSTER_IP, EXPIRY, SIZES};
 use crate::plan::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ pub(super) enum Body {
     Record {
         sizes: BTreeMap<Arc<str>, usize>,
         cluster_ip: Option<Arc<str>>,
+        expiry: Option<Arc<str>>,
     },
     Volume(Volume),
     /// A disk of the machine that has this UID and name.
@@ -110,6 +111,7 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
         Kind::Record => Body::Record {
             sizes: sizes(object),
             cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
+            expiry: object["data"][EXPIRY].as_str().map(Arc::from),
         },
         Kind::Node => Body::Node(told::node(object)),
         Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => Body::Disk {

@@ -132,13 +132,22 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
 
 #[test]
 fn the_record_holds_the_sizes() {
-    let record = json!({ "data": { SIZES: "{\"cpu\":3}", CLUSTER_IP: "10.0.0.1" } });
+    let record =
+        json!({ "data": { SIZES: "{\"cpu\":3}", CLUSTER_IP: "10.0.0.1", EXPIRY: "soon" } });
     let sizes = [("cpu".into(), 3)].into();
     let cluster_ip = Some("10.0.0.1".into());
-    let body = Body::Record { sizes, cluster_ip };
+    let expiry = Some("soon".into());
+    let body = Body::Record {
+        sizes,
+        cluster_ip,
+        expiry,
+    };
     assert_eq!(check(Kind::Record, record), body);
-    let (sizes, cluster_ip) = (BTreeMap::new(), None);
-    let body = Body::Record { sizes, cluster_ip };
+    let body = Body::Record {
+        sizes: BTreeMap::new(),
+        cluster_ip: None,
+        expiry: None,
+    };
     assert_eq!(check(Kind::Record, json!({})), body);
 }
 

@@ -244,7 +244,12 @@ impl World {
 
     fn record(&self) -> Option<Record> {
         let record = self.get((Side::Provider, Kind::Record), &self.id)?;
-        let Body::Record { sizes, cluster_ip } = &record.fact.body else {
+        let Body::Record {
+            sizes,
+            cluster_ip,
+            expiry,
+        } = &record.fact.body
+        else {
             return None;
         };
         Some(Record {
@@ -254,6 +259,7 @@ impl World {
             hash: record.fact.hash,
             sizes: sizes.clone(),
             cluster_ip: cluster_ip.clone(),
+            expiry: expiry.clone(),
             leaving: record.fact.leaving,
         })
     }

@@ -10,6 +10,7 @@ use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::{self, render};
 use crate::validate::{Network, ValidShoot};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Make a cluster, or bring it to what the manifest says
@@ -44,20 +45,46 @@ pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandEr
         }
         let mut worst = Exit::Done;
         for shoot in &ready.loaded.shoots {
-            let exit = apply(args, context, &signals, &ready.provider, shoot).await?;
+            let application = Application {
+                run: &args.run,
+                create_namespace: args.create_namespace,
+                resume: Some(context.config.command_line()),
+                is_new: false,
+                begun: &Cell::new(false),
+            };
+            let (exit, verb) =
+                apply(&application, context, &signals, &ready.provider, shoot).await?;
+            if exit == Exit::Done {
+                let name = &shoot.name;
+                let result = format!("shoot.core.gardener.cloud/{name} {verb}\n");
+                context.ui.data(&result);
+            }
             worst = if worst == Exit::Done { exit } else { worst };
         }
         Ok(worst)
     })?
 }
 
-async fn apply(
-    args: &ApplyArgs,
+/// How a shoot is to be applied.
+pub(super) struct Application<'a> {
+    pub(super) run: &'a RunArgs,
+    pub(super) create_namespace: bool,
+    /// The command that goes on where this ends; none where whoever began it sees to that.
+    pub(super) resume: Option<String>,
+    /// A shoot of that name that is there already is another one.
+    pub(super) is_new: bool,
+    /// Set as soon as something of the shoot may have been written.
+    pub(super) begun: &'a Cell<bool>,
+}
+
+/// How it ended, and what was done: created, configured or unchanged.
+pub(super) async fn apply(
+    args: &Application<'_>,
     context: &Context,
     signals: &Signals,
     provider: &Provider,
     shoot: &ValidShoot,
-) -> Result<Exit, CommandError> {
+) -> Result<(Exit, &'static str), CommandError> {
     let installed = provider.check_installed(!shoot.networks.is_empty());
     signals
         .or_interrupted("see what is installed", async {
@@ -74,14 +101,20 @@ async fn apply(
         id: &shoot.id,
         networks: shared_networks(shoot, provider),
         is_leaving: false,
+        resume: args.resume.clone(),
     };
-    let session = Session::start(context, signals, provider, &args.run, about).await?;
+    let session = Session::start(context, signals, provider, args.run, about).await?;
     let first = session.facts();
+    let refuse = async |session: Session<'_>, end| Ok((session.finish(end).await, "refused"));
+    if args.is_new && first.record.is_some() {
+        let end = taken(shoot, provider);
+        return refuse(session, end).await;
+    }
     if first.record.is_none() {
         let asked = forbidden(shoot, provider, &session);
         match signals.or_interrupted("see what is allowed", asked).await {
             Ok(None) => {}
-            Ok(Some(end)) => return Ok(session.finish(end).await),
+            Ok(Some(end)) => return refuse(session, end).await,
             Err(error) => {
                 session.unlock(error.exit).await;
                 return Err(error);
@@ -89,8 +122,9 @@ async fn apply(
         }
     }
     if let Some(end) = refused(shoot, &first, &session) {
-        return Ok(session.finish(end).await);
+        return refuse(session, end).await;
     }
+    args.begun.set(true);
     let report = session
         .run(
             |observed| plan::plan(shoot, observed),
@@ -108,14 +142,21 @@ async fn apply(
         let told = history::tell(&session, &report, first.record.is_none(), context);
         session.at_last(end.exit, told).await;
     }
-    let exit = session.finish(end).await;
-    if exit == Exit::Done {
-        context.ui.data(&format!(
-            "shoot.core.gardener.cloud/{} {verb}\n",
-            shoot.name
-        ));
+    Ok((session.finish(end).await, verb))
+}
+
+/// Whoever deletes what it makes takes nothing that is there.
+fn taken(shoot: &ValidShoot, provider: &Provider) -> End {
+    let namespace = provider.namespace();
+    let name = &shoot.name;
+    End {
+        exit: Exit::Precondition,
+        outcome: "refused",
+        summary: format!(
+            "there is a shoot {name} in namespace {namespace} already; nothing was changed"
+        ),
+        resume: None,
     }
-    Ok(exit)
 }
 
 /// A shoot is not begun that could not be finished for want of a right.
@@ -140,7 +181,7 @@ async fn forbidden(
             "not allowed in namespace {namespace}: {}; nothing was changed",
             rights.join(", ")
         ),
-        resume: Some(session.resume()),
+        resume: session.resume(),
     }))
 }
 
@@ -161,7 +202,7 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
         exit: Exit::Precondition,
         outcome: "refused",
         summary: format!("{}; nothing was changed", failure.message),
-        resume: Some(session.resume()),
+        resume: session.resume(),
     })
 }
 

@@ -72,9 +72,20 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
             name: &args.name,
             keep_volumes: args.keep_volumes,
             run: &args.run,
+            resume: context.config.command_line(),
         };
-        delete(&deletion, context, &signals, &provider).await
+        let exit = delete(&deletion, context, &signals, &provider).await?;
+        told(exit, &args.name, context);
+        Ok(exit)
     })?
+}
+
+/// The result, for programs, when there is one.
+pub(super) fn told(exit: Exit, name: &str, context: &Context) {
+    if exit == Exit::Done {
+        let ui = &context.ui;
+        ui.data(&format!("shoot.core.gardener.cloud/{name} deleted\n"));
+    }
 }
 
 /// A lease alone is what a run leaves that was over before it began.
@@ -130,6 +141,8 @@ pub(super) struct Deletion<'a> {
     pub(super) name: &'a str,
     pub(super) keep_volumes: bool,
     pub(super) run: &'a RunArgs,
+    /// The command that goes on where this ends.
+    pub(super) resume: String,
 }
 
 pub(super) async fn delete(
@@ -145,6 +158,7 @@ pub(super) async fn delete(
         id: &id,
         networks: Vec::new(),
         is_leaving: true,
+        resume: Some(args.resume.clone()),
     };
     let session = Session::start(context, signals, provider, args.run, about).await?;
     let plan = |observed: &Observed| plan::delete(observed, args.keep_volumes);
@@ -157,10 +171,6 @@ pub(super) async fn delete(
     let exit = session.finish(end).await;
     if exit == Exit::Done {
         remove_namespace(context, provider).await?;
-        context.ui.data(&format!(
-            "shoot.core.gardener.cloud/{} deleted\n",
-            args.name
-        ));
     }
     Ok(exit)
 }
@@ -188,7 +198,7 @@ async fn proven(args: &Deletion<'_>, signals: &Signals, session: &Session<'_>, i
         exit,
         outcome: "failed",
         summary: format!("all was deleted, but not seen to be gone: {why}"),
-        resume: Some(session.resume()),
+        resume: session.resume(),
     };
     loop {
         let left = tokio::select! {
@@ -241,7 +251,7 @@ async fn proven(args: &Deletion<'_>, signals: &Signals, session: &Session<'_>, i
                 exit,
                 outcome: "failed",
                 summary,
-                resume: Some(session.resume()),
+                resume: session.resume(),
             };
         }
         session.push(&left).await;

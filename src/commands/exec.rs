@@ -1,3 +1,4 @@
+use super::child::{self, Signal, pass};
 use super::provider::{self, failed};
 use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
@@ -6,11 +7,8 @@ use crate::cluster::{self, Way};
 use crate::config::private;
 use clap_complete::engine::ArgValueCompleter;
 use std::ffi::OsString;
-use std::io::{ErrorKind, IsTerminal as _};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::io::IsTerminal as _;
 use tempfile::NamedTempFile;
-use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Run a program with KUBECONFIG leading to a cluster, and give its exit code
@@ -26,11 +24,6 @@ pub(super) struct ExecArgs {
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
-
-/// As shells have it.
-const NOT_EXECUTABLE: u8 = 126;
-const NO_SUCH_PROGRAM: u8 = 127;
-const SIGNALLED: i32 = 128;
 
 /// What a program needs to enter; the file is gone with it, and the way closed.
 pub(super) struct Entry {
@@ -82,62 +75,15 @@ async fn follow(command: &[OsString], entry: &Entry) -> Result<Exit, CommandErro
     let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
-    let mut child = spawn(command, entry)?;
+    let mut child = child::spawn(command, [("KUBECONFIG", entry.file.path())])?;
     // A terminal tells the whole group of processes.
     let tells_all = std::io::stdin().is_terminal();
     loop {
         tokio::select! {
-            ended = child.wait() => return Ok(Exit::Child(code(ended.map_err(cannot)?))),
-            Some(()) = interrupts.recv() => if !tells_all { pass(&child, rustix::process::Signal::INT) },
-            Some(()) = terminations.recv() => pass(&child, rustix::process::Signal::TERM),
-            Some(()) = hangups.recv() => pass(&child, rustix::process::Signal::HUP),
+            ended = child.wait() => return Ok(Exit::Child(child::code(ended.map_err(cannot)?))),
+            Some(()) = interrupts.recv() => if !tells_all { pass(&child, Signal::INT) },
+            Some(()) = terminations.recv() => pass(&child, Signal::TERM),
+            Some(()) = hangups.recv() => pass(&child, Signal::HUP),
         }
-    }
-}
-
-fn spawn(command: &[OsString], entry: &Entry) -> Result<Child, CommandError> {
-    let [program, args @ ..] = command else {
-        return Err(CommandError::new(Exit::Usage, "no program is named"));
-    };
-    let spawned = Command::new(program)
-        .args(args)
-        .env("KUBECONFIG", entry.file.path())
-        .spawn();
-    spawned.map_err(|error| {
-        let exit = match error.kind() {
-            ErrorKind::NotFound => Exit::Child(NO_SUCH_PROGRAM),
-            ErrorKind::PermissionDenied => Exit::Child(NOT_EXECUTABLE),
-            _ => Exit::Exec,
-        };
-        let message = format!("cannot run {}", program.display());
-        CommandError::new(exit, message).cause(error.to_string())
-    })
-}
-
-fn pass(child: &Child, signal: rustix::process::Signal) {
-    let number = child.id().and_then(|it| i32::try_from(it).ok());
-    if let Some(process) = number.and_then(rustix::process::Pid::from_raw) {
-        // It may have ended just now.
-        let _ = rustix::process::kill_process(process, signal);
-    }
-}
-
-fn code(status: ExitStatus) -> u8 {
-    let code = status
-        .code()
-        .or(status.signal().map(|it| SIGNALLED + it))
-        .unwrap_or_default();
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_a_signal_ended_gives_what_a_shell_would() {
-        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
-        assert_eq!(code(ExitStatus::from_raw(0)), 0);
-        assert_eq!(code(ExitStatus::from_raw(15)), 143);
     }
 }

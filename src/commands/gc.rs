@@ -66,10 +66,11 @@ pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError
                 name: &it.name,
                 keep_volumes: false,
                 run: &args.run,
+                resume: context.config.command_line(),
             };
             // The next one may be deleted all the same.
             match delete::delete(&deletion, context, &signals, &provider).await {
-                Ok(Exit::Done) => {}
+                Ok(Exit::Done) => delete::told(Exit::Done, &it.name, context),
                 Ok(exit) => worst = exit,
                 // Whoever is at it deletes it, or leaves it to the next gc.
                 Err(error) if error.exit == Exit::Held => drop(error.tell(&context.ui)),

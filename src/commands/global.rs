@@ -1,12 +1,13 @@
 //! Flags that every subcommand takes, and what they are made into.
 
 use super::{CommandError, Exit, complete, logging};
-use crate::config::Config;
-use crate::ui::{Color, ProgressMode, Run, Settings, Ui};
+use crate::config::{Config, quoted};
+use crate::ui::{Color, Forge, ProgressMode, Run, Settings, Ui};
 use clap::ArgMatches;
 use clap::builder::FalseyValueParser;
 use clap::parser::ValueSource;
 use clap_complete::engine::ArgValueCompleter;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use tokio::runtime::Runtime;
@@ -114,6 +115,56 @@ impl Global {
         Ok(())
     }
 
+    /// A whole command that finds the same provider cluster from wherever it is typed.
+    pub(super) fn command(&self, context: &Context, words: &[&str]) -> String {
+        let name = |name: &str, value: &Option<String>| {
+            let value = value.clone();
+            value.map(|it| format!("--{name}={it}"))
+        };
+        let kubeconfig = self.kubeconfig.as_ref().map(|it| it.display().to_string());
+        let sandbox = self.sandbox().map(str::to_owned);
+        let flags = [
+            name("sandbox", &sandbox),
+            name("kubeconfig", &kubeconfig.filter(|_| sandbox.is_none())),
+            name("context", &self.context),
+            name("cluster", &self.cluster),
+            name("user", &self.user),
+            name("namespace", &self.namespace),
+        ];
+        let words = words.iter().map(|it| (*it).to_owned());
+        let program = context.config.program();
+        let (verb, rest): (Vec<_>, Vec<_>) = words.enumerate().partition(|it| it.0 == 0);
+        let words = [verb, rest].map(|it| it.into_iter().map(|it| quoted(it.1)));
+        let [verb, rest] = words;
+        let flags = flags.into_iter().flatten().map(quoted);
+        let all = [program].into_iter().chain(verb).chain(flags).chain(rest);
+        all.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Variables by which a program that is started with another KUBECONFIG finds the same provider cluster.
+    pub(super) fn variables(&self, context: &Context) -> Vec<(&'static str, OsString)> {
+        let files: Vec<PathBuf> = context.config.kubeconfigs();
+        let there: Vec<&PathBuf> = files.iter().filter(|it| it.exists()).collect();
+        let kubeconfig = match (&self.kubeconfig, there.as_slice()) {
+            _ if self.sandbox().is_some() => None,
+            (Some(file), _) => Some(file),
+            (None, [file]) => Some(*file),
+            (None, _) => None,
+        };
+        let kubeconfig = kubeconfig.and_then(|it| std::path::absolute(it).ok());
+        let text = |it: Option<&str>| it.map(OsString::from);
+        let variables = [
+            ("KVSHOOT_KUBECONFIG", kubeconfig.map(OsString::from)),
+            ("KVSHOOT_SANDBOX", text(self.sandbox())),
+            ("KVSHOOT_CONTEXT", text(self.context.as_deref())),
+            ("KVSHOOT_CLUSTER", text(self.cluster.as_deref())),
+            ("KVSHOOT_USER", text(self.user.as_deref())),
+        ];
+        let set = variables.into_iter();
+        set.filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+
     /// The name of the sandbox that stands in for the provider cluster, if one does.
     pub(crate) fn sandbox(&self) -> Option<&str> {
         match self.sandbox.as_deref()? {
@@ -148,6 +199,7 @@ impl Context {
             quiet: flags.quiet,
             no_input: flags.no_input,
             ci: config.ci(),
+            forge: forge(config),
             no_color: config.no_color(),
             force_color: config.force_color(),
             dumb: config.dumb_terminal(),
@@ -162,7 +214,7 @@ impl Context {
             ui,
             config,
             run_id,
-            makes_sandbox: verb == Some("apply"),
+            makes_sandbox: matches!(verb, Some("apply" | "run")),
             runtime: OnceLock::new(),
         }
     }
@@ -193,6 +245,14 @@ impl Context {
         if let Some(runtime) = self.runtime.into_inner() {
             runtime.shutdown_background();
         }
+    }
+}
+
+fn forge(config: Config) -> Option<Forge> {
+    match (config.github(), config.gitlab()) {
+        (true, _) => Some(Forge::GitHub),
+        (false, true) => Some(Forge::GitLab),
+        (false, false) => None,
     }
 }
 

@@ -139,8 +139,9 @@ pub(super) fn tell_problems(
     let (style, width) = (context.ui.err_style().on, context.ui.err_width());
     let text = problems::all_as_text(errors, warnings, sources, style, width);
     if !text.is_empty() {
-        let all = errors.iter().chain(warnings);
-        let values = all.map(|it| problems::one_as_json(it, sources));
+        let errors = errors.iter().map(|it| ("error", it));
+        let all = errors.chain(warnings.iter().map(|it| ("warning", it)));
+        let values = all.map(|(level, it)| (level, problems::one_as_json(it, sources)));
         context.ui.problems(&text, values);
     }
 }

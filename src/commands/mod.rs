@@ -2,6 +2,7 @@
 
 mod addons;
 mod apply;
+mod child;
 mod complete;
 mod completions;
 mod delete;
@@ -27,6 +28,7 @@ mod protect;
 mod provider;
 mod reach;
 mod render;
+mod run;
 mod running;
 mod sandbox;
 mod shoots;
@@ -71,6 +73,7 @@ enum Command {
     Render(render::RenderArgs),
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
+    Run(run::EphemeralArgs),
     Delete(delete::DeleteArgs),
     Ttl(ttl::TtlArgs),
     Gc(gc::GcArgs),
@@ -178,6 +181,7 @@ impl Command {
     fn verb(&self) -> Option<&'static str> {
         match self {
             Command::Apply(_) => Some("apply"),
+            Command::Run(_) => Some("run"),
             Command::Delete(_) => Some("delete"),
             Command::Gc(_) => Some("gc"),
             _ => None,
@@ -190,6 +194,7 @@ impl Command {
             Command::Render(args) => render::run(args, context),
             Command::Plan(args) => plan::run(args, context),
             Command::Apply(args) => apply::run(args, context),
+            Command::Run(args) => run::run(args, context),
             Command::Delete(args) => delete::run(args, context),
             Command::Ttl(args) => ttl::run(args, context),
             Command::Gc(args) => gc::run(args, context),

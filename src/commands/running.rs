@@ -54,11 +54,12 @@ pub(super) struct About<'a> {
     pub(super) networks: Vec<Arc<str>>,
     /// The shoot is to go.
     pub(super) is_leaving: bool,
+    /// The command that goes on where this run ends; none where whoever began it sees to that.
+    pub(super) resume: Option<String>,
 }
 
 /// A shoot that is locked and looked at.
 pub(super) struct Session<'a> {
-    context: &'a Context,
     signals: &'a Signals,
     about: About<'a>,
     started: Instant,
@@ -72,7 +73,7 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Locks and looks; nothing but the lease is written.
     pub(super) async fn start(
-        context: &'a Context,
+        context: &Context,
         signals: &'a Signals,
         provider: &Provider,
         args: &RunArgs,
@@ -134,7 +135,6 @@ impl<'a> Session<'a> {
         };
         let provider = provider.clone();
         Ok(Session {
-            context,
             signals,
             about,
             started,
@@ -173,8 +173,11 @@ impl<'a> Session<'a> {
             report = flow::run(&limits, self.observer.facts(), plan, perform, tell) => Ok(report),
             never = self.beside(lost.clone()) => match never {},
             () = self.signals.second.cancelled() => {
-                let hint = format!("to go on: {}", self.resume());
-                Err(CommandError::new(self.signals.exit(), "left at once").hint(hint))
+                let left = CommandError::new(self.signals.exit(), "left at once");
+                Err(match self.resume() {
+                    Some(resume) => left.hint(format!("to go on: {resume}")),
+                    None => left,
+                })
             }
         }
     }
@@ -282,8 +285,8 @@ impl<'a> Session<'a> {
     }
 
     /// The command that goes on from here.
-    pub(super) fn resume(&self) -> String {
-        self.context.config.command_line()
+    pub(super) fn resume(&self) -> Option<String> {
+        self.about.resume.clone()
     }
 
     /// Deletes what is left of a shoot and would not go by itself.
@@ -355,7 +358,12 @@ pub(super) struct End {
 
 impl End {
     /// `done` is what to say when all is well.
-    pub(super) fn of(report: &Report, signals: &Signals, resume: String, done: String) -> End {
+    pub(super) fn of(
+        report: &Report,
+        signals: &Signals,
+        resume: Option<String>,
+        done: String,
+    ) -> End {
         let numbers = format!("{} of {} done", report.done, report.total);
         let (exit, outcome, summary) = match report.outcome {
             Outcome::Converged => (Exit::Done, "converged", done),
@@ -380,7 +388,7 @@ impl End {
                 format!("another run may have taken over, {numbers}"),
             ),
         };
-        let resume = (exit != Exit::Done).then_some(resume);
+        let resume = resume.filter(|_| exit != Exit::Done);
         End {
             exit,
             outcome,

@@ -57,6 +57,16 @@ impl Signals {
         }
     }
 
+    /// For what is done after a first signal, or whatever it is: only a second one ends it, and it has time of its own.
+    pub(super) fn again(&self, timeout: Duration) -> Signals {
+        Signals {
+            first: self.second.clone(),
+            second: self.second.clone(),
+            was_term: self.was_term.clone(),
+            deadline: Instant::now().checked_add(timeout),
+        }
+    }
+
     /// How much of the time there was is left.
     pub(super) fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |it| {

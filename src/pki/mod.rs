@@ -7,7 +7,7 @@ mod subject;
 
 pub(crate) use authority::{Authority, Profile, signing_key};
 pub(crate) use certificate::Certificate;
-pub(crate) use random::{bootstrap_token, encryption_configuration};
+pub(crate) use random::{bootstrap_token, encryption_configuration, suffix};
 
 use x509_parser::nom;
 

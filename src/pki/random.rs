@@ -13,6 +13,11 @@ pub(crate) fn bootstrap_token() -> Result<(String, String), PkiError> {
     Ok((characters(6)?, characters(16)?))
 }
 
+/// Five characters that make a name unlike others.
+pub(crate) fn suffix() -> Result<String, PkiError> {
+    characters(5)
+}
+
 /// An EncryptionConfiguration for Secrets with a new key. What is not encrypted yet stays readable.
 pub(crate) fn encryption_configuration() -> Result<String, PkiError> {
     let key = STANDARD.encode(bytes::<32>()?);

@@ -97,8 +97,7 @@ pub(crate) mod part {
 /// On a record: it is not to be deleted, for the reason that stands there.
 pub(crate) const PROTECTED: &str = "kvshoot.io/protected";
 
-/// On a record, as Gardener has it: when it may be deleted by whoever cleans up, in RFC 3339.
-pub(crate) const EXPIRES: &str = "shoot.gardener.cloud/expiration-timestamp";
+pub(crate) use crate::validate::EXPIRES;
 
 /// On a Service of type NodePort: the address that people said it has.
 pub(crate) const ADDRESS: &str = "kvshoot.io/address";

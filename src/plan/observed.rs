@@ -117,6 +117,8 @@ pub(crate) struct Record {
     pub(crate) sizes: BTreeMap<Arc<str>, usize>,
     /// ClusterIP of the API server, as the last run that changed something saw it.
     pub(crate) cluster_ip: Option<Arc<str>>,
+    /// When the shoot is to go, as its manifest said it last.
+    pub(crate) expiry: Option<Arc<str>>,
     pub(crate) leaving: bool,
 }
 

@@ -17,6 +17,8 @@ pub(crate) const PROFILE: &str = "cloudprofile.yaml";
 pub(crate) const SIZES: &str = "sizes.json";
 /// ClusterIP of the API server's Service, which every node has written down.
 pub(crate) const CLUSTER_IP: &str = "cluster-ip";
+/// When the shoot is to go, as its manifest said it last.
+pub(crate) const EXPIRY: &str = "expires";
 pub(crate) const LAST_OPERATION: &str = "last-operation.json";
 pub(crate) const HISTORY: &str = "history.json";
 
@@ -110,6 +112,20 @@ pub(super) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
         "shoot.gardener.cloud/project".into(),
         shoot.project.as_str().into(),
     );
+    let mut annotations = json!({ names::SPEC_HASH: wanted(shoot, facts).hash.to_string() });
+    let mut data = json!({
+        SHOOT: yaml(manifest_of(&shoot.manifest)),
+        PROFILE: yaml(written(&used_part(&shoot.profile, shoot))),
+        SIZES: sizes,
+    });
+    if let Some(expiry) = shoot.manifest.metadata.annotations.get(names::EXPIRES) {
+        data[EXPIRY] = json!(expiry);
+        let before = facts.record.as_ref().and_then(|it| it.expiry.as_deref());
+        // What was said since by other ways stands until the manifest says something else.
+        if before != Some(expiry) {
+            annotations[names::EXPIRES] = json!(expiry);
+        }
+    }
     json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -117,13 +133,9 @@ pub(super) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
             "name": site.id,
             "namespace": site.namespace,
             "labels": labels,
-            "annotations": { names::SPEC_HASH: wanted(shoot, facts).hash.to_string() },
+            "annotations": annotations,
         },
-        "data": {
-            SHOOT: yaml(manifest_of(&shoot.manifest)),
-            PROFILE: yaml(written(&used_part(&shoot.profile, shoot))),
-            SIZES: sizes,
-        },
+        "data": data,
     })
 }
 

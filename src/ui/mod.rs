@@ -2,6 +2,7 @@
 
 mod age;
 mod ask;
+mod fold;
 mod output;
 mod panic;
 pub(crate) mod problems;
@@ -19,6 +20,7 @@ use stream::Stream;
 
 pub(crate) use age::age;
 pub(crate) use ask::Refused;
+pub(crate) use fold::{Fold, Forge};
 pub(crate) use output::{Format, Row};
 pub(crate) use panic::{FAULT, tell_panics};
 pub(crate) use progress::{Progress, ProgressMode};
@@ -35,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) no_input: bool,
     /// Nobody watches, and nobody answers.
     pub(crate) ci: bool,
+    /// Who shows what goes to stderr, if that is known.
+    pub(crate) forge: Option<Forge>,
     pub(crate) no_color: bool,
     pub(crate) force_color: bool,
     /// `TERM=dumb`.
@@ -122,11 +126,19 @@ impl Ui {
         }
     }
 
-    /// What is wrong with manifests: laid out for people, each by itself as data for programs.
-    pub(crate) fn problems(&self, text: &str, values: impl IntoIterator<Item = serde_json::Value>) {
+    /// What is wrong with manifests: laid out for people, each by itself as data for programs, with its level.
+    pub(crate) fn problems(
+        &self,
+        text: &str,
+        values: impl IntoIterator<Item = (&'static str, serde_json::Value)>,
+    ) {
+        let values = values.into_iter();
         match &self.json {
-            Some(json) => values.into_iter().for_each(|it| json.problem(it)),
-            None => self.err.write(&ended(text)),
+            Some(json) => values.for_each(|it| json.problem(it.1)),
+            None => {
+                self.err.write(&ended(text));
+                values.for_each(|(level, it)| self.annotate(level, &it));
+            }
         }
     }
 

@@ -249,7 +249,10 @@ fn a_run_told_as_json_tells_all_as_json() {
     };
     let told = check(settings, |ui| {
         tell_all(ui);
-        ui.problems("text", [serde_json::json!({"code": "schema/unknown"})]);
+        ui.problems(
+            "text",
+            [("error", serde_json::json!({"code": "schema/unknown"}))],
+        );
         ui.close(8);
         ui.warn("too late");
     });

@@ -4,6 +4,10 @@ use crate::model::{Kind, Metadata};
 
 use super::names;
 use super::report::{At, Report};
+use jiff::Timestamp;
+
+/// On a Shoot, as Gardener has it, and on a record: when it may be deleted by whoever cleans up, in RFC 3339.
+pub(crate) const EXPIRES: &str = "shoot.gardener.cloud/expiration-timestamp";
 
 /// What every derived name leaves to the project and the shoot together.
 const MOST_TOGETHER: usize = 21;
@@ -36,7 +40,22 @@ pub(super) fn check(metadata: &Metadata, at: &At, report: &mut Report) {
             .hint("names of machines are made of both, and have to fit in 63 characters");
     }
     names::check_labels(&at.key("labels"), &metadata.labels, report);
-    names::check_annotations(&at.key("annotations"), &metadata.annotations, report);
+    let at_annotations = at.key("annotations");
+    names::check_annotations(&at_annotations, &metadata.annotations, report);
+    expiry(metadata, &at_annotations.key(EXPIRES), report);
+}
+
+/// Gardener's annotation says when the shoot may be deleted by whoever cleans up.
+fn expiry(metadata: &Metadata, at: &At, report: &mut Report) {
+    let Some(text) = metadata.annotations.get(EXPIRES) else {
+        return;
+    };
+    if text.parse::<Timestamp>().is_err() {
+        let message = format!("{text:?} is no time");
+        report
+            .error(at, Kind::Invalid, "metadata/expiration", message)
+            .hint("write it by RFC 3339, such as 2026-12-24T18:00:00Z");
+    }
 }
 
 fn part(text: &str, code: &'static str, at: &At, report: &mut Report) {

@@ -39,6 +39,7 @@ use crate::model::{
     WorkerConfig,
 };
 use control_plane::ControlPlane;
+pub(crate) use metadata::EXPIRES;
 use offer::Offer;
 pub(crate) use offer::read_from;
 use report::{At, Report};

@@ -39,6 +39,7 @@ mod reach;
 mod readme;
 mod render;
 mod rolls;
+mod run;
 mod running;
 mod sandbox;
 mod sandbox_pods;

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use jiff::SignedDuration;
 use kube::client::Body;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
@@ -99,6 +100,8 @@ struct Shared {
     /// Nothing gets through, in neither direction.
     frozen: watch::Sender<bool>,
     victim: watch::Sender<Option<Pid>>,
+    /// How far the server's clock is ahead, as it tells it.
+    ahead: Mutex<SignedDuration>,
     /// Ends the watches there are.
     cut: Notify,
     /// A request came while the program was about to be killed.
@@ -122,6 +125,7 @@ impl Proxy {
             state: Mutex::new(State::new(Arc::new(|_| Act::Forward))),
             frozen,
             victim,
+            ahead: Mutex::default(),
             cut: Notify::new(),
             asked: Notify::new(),
         });
@@ -164,6 +168,11 @@ impl Proxy {
     /// Whom [`Act::Kill`] kills. Requests to be killed at wait for this to be known.
     pub(crate) fn victim(&self, pid: Pid) {
         self.shared.victim.send_replace(Some(pid));
+    }
+
+    /// From now on the server says that it is so many hours later.
+    pub(crate) fn later(&self, hours: i64) {
+        *self.shared.ahead.lock().unwrap() = SignedDuration::from_hours(hours);
     }
 
     pub(crate) fn freeze(&self, frozen: bool) {
@@ -358,6 +367,10 @@ impl Shared {
         for name in [http::header::TRANSFER_ENCODING, http::header::CONNECTION] {
             head.headers.remove(name);
         }
+        if let Some(date) = head.headers.get_mut(http::header::DATE) {
+            let ahead = *self.ahead.lock().unwrap();
+            *date = moved(date.to_str().unwrap(), ahead).parse().unwrap();
+        }
         let frames = futures::stream::unfold((body, self), |(mut body, shared)| async {
             let frame = tokio::select! {
                 frame = body.frame() => frame?.map_err(Fault::from),
@@ -435,6 +448,13 @@ fn expired() -> Answer {
     let line = Bytes::from(format!("{event}\n"));
     let frames = futures::stream::iter([Ok(Frame::data(line))]);
     Response::new(StreamBody::new(frames.boxed()).boxed_unsync())
+}
+
+/// A date as HTTP has it, so much later.
+fn moved(date: &str, ahead: SignedDuration) -> String {
+    const FORM: &str = "%a, %d %b %Y %H:%M:%S GMT";
+    let date = jiff::civil::DateTime::strptime(FORM, date).unwrap();
+    (date + ahead).strftime(FORM).to_string()
 }
 
 /// Verb, resource and name, as a Role has them.

@@ -28,6 +28,16 @@ fn names_have_to_leave_room_for_those_of_machines() {
             ("  namespace: garden-dev\n", "", ""),
             (
                 "  namespace: garden-dev\n",
+                "  annotations: {shoot.gardener.cloud/expiration-timestamp: \"2026-12-24T18:00:00+01:00\"}\n",
+                "",
+            ),
+            (
+                "  namespace: garden-dev\n",
+                "  annotations: {shoot.gardener.cloud/expiration-timestamp: tomorrow}\n",
+                "metadata.annotations[shoot.gardener.cloud/expiration-timestamp] Invalid: \"tomorrow\" is no time",
+            ),
+            (
+                "  namespace: garden-dev\n",
                 "  labels: {a b: c}\n",
                 "metadata.labels[a b] Invalid: \"a b\" is no key of a label",
             ),

@@ -301,6 +301,7 @@ impl World<'_> {
             hash,
             sizes,
             cluster_ip: None,
+            expiry: None,
             leaving: false,
         });
     }

@@ -177,6 +177,7 @@ impl World<'_> {
             hash: wanted.hash,
             sizes,
             cluster_ip: None,
+            expiry: None,
             leaving: false,
         });
     }
