@@ -3,6 +3,7 @@
 mod adopt;
 mod bundle;
 mod cause;
+mod chain;
 mod claim;
 mod connect;
 mod download;
@@ -29,12 +30,14 @@ mod request;
 mod rights;
 mod root;
 mod told;
+mod troubles;
 mod tunnel;
 mod watch;
 mod why;
 mod wire;
 mod world;
 
+pub(crate) use chain::{Advice, Chain, Link};
 pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use download::download;

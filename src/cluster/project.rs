@@ -224,7 +224,7 @@ fn machine(object: &Value) -> Vm {
 }
 
 /// Of several, what came first in the chain: a VM that could not be made tells more than one that is not ready.
-fn complaint(status: &Value) -> Option<Arc<str>> {
+pub(super) fn complaint(status: &Value) -> Option<Arc<str>> {
     let conditions = items(&status["conditions"]);
     let of = |name: &str, value: &str| {
         conditions

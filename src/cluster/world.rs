@@ -1,7 +1,6 @@
 //! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
 //! the time comes in.
 
-use super::cause::Stuck;
 use super::error::Error;
 use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
@@ -132,19 +131,6 @@ impl World {
 
     pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
         self.stores.get(&source)?.get(name)
-    }
-
-    /// A machine as those see it who look for causes.
-    pub(super) fn stuck(&self, name: &str) -> Stuck {
-        let vm = self.get((Side::Provider, Kind::Machine), name);
-        let Some(Body::Machine(vm)) = vm.map(|it| &it.fact.body) else {
-            return Stuck::default();
-        };
-        Stuck {
-            complaint: vm.complaint.clone(),
-            born: i64::try_from(vm.born).unwrap_or(i64::MAX),
-            has_node: self.get((Side::Shoot, Kind::Node), name).is_some(),
-        }
     }
 
     pub(super) fn facts(&mut self, now: Duration) -> Facts {

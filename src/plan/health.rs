@@ -79,7 +79,7 @@ pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
             1,
             "workloads run",
         ),
-        certificates(seen),
+        certificates(seen.expiry.as_ref(), seen.now),
     ];
     match &seen.inside {
         Inside::Unreachable(why) => conditions.push(Condition {
@@ -157,11 +157,12 @@ fn of_parts(kind: &'static str, parts: &[Part], least: usize, what: &str) -> Con
     }
 }
 
-fn certificates(seen: &Seen) -> Condition {
-    let (is_true, message) = match &seen.expiry {
+/// By the one that ends first: seconds since 1970, and its Secret.
+pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condition {
+    let (is_true, message) = match expiry {
         None => (false, "there are no certificates yet".to_owned()),
         Some((end, name)) => {
-            let left = end - seen.now;
+            let left = end - now;
             let told = match left {
                 ..0 => format!("{name} has expired"),
                 _ => format!("the first one, {name}, expires in {} days", left / DAY),

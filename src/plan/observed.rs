@@ -55,6 +55,17 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Whether there is such an object.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        let is_machine = |name: &str| self.machines.values().any(|it| it.contains_key(name));
+        match key.kind {
+            Kind::Record => self.record.is_some(),
+            Kind::Machine => is_machine(&key.name),
+            Kind::Node => self.nodes.contains_key(&key.name),
+            _ => self.objects.contains_key(key),
+        }
+    }
+
     /// ClusterIP of the Service of a shoot's API server, if that is there.
     pub(crate) fn cluster_ip(&self, id: &str) -> Option<Arc<str>> {
         let name = names::control_plane(id, names::part::API_SERVER);
