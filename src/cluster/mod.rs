@@ -37,7 +37,7 @@ mod why;
 mod wire;
 mod world;
 
-pub(crate) use chain::{Advice, Chain, Link};
+pub(crate) use chain::{Advice, Chain, Link, is_foreign};
 pub(crate) use claim::Holder;
 pub(crate) use connect::{Kubeconfigs, Overrides, Source};
 pub(crate) use download::download;

@@ -56,13 +56,17 @@ fn chains(facts: &Facts, id: &str, causes: &HashMap<Key, Chain>) -> Vec<Chain> {
     }
     chains.extend(certificates(facts));
     chains.extend(images(facts).map(|(key, waits)| image(key, waits, causes)));
-    chains.extend(machines(facts).map(|(name, it)| machine(name, it, causes)));
+    chains.extend(machines(facts).map(|(name, it)| {
+        let has_node = facts.nodes.contains_key(name);
+        machine(name, it, has_node, causes)
+    }));
     chains.extend(nodes_without_machine(facts));
     let before = chains.len();
     let told = inner.iter().filter_map(|it| inside(facts, it, causes));
     chains.extend(told);
     // What they ask is answered by pods inside.
-    if chains.len() == before && lost(facts).next().is_none() {
+    let serves = facts.nodes.values().any(|it| it.serves);
+    if chains.len() == before && serves && lost(facts).next().is_none() {
         chains.extend(answers(facts));
     }
     chains
@@ -128,7 +132,12 @@ fn machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
     machines.filter(|it| it.1.look != Look::Ready)
 }
 
-fn machine(name: &Arc<str>, machine: &Machine, causes: &HashMap<Key, Chain>) -> Chain {
+fn machine(
+    name: &Arc<str>,
+    machine: &Machine,
+    has_node: bool,
+    causes: &HashMap<Key, Chain>,
+) -> Chain {
     let own = Link::new("Machine", name.clone(), "");
     let key = Key::provider(Kind::Machine, name.clone());
     if let Some(below) = causes.get(&key) {
@@ -140,9 +149,19 @@ fn machine(name: &Arc<str>, machine: &Machine, causes: &HashMap<Key, Chain>) -> 
             Chain::of(own, format!("it is emptied, to be removed; {said}"))
         }
         // Only its node is left to be waited for.
+        _ if machine.runs && has_node => {
+            let node = Chain::of(Link::new("Node", name.clone(), "not ready"), said);
+            // Kubernetes' own words for a node whose kubelet says nothing.
+            match said.contains("stopped posting") {
+                true => node.advised(Advice::Console),
+                false => node,
+            }
+            .under(own)
+        }
         _ if machine.runs => {
-            let node = Link::new("Node", name.clone(), "");
-            Chain::of(node, said).advised(Advice::Console).under(own)
+            let node = Link::new("Node", name.clone(), "missing");
+            let message = "its VM runs, and has not joined the shoot";
+            Chain::of(node, message).advised(Advice::Console).under(own)
         }
         _ => Chain::of(
             Link::new("VirtualMachine", name.clone(), machine.status.clone()),

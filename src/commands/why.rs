@@ -4,7 +4,7 @@ use super::running::counted;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen};
-use crate::plan::item::{Action, Plan, State};
+use crate::plan::item::{Action, Class, Key, Kind, Plan, State};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::record::{self, LAST_OPERATION, LastError, Operation};
 use crate::plan::{self, names};
@@ -247,22 +247,16 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
     let (mut chains, mut titles, mut later) = (Vec::new(), Vec::new(), 0);
     for item in &plan.items {
         match &item.state {
-            State::Failed(failure) => {
-                chains.push(Chain::of(
-                    own(item.title.as_str()),
-                    failure.message.as_str(),
-                ));
+            // Anything else that failed is seen to by what was looked at.
+            State::Failed(it) if matches!(it.class, Class::Foreign | Class::Missing) => {
+                chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
             }
             State::Due(Action::Apply(wanted)) if !facts.has(&wanted.key) => {
-                match errors.iter().find(|it| it.task_id == item.title) {
-                    Some(error) => {
-                        let link = Link::new(
-                            wanted.key.kind.to_string(),
-                            wanted.key.name.clone(),
-                            "not made",
-                        );
-                        chains.push(Chain::said(link, error.description.as_str()));
-                    }
+                match errors
+                    .iter()
+                    .find_map(|it| said_of(it, &wanted.key, &item.title))
+                {
+                    Some(words) => chains.push(not_made(&wanted.key, words)),
                     None => titles.push(item.title.as_str()),
                 }
             }
@@ -282,4 +276,20 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
     let message = format!("still to do: {named}{more}");
     chains.push(Chain::of(own("not finished"), message).advised(Advice::Resume));
     chains
+}
+
+/// What the last run was told of an object. Of a machine the title says only where it was to be.
+fn said_of<'a>(error: &'a LastError, key: &Key, title: &str) -> Option<&'a str> {
+    let words = &error.description;
+    let named = words.strip_prefix(&format!("{key}: "));
+    named.or_else(|| (error.task_id == title).then_some(words))
+}
+
+fn not_made(key: &Key, words: &str) -> Chain {
+    let own = Link::new(key.kind.to_string(), key.name.clone(), "missing");
+    let chain = Chain::said(own, words);
+    match key.kind {
+        Kind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
+        _ => chain,
+    }
 }

@@ -3,6 +3,7 @@
 use super::{
     Advice, Around, Chain, Classes, Link, condition, going, items, message, plain, pod, text, when,
 };
+use crate::cluster::chain::is_foreign;
 use crate::cluster::project::{complaint, is_leaving, is_ready, seconds};
 use serde_json::Value;
 
@@ -114,9 +115,7 @@ impl Around {
     }
 }
 
-/// Of what KubeVirt takes off by itself nobody need be told.
 fn kept(chain: Chain, object: &Value) -> Chain {
-    let is_foreign = |it: &str| !it.contains("kubevirt.io/") && !it.starts_with("foregroundDelete");
     let finalizers = items(&object["metadata"]["finalizers"]);
     match finalizers.iter().map(text).any(is_foreign) {
         true => chain.advised(Advice::Finalizer),

@@ -24,7 +24,11 @@ impl Around {
             let message = condition(volume, "Running")
                 .or_else(|| condition(volume, "Bound"))
                 .or_else(|| message(self.warning("DataVolume", name)?))?;
-            Some(Chain::said(own(), message))
+            let chain = Chain::said(own(), message);
+            Some(match stumbles(volume) {
+                true => chain.advised(Advice::Image),
+                false => chain,
+            })
         };
         // A pod that waits for its claim says less than the claim does.
         let below = self
@@ -67,6 +71,12 @@ impl Around {
             })
         })
     }
+}
+
+/// Its importer ran, and could not get at the image.
+fn stumbles(volume: &Value) -> bool {
+    let mut conditions = super::items(&volume["status"]["conditions"]).iter();
+    conditions.any(|it| it["type"] == "Running" && it["reason"] == "Error")
 }
 
 /// None is known where classes may not be read.

@@ -4,7 +4,7 @@ use super::super::CommandError;
 use super::super::provider::failed;
 use super::super::running::counted;
 use super::{Finding, advice};
-use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen};
+use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen, is_foreign};
 use crate::plan::names;
 use tokio::time::Instant;
 
@@ -27,10 +27,10 @@ pub(super) async fn findings(
     let left: Vec<_> = left.iter().filter(|it| it.kind != "Lease").collect();
     // Those of KubeVirt are told with the machines.
     let is_told = |kind: &str| kind.starts_with("VirtualMachine");
-    for it in left
-        .iter()
-        .filter(|it| !it.finalizers.is_empty() && !is_told(it.kind))
-    {
+    for it in left.iter().filter(|it| !is_told(it.kind)) {
+        if !it.finalizers.iter().any(|it| is_foreign(it)) {
+            continue;
+        }
         let link = Link::new(it.kind, it.name.as_str(), "");
         let message = format!("kept by {}", it.finalizers.join(", "));
         chains.push(Chain::of(link, message).advised(Advice::Finalizer));
