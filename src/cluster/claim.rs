@@ -144,7 +144,7 @@ impl Provider {
         let spec = &there["spec"];
         let renewed = seconds(&spec["renewTime"]).zip(self.server_time());
         let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
-        let lives = age <= i64::try_from(2 * DURATION.as_secs()).unwrap_or(i64::MAX);
+        let lives = age <= i64::try_from(DURATION.as_secs()).unwrap_or(i64::MAX);
         let name = text(&spec["holderIdentity"]);
         Ok((lives && !name.is_empty()).then(|| name.to_owned()))
     }

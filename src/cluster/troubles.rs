@@ -22,6 +22,7 @@ impl Observer {
         let mut asked = workloads(facts);
         asked.extend(images(facts).map(|it| it.0.clone()));
         asked.extend(machines(facts).map(|it| Key::provider(Kind::Machine, it.0.clone())));
+        asked.extend(others(facts).cloned());
         let causes = match asked.as_slice() {
             [] => HashMap::new(),
             asked => {
@@ -59,6 +60,10 @@ fn chains(facts: &Facts, id: &str, causes: &HashMap<Key, Chain>) -> Vec<Chain> {
     chains.extend(machines(facts).map(|(name, it)| {
         let has_node = facts.nodes.contains_key(name);
         machine(name, it, has_node, causes)
+    }));
+    chains.extend(others(facts).filter_map(|key| {
+        let below = causes.get(key)?.clone();
+        Some(below.under(Link::new("Machine", key.name.clone(), "")))
     }));
     chains.extend(nodes_without_machine(facts));
     let before = chains.len();
@@ -130,6 +135,12 @@ fn image(key: &Key, waits: String, causes: &HashMap<Key, Chain>) -> Chain {
 fn machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
     let machines = facts.machines.values().flatten();
     machines.filter(|it| it.1.look != Look::Ready)
+}
+
+/// Machines that an earlier shoot of the name left, or one whose record is gone.
+fn others(facts: &Facts) -> impl Iterator<Item = &Key> {
+    let keys = facts.foreign.keys();
+    keys.filter(|it| it.side == Side::Provider && it.kind == Kind::Machine)
 }
 
 fn machine(

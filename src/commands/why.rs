@@ -4,7 +4,7 @@ use super::running::counted;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen};
-use crate::plan::item::{Action, Class, Key, Kind, Plan, State};
+use crate::plan::item::{Action, Class, Content, Key, Kind, Plan, State, Wanted};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::record::{self, LAST_OPERATION, LastError, Operation};
 use crate::plan::{self, names};
@@ -18,6 +18,8 @@ use tokio::time::Instant;
 
 mod advice;
 mod leaving;
+
+pub(super) use leaving::holding;
 
 /// Say what keeps a cluster from being as it should be, down to the deepest cause; exits with 1 when something does
 ///
@@ -183,7 +185,7 @@ pub(super) async fn findings(
     record: &RecordSeen,
 ) -> Result<Vec<Finding>, CommandError> {
     if record.leaving {
-        return leaving::findings(provider, record).await;
+        return holding(provider, &record.name).await;
     }
     let shoot = recorded(record);
     let networks = shoot.as_ref();
@@ -202,6 +204,7 @@ pub(super) async fn findings(
     if let Some(shoot) = &shoot {
         let observed = Observed {
             facts: facts.clone(),
+            ahead: true,
             ..Observed::default()
         };
         let plan = plan::plan(shoot, &observed);
@@ -244,7 +247,7 @@ fn errors(record: &RecordSeen) -> Vec<LastError> {
 /// What has never been made, or is gone; by what the last run failed of, where it failed of that.
 fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<Chain> {
     let own = |state| Link::new("Shoot", name, state);
-    let (mut chains, mut titles, mut later) = (Vec::new(), Vec::new(), 0);
+    let (mut chains, mut titles) = (Vec::new(), Vec::new());
     for item in &plan.items {
         match &item.state {
             // Anything else that failed is seen to by what was looked at.
@@ -254,13 +257,12 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
             State::Due(Action::Apply(wanted)) if !facts.has(&wanted.key) => {
                 match errors
                     .iter()
-                    .find_map(|it| said_of(it, &wanted.key, &item.title))
+                    .find_map(|it| said_of(it, wanted, &item.title))
                 {
                     Some(words) => chains.push(not_made(&wanted.key, words)),
                     None => titles.push(item.title.as_str()),
                 }
             }
-            State::Blocked => later += 1,
             _ => {}
         }
     }
@@ -268,7 +270,7 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
         return chains;
     }
     let named = titles[..titles.len().min(NAMED)].join(", ");
-    let more = titles.len().saturating_sub(NAMED) + later;
+    let more = titles.len().saturating_sub(NAMED);
     let more = match more {
         0 => String::new(),
         count => format!(", and {count} more"),
@@ -278,11 +280,19 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
     chains
 }
 
-/// What the last run was told of an object. Of a machine the title says only where it was to be.
-fn said_of<'a>(error: &'a LastError, key: &Key, title: &str) -> Option<&'a str> {
+/// What the last run was told of an object. That of a machine may have been about its place only.
+fn said_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a str> {
     let words = &error.description;
-    let named = words.strip_prefix(&format!("{key}: "));
-    named.or_else(|| (error.task_id == title).then_some(words))
+    let named = words.strip_prefix(&format!("{}: ", wanted.key));
+    let place = match &wanted.content {
+        Content::Machine { pool, .. } => {
+            let zone = title.rsplit(" in zone ").next().unwrap_or_default();
+            format!("Make a machine of pool {pool} in zone {zone}")
+        }
+        _ => String::new(),
+    };
+    let is_its = error.task_id == title || error.task_id == place;
+    named.or_else(|| is_its.then_some(words))
 }
 
 fn not_made(key: &Key, words: &str) -> Chain {

@@ -4,16 +4,16 @@ use super::super::CommandError;
 use super::super::provider::failed;
 use super::super::running::counted;
 use super::{Finding, advice};
-use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen, is_foreign};
+use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, is_foreign};
 use crate::plan::names;
 use tokio::time::Instant;
 
-/// Machines by what they wait for, anything else by its finalizers; the record, which goes last, by what is left.
-pub(super) async fn findings(
+/// All of it by how much is left, machines by what they wait for, anything else by its finalizers. Without a record
+/// too.
+pub(in super::super) async fn holding(
     provider: &Provider,
-    record: &RecordSeen,
+    id: &str,
 ) -> Result<Vec<Finding>, CommandError> {
-    let id = &*record.name;
     let beside = Beside {
         is_leaving: true,
         ..Beside::default()
