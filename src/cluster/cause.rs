@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub(super) use machine::{Joining, joining};
+pub(super) use machine::{Stuck, joining};
 
 /// By name.
 pub(super) type Classes = BTreeMap<Arc<str>, StorageClass>;
@@ -23,7 +23,6 @@ pub(super) type Classes = BTreeMap<Arc<str>, StorageClass>;
 /// What there is around machines, images and workloads, as it was listed.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    pub(super) machines: Vec<Value>,
     pub(super) instances: Vec<Value>,
     pub(super) volumes: Vec<Value>,
     pub(super) pods: Vec<Value>,
@@ -35,7 +34,6 @@ pub(super) struct Objects {
 /// The same by what it belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Around {
-    machines: HashMap<Arc<str>, Value>,
     instances: HashMap<Arc<str>, Value>,
     volumes: HashMap<Arc<str>, Value>,
     /// Names of DataVolumes by that of their VM.
@@ -50,7 +48,6 @@ pub(super) struct Around {
 impl Around {
     pub(super) fn new(objects: Objects) -> Around {
         let mut around = Around {
-            machines: by_name(objects.machines),
             instances: by_name(objects.instances),
             claims: by_name(objects.claims),
             ..Around::default()
@@ -108,21 +105,6 @@ fn condition(object: &Value, name: &str) -> Option<String> {
         .find(|it| it["type"] == name && it["status"] == "False")?;
     let message = plain(text(&condition["message"]));
     (!message.is_empty()).then_some(message)
-}
-
-/// What somebody deleted, and what keeps it.
-fn going(object: &Value) -> String {
-    let metadata = &object["metadata"];
-    let finalizers: Vec<&str> = items(&metadata["finalizers"]).iter().map(text).collect();
-    let kept = match finalizers.as_slice() {
-        [] => String::new(),
-        names => format!("kept by {}", names.join(", ")),
-    };
-    match (metadata["deletionTimestamp"].as_str(), kept.as_str()) {
-        (None, _) => "it is not deleted yet".to_owned(),
-        (Some(time), "") => format!("deleted at {time}"),
-        (Some(time), kept) => format!("deleted at {time}, {kept}"),
-    }
 }
 
 fn owners(object: &Value) -> Vec<(Arc<str>, Arc<str>)> {

@@ -1,4 +1,6 @@
 use super::*;
+use crate::cluster::project::{self, Body};
+use crate::plan::item::{Kind, Side};
 use serde_json::json;
 
 fn volume(phase: &str) -> Value {
@@ -31,26 +33,34 @@ fn classes() -> Classes {
 }
 
 /// As a wait for machine m-0 says it.
-fn told(objects: Objects, joining: Joining) -> String {
-    let chain = Around::new(objects).machine("m-0", &joining, &classes());
+fn told(objects: Objects, stuck: Stuck) -> String {
+    let chain = Around::new(objects).machine("m-0", &stuck, &classes());
     chain.map(|it| it.told("m-0")).unwrap_or_default()
 }
 
 fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<Value>) -> String {
-    let machines = vec![vm(json!({ "printableStatus": "Provisioning" }))];
     let objects = Objects {
-        machines,
         volumes,
         pods,
         claims,
         events,
         ..Objects::default()
     };
-    told(objects, Joining::default())
+    told(
+        objects,
+        vm(json!({}), json!({ "printableStatus": "Provisioning" })),
+    )
 }
 
-fn vm(status: Value) -> Value {
-    json!({ "metadata": { "name": "m-0" }, "status": status })
+fn vm(mut metadata: Value, status: Value) -> Stuck {
+    metadata["name"] = "m-0".into();
+    metadata["resourceVersion"] = "1".into();
+    let object = json!({ "metadata": metadata, "status": status });
+    let seen = project::seen((Side::Provider, Kind::Machine), &object).unwrap();
+    let Body::Machine(vm) = seen.fact.body else {
+        unreachable!("it is a machine");
+    };
+    Stuck::of(&vm)
 }
 
 #[test]
@@ -149,18 +159,13 @@ fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
         "message": "cannot reach the API server",
     });
     let is_told = |born: &str, has_node| {
-        let mut vm = vm(json!({}));
-        vm["metadata"]["creationTimestamp"] = born.into();
         let objects = Objects {
-            machines: vec![vm],
             events: vec![event.clone()],
             ..Objects::default()
         };
-        let joining = Joining {
-            has_node,
-            held: None,
-        };
-        !told(objects, joining).is_empty()
+        let stuck = vm(json!({ "creationTimestamp": born }), json!({}));
+        let stuck = stuck.joining(has_node, None);
+        !told(objects, stuck).is_empty()
     };
     assert!(is_told("2026-01-02T00:00:00Z", false));
     assert!(!is_told("2026-01-02T00:00:01Z", false));
@@ -244,16 +249,16 @@ fn nothing_is_said_where_nothing_is_known() {
 
 /// The words of a machine that somebody deleted.
 fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
-    let mut machine = vm(json!({ "printableStatus": "Running" }));
-    machine["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z".into();
-    machine["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let metadata = json!({
+        "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["example.com/hold"],
+    });
+    let machine = vm(metadata, json!({ "printableStatus": "Running" }));
     let objects = Objects {
-        machines: vec![machine],
         instances: instance.into_iter().collect(),
         pods,
         ..Objects::default()
     };
-    told(objects, Joining::default())
+    told(objects, machine)
 }
 
 fn instance(finalizers: Value) -> Value {
@@ -291,15 +296,10 @@ fn a_machine_that_does_not_go_is_told_by_who_holds_it() {
 fn an_instance_that_goes_or_is_over_is_deeper_than_its_node() {
     let words = |instance: Option<Value>, status: Value| {
         let objects = Objects {
-            machines: vec![vm(status)],
             instances: instance.into_iter().collect(),
             ..Objects::default()
         };
-        let joining = Joining {
-            has_node: true,
-            held: None,
-        };
-        told(objects, joining)
+        told(objects, vm(json!({}), status).joining(true, None))
     };
     let runs = json!({ "printableStatus": "Running", "ready": true });
     assert_eq!(
@@ -313,10 +313,7 @@ fn an_instance_that_goes_or_is_over_is_deeper_than_its_node() {
         words(Some(failed), runs.clone()),
         "VirtualMachineInstance Failed"
     );
-    assert_eq!(
-        words(None, runs),
-        "VirtualMachine Running: it has no VirtualMachineInstance"
-    );
+    assert_eq!(words(None, runs), "VirtualMachineInstance: not found");
     let stopped = json!({ "printableStatus": "Stopped" });
     assert_eq!(words(None, stopped), "VirtualMachine Stopped");
 }
@@ -397,4 +394,21 @@ fn the_last_lines_of_a_long_log_are_kept() {
     assert_eq!(chain.log[4], "F 1] no certificate");
     let container = "etcd".into();
     assert_eq!(chain.advice, Some(Advice::Log { container }));
+}
+
+#[test]
+fn an_image_of_a_container_that_is_not_there_is_told_by_its_pull() {
+    let words = "Back-off pulling image \"registry.example/etcd:1\"";
+    let status = json!({
+        "phase": "Pending",
+        "containerStatuses": [{
+            "name": "etcd", "ready": false,
+            "state": { "waiting": { "reason": "ImagePullBackOff", "message": words } },
+        }],
+    });
+    let pods = vec![replica("etcd-1-a", "etcd-1", status)];
+    assert_eq!(
+        workload(pods, vec![]),
+        format!("Pod etcd-1-a ImagePullBackOff: {words}")
+    );
 }

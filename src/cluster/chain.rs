@@ -52,21 +52,6 @@ pub(crate) enum Advice {
     Approve,
 }
 
-/// Whether a finalizer is none of those that Kubernetes, KubeVirt and CDI put on and take off by themselves.
-pub(crate) fn is_foreign(finalizer: &str) -> bool {
-    let domain = finalizer.split_once('/').map_or("", |it| it.0);
-    let is_known = |it: &str| domain == it || domain.ends_with(&format!(".{it}"));
-    let plain = [
-        "foregroundDeletion",
-        "orphan",
-        "foregroundDeleteVirtualMachine",
-    ];
-    !plain.contains(&finalizer)
-        && !["kubernetes.io", "k8s.io", "kubevirt.io"]
-            .into_iter()
-            .any(is_known)
-}
-
 impl Link {
     pub(crate) fn new(
         kind: impl Into<Arc<str>>,
@@ -188,21 +173,6 @@ mod tests {
         let chain = chain.under(Link::new("Machine", "a", ""));
         assert_eq!(chain.to_string(), format!("Machine a: {below}"));
         assert_eq!(chain.rest(), below);
-    }
-
-    #[test]
-    fn finalizers_of_kubernetes_and_kubevirt_go_by_themselves() {
-        let all = [
-            ("foregroundDeleteVirtualMachine", false),
-            ("kubevirt.io/virtualMachineControllerFinalize", false),
-            ("cdi.kubevirt.io/dataVolumeFinalizer", false),
-            ("kubernetes.io/pvc-protection", false),
-            ("example.com/hold", true),
-            ("hold", true),
-        ];
-        for (name, expected) in all {
-            assert_eq!(is_foreign(name), expected, "{name}");
-        }
     }
 
     #[test]

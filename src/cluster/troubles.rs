@@ -157,7 +157,11 @@ fn machine(
     let said = machine.cause.as_deref().unwrap_or_default();
     match machine.look {
         Look::Draining | Look::Drained => {
-            Chain::of(own, format!("it is emptied, to be removed; {said}"))
+            let words = match said {
+                "" => "it is to be emptied, and removed".to_owned(),
+                said => format!("it is to be emptied, and removed: {said}"),
+            };
+            Chain::of(own, words)
         }
         // Only its node is left to be waited for.
         _ if machine.runs && has_node => {
@@ -207,3 +211,7 @@ fn answers(facts: &Facts) -> Vec<Chain> {
     silent.sort_by_key(Chain::to_string);
     silent
 }
+
+#[cfg(test)]
+#[path = "troubles_tests.rs"]
+mod tests;

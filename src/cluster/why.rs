@@ -1,7 +1,7 @@
 //! Looks for causes while something is not ready, and never when all is well.
 
 use super::Provider;
-use super::cause::{Around, Joining, Objects, joining};
+use super::cause::{Around, Objects, Stuck, joining};
 use super::chain::Chain;
 use super::error::Error;
 use super::kinds::{self, Resource};
@@ -105,8 +105,8 @@ pub(super) async fn causes(
     let causes = stuck.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
             (_, Kind::Machine) => {
-                let joining = way_in(facts, key, requests.as_deref());
-                outside.machine(&key.name, &joining, &facts.classes)
+                let stuck = way_in(shared, facts, key, requests.as_deref());
+                outside.machine(&key.name, &stuck, &facts.classes)
             }
             (_, Kind::Image) => outside.image(&key.name, &facts.classes),
             (Side::Provider, kind) => {
@@ -122,21 +122,20 @@ pub(super) async fn causes(
     Ok(causes.collect())
 }
 
-/// How far a machine got; nothing is known of that while the shoot is not looked at.
-fn way_in(facts: &Facts, key: &Key, requests: Option<&[Value]>) -> Joining {
-    let runs = machine(facts, key).is_some_and(|it| it.runs);
+/// A machine with how far it got; nothing is known of that while the shoot is not looked at.
+fn way_in(shared: &Shared, facts: &Facts, key: &Key, requests: Option<&[Value]>) -> Stuck {
+    let stuck = shared.read(|it| it.stuck(&key.name));
     let has_node = facts.nodes.contains_key(&key.name);
-    let requests = requests.filter(|_| runs && !has_node && facts.inside == Inside::Observed);
+    let joins = stuck.runs && !has_node && facts.inside == Inside::Observed;
     let id = names::token_id(&key.name);
     let user = format!("system:bootstrap:{id}");
     let token = format!("kube-system/bootstrap-token-{id}");
     let has_token = facts
         .objects
         .contains_key(&Key::shoot(Kind::Token, token.as_str()));
-    Joining {
-        has_node,
-        held: requests.and_then(|it| joining(it, &user, &token, has_token)),
-    }
+    let requests = requests.filter(|_| joins);
+    let held = requests.and_then(|it| joining(it, &user, &token, has_token));
+    stuck.joining(has_node, held)
 }
 
 fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
@@ -206,7 +205,6 @@ async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, 
         if_allowed(listed.await.map(|it| it.items))
     };
     let lists = [
-        (&kinds::VIRTUAL_MACHINE, ours),
         (&kinds::VIRTUAL_MACHINE_INSTANCE, ours),
         (&kinds::DATA_VOLUME, ours),
         (&kinds::CLAIM, ours),
@@ -218,7 +216,6 @@ async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, 
     let mut lists = try_join_all(lists.map(list)).await?.into_iter();
     let mut next = || lists.next().unwrap_or_default();
     Ok(Around::new(Objects {
-        machines: next(),
         instances: next(),
         volumes: next(),
         claims: next(),

@@ -1,6 +1,7 @@
 //! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
 //! the time comes in.
 
+use super::cause::Stuck;
 use super::error::Error;
 use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
@@ -131,6 +132,15 @@ impl World {
 
     pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
         self.stores.get(&source)?.get(name)
+    }
+
+    /// A machine as those see it who look for causes.
+    pub(super) fn stuck(&self, name: &str) -> Stuck {
+        let vm = self.get((Side::Provider, Kind::Machine), name);
+        match vm.map(|it| &it.fact.body) {
+            Some(Body::Machine(vm)) => Stuck::of(vm),
+            _ => Stuck::default(),
+        }
     }
 
     pub(super) fn facts(&mut self, now: Duration) -> Facts {

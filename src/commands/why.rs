@@ -208,7 +208,8 @@ pub(super) async fn findings(
             ..Observed::default()
         };
         let plan = plan::plan(shoot, &observed);
-        let unmade = unmade(&facts, &plan, &errors(record), &names::called(&record.name));
+        let (name, is_explained) = (names::called(&record.name), !chains.is_empty());
+        let unmade = unmade(&facts, &plan, &errors(record), &name, is_explained);
         missing = !unmade.is_empty();
         chains.extend(unmade);
     }
@@ -245,9 +246,17 @@ fn errors(record: &RecordSeen) -> Vec<LastError> {
 }
 
 /// What has never been made, or is gone; by what the last run failed of, where it failed of that.
-fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<Chain> {
+///
+/// What the provider is at is told only where nothing else explains that it is not done: `is_explained`.
+fn unmade(
+    facts: &Facts,
+    plan: &Plan,
+    errors: &[LastError],
+    name: &str,
+    is_explained: bool,
+) -> Vec<Chain> {
     let own = |state| Link::new("Shoot", name, state);
-    let (mut chains, mut titles) = (Vec::new(), Vec::new());
+    let (mut chains, mut titles, mut waits) = (Vec::new(), Vec::new(), Vec::new());
     for item in &plan.items {
         match &item.state {
             // Anything else that failed is seen to by what was looked at.
@@ -263,8 +272,17 @@ fn unmade(facts: &Facts, plan: &Plan, errors: &[LastError], name: &str) -> Vec<C
                     None => titles.push(item.title.as_str()),
                 }
             }
+            State::Waiting(why) => waits.push((&item.title, why)),
             _ => {}
         }
+    }
+    // What is looked at tells more, but not of everything.
+    if let [(title, why), ..] = waits.as_slice()
+        && chains.is_empty()
+        && titles.is_empty()
+        && !is_explained
+    {
+        chains.push(Chain::of(own(title.as_str()), format!("waiting for {why}")));
     }
     if titles.is_empty() {
         return chains;
@@ -303,3 +321,7 @@ fn not_made(key: &Key, words: &str) -> Chain {
         _ => chain,
     }
 }
+
+#[cfg(test)]
+#[path = "why/tests.rs"]
+mod tests;

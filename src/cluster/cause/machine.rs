@@ -1,12 +1,15 @@
 //! Machines: from the VM by its instance, its pod and its volumes, and from a VM that runs to the node that it should be.
 
 use super::{
-    Advice, Around, Chain, Classes, Link, condition, going, items, message, plain, pod, text, when,
+    Advice, Around, Chain, Classes, Link, condition, items, message, plain, pod, text, when,
 };
-use crate::cluster::chain::is_foreign;
-use crate::cluster::project::{complaint, is_leaving, is_ready, seconds};
+use crate::cluster::going::Going;
+use crate::cluster::project::{Vm, seconds};
 use serde_json::Value;
+use std::sync::Arc;
 
+const VM: &str = "VirtualMachine";
+const VMI: &str = "VirtualMachineInstance";
 /// Words of KubeVirt for a machine that is on its way, or there.
 const ON_ITS_WAY: [&str; 6] = [
     "",
@@ -17,12 +20,51 @@ const ON_ITS_WAY: [&str; 6] = [
     "Migrating",
 ];
 
-/// How far a machine that runs is on its way into the shoot.
+/// What is known of a machine that is waited for.
 #[derive(Debug, Default)]
-pub(in super::super) struct Joining {
-    pub(in super::super) has_node: bool,
+pub(in super::super) struct Stuck {
+    /// KubeVirt's word for its VM.
+    status: Arc<str>,
+    /// What its VM says of itself.
+    complaint: Option<Arc<str>>,
+    /// Seconds since 1970.
+    born: i64,
+    pub(in super::super) runs: bool,
+    going: Option<Going>,
+    /// Its node has joined, and can tell of itself.
+    has_node: bool,
     /// What keeps it from having a certificate.
-    pub(in super::super) held: Option<Chain>,
+    held: Option<Chain>,
+}
+
+impl Stuck {
+    pub(in super::super) fn of(vm: &Vm) -> Stuck {
+        Stuck {
+            status: vm.status.clone(),
+            complaint: vm.complaint.clone(),
+            born: i64::try_from(vm.born).unwrap_or(i64::MAX),
+            runs: vm.ready,
+            going: vm.going.clone(),
+            ..Stuck::default()
+        }
+    }
+
+    /// With how far it got on its way into the shoot.
+    pub(in super::super) fn joining(self, has_node: bool, held: Option<Chain>) -> Stuck {
+        Stuck {
+            has_node,
+            held,
+            ..self
+        }
+    }
+
+    fn link(&self, name: &str) -> Link {
+        let state = match self.going {
+            Some(_) => "Deleting",
+            None => &self.status,
+        };
+        Link::new(VM, name, state)
+    }
 }
 
 impl Around {
@@ -30,25 +72,20 @@ impl Around {
     pub(in super::super) fn machine(
         &self,
         name: &str,
-        joining: &Joining,
+        stuck: &Stuck,
         classes: &Classes,
     ) -> Option<Chain> {
-        let vm = self.machines.get(name).unwrap_or(&Value::Null);
-        let instance = self.instances.get(name).unwrap_or(&Value::Null);
-        let state = match is_leaving(vm) {
-            true => "Deleting",
-            false => text(&vm["status"]["printableStatus"]),
-        };
-        let own = Link::new("VirtualMachine", name, state);
-        let under = |it: Chain| match state {
+        let own = || stuck.link(name);
+        let under = |it: Chain| match &*own().state {
             "" | "Running" => it,
-            _ => it.under(own.clone()),
+            _ => it.under(own()),
         };
-        if is_leaving(vm) || is_leaving(instance) {
-            return Some(
-                self.leaving(name, instance)
-                    .map_or_else(|| kept(Chain::of(own.clone(), going(vm)), vm), under),
-            );
+        let instance = self.instances.get(name);
+        if let Some(chain) = instance.and_then(|it| self.going(name, stuck, it)) {
+            return Some(under(chain));
+        }
+        if let Some(going) = &stuck.going {
+            return Some(kept(own(), going));
         }
         let mut volumes = self.volumes_of.get(name).into_iter().flatten();
         let of_volume = volumes.find_map(|it| self.image(it, classes));
@@ -59,86 +96,66 @@ impl Around {
             other => (None, other),
         };
         let of_pod = || {
-            let pods = self.pods_of("VirtualMachineInstance", name);
+            let pods = self.pods_of(VMI, name);
             pods.iter().find_map(pod::trouble)
         };
-        let complaint = || Some(Chain::said(own.clone(), plain(&complaint(&vm["status"])?)));
+        let of_instance = || match instance {
+            Some(instance) => of_instance(name, instance),
+            None if stuck.runs => Some(Chain::of(Link::new(VMI, name, ""), "not found")),
+            None => None,
+        };
+        let complaint = || Some(Chain::said(own(), plain(stuck.complaint.as_deref()?)));
+        let phase = instance.map_or("", |it| text(&it["status"]["phase"]));
+        let warned = |link: Link| Some(Chain::said(link.clone(), self.warned(&link, stuck)?));
         deep.or_else(of_pod)
             .or(shallow)
-            .or_else(|| of_instance(name, vm, instance))
+            .or_else(of_instance)
             .map(under)
             .or_else(complaint)
-            .or_else(|| joining.held.clone())
-            .or_else(|| {
-                self.warned("VirtualMachineInstance", name, vm, joining)
-                    .map(under)
-            })
-            .or_else(|| self.warned("VirtualMachine", name, vm, joining))
-            .or_else(|| (!ON_ITS_WAY.contains(&state)).then(|| Chain::of(own.clone(), "")))
+            .or_else(|| stuck.held.clone())
+            .or_else(|| warned(Link::new(VMI, name, phase)).map(under))
+            .or_else(|| warned(own()))
+            .or_else(|| (!ON_ITS_WAY.contains(&&*stuck.status)).then(|| Chain::of(own(), "")))
     }
 
     /// Warnings outlive what they are about: another machine of that name, or trouble before there was a node.
-    fn warned(&self, kind: &str, name: &str, vm: &Value, joining: &Joining) -> Option<Chain> {
-        let warning = self.warning(kind, name).filter(|_| !joining.has_node)?;
-        let born = seconds(&vm["metadata"]["creationTimestamp"]);
-        let time = seconds(&when(warning).into());
-        if born.zip(time).is_some_and(|(born, time)| time < born) {
-            return None;
-        }
-        let object = match kind {
-            "VirtualMachine" => vm["status"]["printableStatus"].clone(),
-            _ => self.instances.get(name).unwrap_or(&Value::Null)["status"]["phase"].clone(),
-        };
-        Some(Chain::said(
-            Link::new(kind, name, text(&object)),
-            message(warning)?,
-        ))
+    fn warned(&self, link: &Link, stuck: &Stuck) -> Option<String> {
+        let warning = self.warning(&link.kind, &link.name)?;
+        let is_old = seconds(&when(warning).into()) < Some(stuck.born);
+        message(warning).filter(|_| !stuck.has_node && !is_old)
     }
 
     /// A machine goes once its instance is gone, and that once its pod is.
-    fn leaving(&self, name: &str, instance: &Value) -> Option<Chain> {
-        if instance.is_null() {
-            return None;
-        }
-        let state = match is_leaving(instance) {
-            true => "Deleting",
-            false => text(&instance["status"]["phase"]),
+    fn going(&self, name: &str, stuck: &Stuck, instance: &Value) -> Option<Chain> {
+        let Some(going) = Going::of(instance) else {
+            let own = || Link::new(VMI, name, text(&instance["status"]["phase"]));
+            let waits = || Chain::of(own(), "it is not deleted yet");
+            return stuck.going.is_some().then(waits);
         };
-        let own = Link::new("VirtualMachineInstance", name, state);
+        let own = Link::new(VMI, name, "Deleting");
         let is_over = |it: &&Value| matches!(text(&it["status"]["phase"]), "Succeeded" | "Failed");
-        let pods = self.pods_of("VirtualMachineInstance", name).iter();
-        let pod = pods.filter(|it| !is_over(it)).find(|it| is_leaving(it));
+        let mut pods = self.pods_of(VMI, name).iter().filter(|it| !is_over(it));
+        let pod = pods.find_map(|it| Some((it, Going::of(it)?)));
         Some(match pod {
-            Some(pod) => kept(Chain::of(pod::link(pod), going(pod)), pod).under(own),
-            None => kept(Chain::of(own, going(instance)), instance),
+            Some((pod, going)) => kept(pod::link(pod), &going).under(own),
+            None => kept(own, &going),
         })
     }
 }
 
-fn kept(chain: Chain, object: &Value) -> Chain {
-    let finalizers = items(&object["metadata"]["finalizers"]);
-    match finalizers.iter().map(text).any(is_foreign) {
+/// Of what KubeVirt takes off by itself nobody need be told to take it off.
+fn kept(own: Link, going: &Going) -> Chain {
+    let chain = Chain::of(own, going.to_string());
+    match going.is_kept() {
         true => chain.advised(Advice::Finalizer),
         false => chain,
     }
 }
 
 /// What an instance that stays says of itself.
-fn of_instance(name: &str, vm: &Value, instance: &Value) -> Option<Chain> {
-    const KIND: &str = "VirtualMachineInstance";
-    if instance.is_null() {
-        let message = "it has no VirtualMachineInstance";
-        let own = || {
-            Link::new(
-                "VirtualMachine",
-                name,
-                text(&vm["status"]["printableStatus"]),
-            )
-        };
-        return is_ready(vm).then(|| Chain::of(own(), message));
-    }
+fn of_instance(name: &str, instance: &Value) -> Option<Chain> {
     let phase = text(&instance["status"]["phase"]);
-    let own = Link::new(KIND, name, phase);
+    let own = Link::new(VMI, name, phase);
     if let Some(words) = condition(instance, "Synchronized") {
         return Some(Chain::said(own, words));
     }
