@@ -199,8 +199,6 @@ pub(super) async fn findings(
     let observer = observer.await.map_err(failed)?;
     let facts = observer.whole(PATIENCE).await;
     let mut chains = observer.troubles(&facts).await.map_err(failed)?;
-    let writer = provider.writer(&record.name).await.ok().flatten();
-    let mut missing = false;
     if let Some(shoot) = &shoot {
         let observed = Observed {
             facts: facts.clone(),
@@ -210,13 +208,12 @@ pub(super) async fn findings(
         let plan = plan::plan(shoot, &observed);
         let (name, is_explained) = (names::called(&record.name), !chains.is_empty());
         let unmade = unmade(&facts, &plan, &errors(record), &name, is_explained);
-        missing = !unmade.is_empty();
         chains.extend(unmade);
     }
     let advice = advice::Around {
         provider,
         name: names::called(&record.name),
-        writer: writer.filter(|_| missing),
+        writer: provider.writer(&record.name).await.ok().flatten(),
     };
     let finding = |chain: Chain| Finding {
         hint: advice.hint(&chain),
@@ -263,13 +260,11 @@ fn unmade(
             State::Failed(it) if matches!(it.class, Class::Foreign | Class::Missing) => {
                 chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
             }
-            State::Due(Action::Apply(wanted)) if !facts.has(&wanted.key) => {
-                match errors
-                    .iter()
-                    .find_map(|it| said_of(it, wanted, &item.title))
-                {
+            State::Due(Action::Apply(wanted)) if facts.lack(wanted) => {
+                let title = &item.title;
+                match errors.iter().find_map(|it| said_of(it, wanted, title)) {
                     Some(words) => chains.push(not_made(&wanted.key, words)),
-                    None => titles.push(item.title.as_str()),
+                    None => titles.push(title.as_str()),
                 }
             }
             State::Waiting(why) => waits.push((&item.title, why)),
