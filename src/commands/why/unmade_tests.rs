@@ -41,7 +41,7 @@ fn told(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<Strin
         items,
         ..Plan::default()
     };
-    let chains = unmade(&Facts::default(), &plan, errors, "a", is_explained);
+    let chains = chains(&Facts::default(), &plan, errors, "a", is_explained);
     chains.iter().map(Chain::to_string).collect()
 }
 
@@ -108,27 +108,4 @@ fn what_is_awaited_or_cannot_be_begun_is_told_where_nothing_else_tells_it() {
         ["Shoot a: Find network blue: network blue is not there"]
     );
     assert_eq!(told(failed(Class::Infrastructure), &[], true), [""; 0]);
-}
-
-#[test]
-fn a_program_reads_each_step_down_to_the_cause() {
-    let pod = Link::new("Pod", "etcd-0", "CrashLoopBackOff");
-    let chain = Chain::of(pod, "exit code 1").under(Link::new("StatefulSet", "etcd", ""));
-    let finding = Finding {
-        chain,
-        hint: Some("read the log".to_owned()),
-    };
-    let expected = serde_json::json!({
-        "chain": [
-            { "kind": "StatefulSet", "name": "etcd" },
-            { "kind": "Pod", "name": "etcd-0", "state": "CrashLoopBackOff" },
-        ],
-        "message": "exit code 1",
-        "hint": "read the log",
-    });
-    assert_eq!(serde_json::to_value(&finding).unwrap(), expected);
-    assert_eq!(
-        finding.to_string(),
-        "StatefulSet etcd: Pod etcd-0 CrashLoopBackOff: exit code 1"
-    );
 }
