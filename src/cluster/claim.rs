@@ -3,7 +3,9 @@
 use super::Provider;
 use super::error::Error;
 use super::fence::{DURATION, Held};
+use super::kinds;
 use super::project::{seconds, text};
+use super::request::Place;
 use crate::plan::names::{self, role};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -124,6 +126,27 @@ pub(super) fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -
         version: text(&lease["metadata"]["resourceVersion"]).to_owned(),
         renewed: Some(asked),
         lost: None,
+    }
+}
+
+impl Provider {
+    /// Who works at a shoot just now, as people know it. Nothing may be decided by it, for clocks differ.
+    ///
+    /// # Errors
+    ///
+    /// The lease may not be read, or nobody answers.
+    pub(crate) async fn writer(&self, id: &str) -> Result<Option<String>, Error> {
+        let place = Place::one(&kinds::LEASE, self.namespace(), id);
+        let there = match self.get_again(place).await {
+            Err(Error::NotFound { .. }) => return Ok(None),
+            other => other?,
+        };
+        let spec = &there["spec"];
+        let renewed = seconds(&spec["renewTime"]).zip(self.server_time());
+        let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
+        let lives = age <= i64::try_from(DURATION.as_secs()).unwrap_or(i64::MAX);
+        let name = text(&spec["holderIdentity"]);
+        Ok((lives && !name.is_empty()).then(|| name.to_owned()))
     }
 }
 

@@ -70,6 +70,12 @@ pub(crate) const MUTATING_WEBHOOK: Resource = resource(
     "MutatingWebhookConfiguration",
     "mutatingwebhookconfigurations",
 );
+pub(crate) const SIGNING_REQUEST: Resource = resource(
+    "certificates.k8s.io",
+    "v1",
+    "CertificateSigningRequest",
+    "certificatesigningrequests",
+);
 pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
 pub(crate) const STORAGE_CLASS: Resource =
     resource("storage.k8s.io", "v1", "StorageClass", "storageclasses");

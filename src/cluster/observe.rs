@@ -26,6 +26,7 @@ const TOGETHER: Duration = Duration::from_millis(50);
 
 /// Looks at one shoot for as long as it is kept.
 pub(crate) struct Observer {
+    pub(super) provider: Provider,
     pub(super) shared: Arc<Shared>,
     /// Ends what is in it when dropped.
     _tasks: JoinSet<()>,
@@ -98,6 +99,7 @@ impl Observer {
         let publisher = shared.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
+            provider: provider.clone(),
             shared,
             _tasks: tasks,
         })

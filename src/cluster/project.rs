@@ -1,6 +1,7 @@
 //! From an object as the API has it to the few facts that plans care about. Pure.
 
 use super::error::Error;
+use super::going::Going;
 use super::guest;
 use super::kinds::Resource;
 use super::request::Place;
@@ -93,6 +94,7 @@ pub(super) struct Vm {
     pub(super) status: Arc<str>,
     /// What KubeVirt complains of.
     pub(super) complaint: Option<Arc<str>>,
+    pub(super) going: Option<Going>,
 }
 
 /// Imports are tried again by CDI for ever; after so many restarts they are told as failed.
@@ -231,6 +233,7 @@ fn machine(object: &Value) -> Vm {
         metadata: arc(&annotations[names::POOL_METADATA]),
         status: arc(&status["printableStatus"]),
         complaint: complaint(status),
+        going: Going::of(object),
     }
 }
 

@@ -59,6 +59,7 @@ fn a_machine_is_read_from_its_labels_and_its_name() {
         metadata: "{}".into(),
         status: "ErrorUnschedulable".into(),
         complaint: Some("0/3 nodes are available".into()),
+        going: None,
     };
     assert_eq!(body, Body::Machine(Box::new(expected)));
 }

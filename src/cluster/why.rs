@@ -1,17 +1,19 @@
 //! Looks for causes while something is not ready, and never when all is well.
 
 use super::Provider;
-use super::cause::Around;
+use super::cause::{Around, Objects, Stuck, joining};
+use super::chain::Chain;
 use super::error::Error;
-use super::kinds;
+use super::kinds::{self, Resource};
 use super::observe::{Shared, if_allowed};
+use super::project::text;
 use super::request::{Place, Select};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names::{self, COMPONENT, role::MACHINE};
-use crate::plan::observed::{Fact, Facts, Look};
-use futures::future::{join4, try_join, try_join3};
+use crate::plan::observed::{Fact, Facts, Inside, Look, Machine};
+use futures::future::{try_join, try_join_all};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -40,48 +42,116 @@ pub(super) async fn look_for_causes(provider: Provider, shared: Arc<Shared>, id:
             continue;
         }
         let begun = Instant::now();
-        match causes(&provider, &shared, &facts, &id, stuck).await {
-            Ok(causes) => shared.tell_causes(causes),
+        match causes(&provider, &shared, &facts, &id, Depth::Wait(&stuck)).await {
+            Ok(causes) => shared.tell_causes(causes.iter().map(told).collect()),
             Err(error) => tracing::debug!(%error, "cannot look for causes"),
         }
         sleep((begun.elapsed() * SHARE).saturating_sub(PATIENCE)).await;
     }
 }
 
-async fn causes(
+/// For a wait, whose title names what it is about.
+fn told((key, chain): (&Key, &Chain)) -> (Key, Arc<str>) {
+    let told = match key.kind {
+        Kind::Image => chain.rest(),
+        _ => chain.told(&key.name),
+    };
+    (key.clone(), told.into())
+}
+
+/// What is to be looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Depth<'a> {
+    /// What a run waits for, again and again: as little as will do.
+    Wait(&'a [Key]),
+    /// What a person asks for once: all there is, and nothing that only echoes what is deeper.
+    Whole(&'a [Key]),
+}
+
+/// Down from each that is stuck; those of which nothing is known are left out. Chains of images begin with themselves,
+/// all others with what is below.
+pub(super) async fn causes(
     provider: &Provider,
     shared: &Shared,
     facts: &Facts,
     id: &str,
-    stuck: Vec<Key>,
-) -> Result<HashMap<Key, Arc<str>>, Error> {
-    let outside = around(provider, id).await?;
-    let is_inside = |it: &Key| it.side == Side::Shoot;
-    let inside = match shared.inside.get().filter(|_| stuck.iter().any(is_inside)) {
-        // What the provider says is told even while the shoot says nothing.
+    depth: Depth<'_>,
+) -> Result<HashMap<Key, Chain>, Error> {
+    let (stuck, whole) = match depth {
+        Depth::Wait(stuck) => (stuck, false),
+        Depth::Whole(stuck) => (stuck, true),
+    };
+    let had_pod = |it: &Machine| matches!(it.look, Look::Deleting | Look::NotReady);
+    let had_pod = |it: &Key| machine(facts, it).is_some_and(had_pod);
+    let outside = around(provider, id, whole || stuck.iter().any(had_pod)).await?;
+    let server = shared.inside.get();
+    let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| stuck.iter().any(wanted));
+    let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
+    // What the provider says is told even while the shoot says nothing.
+    let inside = match has(&|it| it.side == Side::Shoot) {
         Some(server) => around_pods(server).await.unwrap_or_default(),
         None => Around::default(),
     };
-    let causes = stuck.into_iter().filter_map(|key| {
+    let requests = match has(&joins) {
+        Some(server) => requests(server).await,
+        None => None,
+    };
+    let lost: HashSet<&str> = lost(facts).collect();
+    let is_echo = |pod: &Value| match text(&pod["spec"]["nodeName"]) {
+        _ if !whole => false,
+        "" => !lost.is_empty(),
+        node => lost.contains(node),
+    };
+    let causes = stuck.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
             (_, Kind::Machine) => {
-                let machine = shared.read(|it| it.stuck(&key.name));
-                outside.machine(&key.name, &machine, &facts.classes)
+                let stuck = way_in(shared, facts, key, requests.as_deref());
+                outside.machine(&key.name, &stuck, &facts.classes)
             }
             (_, Kind::Image) => outside.image(&key.name, &facts.classes),
-            (Side::Provider, kind) => outside.workload(&kind.to_string(), &key.name),
+            (Side::Provider, kind) => {
+                outside.workload(&kind.to_string(), &key.name, &facts.classes, |_| false)
+            }
             (Side::Shoot, kind) => {
                 let name = key.name.strip_prefix("kube-system/")?;
-                inside.workload(&kind.to_string(), name)
+                inside.workload(&kind.to_string(), name, &facts.classes, is_echo)
             }
         };
-        Some((key, Arc::from(cause?)))
+        Some((key.clone(), cause?))
     });
     Ok(causes.collect())
 }
 
+/// A machine with how far it got; nothing is known of that while the shoot is not looked at.
+fn way_in(shared: &Shared, facts: &Facts, key: &Key, requests: Option<&[Value]>) -> Stuck {
+    let stuck = shared.read(|it| it.stuck(&key.name));
+    let has_node = facts.nodes.contains_key(&key.name);
+    let joins = stuck.runs && !has_node && facts.inside == Inside::Observed;
+    let id = names::token_id(&key.name);
+    let user = format!("system:bootstrap:{id}");
+    let token = format!("kube-system/bootstrap-token-{id}");
+    let has_token = facts
+        .objects
+        .contains_key(&Key::shoot(Kind::Token, token.as_str()));
+    let requests = requests.filter(|_| joins);
+    let held = requests.and_then(|it| joining(it, &user, &token, has_token));
+    stuck.joining(has_node, held)
+}
+
+fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
+    let mut pools = facts.machines.values();
+    pools.find_map(|it| it.get(&key.name).filter(|_| key.kind == Kind::Machine))
+}
+
+/// Machines that serve nobody, whatever the pods on them say.
+pub(super) fn lost(facts: &Facts) -> impl Iterator<Item = &str> {
+    let machines = facts.machines.values().flatten();
+    let lost = machines.filter(|it| !matches!(it.1.look, Look::Ready | Look::Draining));
+    lost.map(|it| &**it.0)
+}
+
 /// What is not rolled out; inside the shoot, that is no news before there are nodes.
-fn workloads(facts: &Facts) -> Vec<Key> {
+pub(super) fn workloads(facts: &Facts) -> Vec<Key> {
     let has_nodes = !facts.nodes.is_empty();
     let objects = facts.objects.iter();
     let late = objects.filter(|(key, it)| match &it.fact {
@@ -95,7 +165,7 @@ fn workloads(facts: &Facts) -> Vec<Key> {
 
 fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
     let machines = facts.machines.values().flatten().filter(|(_, it)| {
-        let is_waiting = matches!(it.look, Look::Coming | Look::NotReady | Look::Broken);
+        let is_waiting = !matches!(it.look, Look::Ready | Look::Draining | Look::Drained);
         is_waiting && now.saturating_sub(it.since) > PATIENCE
     });
     let machines = machines.map(|(name, _)| Key::provider(Kind::Machine, name.clone()));
@@ -106,8 +176,8 @@ fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
     machines.chain(images.map(|(key, _)| key.clone())).collect()
 }
 
-async fn around(provider: &Provider, id: &str) -> Result<Around, Error> {
-    let namespace = Some(&**provider.namespace());
+/// With pods of machines that run only where these may be on their way out.
+async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, Error> {
     let labels = names::selector(id);
     let ours = Select {
         labels: Some(&labels),
@@ -115,7 +185,7 @@ async fn around(provider: &Provider, id: &str) -> Result<Around, Error> {
     };
     // A machine whose pod runs waits for its guest: no pod says anything about that.
     let pending = Select {
-        fields: Some("status.phase!=Running"),
+        fields: (!running).then_some("status.phase!=Running"),
         ..ours
     };
     // Pods of the control plane that crash count as running.
@@ -129,23 +199,29 @@ async fn around(provider: &Provider, id: &str) -> Result<Around, Error> {
         labels: Some("app=containerized-data-importer"),
         fields: None,
     };
-    let list = async |resource, select| -> Result<Vec<Value>, Error> {
-        let listed = provider.list_where(Place::all(resource, namespace), select);
+    let list = async |(resource, select): (&'static Resource, Select)| {
+        let place = Place::all(resource, Some(&**provider.namespace()));
+        let listed = provider.list_where(place, select);
         if_allowed(listed.await.map(|it| it.items))
     };
-    let (volumes, pods, claims, events) = join4(
-        list(&kinds::DATA_VOLUME, ours),
-        try_join3(
-            list(&kinds::POD, pending),
-            list(&kinds::POD, importers),
-            list(&kinds::POD, of_workloads),
-        ),
-        list(&kinds::CLAIM, ours),
-        list(&kinds::EVENT, WARNINGS),
-    )
-    .await;
-    let pods = <[_; 3]>::from(pods?).concat();
-    Ok(Around::new(volumes?, pods, claims?, events?))
+    let lists = [
+        (&kinds::VIRTUAL_MACHINE_INSTANCE, ours),
+        (&kinds::DATA_VOLUME, ours),
+        (&kinds::CLAIM, ours),
+        (&kinds::EVENT, WARNINGS),
+        (&kinds::POD, pending),
+        (&kinds::POD, importers),
+        (&kinds::POD, of_workloads),
+    ];
+    let mut lists = try_join_all(lists.map(list)).await?.into_iter();
+    let mut next = || lists.next().unwrap_or_default();
+    Ok(Around::new(Objects {
+        instances: next(),
+        volumes: next(),
+        claims: next(),
+        events: next(),
+        pods: [next(), next(), next()].concat(),
+    }))
 }
 
 /// What kube-system runs, inside a shoot.
@@ -159,5 +235,16 @@ async fn around_pods(server: &Provider) -> Result<Around, Error> {
         list(&kinds::EVENT, WARNINGS),
     )
     .await?;
-    Ok(Around::new(Vec::new(), pods, Vec::new(), events))
+    Ok(Around::new(Objects {
+        pods,
+        events,
+        ..Objects::default()
+    }))
+}
+
+/// What kubelets asked to have signed; None when nobody says.
+async fn requests(server: &Provider) -> Option<Vec<Value>> {
+    let place = Place::all(&kinds::SIGNING_REQUEST, None);
+    let listed = server.list(place, None).await;
+    listed.ok().map(|it| it.items)
 }

@@ -137,13 +137,9 @@ impl World {
     /// A machine as those see it who look for causes.
     pub(super) fn stuck(&self, name: &str) -> Stuck {
         let vm = self.get((Side::Provider, Kind::Machine), name);
-        let Some(Body::Machine(vm)) = vm.map(|it| &it.fact.body) else {
-            return Stuck::default();
-        };
-        Stuck {
-            complaint: vm.complaint.clone(),
-            born: i64::try_from(vm.born).unwrap_or(i64::MAX),
-            has_node: self.get((Side::Shoot, Kind::Node), name).is_some(),
+        match vm.map(|it| &it.fact.body) {
+            Some(Body::Machine(vm)) => Stuck::of(vm),
+            _ => Stuck::default(),
         }
     }
 

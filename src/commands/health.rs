@@ -10,6 +10,12 @@ pub(super) async fn look(
     provider: &Provider,
     record: &RecordSeen,
 ) -> Result<Vec<Condition>, CommandError> {
+    let seen = seen(provider, record).await?;
+    Ok(health::conditions(&seen))
+}
+
+/// What the conditions rest on.
+pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<Seen, CommandError> {
     let id = &*record.name;
     let (machines, images, control_plane) = futures::try_join!(
         provider.machines(id),
@@ -32,7 +38,7 @@ pub(super) async fn look(
         },
         Err(error) => Inside::Unreachable(error.to_string()),
     };
-    Ok(health::conditions(&Seen {
+    Ok(Seen {
         images: images.iter().map(of_image).collect(),
         machines: machines.iter().map(of_machine).collect(),
         wanted: workers
@@ -43,7 +49,7 @@ pub(super) async fn look(
         now: provider.server_time().unwrap_or_default(),
         inside,
         has_network: network.is_none_or(|it| it != "none"),
-    }))
+    })
 }
 
 fn of_image(image: &ImageSeen) -> Part {

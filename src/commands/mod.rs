@@ -39,6 +39,7 @@ mod tunnel;
 mod validate;
 mod version;
 mod wait;
+mod why;
 
 use crate::config::Config;
 use crate::ui::tell_panics;
@@ -83,6 +84,7 @@ enum Command {
     Get(get::GetArgs),
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
+    Why(why::WhyArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
@@ -204,6 +206,7 @@ impl Command {
             Command::Get(args) => get::run(args, context),
             Command::Status(args) => status::run(args, context),
             Command::Wait(args) => wait::run(args, context),
+            Command::Why(args) => why::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),

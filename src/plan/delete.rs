@@ -2,6 +2,7 @@
 
 use super::guest;
 use super::item::{Action, Id, Key, Kind, Need, Plan, Side, State, Target};
+use super::machine::gone;
 use super::observed::{Look, Machine, Object, Observed, Record};
 use super::shared::{removal, title};
 use std::sync::Arc;
@@ -72,9 +73,7 @@ fn is_workload(kind: Kind) -> bool {
 
 fn remove_machine(name: &Arc<str>, machine: &Machine) -> State {
     match machine.look {
-        Look::Deleting => {
-            State::Waiting(machine.cause.as_deref().unwrap_or("it to be gone").into())
-        }
+        Look::Deleting => State::Waiting(gone(machine)),
         _ => State::Due(Action::Delete(Target {
             key: Key::provider(Kind::Machine, name.clone()),
             uid: machine.uid.clone(),

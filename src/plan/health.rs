@@ -60,26 +60,47 @@ pub(crate) struct Condition {
     pub(crate) message: String,
 }
 
+const IMAGES: &str = "ImagesImported";
+const MACHINES: &str = "EveryMachineReady";
+const CONTROL_PLANE: &str = "ControlPlaneHealthy";
+const CERTIFICATES: &str = "CertificatesValid";
 pub(crate) const API_SERVER: &str = "APIServerAvailable";
 pub(crate) const NODES: &str = "EveryNodeReady";
+const COMPONENTS: &str = "SystemComponentsHealthy";
+const API_SERVICES: &str = "APIServicesAvailable";
+
+/// All there are; those of the shoot itself are not known while nobody answers.
+pub(crate) const CONDITIONS: [&str; 8] = [
+    IMAGES,
+    MACHINES,
+    CONTROL_PLANE,
+    CERTIFICATES,
+    API_SERVER,
+    NODES,
+    COMPONENTS,
+    API_SERVICES,
+];
+
+impl Seen {
+    /// How many nodes are as they should be; None while nobody says.
+    pub(crate) fn ready_nodes(&self) -> Option<usize> {
+        let Inside::Seen { nodes, .. } = &self.inside else {
+            return None;
+        };
+        let ready = nodes
+            .iter()
+            .filter(|it| it.why.is_none() || !self.has_network);
+        Some(ready.count())
+    }
+}
 
 /// Healthy is a shoot of which all are true.
 pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
     let mut conditions = vec![
-        of_parts("ImagesImported", &seen.images, 0, "images are imported"),
-        of_parts(
-            "EveryMachineReady",
-            &seen.machines,
-            seen.wanted,
-            "machines run",
-        ),
-        of_parts(
-            "ControlPlaneHealthy",
-            &seen.control_plane,
-            1,
-            "workloads run",
-        ),
-        certificates(seen),
+        of_parts(IMAGES, &seen.images, 0, "images are imported"),
+        of_parts(MACHINES, &seen.machines, seen.wanted, "machines run"),
+        of_parts(CONTROL_PLANE, &seen.control_plane, 1, "workloads run"),
+        certificates(seen.expiry.as_ref(), seen.now),
     ];
     match &seen.inside {
         Inside::Unreachable(why) => conditions.push(Condition {
@@ -100,18 +121,13 @@ pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
             conditions.push(nodes_ready(nodes, seen));
             if seen.has_network {
                 conditions.push(of_parts(
-                    "SystemComponentsHealthy",
+                    COMPONENTS,
                     workloads,
                     0,
                     "workloads of kube-system run",
                 ));
             }
-            conditions.push(of_parts(
-                "APIServicesAvailable",
-                answers,
-                0,
-                "API services answer",
-            ));
+            conditions.push(of_parts(API_SERVICES, answers, 0, "API services answer"));
         }
     }
     conditions
@@ -157,11 +173,12 @@ fn of_parts(kind: &'static str, parts: &[Part], least: usize, what: &str) -> Con
     }
 }
 
-fn certificates(seen: &Seen) -> Condition {
-    let (is_true, message) = match &seen.expiry {
+/// By the one that ends first: seconds since 1970, and its Secret.
+pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condition {
+    let (is_true, message) = match expiry {
         None => (false, "there are no certificates yet".to_owned()),
         Some((end, name)) => {
-            let left = end - seen.now;
+            let left = end - now;
             let told = match left {
                 ..0 => format!("{name} has expired"),
                 _ => format!("the first one, {name}, expires in {} days", left / DAY),
@@ -173,7 +190,7 @@ fn certificates(seen: &Seen) -> Condition {
         }
     };
     Condition {
-        kind: "CertificatesValid",
+        kind: CERTIFICATES,
         is_true,
         message,
     }
@@ -228,14 +245,7 @@ mod tests {
         seen.machines[0].why = Some("ErrorUnschedulable".into());
         seen.control_plane.clear();
         seen.expiry = Some((29 * DAY, "leaf".into()));
-        assert_eq!(
-            wrong(&seen),
-            [
-                "EveryMachineReady",
-                "ControlPlaneHealthy",
-                "CertificatesValid"
-            ]
-        );
+        assert_eq!(wrong(&seen), [MACHINES, CONTROL_PLANE, CERTIFICATES]);
         let told = &conditions(&seen)[1].message;
         assert_eq!(told, "1 of 2 machines run; a: ErrorUnschedulable");
     }

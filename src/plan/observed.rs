@@ -1,7 +1,7 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Class, Failure, Key, Kind, State};
+use super::item::{Action, Class, Content, Failure, Key, Kind, Side, State, Wanted};
 use super::names;
 use super::roll::Phase;
 use serde_json::Value;
@@ -57,6 +57,27 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Whether something is not there that is wanted: that it differs is another matter.
+    pub(crate) fn lack(&self, wanted: &Wanted) -> bool {
+        let side = wanted.key.side;
+        let is_there = |object: &Value| key_of(side, object).is_none_or(|it| self.has(&it));
+        match &wanted.content {
+            Content::Objects(objects) => !objects.iter().all(is_there),
+            Content::Bundle(bundle) => !is_there(&bundle.inventory),
+            _ => !self.has(&wanted.key),
+        }
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        let is_machine = |name: &str| self.machines.values().any(|it| it.contains_key(name));
+        match key.kind {
+            Kind::Record => self.record.is_some(),
+            Kind::Machine => is_machine(&key.name),
+            Kind::Node => self.nodes.contains_key(&key.name),
+            _ => self.objects.contains_key(key),
+        }
+    }
+
     /// ClusterIP of the Service of a shoot's API server, if that is there.
     pub(crate) fn cluster_ip(&self, id: &str) -> Option<Arc<str>> {
         let name = names::control_plane(id, names::part::API_SERVER);
@@ -65,6 +86,18 @@ impl Facts {
             _ => None,
         }
     }
+}
+
+/// As it is called in facts; None of a kind that is not looked at.
+fn key_of(side: Side, object: &Value) -> Option<Key> {
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str()?;
+    let name = match (side, metadata["namespace"].as_str()) {
+        (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}").into(),
+        _ => name.into(),
+    };
+    let kind = Kind::generic(object["kind"].as_str()?)?;
+    Some(Key { side, kind, name })
 }
 
 /// What users of the shoot have that is something in the provider as well; looked at only when the shoot goes.

@@ -105,6 +105,15 @@ impl Ui {
         self.err.above_live(|| self.out.write(text));
     }
 
+    /// One line of the result; folded where a terminal is too narrow for it, and nowhere else.
+    pub(crate) fn line(&self, text: &str) {
+        let columns = match self.out.terminal {
+            true => self.width(),
+            false => usize::MAX,
+        };
+        self.data(&width::folded(text, columns));
+    }
+
     /// One line on how it goes, for people; not with `--quiet`.
     pub(crate) fn status(&self, text: &str) {
         if !self.settings.quiet {

@@ -60,3 +60,43 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     }
     lines
 }
+
+/// Lines of at most `columns`, those after the first indented; what follows an arrow begins one, if all does not fit.
+pub(super) fn folded(text: &str, columns: usize) -> String {
+    const INDENT: &str = "    ";
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if measure_text_width(&line) <= columns {
+        return line + "\n";
+    }
+    let room = columns.saturating_sub(INDENT.len()).max(20);
+    let mut out = String::new();
+    for (index, part) in line.split(" <- ").enumerate() {
+        let part = match index {
+            0 => part.to_owned(),
+            _ => format!("<- {part}"),
+        };
+        for line in wrapped(&part, room) {
+            let indent = if out.is_empty() { "" } else { INDENT };
+            out += &format!("{indent}{line}\n");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn a_chain_that_is_too_long_is_folded_at_its_arrows() {
+        let text = "Machine a: VirtualMachine Starting <- Pod b Pending: no host has\nroom for it";
+        assert_eq!(
+            folded(text, 80),
+            "Machine a: VirtualMachine Starting <- Pod b Pending: no host has room for it\n"
+        );
+        assert_eq!(
+            folded(text, 40),
+            "Machine a: VirtualMachine Starting\n    <- Pod b Pending: no host has room\n    for it\n"
+        );
+    }
+}

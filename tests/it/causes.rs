@@ -1,7 +1,7 @@
 //! What blocks a run is told by its deepest cause, for each fault that a sandbox can have.
 
 use crate::kvshoot::{Kvshoot, Output};
-use crate::life::Manifest;
+use crate::life::{LONG, Manifest};
 use crate::provider::{self, Provider};
 use serde_json::json;
 
@@ -25,8 +25,8 @@ fn each_fault_is_told_by_its_deepest_cause_and_the_next_apply_mends_it() {
     faulty.a_full_zone_is_told_in_the_scheduler_s_words();
     faulty.machines_that_crash_end_the_run();
     faulty.a_quota_is_told_with_its_numbers();
-    let output = faulty.kvshoot.run("delete faulty --yes --timeout 5m");
-    assert_eq!(output.code, 0, "{output}");
+    faulty.a_class_that_is_not_there_is_told_by_its_claim_and_an_orphan_is_no_shoot();
+    faulty.a_machine_that_is_kept_is_told_by_its_finalizer();
     assert_eq!(faulty.provider.names(provider::VM), Vec::<String>::new());
 }
 
@@ -43,6 +43,7 @@ impl Faulty {
         assert!(output.err.contains("404"), "{output}");
         let machines = self.provider.names(provider::VM);
         assert_eq!(machines, Vec::<String>::new(), "{output}");
+        self.because(&["DataVolume shoot--local--faulty-ubuntu-24-04-", "404"]);
         self.mended();
     }
 
@@ -51,6 +52,10 @@ impl Faulty {
         let output = self.kvshoot.run("apply -f other-image.yaml --timeout 20s");
         assert_eq!(output.code, 124, "{output}");
         assert!(last_line(&output).contains("12 % imported"), "{output}");
+        self.because(&[
+            "DataVolume shoot--local--faulty-ubuntu-22-04-",
+            ": 12 % imported",
+        ]);
         self.mended();
     }
 
@@ -63,6 +68,11 @@ impl Faulty {
         let ready = self.kvshoot.run("nodes list -o json");
         let count = ready.out.matches("\"ready\": true").count();
         assert_eq!(count, 5, "other zones go on: {ready}");
+        self.because(&[
+            "Machine shoot--local--faulty-worker-z2-",
+            ": VirtualMachine ErrorUnschedulable <- Pod virt-launcher-",
+            "nodes are available",
+        ]);
         self.mended();
     }
 
@@ -72,6 +82,11 @@ impl Faulty {
         let output = self.kvshoot.run("apply -f six.yaml --timeout 6m");
         assert_eq!(output.code, 9, "{output}");
         assert!(output.err.contains("failed here in this run"), "{output}");
+        self.because(&[
+            "Machine shoot--local--faulty-worker-z2-",
+            ": VirtualMachine missing: 4 machines failed here",
+            "CrashLoopBackOff",
+        ]);
         self.mended();
     }
 
@@ -83,7 +98,101 @@ impl Faulty {
         for word in ["used: ", "requested: ", "limited: "] {
             assert!(output.err.contains(word), "{word} is missing: {output}");
         }
+        self.because(&[
+            ": VirtualMachine missing: exceeded quota: kvshoot-sandbox-fault, requested: ",
+            "used: ",
+            "limited: ",
+        ]);
         self.mended();
+    }
+
+    fn a_class_that_is_not_there_is_told_by_its_claim_and_an_orphan_is_no_shoot(&self) {
+        let classless = Manifest::small("classless")
+            .with(|it| it.profile["spec"]["volumeTypes"][0]["class"] = json!("fast"));
+        let kvshoot = self.provider.applying(&classless);
+        let mut run = kvshoot.start("apply -f shoot.yaml --timeout 5m");
+        run.wait_for("Pending: storageclass \"fast\" not found", LONG);
+        let mut because = kvshoot.run("wait classless --timeout 1s");
+        assert_eq!(because.code, 124, "{because}");
+        for told in [
+            "DataVolume shoot--local--classless-ubuntu-24-04-",
+            ": Pending <- PersistentVolumeClaim shoot--local--classless-ubuntu-24-04-",
+            "storageclass \"fast\" not found",
+            "hint: kubectl get storageclasses",
+        ] {
+            assert!(because.err.contains(told), "{told}: {because}");
+        }
+        // What is left is a shoot cut off, and without its record it is none.
+        run.interrupt();
+        let _ = run.wait();
+        because = kvshoot.run("why classless");
+        let unfinished = ["Shoot classless: not finished: still to do: Make machine "];
+        assert!(is_told(&because, &unfinished), "{because}");
+        let hint = "hint: to go on: kvshoot get classless -o yaml | kvshoot apply -f -";
+        assert!(because.err.contains(hint), "{because}");
+        let name = "shoot--local--classless";
+        let secret = format!("{name}-ca");
+        let nobody = json!({ "metadata": { "ownerReferences": null } });
+        self.provider.patch(provider::SECRET, &secret, &nobody);
+        self.provider.delete(provider::CONFIG_MAP, name);
+        self.provider.until("only orphans", |it| {
+            it.names(provider::DEPLOYMENT)
+                .iter()
+                .all(|it| !it.starts_with(name))
+        });
+        because = kvshoot.run("why classless");
+        assert_eq!(because.code, 7, "{because}");
+        assert!(
+            because.err.contains("hint: kvshoot gc --orphans"),
+            "{because}"
+        );
+        let output = kvshoot.run("gc --orphans --timeout 3m");
+        assert_eq!(output.code, 0, "{output}");
+        because = kvshoot.run("why classless");
+        assert!(
+            because.code == 7 && !because.err.contains("gc"),
+            "{because}"
+        );
+    }
+
+    fn a_machine_that_is_kept_is_told_by_its_finalizer(&self) {
+        let name = self.provider.names(provider::VMI).remove(0);
+        let held = ["foregroundDeleteVirtualMachine", "example.com/hold"];
+        self.provider.patch(
+            provider::VMI,
+            &name,
+            &json!({ "metadata": { "finalizers": held } }),
+        );
+        let mut run = self.kvshoot.start("delete faulty --yes --timeout 5m");
+        run.wait_for(
+            "VirtualMachine Deleting <- VirtualMachineInstance Deleting",
+            LONG,
+        );
+        run.wait_for("kept by example.com/hold", LONG);
+        let because = &[
+            &*format!(
+                "Machine {name}: VirtualMachine Deleting <- VirtualMachineInstance Deleting: "
+            ),
+            "kept by example.com/hold",
+        ];
+        let why = self.kvshoot.run("why faulty");
+        assert!(is_told(&why, because), "{why}");
+        let told =
+            format!("hint: whoever put the finalizer onto VirtualMachineInstance {name} has to");
+        assert!(why.err.contains(&told), "{why}");
+        let wait = self.kvshoot.run("wait faulty --for deleted --timeout 1s");
+        assert!(wait.code == 124 && wait.err.contains(because[0]), "{wait}");
+        let nobody = json!({ "metadata": { "finalizers": [] } });
+        self.provider.patch(provider::VMI, &name, &nobody);
+        let output = run.end(LONG);
+        assert_eq!(output.code, 0, "{output}");
+    }
+
+    /// Why it is not as it should be, in one line that has all of this.
+    fn because(&self, told: &[&str]) {
+        let why = self.kvshoot.run("why faulty");
+        assert_eq!(why.code, 1, "{why}");
+        assert!(is_told(&why, told), "{told:?} is missing: {why}");
     }
 
     /// Without the fault it goes on where it was.
@@ -92,7 +201,15 @@ impl Faulty {
         let output = self.kvshoot.run("apply -f three.yaml --timeout 6m");
         assert_eq!(output.code, 0, "{output}");
         assert_eq!(self.provider.names(provider::VM).len(), 3, "{output}");
+        let why = self.kvshoot.run("why faulty");
+        assert_eq!(why.out, "nothing is wrong with shoot faulty\n", "{why}");
     }
+}
+
+/// In one line, all of it.
+fn is_told(output: &Output, told: &[&str]) -> bool {
+    let mut lines = output.out.lines();
+    lines.any(|line| told.iter().all(|it| line.contains(it)))
 }
 
 fn last_line(output: &Output) -> &str {

@@ -30,6 +30,8 @@ pub(super) fn container(
             "capabilities": { "drop": ["ALL"] },
             "readOnlyRootFilesystem": true,
         },
+        // Who looks for a cause reads there what a program that crashed said last.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     })
 }

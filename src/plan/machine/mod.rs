@@ -15,6 +15,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use removal::gone;
+
 /// So many machines may fail in a zone, and it is given up for this run.
 const PATIENCE: u32 = 3;
 

@@ -63,7 +63,8 @@ fn removal(
     })
 }
 
-fn gone(machine: &Machine) -> String {
+/// What a machine that was deleted waits for.
+pub(in crate::plan) fn gone(machine: &Machine) -> String {
     machine.cause.as_deref().map_or_else(
         || "it to be gone".to_owned(),
         |it| format!("it to be gone: {it}"),
