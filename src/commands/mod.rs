@@ -2,6 +2,7 @@
 
 mod addons;
 mod apply;
+mod bundle;
 mod complete;
 mod completions;
 mod delete;
@@ -80,6 +81,7 @@ enum Command {
     Get(get::GetArgs),
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
+    Bundle(bundle::BundleArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
@@ -199,6 +201,7 @@ impl Command {
             Command::Get(args) => get::run(args, context),
             Command::Status(args) => status::run(args, context),
             Command::Wait(args) => wait::run(args, context),
+            Command::Bundle(args) => bundle::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),

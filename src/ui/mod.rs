@@ -19,7 +19,7 @@ use stream::Stream;
 
 pub(crate) use age::age;
 pub(crate) use ask::Refused;
-pub(crate) use output::{Format, Row};
+pub(crate) use output::{Format, Row, wide};
 pub(crate) use panic::{FAULT, tell_panics};
 pub(crate) use progress::{Progress, ProgressMode};
 pub(crate) use steps::Steps;
@@ -99,6 +99,16 @@ impl Ui {
     /// The result of the command. A reader that goes away early (`| head`) is no error.
     pub(crate) fn data(&self, text: &str) {
         self.err.above_live(|| self.out.write(text));
+    }
+
+    /// The same for what is no text.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        self.err.above_live(|| self.out.write_bytes(bytes));
+    }
+
+    /// Whether results go to a person's screen.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.terminal
     }
 
     /// One line on how it goes, for people; not with `--quiet`.
