@@ -5,6 +5,7 @@
 
 mod asked;
 mod belong;
+mod fields;
 mod inside;
 mod logs;
 mod outside;
@@ -159,23 +160,28 @@ impl Evidence {
         &self,
         found: &Sender<Found>,
         side: &str,
-        kind: String,
+        resource: &Resource,
         objects: Result<Vec<Value>, String>,
     ) {
         let mut objects = match objects {
             Ok(objects) => objects,
             Err(why) => {
-                let what = format!("{kind} of the {side}");
+                let what = format!("{resource} of the {side}");
                 return send(found, Found::Missing { what, why }).await;
             }
         };
         if objects.is_empty() {
             return;
         }
-        objects.iter_mut().for_each(|it| self.redactor.object(it));
+        for object in &mut objects {
+            self.redactor.object(object);
+            // Lists leave out what is the same for all.
+            object["apiVersion"] = resource.api_version().into();
+            object["kind"] = resource.kind.into();
+        }
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         let text = serde_yaml::to_string(&list).expect("JSON is YAML");
-        let path = format!("{side}/objects/{kind}.yaml");
+        let path = format!("{side}/objects/{resource}.yaml");
         send(found, Found::Piece { path, text }).await;
     }
 
@@ -202,8 +208,7 @@ impl Evidence {
         let path = format!("{side}/events.txt");
         send(found, Found::Piece { path, text }).await;
         let objects = events.into_iter().map(|it| it.1).collect();
-        self.tell(found, side, "events".to_owned(), Ok(objects))
-            .await;
+        self.tell(found, side, &kinds::EVENT, Ok(objects)).await;
     }
 }
 

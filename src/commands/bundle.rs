@@ -164,8 +164,12 @@ pub(super) async fn collect(wanted: Wanted<'_>, context: &Context) -> Result<Bun
     archive.add("README.md", &text).map_err(cannot)?;
     let files = archive.files.len();
     let bytes = match wanted.file {
+        Some(file) if is_special(file) => archive.pour(file),
         Some(file) => archive.keep(file),
-        None => archive.hand_on(|bytes| context.ui.bytes(bytes)),
+        None => archive.hand_on(|bytes| {
+            context.ui.bytes(bytes);
+            Ok(())
+        }),
     };
     Ok(Bundle {
         files,
@@ -187,11 +191,17 @@ fn begin(wanted: &Wanted<'_>) -> io::Result<Archive> {
         }
         None => format!("{}-bundle", wanted.shoot.replace('/', "-")),
     };
-    let folder = wanted.file.map(|it| match it.parent() {
+    let file = wanted.file.filter(|it| !is_special(it));
+    let folder = file.map(|it| match it.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     });
     Archive::begin(folder, &root, time)
+}
+
+/// A pipe or a device is written to; it is not replaced by a file.
+fn is_special(file: &Path) -> bool {
+    file.metadata().is_ok_and(|it| !it.is_file())
 }
 
 async fn fill(archive: &mut Archive, index: &mut Index, wanted: &Wanted<'_>) -> io::Result<()> {

@@ -5,7 +5,7 @@ use super::super::kinds;
 use super::super::project::text;
 use super::asked::INSIDE;
 use super::logs::Place;
-use super::{Evidence, Found, redact, send};
+use super::{Evidence, Found, fields, send};
 use crate::plan::item::Side;
 use futures::future::join_all;
 use serde_json::Value;
@@ -38,13 +38,17 @@ impl Evidence {
                     pods = of_system.cloned().collect();
                 }
                 if resource == &kinds::CONFIG_MAP {
-                    objects.iter_mut().for_each(without_users_data);
+                    let users = objects.iter_mut();
+                    let users = users.filter(|it| fields::is_users(&it["metadata"]["namespace"]));
+                    users
+                        .filter_map(Value::as_object_mut)
+                        .for_each(fields::lengths);
                 }
             }
-            self.tell(found, SIDE, resource.to_string(), objects).await;
+            self.tell(found, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[1].clone();
-        self.tell(found, SIDE, "secrets".to_owned(), secrets).await;
+        self.tell(found, SIDE, &kinds::SECRET, secrets).await;
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
@@ -62,19 +66,5 @@ impl Evidence {
             file: container.to_owned(),
         };
         self.logs(found, shoot, &pods, place).await;
-    }
-}
-
-/// What users keep in ConfigMaps is nobody else's business: names and lengths will do.
-fn without_users_data(config_map: &mut Value) {
-    let namespace = text(&config_map["metadata"]["namespace"]);
-    if ["kube-system", "kube-public", "kube-node-lease"].contains(&namespace) {
-        return;
-    }
-    for field in ["data", "binaryData"] {
-        let data = config_map[field].as_object_mut();
-        for (_, it) in data.into_iter().flatten() {
-            *it = redact::length(it);
-        }
     }
 }

@@ -73,14 +73,14 @@ impl Evidence {
             match of.tail(container, MOST).await {
                 // It has not run, or never ran before.
                 Err(Error::Invalid { message, .. }) => Ok(Err(message)),
-                Err(Error::NotFound { .. }) => Ok(Err("the pod's host has none".to_owned())),
+                Err(Error::NotFound { .. }) => Ok(Err("its host has none".to_owned())),
                 other => other.map(Ok),
             }
         };
         match self.read(&what, read).await {
             Ok(Ok(tail)) => Found::Piece {
                 path,
-                text: self.redactor.text(&told(tail)),
+                text: self.redactor.log(&told(tail)),
             },
             Ok(Err(why)) => Found::Note(format!("{what} is not there: {why}")),
             Err(why) => Found::Missing { what, why },

@@ -40,7 +40,7 @@ impl Evidence {
         family.learn(&all.collect::<Vec<_>>());
         let pods = self.tell_ours(found, ours, &family).await;
         for (resource, objects) in around {
-            self.tell(found, SIDE, resource.to_string(), objects).await;
+            self.tell(found, SIDE, resource, objects).await;
         }
         for (resource, mut objects) in whole {
             // Volumes are many, and other people's.
@@ -59,10 +59,10 @@ impl Evidence {
                     send(found, Found::Fact { what: fact, value }).await;
                 }
             }
-            self.tell(found, SIDE, resource.to_string(), objects).await;
+            self.tell(found, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[0].clone();
-        self.tell(found, SIDE, "secrets".to_owned(), secrets).await;
+        self.tell(found, SIDE, &kinds::SECRET, secrets).await;
         match events {
             Ok(events) => {
                 let ours = events.items.into_iter().filter(|it| family.is_about(it));
@@ -96,7 +96,7 @@ impl Evidence {
                     objects.iter_mut().for_each(without_manifest);
                 }
             }
-            self.tell(found, SIDE, resource.to_string(), objects).await;
+            self.tell(found, SIDE, resource, objects).await;
         }
         pods
     }

@@ -1,6 +1,6 @@
 //! Takes what is secret out of texts and objects: what is known to be, and what looks as if it were. Pure.
 
-use super::super::project::text;
+use super::fields;
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -40,19 +40,6 @@ const SHAPES: [(&str, &str); 8] = [
 ];
 /// A block of PEM, whose lines may bear the times of a log or be joined by `\n`.
 const PEM: &str = r"-----BEGIN ([A-Z0-9 ]+)-----((?:\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)|\\[nr]|[A-Za-z-]+: [^\n\\]*|[A-Za-z0-9+/=\s])*)(?:-----END [A-Z0-9 ]+-----)?";
-/// What is called so is secret, whatever it looks like.
-const NAMES: &str = r"(?i)(passwor[dt]|passwd|passphrase|token$|secret$|credential|api[_-]?key|access[_-]?key|private[_-]?key|^auth$|dockerconfig)";
-/// Fields that hold what a machine is told when it boots.
-const USER_DATA: [&str; 6] = [
-    "userData",
-    "userDataBase64",
-    "networkData",
-    "networkDataBase64",
-    "user-data",
-    "userdata",
-];
-/// Says again what stands in the object, secrets too.
-const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// What is shorter stands in too many places.
 pub(super) const SHORTEST: usize = 8;
 
@@ -61,7 +48,8 @@ pub(crate) struct Redactor {
     known: Option<AhoCorasick>,
     shapes: Vec<(Regex, &'static str)>,
     pem: Regex,
-    names: Regex,
+    /// What a field is called that holds a secret.
+    pub(super) names: Regex,
 }
 
 impl Redactor {
@@ -76,7 +64,7 @@ impl Redactor {
             known: known.ok(),
             shapes: SHAPES.iter().map(|it| (regex(it.0), it.1)).collect(),
             pem: regex(PEM),
-            names: regex(NAMES),
+            names: regex(fields::NAMES),
         }
     }
 
@@ -103,36 +91,30 @@ impl Redactor {
         text
     }
 
-    /// The object without what is secret in it, and without what only programs read.
-    pub(crate) fn object(&self, value: &mut Value) {
-        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
+    /// A log without what is secret in it. Lines that are JSON are read: an audit log holds whole objects.
+    pub(super) fn log(&self, log: &str) -> String {
+        let mut out = String::with_capacity(log.len());
+        for line in log.split_inclusive('\n') {
+            match self.line(line) {
+                Some(read) => out += &read,
+                None => out += line,
+            }
         }
-        self.value(value);
+        self.text(&out)
     }
 
-    fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(it) => *it = self.text(it),
-            Value::Array(items) => items.iter_mut().for_each(|it| self.value(it)),
-            Value::Object(fields) => {
-                let is_named_value = fields.get("value").is_some_and(Value::is_string);
-                let name = fields.get("name").and_then(Value::as_str);
-                if is_named_value && name.is_some_and(|it| self.names.is_match(it)) {
-                    fields["value"] = length(&fields["value"]);
-                }
-                for (key, it) in fields {
-                    let is_secret = USER_DATA.contains(&key.as_str())
-                        || key == APPLIED
-                        || self.names.is_match(key);
-                    match it {
-                        Value::String(_) if is_secret => *it = length(it),
-                        _ => self.value(it),
-                    }
-                }
-            }
-            _ => {}
+    /// None where nothing has to change.
+    fn line(&self, line: &str) -> Option<String> {
+        let (time, object) = line.split_at(line.find('{')?);
+        // Only a time stands before it.
+        let is_time = time.trim().parse::<jiff::Timestamp>().is_ok();
+        if !time.is_empty() && !is_time {
+            return None;
         }
+        let read: Value = serde_json::from_str(object).ok()?;
+        let mut without = read.clone();
+        self.value(&mut without);
+        (read != without).then(|| format!("{time}{without}\n"))
     }
 }
 
@@ -148,11 +130,6 @@ fn pem(block: &Captures<'_>) -> String {
         }
         _ => format!("<PEM {kind}>"),
     }
-}
-
-/// What is left of a text that may not be shown.
-pub(super) fn length(value: &Value) -> Value {
-    format!("<{} bytes>", text(value).len()).into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 use super::*;
 use serde_json::json;
 
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 fn redactor(known: &[&str]) -> Redactor {
     Redactor::new(&known.iter().map(|it| (*it).to_owned()).collect())
 }
@@ -120,4 +122,35 @@ fn fields_are_taken_for_secret_by_their_names() {
         },
     });
     assert_eq!(object, expected);
+}
+
+#[test]
+fn an_audit_log_tells_of_objects_without_what_they_hold() {
+    let it = redactor(&[]);
+    let entry = |resource: &str, namespace: &str, object: Value| {
+        let about = json!({ "resource": resource, "namespace": namespace });
+        json!({ "kind": "Event", "objectRef": about, "requestObject": object }).to_string()
+    };
+    let patch = json!({ "data": { "a": "hidden" } });
+    let pod = json!({ "kind": "Pod", "spec": { "containers": [{ "env": [{ "name": "A_TOKEN", "value": "hidden" }] }] } });
+    let made = json!({ "kind": "ConfigMap", "metadata": { "namespace": "default" }, "data": { "a": "hidden" } });
+    let mut bare = json!({ "kind": "ConfigMap" });
+    it.object(&mut bare);
+    let shown = entry("configmaps", "kube-system", patch.clone());
+    let log = [
+        entry("configmaps", "default", patch.clone()),
+        entry("secrets", "kube-system", patch),
+        format!("2026-01-01T00:00:00.5Z {}", entry("pods", "default", pod)),
+        made.to_string(),
+        shown.clone(),
+        "I0101 {\"a\": 1".to_owned(),
+    ];
+    let told = it.log(&(log.join("\n") + "\n"));
+    assert_eq!(told.matches("hidden").count(), 1, "{told}");
+    assert!(
+        told.contains(&shown) && told.ends_with("I0101 {\"a\": 1\n"),
+        "{told}"
+    );
+    assert!(told.contains("2026-01-01T00:00:00.5Z {"), "{told}");
+    assert_eq!(told.lines().count(), log.len(), "{told}");
 }

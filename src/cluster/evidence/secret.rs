@@ -33,7 +33,7 @@ pub(super) fn reduced(secret: &Value) -> Value {
     if let Some(annotations) = metadata["annotations"].as_object_mut() {
         for (key, it) in annotations {
             if !TELLING.iter().any(|telling| key.starts_with(telling)) {
-                *it = super::redact::length(it);
+                *it = super::fields::length(it);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
@@ -53,8 +53,9 @@ impl Archive {
         Ok(())
     }
 
-    /// Puts it under its name.
+    /// Puts it under its name; a link stays one.
     pub(super) fn keep(self, path: &Path) -> io::Result<u64> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut file = self.builder.into_inner()?.finish()?;
         let length = file.stream_position()?;
         file.flush()?;
@@ -63,8 +64,14 @@ impl Archive {
         Ok(length)
     }
 
+    /// Writes it to what is no file.
+    pub(super) fn pour(self, path: &Path) -> io::Result<u64> {
+        let mut target = OpenOptions::new().write(true).open(path)?;
+        self.hand_on(|bytes| target.write_all(bytes))
+    }
+
     /// Hands it on, and keeps nothing.
-    pub(super) fn hand_on(self, mut write: impl FnMut(&[u8])) -> io::Result<u64> {
+    pub(super) fn hand_on(self, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<u64> {
         let mut file: File = self.builder.into_inner()?.finish()?.into_file();
         let length = file.stream_position()?;
         file.rewind()?;
@@ -72,7 +79,7 @@ impl Archive {
         loop {
             match file.read(&mut block)? {
                 0 => return Ok(length),
-                read => write(&block[..read]),
+                read => write(&block[..read])?,
             }
         }
     }
