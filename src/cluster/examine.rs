@@ -177,7 +177,8 @@ impl Provider {
     async fn own_rights(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
         const SUBJECT: &str = "rights";
         let missing = self.missing_rights(uses.networks).await?;
-        if missing.is_empty() {
+        let untold = self.missing_of(rights::telling()).await?;
+        if missing.is_empty() && untold.is_empty() {
             let message = format!("all in namespace {}", self.namespace());
             return Ok(vec![fine(SUBJECT, message)]);
         }
@@ -185,7 +186,12 @@ impl Provider {
             hint: Some(ROLES.to_owned()),
             ..failure(SUBJECT, format!("missing: {it}"))
         };
-        Ok(missing.iter().map(told).collect())
+        let less = |it: &rights::Right| Finding {
+            hint: Some(ROLES.to_owned()),
+            ..warning(SUBJECT, format!("missing: {it}; bundles hold less"))
+        };
+        let all = missing.iter().map(told).chain(untold.iter().map(less));
+        Ok(all.collect())
     }
 
     /// Whether there is an implementation shows only when one is asked for.

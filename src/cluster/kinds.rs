@@ -20,6 +20,9 @@ pub(crate) const CONFIG_MAP: Resource = core("ConfigMap", "configmaps");
 pub(crate) const SECRET: Resource = core("Secret", "secrets");
 pub(crate) const SERVICE: Resource = core("Service", "services");
 pub(crate) const POD: Resource = core("Pod", "pods");
+pub(crate) const POD_LOG: Resource = core("Pod", "pods/log");
+pub(crate) const QUOTA: Resource = core("ResourceQuota", "resourcequotas");
+pub(crate) const LIMIT_RANGE: Resource = core("LimitRange", "limitranges");
 pub(crate) const CLAIM: Resource = core("PersistentVolumeClaim", "persistentvolumeclaims");
 pub(crate) const VOLUME: Resource = core("PersistentVolume", "persistentvolumes");
 pub(crate) const EVENT: Resource = core("Event", "events");
@@ -139,11 +142,11 @@ const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
     resource("subresources.kubevirt.io", "v1", kind, plural)
 }
 
-const fn core(kind: &'static str, plural: &'static str) -> Resource {
+pub(super) const fn core(kind: &'static str, plural: &'static str) -> Resource {
     resource("", "v1", kind, plural)
 }
 
-const fn resource(
+pub(super) const fn resource(
     group: &'static str,
     version: &'static str,
     kind: &'static str,

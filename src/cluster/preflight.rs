@@ -40,8 +40,16 @@ impl Provider {
         Err(Error::Missing(format!("{server} does not have {missing}")))
     }
 
-    /// What a run would not be allowed to do in the namespace. One request; empty when the server cannot say.
+    /// What a run would not be allowed to do in the namespace.
     pub(crate) async fn missing_rights(&self, uses_networks: bool) -> Result<Vec<Right>, Error> {
+        self.missing_of(needed(uses_networks)).await
+    }
+
+    /// Which of these are not given in the namespace. One request; none when the server cannot say.
+    pub(super) async fn missing_of(
+        &self,
+        rights: impl Iterator<Item = Right>,
+    ) -> Result<Vec<Right>, Error> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectRulesReview",
@@ -54,7 +62,7 @@ impl Provider {
             return Ok(Vec::new());
         }
         let rules = items(&status["resourceRules"]);
-        let missing = needed(uses_networks).filter(|right| !rules.iter().any(|it| right.is_in(it)));
+        let missing = rights.filter(|right| !rules.iter().any(|it| right.is_in(it)));
         Ok(missing.collect())
     }
 

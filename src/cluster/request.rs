@@ -152,7 +152,7 @@ impl Provider {
             .await
     }
 
-    async fn list_as(
+    pub(super) async fn list_as(
         &self,
         place: Place<'_>,
         select: Select<'_>,

@@ -26,6 +26,8 @@ enum Scope {
     Namespace,
     /// In the namespace, for shoots that have networks.
     Networks,
+    /// In the namespace; without it kvshoot can tell less of what went wrong.
+    Telling,
     /// In the whole cluster; without it kvshoot knows less, and does the same.
     Cluster,
 }
@@ -118,6 +120,22 @@ const RULES: &[Rule] = &[
         ..rule("networks of shoots", &[&kinds::NETWORK], ALL)
     },
     Rule {
+        scope: Scope::Telling,
+        ..rule(
+            "logs, for bundle; may be left out",
+            &[&kinds::POD_LOG],
+            &["get"],
+        )
+    },
+    Rule {
+        scope: Scope::Telling,
+        ..rule(
+            "what bounds the namespace, for bundle; may be left out",
+            &[&kinds::QUOTA, &kinds::LIMIT_RANGE],
+            &["get", "list"],
+        )
+    },
+    Rule {
         scope: Scope::Cluster,
         ..rule(
             "the zones of the provider",
@@ -177,8 +195,13 @@ pub(super) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
     of(move |scope| match scope {
         Scope::Namespace => true,
         Scope::Networks => uses_networks,
-        Scope::Cluster => false,
+        Scope::Telling | Scope::Cluster => false,
     })
+}
+
+/// What is read in the namespace to tell what went wrong.
+pub(super) fn telling() -> impl Iterator<Item = Right> {
+    of(|scope| scope == Scope::Telling)
 }
 
 /// What is read of the whole cluster.
@@ -305,7 +328,7 @@ mod tests {
         assert_eq!(role["metadata"]["namespace"], "shoots");
         let has =
             |role: &Value, right: &Right| items(&role["rules"]).iter().any(|it| right.is_in(it));
-        for right in needed(true) {
+        for right in needed(true).chain(telling()) {
             assert!(has(role, &right), "{right}");
         }
         for right in useful() {

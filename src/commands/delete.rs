@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Error, Leftovers, Provider, Verdict};
+use crate::cluster::{Error, Leftovers, Provider, RecordSeen, Verdict};
 use crate::flow::Outcome;
 use crate::plan::observed::Observed;
 use crate::plan::{self, names::id_of};
@@ -151,6 +151,19 @@ pub(super) async fn delete(
     signals: &Signals,
     provider: &Provider,
 ) -> Result<Exit, CommandError> {
+    let exit = delete_unless(args, context, signals, provider, |_| None).await?;
+    Ok(exit.unwrap_or(Exit::Done))
+}
+
+/// The same, unless `stays` says why not once nobody else may change the shoot any more: None then. It is asked with the
+/// record as it is by then.
+pub(super) async fn delete_unless(
+    args: &Deletion<'_>,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+    stays: impl Fn(Option<&RecordSeen>) -> Option<String>,
+) -> Result<Option<Exit>, CommandError> {
     let id = id_of(args.name);
     let about = About {
         verb: "delete",
@@ -161,6 +174,23 @@ pub(super) async fn delete(
         resume: Some(args.resume.clone()),
     };
     let session = Session::start(context, signals, provider, args.run, about).await?;
+    let why = match provider.record(&id).await {
+        Ok(record) => stays(record.as_ref()),
+        Err(error) => {
+            session.unlock(Exit::Partly).await;
+            return Err(failed(error));
+        }
+    };
+    if let Some(why) = why {
+        let end = End {
+            exit: Exit::Done,
+            outcome: "converged",
+            summary: format!("{why}; it stays"),
+            resume: None,
+        };
+        session.finish(end).await;
+        return Ok(None);
+    }
     let plan = |observed: &Observed| plan::delete(observed, args.keep_volumes);
     let report = session.run(plan, |_, _| Vec::new()).await?;
     let mut end = End::of(&report, signals, session.resume(), String::new());
@@ -172,7 +202,7 @@ pub(super) async fn delete(
     if exit == Exit::Done {
         remove_namespace(context, provider).await?;
     }
-    Ok(exit)
+    Ok(Some(exit))
 }
 
 /// A namespace that apply made goes with its last shoot.

@@ -2,7 +2,7 @@ use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{self, Finding, Grade, Provider, Uses};
+use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
 use crate::plan::record;
 use crate::ui::{Format, Row, Style};
 use crate::validate::ValidShoot;
@@ -69,16 +69,30 @@ async fn look(args: &DoctorArgs, context: &Context) -> Result<Vec<Finding>, Comm
     provider.examine(&uses(&shoots)).await.map_err(failed)
 }
 
-/// As it was applied last.
+/// As a person reads it.
+pub(super) async fn told(
+    provider: &Provider,
+    record: Option<&RecordSeen>,
+) -> Result<String, CommandError> {
+    let shoots = record.map(of_record).unwrap_or_default();
+    let found = provider.examine(&uses(&shoots)).await.map_err(failed)?;
+    let lines: Vec<Line> = found.into_iter().map(Line).collect();
+    Ok(text(&lines, Style { on: false }))
+}
+
 async fn recorded(provider: &Provider, name: &str) -> Result<Vec<ValidShoot>, CommandError> {
-    let record = find(provider, name).await?;
+    Ok(of_record(&find(provider, name).await?))
+}
+
+/// As it was applied last.
+pub(super) fn of_record(record: &RecordSeen) -> Vec<ValidShoot> {
     let texts = [record::SHOOT, record::PROFILE]
         .into_iter()
         .filter_map(|key| {
             let text = record.data.get(key)?;
             Some((key.to_owned(), text.clone().into_bytes()))
         });
-    Ok(load::judge_texts(&texts.collect(), load::Around::default()).shoots)
+    load::judge_texts(&texts.collect(), load::Around::default()).shoots
 }
 
 fn uses(shoots: &[ValidShoot]) -> Uses {

@@ -5,8 +5,9 @@ use super::running::{RunArgs, counted};
 use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Provider, Where};
+use crate::cluster::{Provider, RecordSeen, Where};
 use crate::plan::names::called;
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Delete the clusters whose time is over, and what is left of those without a record
@@ -27,58 +28,116 @@ pub(super) struct GcArgs {
     run: RunArgs,
 }
 
+const LOOK: &str = "look for what is to go";
+
 /// A cluster that is to go, and why.
 struct Garbage {
     /// As a person calls it.
     name: String,
     why: String,
+    has_record: bool,
 }
 
 pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError> {
     context.block_on(async {
         let signals = Signals::listen(Some(args.run.timeout))?;
-        let (provider, garbage) = signals
-            .or_interrupted("look for what is to go", async {
-                let provider = provider::connect(context).await?;
-                let garbage = garbage(args, context, &provider).await?;
-                Ok((provider, garbage))
-            })
-            .await?;
+        let connect = provider::connect(context);
+        let provider = signals.or_interrupted(LOOK, connect).await?;
+        let look = garbage(args, context, &provider);
+        let garbage = signals.or_interrupted(LOOK, look).await?;
         if garbage.is_empty() {
             context.ui.status("there is nothing to delete");
             return Ok(Exit::Done);
         }
-        let mut worst = Exit::Done;
-        for it in &garbage {
-            context.ui.status(&format!("shoot {} {}", it.name, it.why));
-            if args.dry_run {
-                let name = &it.name;
+        if args.dry_run {
+            for Garbage { name, why, .. } in &garbage {
+                context.ui.status(&format!("shoot {name} {why}"));
                 context
                     .ui
                     .data(&format!("shoot.core.gardener.cloud/{name}\n"));
-                worst = Exit::No;
-                continue;
             }
-            if signals.first.is_cancelled() {
-                return Ok(signals.exit());
-            }
-            let deletion = Deletion {
-                name: &it.name,
-                keep_volumes: false,
-                run: &args.run,
-                resume: context.config.command_line(),
-            };
-            // The next one may be deleted all the same.
-            match delete::delete(&deletion, context, &signals, &provider).await {
-                Ok(Exit::Done) => delete::told(Exit::Done, &it.name, context),
-                Ok(exit) => worst = exit,
-                // Whoever is at it deletes it, or leaves it to the next gc.
-                Err(error) if error.exit == Exit::Held => drop(error.tell(&context.ui)),
-                Err(error) => worst = error.tell(&context.ui),
-            }
+            return Ok(Exit::No);
         }
-        Ok(worst)
+        let tell = |name: &str| delete::told(Exit::Done, name, context);
+        reap(garbage, &args.run, context, &signals, &provider, tell).await
     })?
+}
+
+/// Deletes the clusters of the namespace whose time is over, and nothing else; for whoever works there anyway, and has
+/// results of its own.
+///
+/// # Errors
+///
+/// The records cannot be listed. What cannot be deleted is told, and is left to the next one.
+pub(super) async fn reap_expired(
+    run: &RunArgs,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+) -> Result<Exit, CommandError> {
+    let only_expired = GcArgs {
+        expired: true,
+        orphans: false,
+        dry_run: false,
+        run: run.clone(),
+    };
+    let look = garbage(&only_expired, context, provider);
+    let garbage = signals.or_interrupted(LOOK, look).await?;
+    reap(garbage, run, context, signals, provider, |_| ()).await
+}
+
+async fn reap(
+    garbage: Vec<Garbage>,
+    run: &RunArgs,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+    gone: impl Fn(&str),
+) -> Result<Exit, CommandError> {
+    let mut worst = Exit::Done;
+    for it in &garbage {
+        context.ui.status(&format!("shoot {} {}", it.name, it.why));
+        if signals.first.is_cancelled() {
+            return Ok(signals.exit());
+        }
+        let deletion = Deletion {
+            name: &it.name,
+            keep_volumes: false,
+            run,
+            resume: context.config.command_line(),
+        };
+        let stays = |record: Option<&RecordSeen>| it.stays(record, now(provider));
+        // The next one may be deleted all the same.
+        match delete::delete_unless(&deletion, context, signals, provider, stays).await {
+            Ok(Some(Exit::Done)) => gone(&it.name),
+            Ok(None) => {}
+            Ok(Some(exit)) => worst = exit,
+            // Whoever is at it deletes it, or leaves it to the next gc.
+            Err(error) if error.exit == Exit::Held => drop(error.tell(&context.ui)),
+            Err(error) => worst = error.tell(&context.ui),
+        }
+    }
+    Ok(worst)
+}
+
+impl Garbage {
+    /// What somebody did between the look and the lock wins: says why it is to stay.
+    fn stays(&self, record: Option<&RecordSeen>, now: Timestamp) -> Option<String> {
+        let name = &self.name;
+        let record = match (record, self.has_record) {
+            // Of one that expired its record alone may have gone.
+            (None, _) => return None,
+            (Some(_), false) => return Some(format!("shoot {name} has a record by now")),
+            (Some(record), true) => record,
+        };
+        if record.leaving {
+            return None;
+        }
+        if expiry(record).is_none_or(|end| end > now) {
+            return Some(format!("shoot {name} has been given more time"));
+        }
+        protection(record, name)
+    }
 }
 
 async fn garbage(
@@ -106,6 +165,7 @@ async fn garbage(
         all.push(Garbage {
             name,
             why: format!("expired at {end:.0}"),
+            has_record: true,
         });
     }
     let known: BTreeSet<&str> = records.iter().map(|it| &*it.name).collect();
@@ -113,6 +173,53 @@ async fn garbage(
     all.extend(orphans.map(|(id, objects)| Garbage {
         name: called(&id),
         why: format!("has no record, and {}", counted(objects, "object")),
+        has_record: false,
     }));
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::names::{EXPIRES, PROTECTED};
+
+    fn record(annotations: &[(&str, &str)]) -> RecordSeen {
+        let annotations = annotations.iter();
+        RecordSeen {
+            namespace: "ns".into(),
+            name: "shoot--local--a".into(),
+            uid: "u".into(),
+            created: None,
+            leaving: false,
+            annotations: annotations
+                .map(|(key, it)| ((*key).to_owned(), (*it).to_owned()))
+                .collect(),
+            data: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_done_before_the_lock_was_taken_wins() {
+        let now = Timestamp::from_second(100).expect("a time");
+        let past = (EXPIRES, "1970-01-01T00:01:00Z");
+        let stays = |has_record, record: Option<&RecordSeen>| {
+            let garbage = Garbage {
+                name: "a".to_owned(),
+                why: String::new(),
+                has_record,
+            };
+            garbage.stays(record, now).unwrap_or_default()
+        };
+        assert_eq!(stays(true, Some(&record(&[past]))), "");
+        let later = record(&[(EXPIRES, "1970-01-01T00:02:00Z")]);
+        assert!(stays(true, Some(&later)).ends_with("more time"));
+        assert!(stays(true, Some(&record(&[]))).ends_with("more time"));
+        let protected = record(&[past, (PROTECTED, "demo")]);
+        assert!(stays(true, Some(&protected)).ends_with("protected: demo"));
+        assert_eq!(stays(false, None), "");
+        assert!(stays(false, Some(&record(&[past]))).ends_with("by now"));
+        let mut leaving = record(&[]);
+        leaving.leaving = true;
+        assert_eq!(stays(true, Some(&leaving)), "");
+    }
 }

@@ -1,9 +1,9 @@
 use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::ImageSeen;
+use crate::cluster::{ImageSeen, Provider};
 use crate::plan::names::parts;
-use crate::ui::{Format, Row};
+use crate::ui::{Format, Row, wide};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
@@ -47,6 +47,14 @@ pub(super) fn run(args: &ImagesArgs, context: &Context) -> Result<Exit, CommandE
         .ui
         .list(args.output, &images, "there are no golden volumes");
     Ok(Exit::Done)
+}
+
+/// As a person reads it.
+pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, CommandError> {
+    let seen = provider.images(Some(id)).await.map_err(failed)?;
+    let now = provider.server_time();
+    let images: Vec<_> = seen.iter().map(|it| Image::of(it, now)).collect();
+    Ok(wide(&images))
 }
 
 #[derive(Debug, Clone, Serialize)]

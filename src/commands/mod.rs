@@ -2,6 +2,7 @@
 
 mod addons;
 mod apply;
+mod bundle;
 mod child;
 mod complete;
 mod completions;
@@ -85,6 +86,7 @@ enum Command {
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
     Why(why::WhyArgs),
+    Bundle(bundle::BundleArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
     Images(images::ImagesArgs),
@@ -207,6 +209,7 @@ impl Command {
             Command::Status(args) => status::run(args, context),
             Command::Wait(args) => wait::run(args, context),
             Command::Why(args) => why::run(args, context),
+            Command::Bundle(args) => bundle::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),
             Command::Images(args) => images::run(args, context),

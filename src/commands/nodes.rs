@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{MachineSeen, NodeSeen, Provider};
-use crate::ui::{Format, Row, Ui};
+use crate::ui::{Format, Row, Ui, wide};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 use std::time::Duration;
@@ -48,10 +48,8 @@ pub(super) fn run(args: &NodesArgs, context: &Context) -> Result<Exit, CommandEr
 async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> {
     let provider = provider::connect(context).await?;
     let record = only(&provider, args.name.as_deref()).await?;
-    let machines = look(args, &provider, &record.name, &mut |why| {
-        context.ui.warn(why)
-    })
-    .await?;
+    let warn = &mut |why: &str| context.ui.warn(why);
+    let machines = look(args.pool.as_deref(), &provider, &record.name, warn).await?;
     context.ui.list(
         args.output,
         &machines,
@@ -66,9 +64,17 @@ async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> 
     Ok(Exit::Done)
 }
 
+/// As a person reads it, with all there is to say.
+pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, CommandError> {
+    let mut warnings = String::new();
+    let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
+    let machines = look(None, provider, id, warn).await?;
+    Ok(wide(&machines) + &warnings)
+}
+
 /// Machines with the nodes that they are; `tell` hears when the shoot cannot be asked.
 async fn look(
-    args: &ListArgs,
+    pool: Option<&str>,
     provider: &Provider,
     id: &str,
     tell: &mut dyn FnMut(&str),
@@ -85,7 +91,7 @@ async fn look(
         }
     };
     let now = provider.server_time();
-    let of_pool = |it: &&MachineSeen| args.pool.as_ref().is_none_or(|pool| **pool == *it.pool);
+    let of_pool = |it: &&MachineSeen| pool.is_none_or(|pool| *pool == *it.pool);
     let joined = |machine: &MachineSeen| {
         let node = nodes.as_ref().map(|it| {
             let same = it.iter().find(|it| it.name == machine.name);
@@ -110,7 +116,7 @@ async fn watch(
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
         // It was told once.
-        let now = look(args, provider, id, &mut |_| {}).await?;
+        let now = look(args.pool.as_deref(), provider, id, &mut |_| {}).await?;
         let changed: Vec<Machine> = now
             .iter()
             .filter(|it| !before.iter().any(|old| old.is_same(it)))

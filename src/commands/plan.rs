@@ -7,12 +7,12 @@ use super::apply::shared_networks;
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::signals::Signals;
-use super::{CommandError, Context, Exit};
-use crate::cluster::{Beside, Observer, Provider};
+use super::{CommandError, Context, Exit, doctor};
+use crate::cluster::{Beside, Observer, Provider, RecordSeen};
 use crate::plan;
 use crate::plan::item::{Plan, State};
 use crate::plan::observed::Observed;
-use crate::ui::Format;
+use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use serde::Serialize;
 use serde_json::Value;
@@ -125,6 +125,18 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> Result<Exit, CommandErr
     })
 }
 
+/// What an apply of what was applied last would do, as a person reads it.
+pub(super) async fn told(provider: &Provider, record: &RecordSeen) -> Result<String, CommandError> {
+    const WIDTH: usize = 200;
+    let before = provider::before(&record.data);
+    let mut out = String::new();
+    for shoot in doctor::of_record(record) {
+        let planned = look(provider, &shoot, before.as_ref()).await?;
+        out += &text::text(&planned, true, Style { on: false }, WIDTH);
+    }
+    Ok(out)
+}
+
 async fn look(
     provider: &Provider,
     shoot: &ValidShoot,
@@ -152,11 +164,11 @@ async fn look(
         namespace: provider.namespace().to_string(),
         technical_id: shoot.id.clone(),
         changes: changes::changes(shoot, &facts, &plan, before),
-        waiting: told(&plan, |it| match it {
+        waiting: words_of(&plan, |it| match it {
             State::Waiting(why) => Some(why),
             _ => None,
         }),
-        failures: told(&plan, |it| match it {
+        failures: words_of(&plan, |it| match it {
             State::Failed(failure) => Some(&failure.message),
             _ => None,
         }),
@@ -164,7 +176,7 @@ async fn look(
 }
 
 /// Titles with what there is to say of them.
-fn told(plan: &Plan, words: impl Fn(&State) -> Option<&String>) -> Vec<String> {
+fn words_of(plan: &Plan, words: impl Fn(&State) -> Option<&String>) -> Vec<String> {
     let items = plan.items.iter();
     items
         .filter_map(|it| Some(format!("{}: {}", it.title, words(&it.state)?)))

@@ -5,15 +5,17 @@ mod name;
 
 use super::addons::{self, AddonsArgs};
 use super::apply::{self, Application};
+use super::bundle::{self, Wanted};
 use super::delete::{self, Deletion};
+use super::gc;
 use super::load::{self, LoadArgs, Texts};
 use super::protect::protection;
 use super::provider::{self, Ready, failed};
 use super::running::{RunArgs, duration, spoken};
 use super::signals::Signals;
 use super::ttl::now;
-use super::{CommandError, Context, Exit};
-use crate::cluster::Provider;
+use super::{CommandError, Context, Exit, why};
+use crate::cluster::{Provider, RecordSeen};
 use crate::plan::names::{EXPIRES, called};
 use crate::validate::ValidShoot;
 use inside::Ended;
@@ -24,6 +26,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How long a cluster may live when nobody says how long.
 const LIFE: Duration = Duration::from_secs(2 * 60 * 60);
@@ -71,6 +74,9 @@ pub(super) struct EphemeralArgs {
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
+
+/// How long it may take to find out what failed.
+const COLLECTING: Duration = Duration::from_secs(60);
 
 /// One cluster on its way through its life.
 struct Ephemeral<'a> {
@@ -131,6 +137,7 @@ async fn live(
         let message = format!("a run has one cluster, and the manifests have {count} Shoots");
         return Err(CommandError::new(Exit::Manifest, message));
     };
+    reap(args, context, signals, &provider).await?;
     let end = expire(shoot, args, &provider)?;
     let name = called(&shoot.id);
     let ephemeral = Ephemeral {
@@ -144,6 +151,29 @@ async fn live(
         name,
     };
     ephemeral.live().await
+}
+
+/// What is over in the namespace goes first: it may hold what this run needs. What stays is no reason not to begin.
+async fn reap(
+    args: &EphemeralArgs,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+) -> Result<(), CommandError> {
+    let run = RunArgs {
+        timeout: args.timeout,
+        lock_timeout: Duration::ZERO,
+    };
+    match gc::reap_expired(&run, context, signals, provider).await {
+        Err(error) if matches!(error.exit, Exit::Interrupted | Exit::Terminated) => Err(error),
+        Err(error) => {
+            context
+                .ui
+                .warn(&format!("what is over stays: {}", error.message));
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// The end of the shoot's life is in the first write of its record: whoever is killed after it leaves nothing for ever.
@@ -238,12 +268,6 @@ impl Ephemeral<'_> {
         let _fold = self.fold("delete", "Delete");
         let signals = self.signals.again(self.args.timeout);
         let deleting = async {
-            if let Some(record) = self.provider.record(&self.shoot.id).await.map_err(failed)?
-                && let Some(protection) = protection(&record, &self.name)
-            {
-                self.context.ui.warn(&format!("{protection}; it stays"));
-                return Ok(Exit::Declined);
-            }
             let deletion = Deletion {
                 name: &self.name,
                 keep_volumes: false,
@@ -253,7 +277,11 @@ impl Ephemeral<'_> {
                 },
                 resume: self.cleanup.clone(),
             };
-            delete::delete(&deletion, self.context, &signals, self.provider).await
+            let stays = |record: Option<&RecordSeen>| protection(record?, &self.name);
+            let (context, provider) = (self.context, self.provider);
+            let deleted =
+                delete::delete_unless(&deletion, context, &signals, provider, stays).await?;
+            Ok(deleted.unwrap_or(Exit::Declined))
         };
         let told = async {
             if !self.signals.first.is_cancelled() {
@@ -293,6 +321,49 @@ impl Ephemeral<'_> {
     /// All there is to know of what failed; a run does not fail of it.
     async fn collect(&self) {
         let _fold = self.fold("collect", "Collect what there is to know of");
+        let ui = &self.context.ui;
+        let folder = &self.args.artifacts;
+        let collected = async {
+            std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+            let file = bundle::file(Some(folder), &self.name);
+            let wanted = Wanted {
+                provider: self.provider,
+                shoot: &self.name,
+                file: Some(&file),
+                limit: COLLECTING,
+                run: vec![("why.txt".to_owned(), self.causes().await)],
+            };
+            let bundle = bundle::collect(wanted, self.context).await;
+            bundle.map(|_| file).map_err(|error| {
+                let mut words = vec![error.message];
+                words.extend(error.causes);
+                words.join(": ")
+            })
+        };
+        let collected = tokio::select! {
+            collected = collected => collected,
+            () = self.signals.first.cancelled() => Err("interrupted".to_owned()),
+        };
+        match collected {
+            Ok(file) => self.say(&format!("all there is to know is in {}", file.display())),
+            Err(why) => ui.warn(&format!("no bundle in {}: {why}", folder.display())),
+        }
+    }
+
+    /// What keeps it from being as it should be, a line for each thing.
+    async fn causes(&self) -> String {
+        let looked = async {
+            let record = self.provider.record(&self.shoot.id).await.map_err(failed)?;
+            match record {
+                Some(record) => why::findings(self.provider, &record).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        match timeout(COLLECTING, looked).await {
+            Ok(Ok(findings)) => findings.iter().map(|it| format!("{it}\n")).collect(),
+            Ok(Err(error)) => format!("{}\n", error.message),
+            Err(_) => "no answer in time\n".to_owned(),
+        }
     }
 
     fn fold(&self, name: &'static str, title: &str) -> crate::ui::Fold<'_> {

@@ -3,6 +3,7 @@ use super::provider;
 use super::shoots::{Summary, only};
 use super::ttl::expiry;
 use super::{CommandError, Context, Exit, complete, health};
+use crate::cluster::{Provider, RecordSeen};
 use crate::plan::health::Condition as Found;
 use crate::ui::Format;
 use clap_complete::engine::ArgValueCompleter;
@@ -69,12 +70,21 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Result<Exit, CommandE
 async fn look(args: &StatusArgs, context: &Context) -> Result<Status, CommandError> {
     let provider = provider::connect(context).await?;
     let record = only(&provider, args.name.as_deref()).await?;
-    let found = health::look(&provider, &record).await?;
+    of(&provider, &record).await
+}
+
+/// As a person reads it.
+pub(super) async fn told(provider: &Provider, record: &RecordSeen) -> Result<String, CommandError> {
+    Ok(text(&of(provider, record).await?))
+}
+
+async fn of(provider: &Provider, record: &RecordSeen) -> Result<Status, CommandError> {
+    let found = health::look(provider, record).await?;
     let addresses = provider.shoot_addresses(&record.name).await;
-    let summary = Summary::of(&record, provider.server_time());
+    let summary = Summary::of(record, provider.server_time());
     Ok(Status {
-        expires: expiry(&record).map(|it| format!("{it:.0}")),
-        protection: protection(&record, &summary.name),
+        expires: expiry(record).map(|it| format!("{it:.0}")),
+        protection: protection(record, &summary.name),
         healthy: !summary.deleting && found.iter().all(|it| it.is_true),
         summary,
         // Without a control plane there are none.

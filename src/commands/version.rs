@@ -1,6 +1,7 @@
 use super::{CommandError, Context, Exit};
 use crate::ui::Format;
 use serde::Serialize;
+use std::fmt;
 
 /// Print the version
 #[derive(Debug, clap::Args)]
@@ -18,14 +19,14 @@ enum VersionFormat {
 }
 
 #[derive(Serialize)]
-struct Version {
+pub(super) struct Version {
     version: &'static str,
     /// Given at build time as `KVSHOOT_COMMIT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'static str>,
 }
 
-const VERSION: Version = Version {
+pub(super) const VERSION: Version = Version {
     version: env!("CARGO_PKG_VERSION"),
     commit: option_env!("KVSHOOT_COMMIT"),
 };
@@ -35,12 +36,18 @@ pub(super) fn run(args: &VersionArgs, context: &Context) -> Result<Exit, Command
         VersionFormat::Json => context.ui.value(Format::Json, &VERSION),
         VersionFormat::Yaml => context.ui.value(Format::Yaml, &VERSION),
         VersionFormat::Text => {
-            let commit = VERSION.commit.map(|it| format!(" ({it})"));
-            let commit = commit.unwrap_or_default();
-            context
-                .ui
-                .data(&format!("kvshoot {}{commit}\n", VERSION.version));
+            context.ui.data(&format!("kvshoot {VERSION}\n"));
         }
     }
     Ok(Exit::Done)
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.version)?;
+        match self.commit {
+            Some(commit) => write!(f, " ({commit})"),
+            None => Ok(()),
+        }
+    }
 }

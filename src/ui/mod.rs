@@ -21,7 +21,7 @@ use stream::Stream;
 pub(crate) use age::age;
 pub(crate) use ask::Refused;
 pub(crate) use fold::{Fold, Forge};
-pub(crate) use output::{Format, Row};
+pub(crate) use output::{Format, Row, wide};
 pub(crate) use panic::{FAULT, tell_panics};
 pub(crate) use progress::{Progress, ProgressMode};
 pub(crate) use steps::Steps;
@@ -112,6 +112,16 @@ impl Ui {
             false => usize::MAX,
         };
         self.data(&width::folded(text, columns));
+    }
+
+    /// The same for what is no text.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        self.err.above_live(|| self.out.write_bytes(bytes));
+    }
+
+    /// Whether results go to a person's screen.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.terminal
     }
 
     /// One line on how it goes, for people; not with `--quiet`.

@@ -82,6 +82,11 @@ impl Ui {
     }
 }
 
+/// All columns of a list, where it goes into a file.
+pub(crate) fn wide<T: Row>(rows: &[T]) -> String {
+    table(Format::Wide, rows).render()
+}
+
 fn table<T: Row>(format: Format, rows: &[T]) -> Table {
     let wide = format == Format::Wide;
     let more = if wide { T::wide_headers() } else { &[] };

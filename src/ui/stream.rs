@@ -77,7 +77,11 @@ impl Stream {
     }
 
     pub(super) fn write(&self, text: &str) {
-        self.above_live(|| lock(&self.sink).write(text));
+        self.write_bytes(text.as_bytes());
+    }
+
+    pub(super) fn write_bytes(&self, bytes: &[u8]) {
+        self.above_live(|| lock(&self.sink).write(bytes));
     }
 
     pub(super) fn flush(&self) {
@@ -109,9 +113,9 @@ impl Stream {
 }
 
 impl Sink {
-    fn write(&mut self, text: &str) {
+    fn write(&mut self, bytes: &[u8]) {
         if matches!(self.state, State::Open) {
-            let result = self.writer.write_all(text.as_bytes());
+            let result = self.writer.write_all(bytes);
             self.note(result);
         }
     }

@@ -17,7 +17,7 @@ const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
 const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
 
 /// The shoot's API server, as somebody who may do everything.
-fn inside(provider: &Provider, name: &str) -> Client {
+pub(crate) fn inside(provider: &Provider, name: &str) -> Client {
     let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
     assert_eq!(output.code, 0, "{output}");
     let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
@@ -28,7 +28,7 @@ fn inside(provider: &Provider, name: &str) -> Client {
     })
 }
 
-fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
+pub(crate) fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
 where
     T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
 {

@@ -12,10 +12,10 @@ const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBindi
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
 /// Group, resource, and what may be done to it.
-type Rule = (String, String, Vec<String>);
+pub(crate) type Rule = (String, String, Vec<String>);
 
 /// All that a shoot needs in its namespace: the Role of the examples, which is the one that the program prints.
-fn rules() -> Vec<Rule> {
+pub(crate) fn rules() -> Vec<Rule> {
     let text = std::fs::read_to_string("examples/rbac.yaml").unwrap();
     let (role, _) = text.split_once("\n---\n").unwrap();
     let role: Value = serde_yaml::from_str(role).unwrap();
@@ -34,7 +34,7 @@ fn rules() -> Vec<Rule> {
 }
 
 /// The program as a service account that may do only this.
-fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
+pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
     let metadata = json!({ "name": name });
     let namespace = &provider.namespace;
     provider.create(

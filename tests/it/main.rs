@@ -10,6 +10,7 @@ mod apply;
 mod arrows;
 mod audit;
 mod available;
+mod bundle;
 mod causes;
 mod cluster;
 mod complete;

@@ -164,7 +164,6 @@ fn the_first_signal_deletes_and_the_second_one_leaves_and_says_how_to_clean_up()
         let output = ended(run, code);
         let left = "deleted; nothing is left";
         assert!(output.err.trim_end().ends_with(left), "{output}");
-        assert!(!kvshoot.home().join("job.tar.gz").exists());
     }
     let command = twice
         .err
@@ -254,6 +253,13 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
     let numbers = "requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=0, limited: count/virtualmachines.kubevirt.io=0";
     assert!(quota.err.contains(numbers), "{quota}");
     assert_eq!(provider.dump(), empty);
+    let found = std::fs::read_dir(kvshoot.home().join("found")).unwrap();
+    let found: Vec<_> = found.map(|it| it.unwrap().path()).collect();
+    let [bundle] = found.as_slice() else {
+        panic!("{found:?}: {quota}");
+    };
+    assert!(quota.err.contains("found/job-"), "{quota}");
+    assert!(bundle.to_str().unwrap().ends_with(".tar.gz"), "{bundle:?}");
 
     let missing = kvshoot.run("run -f shoot.yaml --ttl 0s -- true");
     assert_eq!(missing.code, 125, "{missing}");
