@@ -260,6 +260,16 @@ fn push(resource: &Resource, metadata: &Value) -> Option<Push> {
     is_slow_pod.then_some(Push::Hurry)
 }
 
+/// Nobody holds a lease any more, at a time in seconds since 1970; nor for a while, since clocks differ.
+fn is_over(lease: &Value, now: i64) -> bool {
+    const SKEW: i64 = 60;
+    let spec = &lease["spec"];
+    let renewed = text(&spec["renewTime"]).parse::<jiff::Timestamp>();
+    let renewed = renewed.map_or(0, jiff::Timestamp::as_second);
+    let life = spec["leaseDurationSeconds"].as_i64().unwrap_or_default();
+    renewed + life + SKEW < now
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,14 +301,12 @@ mod tests {
             assert_eq!(push(resource, &metadata), wanted, "{metadata}");
         }
     }
-}
 
-/// Nobody holds a lease any more, at a time in seconds since 1970; nor for a while, since clocks differ.
-fn is_over(lease: &Value, now: i64) -> bool {
-    const SKEW: i64 = 60;
-    let spec = &lease["spec"];
-    let renewed = text(&spec["renewTime"]).parse::<jiff::Timestamp>();
-    let renewed = renewed.map_or(0, jiff::Timestamp::as_second);
-    let life = spec["leaseDurationSeconds"].as_i64().unwrap_or_default();
-    renewed + life + SKEW < now
+    #[test]
+    fn a_lease_is_over_a_while_after_its_time() {
+        let lease = json!({ "spec": { "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": 15 } });
+        assert!(!is_over(&lease, 100 + 15 + 60));
+        assert!(is_over(&lease, 100 + 15 + 61));
+        assert!(is_over(&json!({}), 100), "nobody has ever held it");
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Exit {
     /// A fault of kvshoot itself.
     Bug,
     Timeout,
-    /// `exec` could not run the program.
+    /// `exec` or `run` failed of itself, not of the program.
     Exec,
     Interrupted,
     Terminated,
@@ -104,7 +104,7 @@ impl Exit {
             Exit::Declined => "the shoot is protected, or the question was answered with no",
             Exit::Bug => "a fault of kvshoot itself",
             Exit::Timeout => "time was up; the same command goes on",
-            Exit::Exec => "exec could not run the program; what runs gives its own code",
+            Exit::Exec => "exec or run failed itself; the program gives its own code",
             Exit::Interrupted => "interrupted (SIGINT); the same command goes on",
             Exit::Terminated => "terminated (SIGTERM); the same command goes on",
             Exit::Child(_) => "that of the program which was run",

@@ -56,7 +56,10 @@ impl Ui {
         });
         let title = format!("title={}", escaped(text("code"), true));
         let properties: Vec<String> = places.chain([title]).collect();
-        let message = format!("{}: {}", text("path"), text("message"));
+        let message = match text("path") {
+            "" => text("message").to_owned(),
+            path => format!("{path}: {}", text("message")),
+        };
         let (properties, message) = (properties.join(","), escaped(&message, false));
         self.err
             .write(&format!("::{level} {properties}::{message}\n"));

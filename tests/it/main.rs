@@ -33,6 +33,7 @@ mod life;
 mod limits;
 mod locks;
 mod memory;
+mod pipelines;
 mod pki;
 mod provider;
 mod proxy;

@@ -120,9 +120,9 @@ fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
                 run.wait_for(stage, LIMIT);
                 let program = (*stage == " runs in it").then(|| told(run));
                 run.signal(Signal::KILL);
-                assert_eq!(run.end(LIMIT).code, 128 + 9, "{stage}");
                 // It has lost who ran it, and would be here long after the test.
                 program.map(|it| kill_process(it, Signal::KILL));
+                assert_eq!(run.end(LIMIT).code, 128 + 9, "{stage}");
             });
         }
     });
@@ -197,8 +197,8 @@ fn what_failed_is_kept_as_long_as_was_said_and_goes_after_that() {
     proxy.later(3);
     assert_eq!(kvshoot.run("gc").err, "there is nothing to delete\n");
     proxy.later(5);
-    // Any later run of the namespace does as gc does.
-    let next = ended(start(&kvshoot, "", "seven.sh"), 7);
+    // Any later run of the namespace does as gc does, before it begins; this one does not begin.
+    let next = ended(start(&kvshoot, "--ttl 0s", "seven.sh"), 125);
     assert!(
         next.err.contains(&format!("shoot {name} expired")),
         "{next}"
@@ -264,13 +264,13 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
     let missing = kvshoot.run("run -f shoot.yaml --ttl 0s -- true");
     assert_eq!(missing.code, 125, "{missing}");
     assert!(
-        missing.err.contains("it is over before it begins"),
+        missing.err.contains("the shoot is over before it begins"),
         "{missing}"
     );
     for (forge, line) in [
         (
             "GITHUB_ACTIONS",
-            "::error file=broken.yaml,line=3,col=1,title=yaml/tab::",
+            "::error file=broken.yaml,line=3,col=1,title=yaml/syntax::tabs disallowed",
         ),
         ("HOME", "broken.yaml:3:1"),
     ] {

@@ -28,7 +28,7 @@ CODE   MEANING
 12     the shoot is protected, or the question was answered with no
 70     a fault of kvshoot itself
 124    time was up; the same command goes on
-125    exec could not run the program; what runs gives its own code
+125    exec or run failed itself; the program gives its own code
 130    interrupted (SIGINT); the same command goes on
 143    terminated (SIGTERM); the same command goes on
 
@@ -43,6 +43,7 @@ fn the_variables_are_these() {
         str![[r#"
 VARIABLE                        MEANING
 KVSHOOT_ALLOW_EXEC              --allow-exec: Let a kubeconfig that stands in a manifest run programs
+KVSHOOT_ARTIFACTS               --artifacts: Where to put a bundle of all there is to know when something failed
 KVSHOOT_CLUSTER                 --cluster: Cluster of the kubeconfig, instead of that of the context
 KVSHOOT_COLOR                   --color: When to use colour
 KVSHOOT_CONTEXT                 --context: Context of the kubeconfig

@@ -109,8 +109,8 @@ mod tests {
     fn a_long_name_makes_room() {
         let texts = check(&[&SHOOT.replace("NAME", "end-to-end-tests")]);
         assert_eq!(stem(&texts[0]), "end-to-end-");
-        let named = SHOOT.replace("NAME", "tests\n  namespace: garden-networking");
-        assert_eq!(stem(&check(&[&named])[0]), "test-");
+        let named = SHOOT.replace("NAME", "testing\n  namespace: garden-networking");
+        assert_eq!(stem(&check(&[&named])[0]), "testi-");
     }
 
     #[test]
