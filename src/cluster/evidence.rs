@@ -26,6 +26,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
+pub(super) use belong::Family;
 pub(crate) use redact::Redactor;
 
 /// Questions that are asked at once, of both sides together.

@@ -9,6 +9,7 @@ mod completions;
 mod delete;
 mod doctor;
 mod error;
+mod events;
 mod exec;
 mod explain;
 mod gc;
@@ -86,6 +87,7 @@ enum Command {
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
     Why(why::WhyArgs),
+    Events(events::EventsArgs),
     Bundle(bundle::BundleArgs),
     Nodes(nodes::NodesArgs),
     Pools(pools::PoolsArgs),
@@ -209,6 +211,7 @@ impl Command {
             Command::Status(args) => status::run(args, context),
             Command::Wait(args) => wait::run(args, context),
             Command::Why(args) => why::run(args, context),
+            Command::Events(args) => events::run(args, context),
             Command::Bundle(args) => bundle::run(args, context),
             Command::Nodes(args) => nodes::run(args, context),
             Command::Pools(args) => pools::run(args, context),

@@ -49,7 +49,7 @@ impl Faulty {
 
     fn a_stuck_import_is_told_with_its_percentage(&self) {
         self.provider.fail("import-stuck");
-        let output = self.kvshoot.run("apply -f other-image.yaml --timeout 20s");
+        let output = self.kvshoot.run("apply -f other-image.yaml --timeout 40s");
         assert_eq!(output.code, 124, "{output}");
         assert!(last_line(&output).contains("12 % imported"), "{output}");
         self.because(&[
@@ -61,7 +61,7 @@ impl Faulty {
 
     fn a_full_zone_is_told_in_the_scheduler_s_words(&self) {
         self.provider.fail("no-room zone-b");
-        let output = self.kvshoot.run("apply -f six.yaml --timeout 1m");
+        let output = self.kvshoot.run("apply -f six.yaml --timeout 100s");
         assert_eq!(output.code, 124, "{output}");
         let told = last_line(&output);
         assert!(told.contains("nodes are available"), "{output}");
@@ -79,7 +79,7 @@ impl Faulty {
     fn machines_that_crash_end_the_run(&self) {
         self.provider
             .fail("vm-crash shoot--local--faulty-worker-z2");
-        let output = self.kvshoot.run("apply -f six.yaml --timeout 6m");
+        let output = self.kvshoot.run("apply -f six.yaml --timeout 12m");
         assert_eq!(output.code, 9, "{output}");
         assert!(output.err.contains("failed here in this run"), "{output}");
         self.because(&[
@@ -93,7 +93,7 @@ impl Faulty {
     fn a_quota_is_told_with_its_numbers(&self) {
         self.provider
             .fail("quota count/virtualmachines.kubevirt.io=3");
-        let output = self.kvshoot.run("apply -f six.yaml --timeout 2m");
+        let output = self.kvshoot.run("apply -f six.yaml --timeout 8m");
         assert_eq!(output.code, 9, "{output}");
         for word in ["used: ", "requested: ", "limited: "] {
             assert!(output.err.contains(word), "{word} is missing: {output}");

@@ -18,6 +18,7 @@ mod counts;
 mod delete;
 mod delete_inside;
 mod edits;
+mod events;
 mod examples;
 mod expiry;
 mod faults;

@@ -12,7 +12,7 @@ const UID: usize = 36;
 
 /// Of one shoot, among others of its namespace.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(in super::super) struct Family {
     id: String,
     /// Technical IDs of the others.
     others: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Family {
 }
 
 impl Family {
-    pub(super) fn new(id: &str, others: impl IntoIterator<Item = String>) -> Family {
+    pub(in super::super) fn new(id: &str, others: impl IntoIterator<Item = String>) -> Family {
         Family {
             id: id.to_owned(),
             others: others.into_iter().filter(|it| it != id).collect(),
@@ -29,7 +29,7 @@ impl Family {
     }
 
     /// Learns who belongs to it, over all kinds: pods of pods' owners, claims of importers.
-    pub(super) fn learn(&mut self, objects: &[&Value]) {
+    pub(in super::super) fn learn(&mut self, objects: &[&Value]) {
         loop {
             let before = self.uids.len();
             for object in objects {
@@ -61,7 +61,7 @@ impl Family {
     }
 
     /// Whether an event is about something of the shoot, which may be gone by now.
-    pub(super) fn is_about(&self, event: &Value) -> bool {
+    pub(in super::super) fn is_about(&self, event: &Value) -> bool {
         let about = &event["involvedObject"];
         let name = text(&about["name"]);
         self.uids.contains(text(&about["uid"])) || self.is_named(name) || self.holds_uid(name)
