@@ -27,6 +27,7 @@ fn every_example_is_tested() {
     let files = std::fs::read_dir("examples").unwrap();
     let mut names: Vec<String> = files
         .map(|it| it.unwrap().path())
+        .filter(|it| it.is_file())
         .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
         // No manifest of a shoot.
         .filter(|it| it != "rbac")
