@@ -112,6 +112,11 @@ impl Config {
         env::var_os("PATH").map_or_else(Vec::new, |it| env::split_paths(&it).collect())
     }
 
+    /// The file that this program is.
+    pub(crate) fn executable(&self) -> Option<PathBuf> {
+        env::current_exe().ok()
+    }
+
     pub(crate) fn current_dir(&self) -> Option<PathBuf> {
         env::current_dir().ok()
     }

@@ -60,7 +60,7 @@ pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
 pub(crate) use reach::Way;
-pub(crate) use rights::manifest as rbac;
+pub(crate) use rights::{Right, manifest as rbac, rules_to_delete};
 pub(crate) use root::ClientCertificate;
 pub(crate) use said::Said;
 pub(crate) use tunnel::Tunnel;

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::kinds;
 use super::project::{items, text};
 use super::request::{Place, WRITE};
-use super::rights::{Right, needed};
+use super::rights::{Right, needed, needed_to_delete};
 use crate::plan::names;
 use futures::future::try_join_all;
 use serde_json::json;
@@ -43,6 +43,16 @@ impl Provider {
     /// What a run would not be allowed to do in the namespace.
     pub(crate) async fn missing_rights(&self, uses_networks: bool) -> Result<Vec<Right>, Error> {
         self.missing_of(needed(uses_networks)).await
+    }
+
+    /// What a run that only deletes would not be allowed to do in the namespace.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub(crate) async fn missing_rights_to_delete(&self) -> Result<Vec<Right>, Error> {
+        let has_networks = self.serves(&kinds::NETWORK).await?;
+        self.missing_of(needed_to_delete(has_networks)).await
     }
 
     /// Which of these are not given in the namespace. One request; none when the server cannot say.

@@ -17,6 +17,8 @@ struct Rule {
     why: &'static str,
     resources: &'static [&'static Resource],
     verbs: &'static [&'static str],
+    /// What of it is needed by who only deletes shoots, and looks whether anything is left.
+    to_delete: &'static [&'static str],
     scope: Scope,
 }
 
@@ -36,6 +38,7 @@ const READ: &[&str] = &["get", "list", "watch"];
 const ALL: &[&str] = &[
     "get", "list", "watch", "create", "update", "patch", "delete",
 ];
+const READ_AND_DELETE: &[&str] = &["get", "list", "watch", "delete"];
 
 /// What the cloud controller manager and the CSI driver are given is here too: a Role that grants more than its maker
 /// has is refused.
@@ -62,13 +65,19 @@ const RULES: &[Rule] = &[
         &[&kinds::ROLE, &kinds::ROLE_BINDING],
         ALL,
     ),
-    rule("one writer at a time", &[&kinds::LEASE], ALL),
+    Rule {
+        to_delete: &["get", "list", "create", "patch", "delete"],
+        ..rule("one writer at a time", &[&kinds::LEASE], ALL)
+    },
     rule("machines", &[&kinds::VIRTUAL_MACHINE], ALL),
-    rule(
-        "how machines are; the cloud controller manager writes to them",
-        &[&kinds::VIRTUAL_MACHINE_INSTANCE],
-        &["get", "list", "watch", "update"],
-    ),
+    Rule {
+        to_delete: READ,
+        ..rule(
+            "how machines are; the cloud controller manager writes to them",
+            &[&kinds::VIRTUAL_MACHINE_INSTANCE],
+            &["get", "list", "watch", "update"],
+        )
+    },
     rule(
         "images, and volumes of the CSI driver",
         &[&kinds::DATA_VOLUME],
@@ -79,11 +88,14 @@ const RULES: &[Rule] = &[
         &[&kinds::DATA_VOLUME_SOURCE],
         &["create"],
     ),
-    rule(
-        "volumes, which the CSI driver resizes",
-        &[&kinds::CLAIM],
-        &["get", "list", "watch", "update", "patch"],
-    ),
+    Rule {
+        to_delete: &["get", "list"],
+        ..rule(
+            "volumes, which the CSI driver resizes",
+            &[&kinds::CLAIM],
+            &["get", "list", "watch", "update", "patch"],
+        )
+    },
     rule(
         "volumes that the CSI driver attaches",
         &[
@@ -99,22 +111,34 @@ const RULES: &[Rule] = &[
         &[&kinds::VOLUME_SNAPSHOT],
         &["get", "list", "create", "delete"],
     ),
-    rule(
-        "endpoints of load balancers, of the cloud controller manager",
-        &[&kinds::ENDPOINT_SLICE],
-        ALL,
-    ),
-    rule("what a run waits for", &[&kinds::POD, &kinds::EVENT], READ),
-    rule(
-        "pods of a deleted control plane, which have nothing to finish",
-        &[&kinds::POD],
-        &["delete"],
-    ),
-    rule(
-        "the tunnel to an API server without an address; get is what older servers ask for",
-        &[&kinds::PORT_FORWARD],
-        &["get", "create"],
-    ),
+    Rule {
+        to_delete: &["list", "delete"],
+        ..rule(
+            "endpoints of load balancers, of the cloud controller manager",
+            &[&kinds::ENDPOINT_SLICE],
+            ALL,
+        )
+    },
+    Rule {
+        to_delete: READ,
+        ..rule("what a run waits for", &[&kinds::POD, &kinds::EVENT], READ)
+    },
+    Rule {
+        to_delete: &["delete"],
+        ..rule(
+            "pods of a deleted control plane, which have nothing to finish",
+            &[&kinds::POD],
+            &["delete"],
+        )
+    },
+    Rule {
+        to_delete: &["get", "create"],
+        ..rule(
+            "the tunnel to an API server without an address; get is what older servers ask for",
+            &[&kinds::PORT_FORWARD],
+            &["get", "create"],
+        )
+    },
     Rule {
         scope: Scope::Networks,
         ..rule("networks of shoots", &[&kinds::NETWORK], ALL)
@@ -177,6 +201,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// What shoots are made of, unless a rule says otherwise: nothing that only controllers do.
 const fn rule(
     why: &'static str,
     resources: &'static [&'static Resource],
@@ -186,39 +211,59 @@ const fn rule(
         why,
         resources,
         verbs,
+        to_delete: if verbs.len() == ALL.len() {
+            READ_AND_DELETE
+        } else {
+            &[]
+        },
         scope: Scope::Namespace,
     }
 }
 
 /// Everything that apply and delete do in the namespace.
 pub(super) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
-    of(move |scope| match scope {
+    of(move |scope| is_needed(scope, uses_networks), |it| it.verbs)
+}
+
+/// Everything that delete and gc do in the namespace.
+pub(super) fn needed_to_delete(uses_networks: bool) -> impl Iterator<Item = Right> {
+    of(
+        move |scope| is_needed(scope, uses_networks),
+        |it| it.to_delete,
+    )
+}
+
+fn is_needed(scope: Scope, uses_networks: bool) -> bool {
+    match scope {
         Scope::Namespace => true,
         Scope::Networks => uses_networks,
         Scope::Telling | Scope::Cluster => false,
-    })
+    }
 }
 
 /// What is read in the namespace to tell what went wrong.
 pub(super) fn telling() -> impl Iterator<Item = Right> {
-    of(|scope| scope == Scope::Telling)
+    of(|scope| scope == Scope::Telling, |it| it.verbs)
 }
 
 /// What is read of the whole cluster.
 #[cfg(test)]
 fn useful() -> impl Iterator<Item = Right> {
-    of(|scope| scope == Scope::Cluster)
+    of(|scope| scope == Scope::Cluster, |it| it.verbs)
 }
 
-fn of(wanted: impl Fn(Scope) -> bool) -> impl Iterator<Item = Right> {
-    RULES
-        .iter()
-        .filter(move |it| wanted(it.scope))
-        .flat_map(|rule| {
-            rule.resources
-                .iter()
-                .flat_map(|resource| rule.verbs.iter().map(|verb| Right { verb, resource }))
+fn of(
+    wanted: impl Fn(Scope) -> bool,
+    verbs: fn(&Rule) -> &'static [&'static str],
+) -> impl Iterator<Item = Right> {
+    let rules = RULES.iter().filter(move |it| wanted(it.scope));
+    rules.flat_map(move |rule| {
+        let resources = rule.resources.iter();
+        resources.flat_map(move |resource| {
+            let verbs = verbs(rule).iter();
+            verbs.map(move |verb| Right { verb, resource })
         })
+    })
 }
 
 impl Right {
@@ -253,7 +298,7 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
     text += "rules:\n";
     let rules = |text: &mut String, is_wanted: fn(Scope) -> bool| {
         let wanted = RULES.iter().filter(|it| is_wanted(it.scope));
-        wanted.for_each(|it| *text += &told(it));
+        wanted.for_each(|it| *text += &told(it, it.verbs));
     };
     rules(&mut text, |it| it != Scope::Cluster);
     text += "---\n# May be left out: without it kvshoot knows neither zones nor classes of volumes, and makes no namespaces.\n\
@@ -262,8 +307,14 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
     text
 }
 
+/// The rules of a Role for who only deletes shoots, as YAML that says what each is for.
+pub(crate) fn rules_to_delete() -> String {
+    let rules = RULES.iter().filter(|it| !it.to_delete.is_empty());
+    rules.map(|it| told(it, it.to_delete)).collect()
+}
+
 /// Resources of one group after the other.
-fn told(rule: &Rule) -> String {
+fn told(rule: &Rule, verbs: &[&str]) -> String {
     let mut text = format!("  # {}\n", rule.why);
     let groups = rule.resources.chunk_by(|a, b| a.group == b.group);
     for resources in groups {
@@ -273,7 +324,7 @@ fn told(rule: &Rule) -> String {
         text += &format!(
             "  - apiGroups: [{group}]\n    resources: [{}]\n    verbs: [{}]\n",
             names.join(", "),
-            rule.verbs.join(", ")
+            verbs.join(", ")
         );
     }
     text

@@ -172,15 +172,11 @@ async fn forbidden(
     if missing.is_empty() {
         return Ok(None);
     }
-    let rights: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    let namespace = provider.namespace();
+    let told = provider::not_allowed(provider, &missing);
     Ok(Some(End {
         exit: Exit::NotAllowed,
         outcome: "refused",
-        summary: format!(
-            "not allowed in namespace {namespace}: {}; nothing was changed",
-            rights.join(", ")
-        ),
+        summary: format!("{told}; nothing was changed"),
         resume: session.resume(),
     }))
 }

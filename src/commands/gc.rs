@@ -1,3 +1,5 @@
+mod cronjob;
+
 use super::delete::{self, Deletion};
 use super::protect::protection;
 use super::provider::{self, failed};
@@ -7,6 +9,7 @@ use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{Provider, RecordSeen, Where};
 use crate::plan::names::called;
+use cronjob::CronJobArgs;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +28,27 @@ pub(super) struct GcArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    cronjob: CronJobArgs,
+    #[command(flatten)]
     run: RunArgs,
+}
+
+/// Which of what may go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Expired,
+    Orphans,
+    Both,
+}
+
+impl GcArgs {
+    fn wanted(&self) -> Wanted {
+        match (self.expired, self.orphans) {
+            (true, _) => Wanted::Expired,
+            (_, true) => Wanted::Orphans,
+            _ => Wanted::Both,
+        }
+    }
 }
 
 const LOOK: &str = "look for what is to go";
@@ -39,11 +62,20 @@ struct Garbage {
 }
 
 pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError> {
+    if args.cronjob.print_cronjob {
+        cronjob::print(args, context);
+        return Ok(Exit::Done);
+    }
     context.block_on(async {
         let signals = Signals::listen(Some(args.run.timeout))?;
         let connect = provider::connect(context);
         let provider = signals.or_interrupted(LOOK, connect).await?;
-        let look = garbage(args, context, &provider);
+        let look = async {
+            if !args.dry_run {
+                allowed(&provider).await?;
+            }
+            garbage(args.wanted(), context, &provider).await
+        };
         let garbage = signals.or_interrupted(LOOK, look).await?;
         if garbage.is_empty() {
             context.ui.status("there is nothing to delete");
@@ -75,13 +107,7 @@ pub(super) async fn reap_expired(
     signals: &Signals,
     provider: &Provider,
 ) -> Result<Exit, CommandError> {
-    let only_expired = GcArgs {
-        expired: true,
-        orphans: false,
-        dry_run: false,
-        run: run.clone(),
-    };
-    let look = garbage(&only_expired, context, provider);
+    let look = garbage(Wanted::Expired, context, provider);
     let garbage = signals.or_interrupted(LOOK, look).await?;
     reap(garbage, run, context, signals, provider, |_| ()).await
 }
@@ -140,20 +166,34 @@ impl Garbage {
     }
 }
 
+/// Nothing is begun that could not be ended for want of a right; and that is told before anything is to go.
+async fn allowed(provider: &Provider) -> Result<(), CommandError> {
+    let missing = provider.missing_rights_to_delete().await.map_err(failed)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{}; nothing was changed",
+        provider::not_allowed(provider, &missing)
+    );
+    let error = CommandError::new(Exit::NotAllowed, message);
+    Err(error.hint("kvshoot gc --print-cronjob prints the Role that it takes"))
+}
+
 async fn garbage(
-    args: &GcArgs,
+    wanted: Wanted,
     context: &Context,
     provider: &Provider,
 ) -> Result<Vec<Garbage>, CommandError> {
     // Before the records: whatever has no record afterwards had none, for an apply makes that first.
-    let there = match args.expired {
-        true => BTreeMap::new(),
-        false => provider.owners().await.map_err(failed)?,
+    let there = match wanted {
+        Wanted::Expired => BTreeMap::new(),
+        Wanted::Orphans | Wanted::Both => provider.owners().await.map_err(failed)?,
     };
     let records = provider.records(Where::Namespace).await.map_err(failed)?;
     let now = now(provider);
     let mut all = Vec::new();
-    for record in records.iter().filter(|_| !args.orphans) {
+    for record in records.iter().filter(|_| wanted != Wanted::Orphans) {
         let Some(end) = expiry(record).filter(|it| *it <= now) else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use super::load::{self, Around, Before, Loaded, Texts};
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Source};
+use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Right, Source};
 use crate::manifest::{Content, Manifest};
 use crate::model::Shoot;
 use crate::plan::item::Class;
@@ -186,6 +186,16 @@ pub(super) fn before(data: &std::collections::BTreeMap<String, String>) -> Optio
         }
     }
     Some((shoot?, profile?))
+}
+
+/// Rights that are missing in the provider's namespace, as a lower-case fragment.
+pub(super) fn not_allowed(provider: &Provider, missing: &[Right]) -> String {
+    let rights: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let namespace = provider.namespace();
+    format!(
+        "not allowed in namespace {namespace}: {}",
+        rights.join(", ")
+    )
 }
 
 /// An error at the door, in a person's words.

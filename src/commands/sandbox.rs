@@ -276,9 +276,11 @@ fn limit(text: &str) -> Result<(String, String), String> {
 /// Cache and state, where this system keeps such things.
 fn paths(context: &Context) -> Result<Dirs, CommandError> {
     let (cache, state) = (context.config.cache_dir(), context.config.state_dir());
-    let dirs = cache.zip(state).map(|(cache, state)| {
-        let path = context.config.path();
-        Dirs { cache, state, path }
+    let dirs = cache.zip(state).map(|(cache, state)| Dirs {
+        cache,
+        state,
+        path: context.config.path(),
+        own: context.config.executable(),
     });
     dirs.ok_or_else(|| {
         let error = CommandError::new(Exit::Precondition, "cannot tell where your home folder is");

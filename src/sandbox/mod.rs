@@ -70,6 +70,8 @@ pub(crate) struct Dirs {
     pub(crate) state: PathBuf,
     /// Where programs may stand already, first ones first.
     pub(crate) path: Vec<PathBuf>,
+    /// This program, for pods that run it.
+    pub(crate) own: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -181,6 +183,7 @@ impl Sandbox {
         let result = provider::start(
             &self.folder,
             &self.context(),
+            self.dirs.own.as_deref(),
             row,
             &mut state,
             installation,

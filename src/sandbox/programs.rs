@@ -7,6 +7,8 @@ use std::path::Path;
 /// What the command lines are made of.
 pub(super) struct Setup<'a> {
     pub(super) folder: &'a Path,
+    /// This program.
+    pub(super) own: Option<&'a Path>,
     pub(super) ports: Ports,
     pub(super) row: Row,
 }
@@ -189,6 +191,7 @@ impl Setup<'_> {
         if !cdi {
             args.push("--data".into());
         }
+        args.extend(self.own.map(|it| format!("--kvshoot={}", it.display())));
         Program {
             name: "simulator",
             args,

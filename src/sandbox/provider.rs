@@ -19,6 +19,7 @@ const SIDE_BY_SIDE: usize = 6;
 pub(super) fn start(
     folder: &Path,
     context: &str,
+    own: Option<&Path>,
     row: Row,
     state: &mut State,
     installation: &Installation,
@@ -35,6 +36,7 @@ pub(super) fn start(
     state.save(folder)?;
     let mut boot = Boot {
         folder,
+        own,
         first,
         renewed: state.made_with.as_ref() != Some(&installation.digest),
         ca: files::read(&folder.join("pki/ca.crt"))?,
@@ -70,6 +72,7 @@ fn all_true(answer: String) -> Result<String, SandboxError> {
 
 struct Boot<'a> {
     folder: &'a Path,
+    own: Option<&'a Path>,
     /// There is no data yet.
     first: bool,
     /// The data was made with other programs, or there is none.
@@ -86,6 +89,7 @@ impl Boot<'_> {
     fn setup(&self) -> Setup<'_> {
         Setup {
             folder: self.folder,
+            own: self.own,
             ports: self.state.ports,
             row: self.row,
         }

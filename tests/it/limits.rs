@@ -20,7 +20,11 @@ pub(crate) type Rule = (String, String, Vec<String>);
 pub(crate) fn rules() -> Vec<Rule> {
     let text = std::fs::read_to_string("examples/rbac.yaml").unwrap();
     let (role, _) = text.split_once("\n---\n").unwrap();
-    let role: Value = serde_yaml::from_str(role).unwrap();
+    rules_in(&serde_yaml::from_str(role).unwrap())
+}
+
+/// What a Role grants.
+pub(crate) fn rules_in(role: &Value) -> Vec<Rule> {
     let words = |list: &Value| -> Vec<String> {
         let words = list.as_array().unwrap().iter();
         words.map(|it| it.as_str().unwrap().to_owned()).collect()

@@ -15,6 +15,7 @@ mod causes;
 mod cluster;
 mod complete;
 mod counts;
+mod cronjob;
 mod delete;
 mod delete_inside;
 mod edits;

@@ -63,7 +63,11 @@ func (p *podRun) furnish(c *container, spec *v1.Container) (program string, err 
 	if err := os.MkdirAll(filepath.Join(root, path.Dir(program)), 0o755); err != nil {
 		return "", err
 	}
-	return program, place(p.r.binary(path.Base(spec.Command[0])), filepath.Join(root, program))
+	binary := p.r.binary(path.Base(spec.Command[0]))
+	if err := place(binary, filepath.Join(root, program)); err != nil {
+		return "", err
+	}
+	return program, furnishLibraries(root, binary)
 }
 
 // mount links a mountPath to its volume: relatively, so that the link says the

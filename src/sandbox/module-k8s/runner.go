@@ -25,8 +25,8 @@ type runner struct {
 	s *simulator
 	// Folders: of the pods' roots, of persistent volumes, of the containers' logs.
 	dir, volumes, logs string
-	// Where the sandbox's programs are, and the binary that most of them are.
-	bin, program string
+	// Where the sandbox's programs are, the binary that most of them are, and kvshoot.
+	bin, program, kvshoot string
 	// The environment that keeps programs small.
 	thrift  []string
 	apiPort string
@@ -47,14 +47,14 @@ type runner struct {
 	given int
 }
 
-func newRunner(ctx context.Context, s *simulator, dir, logs string, row int, apiPort string) (*runner, error) {
+func newRunner(ctx context.Context, s *simulator, dir, logs string, row int, apiPort, kvshoot string) (*runner, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{
 		s: s, dir: filepath.Join(dir, "running"), volumes: filepath.Join(dir, "volumes"), logs: logs, apiPort: apiPort, row: row,
-		bin: filepath.Dir(executable), program: filepath.Join(dir, "program"),
+		bin: filepath.Dir(executable), program: filepath.Join(dir, "program"), kvshoot: kvshoot,
 		launch: newLauncher(), thrift: thrift(), changed: func() {}, synced: make(chan struct{}),
 		pods: map[types.UID]*podRun{}, holds: map[string]*podRun{},
 	}
@@ -134,7 +134,11 @@ func (r *runner) binary(name string) string {
 	if programs()[name] != nil {
 		return r.program
 	}
-	target, err := filepath.EvalSymlinks(filepath.Join(r.bin, name))
+	source := filepath.Join(r.bin, name)
+	if name == "kvshoot" {
+		source = r.kvshoot
+	}
+	target, err := filepath.EvalSymlinks(source)
 	if err != nil {
 		return ""
 	}

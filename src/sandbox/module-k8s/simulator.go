@@ -58,6 +58,7 @@ func simulatorMain() int {
 	row := set.Int("row", 0, "which loopback addresses are taken, from 0 to 31")
 	pki := set.String("pki", "", "folder with the certificates that the kubelets serve with")
 	apiPort := set.String("api-port", "6443", "port of the API server")
+	kvshoot := set.String("kvshoot", "", "the program kvshoot, for pods that run it")
 	_ = set.Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -72,7 +73,7 @@ func simulatorMain() int {
 		nodes: fleet(*nodes, strings.Split(*zones, ","), *bare), balancers: map[string]types.UID{}, importTime: *importTime, row: *row,
 	}
 	if *podsDir != "" {
-		if s.runner, err = newRunner(ctx, s, *podsDir, *logs, *row, *apiPort); err != nil {
+		if s.runner, err = newRunner(ctx, s, *podsDir, *logs, *row, *apiPort, *kvshoot); err != nil {
 			klog.ErrorS(err, "cannot run pods")
 			return 1
 		}
