@@ -62,7 +62,7 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// A kind may not be listed, a shared network may not be read, the server does not answer for 30 s, or its
+    /// A kind may not be listed, a shared network may not be read, the server does not answer for two minutes, or its
     /// versions are no numbers.
     pub(crate) async fn start(
         provider: &Provider,

@@ -18,8 +18,10 @@ use tokio::time::{Instant, sleep, timeout};
 const IDLE: Duration = Duration::from_secs(320);
 /// The same where the server has shown that it sends bookmarks, which it does each minute.
 const IDLE_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
-/// How long passing errors may keep the first LIST back.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long passing errors may keep the first LIST back. The provider has answered when it gave the lock, so it may take
+/// several questions; a shoot's API server may be gone for good.
+const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE_INSIDE: Duration = Duration::from_secs(30);
 
 /// Waits that double from 0.25 s to 5 s, each of them between a half and the whole of that.
 #[derive(Debug, Default)]
@@ -79,11 +81,15 @@ impl Feed {
     /// The first LIST; gives the version to watch from.
     pub(super) async fn first(&self) -> Result<String, Error> {
         let begun = Instant::now();
+        let patience = match self.source.0 {
+            Side::Provider => PATIENCE,
+            Side::Shoot => PATIENCE_INSIDE,
+        };
         let mut backoff = Backoff::default();
         loop {
             match self.list().await {
                 Ok(version) => return Ok(version),
-                Err(error) if begun.elapsed() > PATIENCE => return Err(error),
+                Err(error) if begun.elapsed() > patience => return Err(error),
                 // The pages took so long that the server forgot the state that they are of.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.verdict() == Verdict::Again => {

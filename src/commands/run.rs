@@ -1,5 +1,6 @@
 //! The whole life of a cluster around one program.
 
+mod again;
 mod inside;
 mod name;
 
@@ -228,7 +229,8 @@ impl Ephemeral<'_> {
                 return self.keep(life).await.map(|()| ended.exit);
             }
         }
-        let deleted = self.tell(self.delete().await);
+        let deleted = self.delete().await;
+        let deleted = self.tell(deleted.map_err(|error| self.may_be_left(error)));
         if self.is_left() {
             return Err(self.leave());
         }
@@ -267,7 +269,8 @@ impl Ephemeral<'_> {
     async fn delete(&self) -> Result<Exit, CommandError> {
         let _fold = self.fold("delete", "Delete");
         let signals = self.signals.again(self.args.timeout);
-        let deleting = async {
+        let tell = |why: &str| self.say(&format!("not deleted yet: {why}"));
+        let deleting = again::again(self.args.timeout, &signals, tell, async || {
             let deletion = Deletion {
                 name: &self.name,
                 keep_volumes: false,
@@ -282,7 +285,7 @@ impl Ephemeral<'_> {
             let deleted =
                 delete::delete_unless(&deletion, context, &signals, provider, stays).await?;
             Ok(deleted.unwrap_or(Exit::Declined))
-        };
+        });
         let told = async {
             if !self.signals.first.is_cancelled() {
                 self.signals.first.cancelled().await;
@@ -387,11 +390,13 @@ impl Ephemeral<'_> {
 
     fn leave(&self) -> CommandError {
         let message = format!("left at once, and shoot {} may still be there", self.name);
-        CommandError::new(self.signals.exit(), message)
+        self.may_be_left(CommandError::new(self.signals.exit(), message))
+    }
+
+    fn may_be_left(&self, error: CommandError) -> CommandError {
+        let end = self.end;
+        error
             .hint(format!("to clean up: {}", self.cleanup))
-            .hint(format!(
-                "it expires at {:.0}; gc takes it after that",
-                self.end
-            ))
+            .hint(format!("it expires at {end:.0}; gc takes it after that"))
     }
 }

@@ -152,6 +152,9 @@ impl Setup<'_> {
                 format!("--prom-key-file={}", self.pki("server.key")),
                 "--launcher-image=registry.invalid/virt-launcher".into(),
                 "--exporter-image=registry.invalid/virt-exportserver".into(),
+                // On a busy computer it would lose it, and end; nobody else wants it.
+                "--leader-elect-lease-duration=10m".into(),
+                "--leader-elect-renew-deadline=9m".into(),
                 // With the usual three, a machine takes a second.
                 "--vm-controller-threads=10".into(),
                 "-v=2".into(),

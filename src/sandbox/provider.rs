@@ -148,6 +148,12 @@ impl Boot<'_> {
             let how = ["--subresource=status", "--type=merge", "--patch", &status];
             self.kubectl.run(&[patch, how].concat())?;
         }
+        if !self.first {
+            // That of the last start, which did not give it back, lasts for long.
+            let lease = ["delete", "lease", "virt-controller", "--namespace=kubevirt"];
+            self.kubectl
+                .run(&[lease.as_slice(), &["--ignore-not-found"]].concat())?;
+        }
         self.run(&self.setup().virt_controller())?;
         if self.renewed {
             let mut jobs = self.files("rbac")?;

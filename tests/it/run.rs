@@ -94,6 +94,35 @@ fn the_program_s_exit_code_comes_through_and_nothing_is_left() {
     assert_eq!(provider.dump(), empty);
 }
 
+/// As a CI starts them: from processes that know nothing of each other, in one namespace.
+#[test]
+#[ignore = "twenty control planes take ten minutes of two cores, and 12 GiB"]
+fn twenty_at_once_end_each_with_its_own_result() {
+    const LONGEST: Duration = Duration::from_secs(30 * 60);
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let begun = Instant::now();
+    let runs: Vec<(i32, Running)> = (0..20)
+        .map(|code| {
+            let kvshoot = home(provider.kvshoot()).file("own.sh", &format!("exit {code}\n"));
+            (code, start(&kvshoot, "", "own.sh"))
+        })
+        .collect();
+    for (code, mut run) in runs {
+        let output = run.end(LONGEST);
+        assert_eq!(output.code, code, "{output}");
+        assert!(
+            output.err.trim_end().ends_with("nothing is left"),
+            "{output}"
+        );
+    }
+    println!(
+        "twenty runs at once, from the first to the last: {:?}",
+        begun.elapsed()
+    );
+    assert_eq!(provider.dump(), empty);
+}
+
 /// Each in another stage; then three hours go by on the server's clock, and any gc takes what is left.
 #[test]
 fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {

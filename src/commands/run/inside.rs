@@ -1,5 +1,6 @@
 //! The part of a run in which its program runs: what it finds, and how it is made to end.
 
+use super::again::again;
 use super::{Ephemeral, code, spoken};
 use crate::commands::child::{self, Signal};
 use crate::commands::exec::{self, Entry};
@@ -15,6 +16,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// How long a program may take to end when it is told to.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// How long the way inside may be shut, on a cluster that was seen to serve a moment ago.
+const ENTERING: Duration = Duration::from_secs(120);
 
 /// How the part of the run went that was to be done.
 pub(super) struct Ended {
@@ -52,12 +56,13 @@ impl Ephemeral<'_> {
         let (provider, id) = (self.provider, self.shoot.id.as_str());
         let user = format!("kvshoot:run:{}", self.context.run_id);
         let seconds = i64::try_from(self.left().as_secs()).unwrap_or(i64::MAX);
-        let entered = async {
+        let tell = |why: &str| self.say(&format!("not entered yet: {why}"));
+        let entered = again(ENTERING, self.signals, tell, async || {
             let certificate = provider.client_certificate(id, &user, &[ADMINS], seconds);
             let credentials = certificate.await.map_err(failed)?;
             let way = provider.way(id, &credentials).await.map_err(failed)?;
             exec::entry(way, id, &credentials)
-        };
+        });
         let entry = self
             .signals
             .or_interrupted("enter the shoot", entered)
