@@ -28,7 +28,7 @@ pub(crate) struct MachineDeploymentSpec {
     pub(crate) progress_deadline_seconds: Option<i32>,
     pub(crate) selector: Option<Ignored>,
     pub(crate) strategy: Option<Strategy>,
-    pub(crate) template: MachineTemplate,
+    pub(crate) template: MachineDeploymentTemplate,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub(crate) struct RollingUpdate {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct MachineTemplate {
+pub(crate) struct MachineDeploymentTemplate {
     pub(crate) metadata: Option<TemplateMetadata>,
     pub(crate) spec: MachineSpec,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Quantity;
+use super::{AffinityPresets, MachineLocation, MachineTemplate, Matched, Quantity, Spreading};
 
 /// The version of all four.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -232,6 +232,24 @@ pub(crate) struct WorkerConfig {
     pub(crate) ssh_public_keys: Vec<String>,
     /// Cloud-config that is merged into that of the machines, as a text; a field of kvshoot's own, not for secrets
     pub(crate) user_data: Option<String>,
+    /// CPU, memory and disks in place of what machine type, image and volume type say, as Kubermatic has them
+    pub(crate) template: Option<Box<MachineTemplate>>,
+    /// Instancetype of KubeVirt in place of a machine type's CPU and memory
+    pub(crate) instancetype: Option<Matched>,
+    /// Preference of KubeVirt
+    pub(crate) preference: Option<Matched>,
+    /// Which machines and hosts the machines need, or prefer, to be near
+    pub(crate) affinity: Option<AffinityPresets>,
+    /// How evenly the machines are spread; softly over hosts when absent
+    #[serde(default)]
+    pub(crate) topology_spread_constraints: Vec<Spreading>,
+    /// What becomes of a machine whose host is emptied: External (`kvshoot evacuate` replaces it) or LiveMigrate; KubeVirt's default when absent
+    pub(crate) eviction_strategy: Option<String>,
+    /// Labels of the machines that say where they are
+    pub(crate) location: Option<MachineLocation>,
+    /// Subnet of Kube-OVN that the machines have their addresses from
+    #[schemars(length(min = 1))]
+    pub(crate) subnet: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
