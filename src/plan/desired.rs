@@ -1,11 +1,10 @@
 //! What a valid shoot comes to in this provider cluster: hashes, names, sizes and who uses what.
 
-use super::Hash;
-use super::names;
 use super::object::given;
 use super::observed::Facts;
+use super::{Hash, image, names};
 use crate::model::Quantity;
-use crate::validate::{Network, Pool, ValidShoot, Volume};
+use crate::validate::{Claiming, Network, Pool, Source, ValidShoot, Volume};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -29,9 +28,8 @@ pub(crate) struct Golden {
     pub(crate) hash: Hash,
     pub(crate) image: String,
     pub(crate) version: String,
-    pub(crate) url: String,
-    pub(crate) size: Quantity,
-    pub(crate) class: String,
+    pub(crate) source: Source,
+    pub(crate) volume: Volume,
     /// Set when volumes of the class belong to a zone.
     pub(crate) zone: Option<String>,
 }
@@ -112,7 +110,7 @@ pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachme
     Hash::of(&json!({
         "kubernetes": shoot.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
-        "image": [pool.image.name, pool.image.version, pool.image.url],
+        "image": [json!(pool.image.name), json!(pool.image.version), image::hashed(&pool.image.source)],
         "root": volume(&pool.root),
         "data": data,
         "worker": super::worker_config::canonical(&pool.worker),
@@ -130,7 +128,15 @@ pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachme
 }
 
 fn volume(volume: &Volume) -> Value {
-    json!([volume.type_, volume.class, volume.size.value])
+    let mut parts = vec![
+        json!(volume.type_),
+        json!(volume.class),
+        json!(volume.size.value),
+    ];
+    if volume.claiming != Claiming::default() {
+        parts.push(image::claim(volume));
+    }
+    Value::Array(parts)
 }
 
 /// The golden volume for machines of one zone, unless each imports by itself.
@@ -140,7 +146,8 @@ pub(crate) fn golden(
     pool: &Pool,
     zone: usize,
 ) -> Option<Golden> {
-    if pool.worker.disable_pre_allocated_data_volumes {
+    let is_cloned = matches!(pool.image.source, Source::Claim { .. });
+    if pool.worker.disable_pre_allocated_data_volumes || is_cloned {
         return None;
     }
     let zonal = facts
@@ -149,20 +156,23 @@ pub(crate) fn golden(
         .is_some_and(|it| it.zonal);
     let zone = zonal.then(|| pool.zones[zone].clone());
     let image = &pool.image;
-    let hash = Hash::of(&json!([
-        image.url,
-        pool.root.size.value,
-        pool.root.class,
-        zone
-    ]));
+    let mut parts = vec![
+        image::hashed(&image.source),
+        json!(pool.root.size.value),
+        json!(pool.root.class),
+        json!(zone),
+    ];
+    if pool.root.claiming != Claiming::default() {
+        parts.push(image::claim(&pool.root));
+    }
+    let hash = Hash::of(&parts);
     Some(Golden {
         name: names::golden_volume(&shoot.id, &image.name, &image.version, hash).into(),
         hash,
         image: image.name.clone(),
         version: image.version.clone(),
-        url: image.url.clone(),
-        size: pool.root.size.clone(),
-        class: pool.root.class.clone(),
+        source: image.source.clone(),
+        volume: pool.root.clone(),
         zone,
     })
 }

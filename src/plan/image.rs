@@ -3,9 +3,10 @@
 use super::desired::Golden;
 use super::item::{Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
 use super::names::{self, role};
-use super::object::metadata;
+use super::object::{metadata, set};
 use super::observed::{Fact, Facts, Import, Observed};
 use super::{Site, present};
+use crate::validate::{Claiming, Source, Volume};
 use serde_json::{Value, json};
 
 pub(super) fn add(plan: &mut Plan, observed: &Observed, golden: &Golden, record: Need) -> Need {
@@ -35,8 +36,9 @@ fn title(golden: &Golden) -> String {
         .unwrap_or_default();
     format!(
         "Import image {} {} ({} on {}{zone})",
-        golden.image, golden.version, golden.size, golden.class
+        golden.image, golden.version, golden.volume.size, golden.volume.class
     )
+    .replace("  ", " ")
 }
 
 fn progress(golden: &Golden, import: &Import) -> State {
@@ -46,7 +48,7 @@ fn progress(golden: &Golden, import: &Import) -> State {
     if let Some(words) = &import.failed {
         return State::Failed(Failure::new(
             Class::Infrastructure,
-            format!("the import of {} failed: {words}", golden.url),
+            format!("the import of {} failed: {words}", golden.source.told()),
         ));
     }
     let Some(percent) = import.percent else {
@@ -88,18 +90,80 @@ pub(super) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
         "apiVersion": "cdi.kubevirt.io/v1beta1",
         "kind": "DataVolume",
         "metadata": metadata,
-        "spec": {
-            "source": { "http": { "url": golden.url } },
-            "pvc": claim(&golden.class, &golden.size.to_string()),
-        },
+        "spec": data_volume(source(&golden.source, &site.namespace), &golden.volume),
     })
 }
 
+/// The spec of a DataVolume.
+pub(super) fn data_volume(source: Value, volume: &Volume) -> Value {
+    let field = match volume.claiming {
+        Claiming::Verbatim { .. } => "pvc",
+        Claiming::Completed { .. } => "storage",
+    };
+    json!({ "source": source, field: claim(volume) })
+}
+
+/// What CDI fills a volume from.
+pub(super) fn source(source: &Source, own_namespace: &str) -> Value {
+    match source {
+        Source::Http {
+            url,
+            headers,
+            headers_secret,
+            secret,
+        } => {
+            let mut http = json!({ "url": url });
+            let headers = (!headers.is_empty()).then(|| json!(headers));
+            set(&mut http, "extraHeaders", headers);
+            let headers = headers_secret.as_ref().map(|it| json!([it]));
+            set(&mut http, "secretExtraHeaders", headers);
+            set(&mut http, "secretRef", secret.as_ref().map(|it| json!(it)));
+            json!({ "http": http })
+        }
+        Source::Registry {
+            url,
+            by_node,
+            secret,
+        } => {
+            let how = if *by_node { "node" } else { "pod" };
+            let mut registry = json!({ "url": url, "pullMethod": how });
+            set(
+                &mut registry,
+                "secretRef",
+                secret.as_ref().map(|it| json!(it)),
+            );
+            json!({ "registry": registry })
+        }
+        Source::Claim { namespace, name } => {
+            let namespace = namespace.as_deref().unwrap_or(own_namespace);
+            json!({ "pvc": { "namespace": namespace, "name": name } })
+        }
+    }
+}
+
+/// What a hash has of a source: of the usual one its URL alone, since machines carry that hash already.
+pub(super) fn hashed(of: &Source) -> Value {
+    match of {
+        Source::Http {
+            url,
+            headers,
+            headers_secret: None,
+            secret: None,
+        } if headers.is_empty() => json!(url),
+        other => source(other, ""),
+    }
+}
+
 /// A claim for a disk of one machine.
-pub(super) fn claim(class: &str, size: &str) -> Value {
-    json!({
-        "accessModes": ["ReadWriteOnce"],
-        "resources": { "requests": { "storage": size } },
-        "storageClassName": class,
-    })
+pub(super) fn claim(volume: &Volume) -> Value {
+    let mut claim = json!({
+        "resources": { "requests": { "storage": volume.size.to_string() } },
+        "storageClassName": volume.class,
+    });
+    let access = match &volume.claiming {
+        Claiming::Verbatim { access } => Some(access),
+        Claiming::Completed { access } => access.as_ref(),
+    };
+    set(&mut claim, "accessModes", access.map(|it| json!([it])));
+    claim
 }

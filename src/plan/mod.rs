@@ -25,6 +25,7 @@ mod network;
 mod node;
 mod object;
 pub(crate) mod observed;
+mod placement;
 pub(crate) mod record;
 pub(crate) mod render;
 pub(crate) mod roll;

@@ -1,11 +1,11 @@
 //! The VirtualMachine of a machine (KubeVirt's `kubevirt.io/v1`, as Gardener's KubeVirt provider makes it).
 
 use super::desired::{Attachment, Golden, pool_metadata};
-use super::image::claim;
+use super::image;
 use super::names::{self, role};
 use super::object::{given, labels, metadata, set};
-use super::{Hash, Site};
-use crate::model::{CpuFeature, Disk};
+use super::{Hash, Site, placement};
+use crate::model::{CpuFeature, Disk, WorkerConfig};
 use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -27,16 +27,49 @@ pub(super) struct Machine<'a> {
 }
 
 pub(super) fn object(machine: &Machine) -> Value {
+    let worker = &machine.pool.worker;
+    let mut template = json!({ "labels": template_labels(machine) });
+    let notes = template_annotations(worker);
+    set(
+        &mut template,
+        "annotations",
+        (!notes.is_empty()).then_some(Value::Object(notes)),
+    );
+    let mut spec = json!({
+        "runStrategy": "Always",
+        "dataVolumeTemplates": data_volumes(machine),
+        "template": { "metadata": template, "spec": guest(machine) },
+    });
+    for (field, matched) in [
+        ("instancetype", &worker.instancetype),
+        ("preference", &worker.preference),
+    ] {
+        set(&mut spec, field, matched.as_ref().map(given));
+    }
     json!({
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",
         "metadata": vm_metadata(machine),
-        "spec": {
-            "runStrategy": "Always",
-            "dataVolumeTemplates": data_volumes(machine),
-            "template": { "metadata": { "labels": template_labels(machine) }, "spec": guest(machine) },
-        },
+        "spec": spec,
     })
+}
+
+/// For what is between KubeVirt and the network of the pods.
+fn template_annotations(worker: &WorkerConfig) -> Map<String, Value> {
+    let mut notes = Map::new();
+    if worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
+        // With a bridge it is refused otherwise: whether the address comes along is the network's to see.
+        for key in [
+            "kubevirt.io/allow-pod-bridge-network-live-migration",
+            "ovn.kubernetes.io/allow_live_migration",
+        ] {
+            notes.insert(key.to_owned(), json!("true"));
+        }
+    }
+    if let Some(subnet) = &worker.subnet {
+        notes.insert("ovn.kubernetes.io/logical_switch".into(), json!(subnet));
+    }
+    notes
 }
 
 fn vm_metadata(machine: &Machine) -> Value {
@@ -78,6 +111,14 @@ fn template_labels(machine: &Machine) -> Map<String, Value> {
     let mut labels = own_labels(machine);
     labels.insert(names::CAPI_ROLE.into(), json!("worker"));
     labels.insert(names::CAPI_CLUSTER.into(), json!(machine.site.id));
+    if let Some(at) = &machine.pool.worker.location {
+        for (key, value) in [
+            (names::REGION_LABEL, &at.region),
+            (names::ZONE_LABEL, &at.zone),
+        ] {
+            labels.extend(value.as_ref().map(|it| (key.to_owned(), json!(it))));
+        }
+    }
     labels
 }
 
@@ -86,7 +127,7 @@ fn data_volumes(machine: &Machine) -> Vec<Value> {
         Some(golden) => {
             json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
         }
-        None => json!({ "http": { "url": machine.pool.image.url } }),
+        None => image::source(&machine.pool.image.source, &machine.site.namespace),
     };
     let data = machine.pool.data.iter().enumerate();
     let data = data.map(|(i, it)| {
@@ -108,7 +149,7 @@ fn data_volume(machine: &Machine, name: &str, volume: &Volume, source: Value) ->
     labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
     json!({
         "metadata": { "name": name, "labels": labels },
-        "spec": { "source": source, "pvc": claim(&volume.class, &volume.size.to_string()) },
+        "spec": image::data_volume(source, volume),
     })
 }
 
@@ -116,22 +157,17 @@ fn guest(machine: &Machine) -> Value {
     let worker = &machine.pool.worker;
     let mut guest = json!({
         "domain": domain(machine),
-        "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{ "matchExpressions": [
-                place(names::REGION_LABEL, machine.region),
-                place(names::ZONE_LABEL, &machine.pool.zones[machine.zone]),
-            ] }],
-        } } },
-        "topologySpreadConstraints": [{
-            "maxSkew": 1,
-            "topologyKey": names::HOSTNAME_LABEL,
-            "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": { "matchLabels": { names::PART_OF: machine.site.id, names::POOL: machine.pool.name } },
-        }],
+        "affinity": placement::affinity(machine),
+        "topologySpreadConstraints": placement::spread(machine),
         "terminationGracePeriodSeconds": GRACE,
         "networks": networks(machine),
         "volumes": volumes(machine),
     });
+    set(
+        &mut guest,
+        "evictionStrategy",
+        worker.eviction_strategy.as_ref().map(given),
+    );
     set(
         &mut guest,
         "dnsPolicy",
@@ -145,16 +181,12 @@ fn guest(machine: &Machine) -> Value {
     guest
 }
 
-/// `default` means a node without that label, not any node.
-fn place(key: &str, value: &str) -> Value {
-    match value {
-        "default" => json!({ "key": key, "operator": "DoesNotExist" }),
-        _ => json!({ "key": key, "operator": "In", "values": [value] }),
-    }
-}
-
 fn domain(machine: &Machine) -> Value {
     let (worker, kind) = (&machine.pool.worker, &machine.pool.machine_type);
+    if worker.instancetype.is_some() {
+        return json!({ "devices": devices(machine) });
+    }
+    let vcpus = worker.template.as_ref().and_then(|it| it.vcpus.as_ref());
     let mut resources =
         json!({ "requests": { "cpu": kind.cpu.to_string(), "memory": kind.memory.to_string() } });
     let limits = [("cpu", &kind.cpu_limit), ("memory", &kind.memory_limit)];
@@ -163,6 +195,12 @@ fn domain(machine: &Machine) -> Value {
         .filter_map(|(name, it)| Some((name, it.as_ref()?)))
     {
         resources["limits"][name] = json!(limit.to_string());
+    }
+    if vcpus.is_some() {
+        // How many of them are reserved is KubeVirt's to say.
+        for list in ["requests", "limits"] {
+            resources[list].as_object_mut().map(|it| it.remove("cpu"));
+        }
     }
     if worker.overcommit_guest_overhead {
         resources["overcommitGuestOverhead"] = json!(true);
@@ -173,6 +211,9 @@ fn domain(machine: &Machine) -> Value {
         "cpu",
         worker.cpu.as_ref().map(|it| cpu(given(it), &it.features)),
     );
+    if let Some(vcpus) = vcpus {
+        domain["cpu"]["cores"] = json!(vcpus.cores);
+    }
     set(&mut domain, "memory", worker.memory.as_ref().map(given));
     domain
 }

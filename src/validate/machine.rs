@@ -5,7 +5,7 @@ use crate::model::{self, Kind, MachineImage, MachineImageVersion, Version, Worke
 use super::offer::{Entry, Offer, is_expired, is_preview};
 use super::report::{At, Report, some_of};
 use super::workers::{Judge, Scope};
-use super::{Image, MachineType};
+use super::{Image, MachineType, Source, template};
 
 /// What the pool's machines are, with what is no longer offered taken from the profile of the last run.
 pub(super) fn machine_type(
@@ -16,6 +16,10 @@ pub(super) fn machine_type(
     let name = pool.worker.machine.type_.as_str();
     let at = &pool.at.key("machine");
     let at = &at.key("type");
+    let own = pool.worker.provider_config.as_deref();
+    if let Some(own) = own.and_then(|it| template::machine_type(name, it)) {
+        return Some(own);
+    }
     if pool.before.is_some_and(|it| it.machine.type_ == name) {
         let known = [Some(&judge.offer), judge.offer_before.as_ref()];
         let mut known = known.into_iter().flatten();
@@ -97,6 +101,15 @@ pub(super) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<
     let at = &pool.at.key("machine");
     let at = &at.key("image");
     let asked = pool.worker.machine.image.as_ref();
+    let config = pool.worker.provider_config.as_deref();
+    let disk = config.and_then(|it| it.template.as_ref()?.primary_disk.as_ref());
+    if let Some(disk) = disk.filter(|it| it.os_image.is_some()) {
+        return template::source(disk).map(|source| Image {
+            name: asked.map_or("custom", |it| it.name.as_str()).to_owned(),
+            version: asked.and_then(|it| it.version.clone()).unwrap_or_default(),
+            source,
+        });
+    }
     let had = pool.before.and_then(whole_image);
     let name = asked.map(|it| it.name.as_str());
     let version = asked.and_then(|it| it.version.as_deref());
@@ -217,6 +230,11 @@ fn source(offer: &Offer, name: &str, version: &str) -> Option<Image> {
     Some(Image {
         name: name.to_owned(),
         version: version.to_owned(),
-        url: (*url).to_owned(),
+        source: Source::Http {
+            url: (*url).to_owned(),
+            headers: Vec::new(),
+            headers_secret: None,
+            secret: None,
+        },
     })
 }

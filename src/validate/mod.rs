@@ -18,12 +18,14 @@ mod names;
 mod network_manifests;
 mod networking;
 mod offer;
+mod placement;
 mod profile;
 mod profile_config;
 mod report;
 mod spec;
 mod system_components;
 mod taints;
+mod template;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -167,8 +169,48 @@ pub(crate) struct MachineType {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Image {
     pub(crate) name: String,
+    /// Empty for one that the pool itself names.
     pub(crate) version: String,
-    pub(crate) url: String,
+    pub(crate) source: Source,
+}
+
+/// Where CDI fills a root disk from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Source {
+    Http {
+        url: String,
+        /// Whole headers, as everybody may see them.
+        headers: Vec<String>,
+        /// Secret with further headers.
+        headers_secret: Option<String>,
+        /// Secret with user and password.
+        secret: Option<String>,
+    },
+    Registry {
+        url: String,
+        /// Pulled by the node's container runtime rather than by the importer.
+        by_node: bool,
+        secret: Option<String>,
+    },
+    /// A volume that each machine clones; without a namespace it is that of the shoot's objects.
+    Claim {
+        namespace: Option<String>,
+        name: String,
+    },
+}
+
+impl Source {
+    /// As people know it.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Source::Http { url, .. } | Source::Registry { url, .. } => url.clone(),
+            Source::Claim {
+                namespace: Some(namespace),
+                name,
+            } => format!("{namespace}/{name}"),
+            Source::Claim { name, .. } => name.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -178,6 +220,24 @@ pub(crate) struct Volume {
     /// Name of the StorageClass in the provider cluster.
     pub(crate) class: String,
     pub(crate) size: Quantity,
+    pub(crate) claiming: Claiming,
+}
+
+/// How CDI is asked for a volume.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Claiming {
+    /// By a whole claim.
+    Verbatim { access: String },
+    /// By what is known; CDI takes the rest from the StorageProfile of the class.
+    Completed { access: Option<String> },
+}
+
+impl Default for Claiming {
+    fn default() -> Self {
+        Claiming::Verbatim {
+            access: "ReadWriteOnce".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

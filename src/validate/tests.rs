@@ -80,7 +80,7 @@ fn a_good_manifest_becomes_a_valid_shoot() {
     let pool = &shoot.pools[0];
     assert_eq!(pool.image.version, "24.04");
     assert_eq!(
-        pool.image.url,
+        pool.image.source.told(),
         "https://images.example.org/ubuntu-24.04.img"
     );
     assert_eq!(pool.root.class, "standard-rwo");

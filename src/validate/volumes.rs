@@ -2,27 +2,50 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Kind, Quantity};
+use crate::model::{Kind, MachineTemplate, Quantity};
 
 use super::machine::not_offered;
 use super::report::{At, Report};
 use super::workers::{Judge, Scope};
-use super::{DataVolume, Volume, names};
+use super::{Claiming, DataVolume, Volume, names, template};
 
 const MOST_NAME: usize = 15;
 
 /// The disk that every machine boots from; a data volume of that name could not be told from it.
 pub(super) const ROOT_DISK: &str = "root-disk";
+/// Begins the names of disks of a template; longer than a data volume's may be.
+const SECONDARY_DISK: &str = "secondary-disk-";
 
 struct Wanted<'a> {
     type_: Option<&'a str>,
     size: Option<&'a Quantity>,
     encrypted: Option<bool>,
+    /// By the template, which takes any size.
+    is_own: bool,
 }
 
 pub(super) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Volume> {
     let at = &pool.at.key("volume");
-    let Some(volume) = &pool.worker.volume else {
+    let own = own(pool).and_then(|it| it.primary_disk.as_ref());
+    let given = pool.worker.volume.as_ref();
+    // What both say is that of the template.
+    let size = own.and_then(|it| it.size.as_ref());
+    let class = own.and_then(|it| it.storage_class_name.as_ref());
+    let claiming = own.map_or_else(Claiming::default, |it| {
+        template::claiming(
+            it.storage_access_type.as_deref(),
+            it.storage_target.as_deref(),
+        )
+    });
+    if let (Some(size), Some(class)) = (size, class) {
+        return Some(Volume {
+            type_: given.and_then(|it| it.type_.clone()).unwrap_or_default(),
+            class: class.clone(),
+            size: size.clone(),
+            claiming,
+        });
+    }
+    let Some(volume) = given else {
         report
             .error(at, Kind::Required, "volume/required", "is required")
             .hint("give the type and size of the root disk, such as {type: standard, size: 20Gi}");
@@ -30,18 +53,51 @@ pub(super) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
     };
     let wanted = Wanted {
         type_: volume.type_.as_deref(),
-        size: volume.size.as_ref(),
+        size: size.or(volume.size.as_ref()),
         encrypted: volume.encrypted,
+        is_own: size.is_some(),
     };
     let before = pool.before.and_then(|it| it.volume.as_ref());
-    resolve(
-        judge,
-        pool,
-        &wanted,
-        before.and_then(|it| it.type_.as_deref()),
-        at,
-        report,
-    )
+    let before = before.and_then(|it| it.type_.as_deref());
+    if let Some(class) = class {
+        let size = wanted.size.cloned()?;
+        return Some(Volume {
+            type_: volume.type_.clone().unwrap_or_default(),
+            class: class.clone(),
+            size,
+            claiming,
+        });
+    }
+    let resolved = resolve(judge, pool, &wanted, before, at, report)?;
+    Some(Volume {
+        claiming,
+        ..resolved
+    })
+}
+
+fn own<'s>(pool: &Scope<'s>) -> Option<&'s MachineTemplate> {
+    pool.worker.provider_config.as_deref()?.template.as_deref()
+}
+
+/// The disks of the template, under names that no data volume has.
+pub(super) fn further(pool: &Scope, root: &Volume) -> Vec<DataVolume> {
+    let disks = own(pool).map_or(&[][..], |it| &it.secondary_disks);
+    let disks = disks.iter().enumerate();
+    disks
+        .map(|(i, disk)| DataVolume {
+            name: format!("{SECONDARY_DISK}{i}"),
+            volume: Volume {
+                type_: String::new(),
+                class: disk
+                    .storage_class_name
+                    .as_ref()
+                    .unwrap_or(&root.class)
+                    .clone(),
+                size: disk.size.clone(),
+                claiming: template::claiming(disk.storage_access_type.as_deref(), None),
+            },
+        })
+        .collect()
 }
 
 pub(super) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Vec<DataVolume>> {
@@ -66,6 +122,7 @@ pub(super) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
             type_: volume.type_.as_deref(),
             size: volume.size.as_ref(),
             encrypted: volume.encrypted,
+            is_own: false,
         };
         let before = pool
             .before
@@ -113,7 +170,10 @@ fn resolve(
             )
             .hint("choose a volume type whose StorageClass encrypts");
     }
-    let size = size(wanted.size, &at.key("size"), report);
+    let size = match wanted.is_own {
+        true => wanted.size,
+        false => size(wanted.size, &at.key("size"), report),
+    };
     let at_type = &at.key("type");
     let Some(name) = wanted.type_.filter(|name| !name.is_empty()) else {
         let offered = judge.offer.profile.spec.volume_types.iter();
@@ -132,6 +192,7 @@ fn resolve(
         type_: name.to_owned(),
         class,
         size: size.clone(),
+        claiming: Claiming::default(),
     })
 }
 

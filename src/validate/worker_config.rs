@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::model::{Cpu, CpuFeature, CpuFeatureObject, Kind, Memory, WorkerConfig};
 
-use super::cloud_config;
 use super::report::{At, Report, some_of};
 use super::volumes::ROOT_DISK;
 use super::workers::{Judge, Scope};
+use super::{cloud_config, placement, template};
 
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
@@ -26,6 +26,8 @@ pub(super) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<Work
         memory(it, &at.key("memory"), report);
     }
     boot(given, at, report);
+    placement::check(given, at, report);
+    template::check(given, at, report);
     Some(in_one_form(given))
 }
 

@@ -115,7 +115,10 @@ fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
     let machine_type = machine::machine_type(judge, pool, report);
     let image = machine::image(judge, pool, report);
     let root = volumes::root(judge, pool, report);
-    let data = volumes::data(judge, pool, report);
+    let mut data = volumes::data(judge, pool, report);
+    if let (Some(data), Some(root)) = (&mut data, &root) {
+        data.extend(volumes::further(pool, root));
+    }
 
     let (minimum, maximum) = size?;
     let (surge, unavailable) = bounds?;
