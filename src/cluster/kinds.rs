@@ -27,6 +27,24 @@ pub(crate) const CLAIM: Resource = core("PersistentVolumeClaim", "persistentvolu
 pub(crate) const VOLUME: Resource = core("PersistentVolume", "persistentvolumes");
 pub(crate) const EVENT: Resource = core("Event", "events");
 pub(crate) const NODE: Resource = core("Node", "nodes");
+pub(crate) const STORAGE_PROFILE: Resource = resource(
+    "cdi.kubevirt.io",
+    "v1beta1",
+    "StorageProfile",
+    "storageprofiles",
+);
+pub(crate) const INSTANCETYPE: Resource =
+    types("VirtualMachineInstancetype", "virtualmachineinstancetypes");
+pub(crate) const CLUSTER_INSTANCETYPE: Resource = types(
+    "VirtualMachineClusterInstancetype",
+    "virtualmachineclusterinstancetypes",
+);
+pub(crate) const PREFERENCE: Resource =
+    types("VirtualMachinePreference", "virtualmachinepreferences");
+pub(crate) const CLUSTER_PREFERENCE: Resource = types(
+    "VirtualMachineClusterPreference",
+    "virtualmachineclusterpreferences",
+);
 pub(crate) const NAMESPACE: Resource = core("Namespace", "namespaces");
 pub(crate) const SERVICE_ACCOUNT: Resource = core("ServiceAccount", "serviceaccounts");
 pub(crate) const ROLE: Resource = rbac("Role", "roles");
@@ -144,6 +162,11 @@ const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
 
 pub(super) const fn core(kind: &'static str, plural: &'static str) -> Resource {
     resource("", "v1", kind, plural)
+}
+
+/// As KubeVirt 1.0 and later serve them; earlier versions are no longer there.
+const fn types(kind: &'static str, plural: &'static str) -> Resource {
+    resource("instancetype.kubevirt.io", "v1beta1", kind, plural)
 }
 
 pub(super) const fn resource(

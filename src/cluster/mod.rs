@@ -29,6 +29,7 @@ mod perform;
 mod preflight;
 mod project;
 mod reach;
+mod relied;
 mod request;
 mod rights;
 mod root;

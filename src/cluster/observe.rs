@@ -5,16 +5,18 @@ use super::error::Error;
 use super::inside::look_inside;
 use super::kinds::{self, Resource};
 use super::project::{self, text};
+use super::relied;
 use super::request::Place;
 use super::watch::Feed;
 use super::why::look_for_causes;
 use super::world::{Source, World};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
-use crate::plan::observed::{Facts, StorageClass};
+use crate::plan::observed::{Facts, Hosts, StorageClass};
+use crate::plan::relied::Relied;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -37,6 +39,8 @@ pub(crate) struct Observer {
 pub(crate) struct Beside {
     /// Networks that the shoot uses and does not own, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
+    /// What the shoot's pools name.
+    pub(crate) relied: BTreeSet<Relied>,
     /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
     pub(crate) is_leaving: bool,
 }
@@ -254,10 +258,11 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         };
         Ok((name.clone(), config))
     });
-    let (classes, hosts, shared) = futures::future::join3(
+    let (classes, hosts, shared, relied) = futures::future::join4(
         provider.list(Place::all(&kinds::STORAGE_CLASS, None), None),
         provider.list_metadata(Place::all(&kinds::NODE, None), Some(names::ZONE_LABEL)),
         join_all(networks),
+        relied::find(provider, &beside.relied),
     )
     .await;
     let classes = if_allowed(classes.map(|it| it.items))?;
@@ -267,6 +272,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        relied: relied?,
         time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
@@ -302,21 +308,24 @@ fn class(class: &Value) -> (Arc<str>, StorageClass) {
     )
 }
 
-/// The first by name of each zone, so that two runs choose the same; one of the control plane only when there is no other.
-fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Arc<str>> {
-    let mut best: BTreeMap<Arc<str>, (bool, Arc<str>)> = BTreeMap::new();
+fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
+    let mut zones: BTreeMap<Arc<str>, [Vec<Arc<str>>; 2]> = BTreeMap::new();
     for node in nodes {
         let labels = &node["metadata"]["labels"];
-        let rank = (
-            labels["node-role.kubernetes.io/control-plane"].is_string(),
-            project::arc(&node["metadata"]["name"]),
-        );
-        best.entry(project::arc(&labels[names::ZONE_LABEL]))
-            .and_modify(|it| *it = rank.clone().min(it.clone()))
-            .or_insert(rank);
+        let is_master = labels["node-role.kubernetes.io/control-plane"].is_string();
+        let zone = zones.entry(project::arc(&labels[names::ZONE_LABEL]));
+        zone.or_default()[usize::from(is_master)].push(project::arc(&node["metadata"]["name"]));
     }
-    best.into_iter()
-        .map(|(zone, (_, name))| (zone, name))
+    let hosts = |[workers, masters]: [Vec<Arc<str>>; 2]| {
+        let hosts = if workers.is_empty() { masters } else { workers };
+        Hosts {
+            first: hosts.iter().min().cloned().unwrap_or_default(),
+            count: hosts.len(),
+        }
+    };
+    zones
+        .into_iter()
+        .map(|(zone, nodes)| (zone, hosts(nodes)))
         .collect()
 }
 

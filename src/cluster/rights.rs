@@ -30,6 +30,8 @@ enum Scope {
     Networks,
     /// In the namespace; without it kvshoot can tell less of what went wrong.
     Telling,
+    /// In the namespace, for pools that name instancetypes or preferences.
+    Types,
     /// In the whole cluster; without it kvshoot knows less, and does the same.
     Cluster,
 }
@@ -160,6 +162,14 @@ const RULES: &[Rule] = &[
         )
     },
     Rule {
+        scope: Scope::Types,
+        ..rule(
+            "instancetypes and preferences of the namespace, for pools that name one; may be left out",
+            &[&kinds::INSTANCETYPE, &kinds::PREFERENCE],
+            &["get"],
+        )
+    },
+    Rule {
         scope: Scope::Cluster,
         ..rule(
             "the zones of the provider",
@@ -170,8 +180,8 @@ const RULES: &[Rule] = &[
     Rule {
         scope: Scope::Cluster,
         ..rule(
-            "whether volumes belong to a zone",
-            &[&kinds::STORAGE_CLASS],
+            "whether volumes belong to a zone, and whether several machines may have them",
+            &[&kinds::STORAGE_CLASS, &kinds::STORAGE_PROFILE],
             &["get", "list"],
         )
     },
@@ -237,7 +247,7 @@ fn is_needed(scope: Scope, uses_networks: bool) -> bool {
     match scope {
         Scope::Namespace => true,
         Scope::Networks => uses_networks,
-        Scope::Telling | Scope::Cluster => false,
+        Scope::Telling | Scope::Types | Scope::Cluster => false,
     }
 }
 

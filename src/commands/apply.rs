@@ -4,11 +4,11 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, history};
-use crate::cluster::Provider;
+use crate::cluster::{Beside, Provider};
 use crate::flow::Outcome;
 use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, render};
+use crate::plan::{self, relied, render};
 use crate::validate::{Network, ValidShoot};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -99,8 +99,7 @@ pub(super) async fn apply(
         verb: "apply",
         shoot: &shoot.name,
         id: &shoot.id,
-        networks: shared_networks(shoot, provider),
-        is_leaving: false,
+        beside: beside(shoot, provider),
         resume: args.resume.clone(),
     };
     let session = Session::start(context, signals, provider, args.run, about).await?;
@@ -210,7 +209,16 @@ fn nodes(facts: &Facts) -> String {
 }
 
 /// Networks that belong to others, as `namespace/name`.
-pub(super) fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
+/// What a shoot uses and does not own.
+pub(super) fn beside(shoot: &ValidShoot, provider: &Provider) -> Beside {
+    Beside {
+        networks: shared_networks(shoot, provider),
+        relied: relied::of(shoot, provider.namespace()),
+        is_leaving: false,
+    }
+}
+
+fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
     let reference = |it: &Network| match it {
         Network::Shared { name, namespace } => Some(
             format!(

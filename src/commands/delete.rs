@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Error, Leftovers, Provider, RecordSeen, Verdict};
+use crate::cluster::{Beside, Error, Leftovers, Provider, RecordSeen, Verdict};
 use crate::flow::Outcome;
 use crate::plan::observed::Observed;
 use crate::plan::{self, names::id_of};
@@ -169,8 +169,10 @@ pub(super) async fn delete_unless(
         verb: "delete",
         shoot: args.name,
         id: &id,
-        networks: Vec::new(),
-        is_leaving: true,
+        beside: Beside {
+            is_leaving: true,
+            ..Beside::default()
+        },
         resume: Some(args.resume.clone()),
     };
     let session = Session::start(context, signals, provider, args.run, about).await?;

@@ -3,12 +3,12 @@ mod fields;
 mod text;
 
 use super::addons::{self, AddonsArgs};
-use super::apply::shared_networks;
+use super::apply::beside;
 use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, doctor};
-use crate::cluster::{Beside, Observer, Provider, RecordSeen};
+use crate::cluster::{Observer, Provider, RecordSeen};
 use crate::plan;
 use crate::plan::item::{Plan, State};
 use crate::plan::observed::Observed;
@@ -146,10 +146,7 @@ async fn look(
         .check_installed(!shoot.networks.is_empty())
         .await
         .map_err(failed)?;
-    let beside = Beside {
-        networks: shared_networks(shoot, provider),
-        is_leaving: false,
-    };
+    let beside = beside(shoot, provider);
     let observer = Observer::start(provider, &shoot.id, Instant::now(), beside)
         .await
         .map_err(failed)?;

@@ -50,10 +50,7 @@ pub(super) struct About<'a> {
     pub(super) shoot: &'a str,
     /// The technical ID.
     pub(super) id: &'a str,
-    /// Shared networks, as `namespace/name`.
-    pub(super) networks: Vec<Arc<str>>,
-    /// The shoot is to go.
-    pub(super) is_leaving: bool,
+    pub(super) beside: Beside,
     /// The command that goes on where this run ends; none where whoever began it sees to that.
     pub(super) resume: Option<String>,
 }
@@ -111,10 +108,7 @@ impl<'a> Session<'a> {
         let lease = signals
             .or_interrupted("lock the shoot", async { lease.await.map_err(failed) })
             .await?;
-        let beside = Beside {
-            networks: about.networks.clone(),
-            is_leaving: about.is_leaving,
-        };
+        let beside = about.beside.clone();
         let looked = Observer::start(provider, about.id, started, beside);
         let observer = match signals
             .or_interrupted("look", async { looked.await.map_err(failed) })

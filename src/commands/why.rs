@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::counted;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Beside, Chain, Link, Observer, Provider, RecordSeen};
+use crate::cluster::{Chain, Link, Observer, Provider, RecordSeen};
 use crate::plan::observed::Observed;
 use crate::plan::record;
 use crate::plan::{self, names};
@@ -186,13 +186,8 @@ pub(super) async fn findings(
         return holding(provider, &record.name).await;
     }
     let shoot = recorded(record);
-    let networks = shoot.as_ref();
-    let beside = Beside {
-        networks: networks
-            .map(|it| super::apply::shared_networks(it, provider))
-            .unwrap_or_default(),
-        is_leaving: false,
-    };
+    let beside = shoot.as_ref().map(|it| super::apply::beside(it, provider));
+    let beside = beside.unwrap_or_default();
     let observer = Observer::start(provider, &record.name, Instant::now(), beside);
     let observer = observer.await.map_err(failed)?;
     let facts = observer.whole(PATIENCE).await;

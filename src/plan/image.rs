@@ -83,14 +83,14 @@ pub(super) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
         annotations[names::ZONE] = json!(zone);
         // CDI hands annotations on to the claim, and a provisioner follows this one to the zone.
         if let Some(host) = facts.hosts.get(zone.as_str()) {
-            annotations["volume.kubernetes.io/selected-node"] = json!(&**host);
+            annotations["volume.kubernetes.io/selected-node"] = json!(&*host.first);
         }
     }
     json!({
         "apiVersion": "cdi.kubevirt.io/v1beta1",
         "kind": "DataVolume",
         "metadata": metadata,
-        "spec": data_volume(source(&golden.source, &site.namespace), &golden.volume),
+        "spec": data_volume(source(&golden.source, site.namespace), &golden.volume),
     })
 }
 
@@ -166,4 +166,69 @@ pub(super) fn claim(volume: &Volume) -> Value {
     };
     set(&mut claim, "accessModes", access.map(|it| json!([it])));
     claim
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn http(url: &str, secret: Option<&str>) -> Source {
+        Source::Http {
+            url: url.to_owned(),
+            headers: Vec::new(),
+            headers_secret: None,
+            secret: secret.map(str::to_owned),
+        }
+    }
+
+    /// Machines carry hashes of sources for years.
+    #[test]
+    fn a_plain_source_is_hashed_as_it_always_was() {
+        assert_eq!(hashed(&http("https://a/b", None)), json!("https://a/b"));
+        assert_ne!(
+            hashed(&http("https://a/b", Some("c"))),
+            json!("https://a/b")
+        );
+    }
+
+    #[test]
+    fn sources_are_as_cdi_has_them() {
+        let claim = |namespace: Option<&str>| Source::Claim {
+            namespace: namespace.map(str::to_owned),
+            name: "disk".to_owned(),
+        };
+        let registry = Source::Registry {
+            url: "docker://a/b".to_owned(),
+            by_node: true,
+            secret: None,
+        };
+        let headers = Source::Http {
+            url: "https://a/b".to_owned(),
+            headers: vec!["A: b".to_owned()],
+            headers_secret: Some("more".to_owned()),
+            secret: Some("user".to_owned()),
+        };
+        for (given, wanted) in [
+            (
+                claim(None),
+                json!({ "pvc": { "namespace": "ns", "name": "disk" } }),
+            ),
+            (
+                claim(Some("x")),
+                json!({ "pvc": { "namespace": "x", "name": "disk" } }),
+            ),
+            (
+                registry,
+                json!({ "registry": { "url": "docker://a/b", "pullMethod": "node" } }),
+            ),
+            (
+                headers,
+                json!({ "http": {
+                    "url": "https://a/b", "extraHeaders": ["A: b"], "secretExtraHeaders": ["more"], "secretRef": "user",
+                } }),
+            ),
+        ] {
+            assert_eq!(source(&given, "ns"), wanted);
+        }
+    }
 }

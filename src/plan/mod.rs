@@ -27,6 +27,7 @@ mod object;
 pub(crate) mod observed;
 mod placement;
 pub(crate) mod record;
+pub(crate) mod relied;
 pub(crate) mod render;
 pub(crate) mod roll;
 mod shared;
@@ -77,6 +78,7 @@ struct Base {
     attachments: Vec<desired::Attachment>,
     record: Need,
     networks: Vec<Need>,
+    relied: Vec<Need>,
     /// By name.
     images: HashMap<Arc<str>, Need>,
     /// Of each zone of each pool, in order.
@@ -87,6 +89,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
     let attachments = desired::attachments(shoot, &observed.facts);
     let record = record::add(plan, shoot, observed);
     let networks = network::add(plan, shoot, observed, &attachments, record);
+    let relied = relied::add(plan, shoot, observed);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
     let mut golden = Vec::with_capacity(shoot.pools.len());
     for pool in &shoot.pools {
@@ -105,6 +108,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
         attachments,
         record,
         networks,
+        relied,
         images,
         golden,
     }
@@ -116,6 +120,7 @@ fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base
     for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
+        let all = all.chain(base.relied.iter().copied());
         let needs: Vec<Arc<[Need]>> = golden
             .iter()
             .map(|image| all.clone().chain(*image).collect())

@@ -3,6 +3,7 @@
 use super::hash::Hash;
 use super::item::{Action, Class, Content, Failure, Key, Kind, Side, State, Wanted};
 use super::names;
+use super::relied::Relied;
 use super::roll::Phase;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -41,10 +42,12 @@ pub(crate) struct Facts {
     pub(crate) disks: BTreeSet<Arc<str>>,
     /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
     pub(crate) shared: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    /// What the shoot's pools name, and the kind that was found; None for what is not there. Empty where nobody looked.
+    pub(crate) relied: BTreeMap<Relied, Option<Arc<str>>>,
     /// StorageClasses by name; empty when they may not be read.
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
-    /// A node of each zone of the provider, for volumes that belong to one; empty when nodes may not be read.
-    pub(crate) hosts: BTreeMap<Arc<str>, Arc<str>>,
+    /// By zone of the provider; empty when nodes may not be read.
+    pub(crate) hosts: BTreeMap<Arc<str>, Hosts>,
     /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
     /// their way out.
     pub(crate) foreign: BTreeMap<Key, Object>,
@@ -153,6 +156,14 @@ pub(crate) struct Record {
     /// When the shoot is to go, as its manifest said it last.
     pub(crate) expiry: Option<Arc<str>>,
     pub(crate) leaving: bool,
+}
+
+/// The nodes of one zone of the provider; those of its control plane only when there is no other.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Hosts {
+    /// The first by name, so that two runs choose the same.
+    pub(crate) first: Arc<str>,
+    pub(crate) count: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -2,11 +2,13 @@
 
 use super::item::{Action, Content, Kind, Side, State, Wanted};
 use super::observed::{Facts, Inside, Observed, Record};
+use super::relied::{self, Family};
 use super::user_data::Join;
 use super::{
     Hash, NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token,
     user_data, virtual_machine,
 };
+use crate::model::Matched;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -125,6 +127,7 @@ fn machine(
         return Vec::new();
     };
     let golden = desired::golden(shoot, facts, pool, zone);
+    let kind = |family, given: &Option<Matched>| relied::kind(facts, family, given.as_ref()?);
     let machine = virtual_machine::Machine {
         site,
         region: &shoot.region,
@@ -134,6 +137,8 @@ fn machine(
         name: &wanted.key.name,
         attachments: &desired::attachments(shoot, facts),
         golden: golden.as_ref(),
+        instancetype: kind(Family::Instancetype, &pool.worker.instancetype),
+        preference: kind(Family::Preference, &pool.worker.preference),
     };
     vec![
         user_data(shoot, facts, &site, wanted, pool),

@@ -9,6 +9,7 @@ use crate::model::{CpuFeature, Disk, WorkerConfig};
 use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
 const GRACE: u32 = 90;
@@ -24,6 +25,9 @@ pub(super) struct Machine<'a> {
     pub(super) name: &'a str,
     pub(super) attachments: &'a [Attachment],
     pub(super) golden: Option<&'a Golden>,
+    /// Kinds of what the pool names, where they are known.
+    pub(super) instancetype: Option<Arc<str>>,
+    pub(super) preference: Option<Arc<str>>,
 }
 
 pub(super) fn object(machine: &Machine) -> Value {
@@ -40,11 +44,17 @@ pub(super) fn object(machine: &Machine) -> Value {
         "dataVolumeTemplates": data_volumes(machine),
         "template": { "metadata": template, "spec": guest(machine) },
     });
-    for (field, matched) in [
-        ("instancetype", &worker.instancetype),
-        ("preference", &worker.preference),
+    for (field, matched, kind) in [
+        ("instancetype", &worker.instancetype, &machine.instancetype),
+        ("preference", &worker.preference, &machine.preference),
     ] {
-        set(&mut spec, field, matched.as_ref().map(given));
+        let Some(matched) = matched else { continue };
+        spec[field] = json!({ "name": matched.name });
+        set(
+            &mut spec[field],
+            "kind",
+            kind.as_ref().map(|it| json!(&**it)),
+        );
     }
     json!({
         "apiVersion": "kubevirt.io/v1",
@@ -127,7 +137,7 @@ fn data_volumes(machine: &Machine) -> Vec<Value> {
         Some(golden) => {
             json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
         }
-        None => image::source(&machine.pool.image.source, &machine.site.namespace),
+        None => image::source(&machine.pool.image.source, machine.site.namespace),
     };
     let data = machine.pool.data.iter().enumerate();
     let data = data.map(|(i, it)| {

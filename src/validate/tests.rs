@@ -1,5 +1,6 @@
 //! The rules as a person sees them: a change to a valid manifest in, lines of `path kind: message` out.
 
+mod machines;
 mod pools;
 mod profiles;
 mod shoots;

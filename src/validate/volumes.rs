@@ -75,6 +75,33 @@ pub(super) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
     })
 }
 
+/// What is to migrate has its volumes on two hosts for a while.
+pub(super) fn migrating(pool: &Scope, root: &Volume, data: &[DataVolume], report: &mut Report) {
+    let Some(config) = pool.worker.provider_config.as_deref() else {
+        return;
+    };
+    if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
+        return;
+    }
+    let is_alone = |it: &Volume| match &it.claiming {
+        Claiming::Verbatim { access } => access != "ReadWriteMany",
+        Claiming::Completed { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
+    };
+    let others = data.iter().map(|it| (it.name.as_str(), &it.volume));
+    let mut all = [(ROOT_DISK, root)].into_iter().chain(others);
+    if let Some((name, _)) = all.find(|it| is_alone(it.1)) {
+        let at = &pool.at.key("providerConfig");
+        report
+            .error(
+                &at.key("evictionStrategy"),
+                Kind::Forbidden,
+                "worker-config/cannot-migrate",
+                format!("machines cannot migrate: {name} is no shared volume"),
+            )
+            .hint("write storageAccessType: ReadWriteMany in template.primaryDisk and secondaryDisks, or External");
+    }
+}
+
 fn own<'s>(pool: &Scope<'s>) -> Option<&'s MachineTemplate> {
     pool.worker.provider_config.as_deref()?.template.as_deref()
 }

@@ -120,6 +120,10 @@ fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
         data.extend(volumes::further(pool, root));
     }
 
+    if let (Some(root), Some(data)) = (&root, &data) {
+        volumes::migrating(pool, root, data, report);
+    }
+
     let (minimum, maximum) = size?;
     let (surge, unavailable) = bounds?;
     let mcm = worker.machine_controller_manager.as_ref();

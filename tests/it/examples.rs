@@ -76,6 +76,67 @@ fn volumes_and_devices() {
     live_in(&provider, "volumes-and-devices", &[2], Some((edit, &[2])));
 }
 
+/// Templates, presets, instancetypes and claims that CDI completes; the real virt-api accepts each of them.
+#[test]
+fn machine_templates() {
+    let edit = |it: Manifest| {
+        it.pool(|it| {
+            it["providerConfig"]["affinity"]["podAntiAffinityPreset"] = json!("soft");
+            it["maxUnavailable"] = json!(1);
+        })
+    };
+    let provider = Provider::new();
+    live_in(
+        &provider,
+        "machine-templates",
+        &[2, 1],
+        Some((edit, &[2, 1])),
+    );
+}
+
+/// An edit, and what is told of it.
+type Case<'a> = (fn(Manifest) -> Manifest, &'a str);
+
+#[test]
+fn what_a_pool_names_and_the_provider_has_not_is_told_before_anything_is_made() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let templates = Manifest::example("machine-templates");
+    let cases: [Case; 3] = [
+        (
+            |it| {
+                it.with(|it| {
+                    worker(it, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
+                })
+            },
+            "there is no instancetype none in the provider cluster",
+        ),
+        (
+            |it| {
+                it.with(|it| worker(it, 1)["providerConfig"]["template"]["primaryDisk"] = json!({
+                "osImage": "none", "size": "20Gi", "storageClassName": "standard", "storageAccessType": "ReadWriteMany",
+            }))
+            },
+            "there is no volume it-",
+        ),
+        (
+            |it| it.sized(20),
+            "each machine of pool apart needs a host of its own: zone zone-a has 4, and 11 may be needed",
+        ),
+    ];
+    for (edit, told) in cases {
+        let kvshoot = provider.applying(&edit(templates.clone()));
+        let output = kvshoot.run("apply -f shoot.yaml");
+        assert_eq!(output.code, 4, "{output}");
+        assert!(output.err.contains(told), "{told}: {output}");
+        assert_eq!(provider.dump(), empty);
+    }
+}
+
+fn worker(manifest: &mut Manifest, index: usize) -> &mut serde_json::Value {
+    &mut manifest.shoot["spec"]["provider"]["workers"][index]
+}
+
 #[test]
 fn cpu_and_memory() {
     live("cpu-memory", &[1, 1]);

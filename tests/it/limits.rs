@@ -10,7 +10,13 @@ const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
 const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
 /// Rights that no run needs; a bundle without them says what it could not read.
-const LEFT_OUT: [&str; 3] = ["pods/log", "resourcequotas", "limitranges"];
+const LEFT_OUT: [&str; 5] = [
+    "pods/log",
+    "resourcequotas",
+    "limitranges",
+    "virtualmachineinstancetypes",
+    "virtualmachinepreferences",
+];
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
 /// Group, resource, and what may be done to it.

@@ -5,11 +5,12 @@ use crate::life::Manifest;
 use std::path::Path;
 
 /// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 9] = [
+pub(crate) const EXAMPLES: [&str; 10] = [
     "autoscaling",
     "cpu-memory",
     "default-region",
     "import-per-machine",
+    "machine-templates",
     "minimal",
     "networks",
     "three-zones",

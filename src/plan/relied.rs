@@ -1,0 +1,167 @@
+//! What machines are made from and others keep: looked for, and never changed.
+
+use super::item::{Class, Failure, Need, Plan, State};
+use super::observed::{Facts, Observed};
+use super::{desired, spread};
+use crate::model::Matched;
+use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// An object of the provider that a pool names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Relied {
+    pub(crate) family: Family,
+    /// The one that is meant; that of the namespace, or else that of the cluster, when absent.
+    pub(crate) kind: Option<Arc<str>>,
+    /// Of a claim its namespace too: `namespace/name`.
+    pub(crate) name: Arc<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Family {
+    Instancetype,
+    Preference,
+    /// A volume that machines clone.
+    Claim,
+    /// A StorageClass whose volumes several machines may have at once; its kind says that the manifest vouches for it
+    /// where the provider knows nothing.
+    Shared,
+}
+
+impl fmt::Display for Relied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = match self.family {
+            Family::Instancetype => "instancetype",
+            Family::Preference => "preference",
+            Family::Claim => "volume",
+            Family::Shared => "shared volumes of class",
+        };
+        write!(f, "{family} {}", self.name)
+    }
+}
+
+/// All that a shoot's pools name.
+pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Relied> {
+    let mut all = BTreeSet::new();
+    for pool in &shoot.pools {
+        let (types, preferences) = (&pool.worker.instancetype, &pool.worker.preference);
+        all.extend(types.as_ref().map(|it| matched(Family::Instancetype, it)));
+        all.extend(
+            preferences
+                .as_ref()
+                .map(|it| matched(Family::Preference, it)),
+        );
+        if pool.worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
+            let data = pool.data.iter().map(|it| &it.volume);
+            all.extend([&pool.root].into_iter().chain(data).map(shared));
+        }
+        if let Source::Claim {
+            namespace: of,
+            name,
+        } = &pool.image.source
+        {
+            let namespace = of.as_deref().unwrap_or(namespace);
+            all.insert(Relied {
+                family: Family::Claim,
+                kind: None,
+                name: format!("{namespace}/{name}").into(),
+            });
+        }
+    }
+    all
+}
+
+/// What is to migrate has its volumes on two hosts for a while.
+fn shared(volume: &Volume) -> Relied {
+    let vouched = !matches!(volume.claiming, Claiming::Completed { access: None });
+    Relied {
+        family: Family::Shared,
+        kind: vouched.then(|| "ReadWriteMany".into()),
+        name: volume.class.as_str().into(),
+    }
+}
+
+fn matched(family: Family, matched: &Matched) -> Relied {
+    Relied {
+        family,
+        kind: matched.kind.as_deref().map(Arc::from),
+        name: matched.name.as_str().into(),
+    }
+}
+
+/// The kind that a VM names: the one that was found; what was not looked for is as it was given.
+pub(super) fn kind(facts: &Facts, family: Family, given: &Matched) -> Option<Arc<str>> {
+    let relied = matched(family, given);
+    let found = facts.relied.get(&relied).cloned().flatten();
+    found.or(relied.kind)
+}
+
+pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Vec<Need> {
+    let all = of(shoot, &observed.facts.namespace).into_iter();
+    let found: Vec<Need> = all
+        .map(|it| {
+        let state = match observed.facts.relied.get(&it) {
+            Some(None) => {
+                let message = match it.family {
+                    Family::Shared => format!(
+                        "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
+                        it.name
+                    ),
+                    _ => format!("there is no {it} in the provider cluster"),
+                };
+                State::Failed(Failure::new(Class::Missing, message))
+            }
+            // What nobody looked for is taken to be there.
+            Some(Some(_)) | None => State::Done,
+        };
+        let id = format!("relied/{it}").into();
+        plan.add(observed, id, format!("Find {it}"), [], state)
+    })
+    .collect();
+    let apart = shoot.pools.iter().filter(|it| is_apart(it));
+    let hosts = apart.map(|pool| {
+        let state = match hosts_missing(pool, &observed.facts) {
+            Some(message) => State::Failed(Failure::new(Class::Missing, message)),
+            None => State::Done,
+        };
+        let title = format!("Find a host for each machine of pool {}", pool.name);
+        plan.add(
+            observed,
+            format!("hosts/{}", pool.name).into(),
+            title,
+            [],
+            state,
+        )
+    });
+    found.into_iter().chain(hosts.collect::<Vec<_>>()).collect()
+}
+
+fn is_apart(pool: &Pool) -> bool {
+    let affinity = pool.worker.affinity.as_ref();
+    let preset = affinity.and_then(|it| it.pod_anti_affinity_preset.as_deref());
+    preset == Some("hard")
+}
+
+/// The first zone that has too few hosts for a pool that is not there yet. Where nodes may not be read, nothing is known.
+fn hosts_missing(pool: &Pool, facts: &Facts) -> Option<String> {
+    if facts.hosts.is_empty() || facts.machines.contains_key(pool.name.as_str()) {
+        return None;
+    }
+    let size = desired::size(facts, pool);
+    let surge = pool.surge.rounded_up(size);
+    let targets = spread::spread(size, pool.zones.len());
+    pool.zones.iter().zip(targets).find_map(|(zone, machines)| {
+        let hosts = facts.hosts.get(zone.as_str()).map_or(0, |it| it.count);
+        // While it rolls, a zone has at most twice what it should have.
+        let most = machines + surge.min(machines);
+        (hosts < most).then(|| {
+            format!(
+                "each machine of pool {} needs a host of its own: zone {zone} has {hosts}, and {most} may be needed ({machines}, and {} while it rolls)",
+                pool.name,
+                most - machines
+            )
+        })
+    })
+}
