@@ -29,7 +29,14 @@ fn launcher(status: Value) -> Value {
 }
 
 fn classes() -> Classes {
-    [("slow".into(), StorageClass { zonal: false })].into()
+    [(
+        "slow".into(),
+        StorageClass {
+            zonal: false,
+            offered: None,
+        },
+    )]
+    .into()
 }
 
 /// As a wait for machine m-0 says it.

@@ -12,7 +12,7 @@ use super::why::look_for_causes;
 use super::world::{Source, World};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
-use crate::plan::observed::{Facts, Hosts, StorageClass};
+use crate::plan::observed::{ClassOffer, Facts, Hosts, StorageClass};
 use crate::plan::relied::Relied;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
@@ -304,8 +304,22 @@ fn class(class: &Value) -> (Arc<str>, StorageClass) {
     let zonal = by_zone || class["volumeBindingMode"] == "WaitForFirstConsumer";
     (
         project::arc(&class["metadata"]["name"]),
-        StorageClass { zonal },
+        StorageClass {
+            zonal,
+            offered: offered(class),
+        },
     )
+}
+
+/// As Kubermatic has it: by an annotation, and with what the class itself says.
+fn offered(class: &Value) -> Option<ClassOffer> {
+    let annotations = &class["metadata"]["annotations"];
+    (annotations[names::INITIALIZE_CLASS] == "true").then(|| ClassOffer {
+        is_default: annotations[names::DEFAULT_CLASS] == "true",
+        binding_mode: project::arc(&class["volumeBindingMode"]),
+        reclaim_policy: project::arc(&class["reclaimPolicy"]),
+        expandable: class["allowVolumeExpansion"] == true,
+    })
 }
 
 fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {

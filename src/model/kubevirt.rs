@@ -52,11 +52,32 @@ pub(crate) struct CloudProfileConfig {
     /// Images in place of those that kvshoot knows, by component: etcd, coredns, kube-proxy, pause, konnectivity-server…
     #[serde(default)]
     pub(crate) component_images: BTreeMap<String, String>,
+    /// StorageClasses of the provider that a cluster has as `kubevirt-<name>`, beside those of the volume types and those that the provider marks
+    #[serde(default)]
+    pub(crate) storage_classes: Vec<InfraStorageClass>,
     /// Where machines fetch kubelet, containerd and the like whose image has none
     pub(crate) downloads: Option<Downloads>,
     /// Networks of pods that kvshoot has no manifests of its own for
     #[serde(default)]
     pub(crate) network_manifests: Vec<NetworkManifest>,
+}
+
+/// A StorageClass of the provider, and how a cluster has it
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InfraStorageClass {
+    /// Its name in the provider
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Claims without a class have this one, and none of the volume types
+    #[serde(default)]
+    pub(crate) is_default_class: bool,
+    /// Immediate or WaitForFirstConsumer; Immediate when absent
+    pub(crate) volume_binding_mode: Option<String>,
+    /// Delete or Retain; Delete when absent
+    pub(crate) reclaim_policy: Option<String>,
+    /// Whether volumes may grow; true when absent
+    pub(crate) allow_volume_expansion: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

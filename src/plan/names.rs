@@ -53,6 +53,9 @@ pub(crate) const WORKER_POOL: &str = "worker.gardener.cloud/pool";
 pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
 
 pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
+/// On a StorageClass of the provider: clusters have it too (Kubermatic).
+pub(crate) const INITIALIZE_CLASS: &str = "kubevirt-initialization.k8c.io/initialize-sc";
+pub(crate) const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 /// `true` on nodes of pools that take what serves the cluster as a whole.
 pub(crate) const SYSTEM_COMPONENTS: &str = "worker.gardener.cloud/system-components";

@@ -170,6 +170,17 @@ pub(crate) struct Hosts {
 pub(crate) struct StorageClass {
     /// Its volumes belong to one zone: bound when first used, or of limited topology.
     pub(crate) zonal: bool,
+    /// The provider marks it as one that clusters have too.
+    pub(crate) offered: Option<ClassOffer>,
+}
+
+/// How a cluster has a class of the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClassOffer {
+    pub(crate) is_default: bool,
+    pub(crate) binding_mode: Arc<str>,
+    pub(crate) reclaim_policy: Arc<str>,
+    pub(crate) expandable: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -21,6 +21,7 @@ pub(in crate::plan) fn add(
         shoot,
         site: site(shoot, &observed.facts),
         known: &cluster.known,
+        classes: &observed.facts.classes,
     };
     let mut own = HashSet::new();
     let mut join = vec![cluster.inside, cluster.controllers];

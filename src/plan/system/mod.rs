@@ -26,10 +26,13 @@ mod tests;
 use super::Site;
 use super::component::Component;
 use super::control_plane::Known;
+use super::observed::StorageClass;
 use crate::model::Cidr;
 use crate::validate::ValidShoot;
 pub(super) use assemble::add;
 pub(crate) use rbac::ADMINS;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 pub(crate) use storage::DRIVER;
 
 /// What the objects inside a shoot are made of.
@@ -37,6 +40,8 @@ pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
+    /// StorageClasses of the provider.
+    pub(super) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
 /// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,

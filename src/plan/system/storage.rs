@@ -1,4 +1,4 @@
-//! Volumes: the storage classes of the profile, and the part of the KubeVirt CSI driver that mounts disks on nodes.
+//! Volumes: the storage classes of the profile and of the provider, and the part of the KubeVirt CSI driver that mounts disks on nodes.
 //!
 //! The part that makes disks and attaches them to machines runs beside the control plane.
 
@@ -7,9 +7,10 @@ use super::objects::{account, cluster_role, cluster_role_binding, rule, service_
 use super::pods::{field, host_path, mount, on_every_node};
 use crate::plan::component::Component;
 use crate::plan::images::{KUBEVIRT_CSI, image};
-use crate::validate::ValidShoot;
+use crate::plan::names;
+use crate::plan::observed::ClassOffer;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 const NAME: &str = "kubevirt-csi-node";
 pub(crate) const DRIVER: &str = "csi.kubevirt.io";
@@ -18,7 +19,7 @@ const HEALTH_PORT: u16 = 10300;
 
 pub(super) fn component(context: &Context) -> Component {
     let mut objects = vec![driver()];
-    objects.extend(classes(context.shoot));
+    objects.extend(classes(context));
     // It looks up which machine it runs on.
     let rules = [rule("", &["nodes"], &["get"])];
     objects.extend([
@@ -47,17 +48,60 @@ fn driver() -> Value {
     })
 }
 
-/// One for every volume type that the profile lets be used; the first of them is the default.
-fn classes(shoot: &ValidShoot) -> Vec<Value> {
-    let types = shoot.profile.spec.volume_types.iter();
+/// One for every volume type that the profile lets be used, and one for each class that the profile or the provider
+/// offers as it is. The first volume type is the default, unless one of those is.
+fn classes(context: &Context) -> Vec<Value> {
+    let offered = offered(context);
+    let has_default = offered.values().any(|it| it.is_default);
+    let types = context.shoot.profile.spec.volume_types.iter();
     let mut names = HashSet::new();
-    types
+    let mut classes: Vec<Value> = types
         .filter(|it| it.usable != Some(false))
         .map(|it| (class_name(&it.name), it.class.as_str()))
         .filter(|(name, _)| !name.is_empty() && names.insert(name.clone()))
         .enumerate()
-        .map(|(i, (name, class))| storage_class(&name, class, i == 0))
-        .collect()
+        .map(|(i, (name, class))| storage_class(&name, class, &usual(i == 0 && !has_default)))
+        .collect();
+    let offered = offered
+        .iter()
+        .map(|(class, offer)| (format!("kubevirt-{class}"), class, offer));
+    let offered = offered.filter(|it| !names.contains(&it.0));
+    classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer)));
+    classes
+}
+
+/// By name; what the profile says comes before what the provider's mark says. Only one is the default.
+fn offered<'a>(context: &Context<'a>) -> BTreeMap<&'a str, ClassOffer> {
+    let marked = context.classes.iter();
+    let marked = marked.filter_map(|(name, it)| Some((&**name, it.offered.clone()?)));
+    let mut all: BTreeMap<&str, ClassOffer> = marked.collect();
+    let listed = &context.shoot.profile.spec.provider_config.storage_classes;
+    if listed.iter().any(|it| it.is_default_class) {
+        all.values_mut().for_each(|it| it.is_default = false);
+    }
+    for class in listed {
+        let text = |given: &Option<String>, usual: &str| given.as_deref().unwrap_or(usual).into();
+        let offer = ClassOffer {
+            is_default: class.is_default_class,
+            binding_mode: text(&class.volume_binding_mode, "Immediate"),
+            reclaim_policy: text(&class.reclaim_policy, "Delete"),
+            expandable: class.allow_volume_expansion != Some(false),
+        };
+        all.insert(&class.name, offer);
+    }
+    let mut defaults = all.values_mut().filter(|it| it.is_default);
+    defaults.next();
+    defaults.for_each(|it| it.is_default = false);
+    all
+}
+
+fn usual(is_default: bool) -> ClassOffer {
+    ClassOffer {
+        is_default,
+        binding_mode: "Immediate".into(),
+        reclaim_policy: "Delete".into(),
+        expandable: true,
+    }
 }
 
 /// Volume types are called anything; objects are not.
@@ -68,19 +112,19 @@ fn class_name(volume_type: &str) -> String {
 }
 
 /// Disks stand on the bus where the driver finds them: of a serial number, virtio keeps 20 characters.
-fn storage_class(name: &str, class: &str, is_default: bool) -> Value {
+fn storage_class(name: &str, class: &str, offer: &ClassOffer) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {
             "name": name,
-            "annotations": { "storageclass.kubernetes.io/is-default-class": is_default.to_string() },
+            "annotations": { names::DEFAULT_CLASS: offer.is_default.to_string() },
         },
         "provisioner": DRIVER,
         "parameters": { "infraStorageClassName": class, "bus": "scsi" },
-        "allowVolumeExpansion": true,
-        "reclaimPolicy": "Delete",
-        "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": offer.expandable,
+        "reclaimPolicy": &*offer.reclaim_policy,
+        "volumeBindingMode": &*offer.binding_mode,
     })
 }
 

@@ -8,12 +8,13 @@ use crate::plan::control_plane::Known;
 use crate::plan::images::image;
 use crate::plan::item::Kind;
 use crate::plan::names::SYSTEM_COMPONENTS;
+use crate::plan::observed::StorageClass;
 use crate::validate::ValidShoot;
 use crate::validate::component_images::COMPONENTS;
 use crate::validate::control_plane::{Address, Tolerance};
 use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub(super) fn known(host: &str) -> Known {
@@ -32,6 +33,15 @@ pub(super) fn known(host: &str) -> Known {
 
 /// What runs inside a shoot whose API server has this address.
 pub(super) fn inside(shoot: &ValidShoot, host: &str) -> Vec<Component> {
+    inside_with(shoot, host, &BTreeMap::new())
+}
+
+/// The same where the provider has these classes.
+pub(super) fn inside_with(
+    shoot: &ValidShoot,
+    host: &str,
+    classes: &BTreeMap<Arc<str>, StorageClass>,
+) -> Vec<Component> {
     let site = Site {
         id: &shoot.id,
         namespace: "provider",
@@ -42,6 +52,7 @@ pub(super) fn inside(shoot: &ValidShoot, host: &str) -> Vec<Component> {
         shoot,
         site,
         known: &known,
+        classes,
     })
 }
 

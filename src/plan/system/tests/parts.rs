@@ -1,8 +1,11 @@
 //! What the parts say, each by itself.
 
-use super::{find, inside, objects, text, whole};
+use super::{find, inside, inside_with, objects, text, whole};
+use crate::plan::component::Component;
+use crate::plan::observed::{ClassOffer, StorageClass};
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[test]
@@ -114,23 +117,60 @@ fn every_volume_type_has_a_class_and_one_is_the_default() {
     shoot.profile.spec.volume_types.insert(0, retired);
     shoot.profile.spec.volume_types[2].name = "Very fast_".into();
     let all = inside(&shoot, "10.96.7.7");
-    let classes: Vec<_> = objects(&all)
-        .into_iter()
-        .filter(|it| it["kind"] == "StorageClass")
+    let expected = [
+        "standard of standard-rwo: default=true Immediate Delete",
+        "very-fast of fast-rwo: default=false Immediate Delete",
+    ];
+    assert_eq!(classes(&all), expected);
+}
+
+fn classes(all: &[Component]) -> Vec<String> {
+    let all = objects(all);
+    let classes = all.iter().filter(|it| it["kind"] == "StorageClass");
+    classes
         .map(|it| {
             let annotations = &it["metadata"]["annotations"];
-            (
+            format!(
+                "{} of {}: default={} {} {}",
                 text(&it["metadata"]["name"]),
                 text(&it["parameters"]["infraStorageClassName"]),
                 text(&annotations["storageclass.kubernetes.io/is-default-class"]),
+                text(&it["volumeBindingMode"]),
+                text(&it["reclaimPolicy"]),
             )
         })
-        .collect();
+        .collect()
+}
+
+#[test]
+fn classes_that_the_provider_marks_or_the_profile_lists_are_there_too() {
+    let mut shoot = whole();
+    let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
+    shoot.profile.spec.provider_config.storage_classes =
+        serde_json::from_value(listed).expect("a class");
+    let offer = ClassOffer {
+        is_default: true,
+        binding_mode: "WaitForFirstConsumer".into(),
+        reclaim_policy: "Delete".into(),
+        expandable: true,
+    };
+    let class = |offered: Option<ClassOffer>| StorageClass {
+        zonal: true,
+        offered,
+    };
+    let of_provider = BTreeMap::from([
+        ("listed".into(), class(Some(offer.clone()))),
+        ("marked".into(), class(Some(offer))),
+        ("plain".into(), class(None)),
+    ]);
+    let all = inside_with(&shoot, "10.96.7.7", &of_provider);
     let expected = [
-        ("standard", "standard-rwo", "true"),
-        ("very-fast", "fast-rwo", "false"),
+        "standard of standard-rwo: default=false Immediate Delete",
+        "fast of fast-rwo: default=false Immediate Delete",
+        "kubevirt-listed of listed: default=false Immediate Retain",
+        "kubevirt-marked of marked: default=true WaitForFirstConsumer Delete",
     ];
-    assert_eq!(classes, expected);
+    assert_eq!(classes(&all), expected);
 }
 
 #[test]
