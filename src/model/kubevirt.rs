@@ -144,6 +144,27 @@ pub(crate) struct InfrastructureConfig {
     pub(crate) api_version: ProviderVersion,
     pub(crate) kind: kinds::InfrastructureConfig,
     pub(crate) networks: Option<Networks>,
+    /// Disks that are filled once, and cloned by machines whose template names them as osImage; Kubermatic's custom local disks
+    #[serde(default)]
+    pub(crate) pre_allocated_data_volumes: Vec<PreAllocatedDataVolume>,
+}
+
+/// A disk that machines clone
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PreAllocatedDataVolume {
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// URL of an image, https://… or docker://…
+    #[schemars(length(min = 1))]
+    pub(crate) url: String,
+    pub(crate) size: Quantity,
+    /// StorageClass of the provider
+    #[schemars(length(min = 1))]
+    pub(crate) storage_class: String,
+    /// Annotations of the DataVolume
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,9 @@ use super::object::given;
 use super::observed::Facts;
 use super::{Hash, image, names};
 use crate::model::Quantity;
-use crate::validate::{Claiming, Network, Pool, Source, ValidShoot, Volume};
+use crate::validate::{Claiming, LocalDisk, Network, Pool, Source, ValidShoot, Volume};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Changes when the user data of every machine has to be made anew.
@@ -30,6 +31,8 @@ pub(crate) struct Golden {
     pub(crate) version: String,
     pub(crate) source: Source,
     pub(crate) volume: Volume,
+    /// Those that somebody asks for.
+    pub(crate) annotations: BTreeMap<String, String>,
     /// Set when volumes of the class belong to a zone.
     pub(crate) zone: Option<String>,
 }
@@ -110,7 +113,7 @@ pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachme
     Hash::of(&json!({
         "kubernetes": shoot.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
-        "image": [json!(pool.image.name), json!(pool.image.version), image::hashed(&pool.image.source)],
+        "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
         "root": volume(&pool.root),
         "data": data,
         "worker": super::worker_config::canonical(&pool.worker),
@@ -146,15 +149,16 @@ pub(crate) fn golden(
     pool: &Pool,
     zone: usize,
 ) -> Option<Golden> {
+    if let Source::Own(name) = &pool.image.source {
+        let disk = shoot.disks.iter().find(|it| it.name == *name)?;
+        let zone = is_zonal(facts, &disk.volume).then(|| pool.zones[zone].clone());
+        return Some(local(shoot, disk, zone));
+    }
     let is_cloned = matches!(pool.image.source, Source::Claim { .. });
     if pool.worker.disable_pre_allocated_data_volumes || is_cloned {
         return None;
     }
-    let zonal = facts
-        .classes
-        .get(pool.root.class.as_str())
-        .is_some_and(|it| it.zonal);
-    let zone = zonal.then(|| pool.zones[zone].clone());
+    let zone = is_zonal(facts, &pool.root).then(|| pool.zones[zone].clone());
     let image = &pool.image;
     let mut parts = vec![
         image::hashed(&image.source),
@@ -173,8 +177,54 @@ pub(crate) fn golden(
         version: image.version.clone(),
         source: image.source.clone(),
         volume: pool.root.clone(),
+        annotations: BTreeMap::new(),
         zone,
     })
+}
+
+/// The shoot's own disks that belong to no zone: they are there whether a pool clones them or not.
+pub(crate) fn disks(shoot: &ValidShoot, facts: &Facts) -> Vec<Golden> {
+    let disks = shoot.disks.iter();
+    let everywhere = disks.filter(|it| !is_zonal(facts, &it.volume));
+    everywhere.map(|it| local(shoot, it, None)).collect()
+}
+
+fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> Golden {
+    let hash = Hash::of(&json!([content(disk), zone]));
+    Golden {
+        name: names::golden_volume(&shoot.id, &disk.name, "", hash).into(),
+        hash,
+        image: disk.name.clone(),
+        version: String::new(),
+        source: disk.source.clone(),
+        volume: disk.volume.clone(),
+        annotations: disk.annotations.clone(),
+        zone,
+    }
+}
+
+/// What decides the content of a disk.
+fn content(disk: &LocalDisk) -> Value {
+    json!([
+        image::hashed(&disk.source),
+        disk.volume.size.value,
+        disk.volume.class,
+        disk.annotations
+    ])
+}
+
+/// What rolls a pool of what its root disk comes from.
+fn source(shoot: &ValidShoot, source: &Source) -> Value {
+    let disk = |name: &String| shoot.disks.iter().find(|it| it.name == *name);
+    match source {
+        Source::Own(name) => json!([name, disk(name).map(content)]),
+        other => image::hashed(other),
+    }
+}
+
+fn is_zonal(facts: &Facts, volume: &Volume) -> bool {
+    let class = facts.classes.get(volume.class.as_str());
+    class.is_some_and(|it| it.zonal)
 }
 
 /// How many machines a pool has: what was decided last, inside the bounds of today.

@@ -78,7 +78,11 @@ pub(super) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
     let annotations = &mut metadata["annotations"];
     annotations["cdi.kubevirt.io/storage.bind.immediate.requested"] = json!("true");
     annotations["cdi.kubevirt.io/storage.deleteAfterCompletion"] = json!("false");
-    annotations[names::IMAGE] = json!(format!("{} {}", golden.image, golden.version));
+    for (key, value) in &golden.annotations {
+        annotations[key] = json!(value);
+    }
+    let image = format!("{} {}", golden.image, golden.version);
+    annotations[names::IMAGE] = json!(image.trim_end());
     if let Some(zone) = &golden.zone {
         annotations[names::ZONE] = json!(zone);
         // CDI hands annotations on to the claim, and a provisioner follows this one to the zone.
@@ -134,6 +138,8 @@ pub(super) fn source(source: &Source, own_namespace: &str) -> Value {
             );
             json!({ "registry": registry })
         }
+        // What machines clone is told by its golden volume.
+        Source::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
         Source::Claim { namespace, name } => {
             let namespace = namespace.as_deref().unwrap_or(own_namespace);
             json!({ "pvc": { "namespace": namespace, "name": name } })

@@ -91,6 +91,10 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
     let networks = network::add(plan, shoot, observed, &attachments, record);
     let relied = relied::add(plan, shoot, observed);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
+    for one in desired::disks(shoot, &observed.facts) {
+        let need = image::add(plan, observed, &one, record);
+        images.insert(one.name.clone(), need);
+    }
     let mut golden = Vec::with_capacity(shoot.pools.len());
     for pool in &shoot.pools {
         let mut zones = Vec::with_capacity(pool.zones.len());

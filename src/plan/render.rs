@@ -111,6 +111,7 @@ fn golden(shoot: &ValidShoot, facts: &Facts, site: &Site, name: &str) -> Option<
         .flat_map(|pool| (0..pool.zones.len()).map(move |zone| (pool, zone)));
     let golden = zones
         .filter_map(|(pool, zone)| desired::golden(shoot, facts, pool, zone))
+        .chain(desired::disks(shoot, facts))
         .find(|it| *it.name == *name)?;
     Some(image::object(&golden, site, facts))
 }

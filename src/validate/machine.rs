@@ -1,11 +1,11 @@
 //! The machine of a pool, its type and its image, as the profile answers them.
 
-use crate::model::{self, Kind, MachineImage, MachineImageVersion, Version, Worker};
+use crate::model::{self, Kind, MachineImage, MachineImageVersion, RootDisk, Version, Worker};
 
 use super::offer::{Entry, Offer, is_expired, is_preview};
 use super::report::{At, Report, some_of};
 use super::workers::{Judge, Scope};
-use super::{Image, MachineType, Source, template};
+use super::{Image, MachineType, Source, disks, template};
 
 /// What the pool's machines are, with what is no longer offered taken from the profile of the last run.
 pub(super) fn machine_type(
@@ -104,7 +104,8 @@ pub(super) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<
     let config = pool.worker.provider_config.as_deref();
     let disk = config.and_then(|it| it.template.as_ref()?.primary_disk.as_ref());
     if let Some(disk) = disk.filter(|it| it.os_image.is_some()) {
-        return template::source(disk).map(|source| Image {
+        let source = own_disk(judge, pool, disk, report).or_else(|| template::source(disk))?;
+        return Some(Image {
             name: asked.map_or("custom", |it| it.name.as_str()).to_owned(),
             version: asked.and_then(|it| it.version.clone()).unwrap_or_default(),
             source,
@@ -130,6 +131,31 @@ pub(super) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<
         Some(wanted) => given(judge, image, wanted, at, report)?,
     };
     source(offer, &image.name, &version.version)
+}
+
+/// A disk of the Shoot's own that the pool clones, which may grow on the way and not shrink.
+fn own_disk(judge: &Judge, pool: &Scope, disk: &RootDisk, report: &mut Report) -> Option<Source> {
+    let Some(Source::Claim {
+        namespace: None,
+        name,
+    }) = template::source(disk)
+    else {
+        return None;
+    };
+    let own = disks::named(judge.input, &name)?;
+    let volume = pool.worker.volume.as_ref();
+    let size = disk.size.as_ref();
+    let size = size.or(volume.and_then(|it| it.size.as_ref()));
+    if let Some(size) = size.filter(|it| it.value < own.size.value) {
+        let at = &pool.at.key("providerConfig");
+        let at = &at.key("template");
+        let at = &at.key("primaryDisk");
+        let message = format!("is {size}, and {name} has {}", own.size);
+        report
+            .error(&at.key("size"), Kind::Invalid, "disk/too-small", message)
+            .hint("a clone is at least as large as what it is of");
+    }
+    Some(Source::Own(name))
 }
 
 /// An image with its version, which every image that was applied has.

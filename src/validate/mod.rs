@@ -8,6 +8,7 @@ mod cni;
 pub(crate) mod component_images;
 pub(crate) mod control_plane;
 mod control_plane_settings;
+mod disks;
 mod downloads;
 mod infrastructure;
 mod kubernetes;
@@ -85,6 +86,8 @@ pub(crate) struct ValidShoot {
     pub(crate) control_plane: ControlPlane,
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
+    /// Disks that pools may clone.
+    pub(crate) disks: Vec<LocalDisk>,
     pub(crate) pools: Vec<Pool>,
     /// What is applied inside beside our own; read after the Shoot was judged.
     pub(crate) bundles: Vec<Bundle>,
@@ -197,6 +200,17 @@ pub(crate) enum Source {
         namespace: Option<String>,
         name: String,
     },
+    /// One of the shoot's own disks, by its name there.
+    Own(String),
+}
+
+/// A disk that is filled once and cloned by many machines.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LocalDisk {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) volume: Volume,
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 impl Source {
@@ -208,7 +222,7 @@ impl Source {
                 namespace: Some(namespace),
                 name,
             } => format!("{namespace}/{name}"),
-            Source::Claim { name, .. } => name.clone(),
+            Source::Claim { name, .. } | Source::Own(name) => name.clone(),
         }
     }
 }
@@ -339,6 +353,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
     let networking = networking::check(input, &spec.key("networking"), report);
     let control_plane = control_plane::check(input, spec, report);
     let networks = infrastructure::check(input, &id, &provider.key("infrastructureConfig"), report);
+    let disks = disks::check(input, &provider.key("infrastructureConfig"), report);
     let pools = workers::check(&judge, &provider.key("workers"), report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
@@ -352,6 +367,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         networks,
         manifest: with_choices(shoot, &kubernetes, &pools),
         kubernetes,
+        disks,
         pools,
         bundles: Vec::new(),
         profile: input.profile.clone(),

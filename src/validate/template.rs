@@ -166,7 +166,7 @@ fn fitting(disk: &RootDisk, at: &At, report: &mut Report) {
         }
         Some(Source::Http { .. }) => ("an http source", [&[][..], &registry, &[]]),
         Some(Source::Registry { .. }) => ("a registry", [&http[..], &[], &[]]),
-        Some(Source::Claim { .. }) => ("a claim", [&http[..], &registry, &secret]),
+        Some(Source::Claim { .. } | Source::Own(_)) => ("a claim", [&http[..], &registry, &secret]),
     };
     for (field, _) in unread.into_iter().flatten().filter(|it| it.1) {
         let message = format!("has no meaning for {kind}");

@@ -84,14 +84,14 @@ fn machine_templates() {
             it["providerConfig"]["affinity"]["podAntiAffinityPreset"] = json!("soft");
             it["maxUnavailable"] = json!(1);
         })
+        .with(|it| {
+            let config = &mut it.shoot["spec"]["provider"]["infrastructureConfig"];
+            config["preAllocatedDataVolumes"][0]["size"] = json!("16Gi");
+        })
     };
     let provider = Provider::new();
-    live_in(
-        &provider,
-        "machine-templates",
-        &[2, 1],
-        Some((edit, &[2, 1])),
-    );
+    let sizes = &[2, 1, 1];
+    live_in(&provider, "machine-templates", sizes, Some((edit, sizes)));
 }
 
 /// An edit, and what is told of it.

@@ -134,6 +134,34 @@ fn what_is_to_migrate_has_shared_volumes() {
 }
 
 #[test]
+fn disks_of_the_shoot_are_whole_and_clones_do_not_shrink() {
+    let with = |disks: &str, size: &str| {
+        let infrastructure = format!(
+            "type: kubevirt\n    infrastructureConfig: {{apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: InfrastructureConfig, preAllocatedDataVolumes: [{disks}]}}"
+        );
+        let config = format!("template: {{primaryDisk: {{osImage: a, size: {size}}}}}");
+        check(&[
+            ("type: kubevirt", &infrastructure),
+            ("minimum: 1", &self::with(&config)),
+        ])
+    };
+    let good = "{name: a, url: \"https://x/y\", size: 5Gi, storageClass: fast}";
+    assert_eq!(with(good, "5Gi"), "");
+    assert_eq!(
+        with(good, "4Gi"),
+        format!("{AT}.template.primaryDisk.size Invalid: is 4Gi, and a has 5Gi\n")
+    );
+    let bad = "{name: a, url: x y, size: 0Gi, storageClass: A}";
+    let at = "spec.provider.infrastructureConfig.preAllocatedDataVolumes";
+    assert_eq!(
+        with(&format!("{good}, {bad}"), "5Gi"),
+        format!(
+            "{at}[1].name Duplicate: there is a disk a already\n{at}[1].size Invalid: is 0Gi, not above 0\n{at}[1].storageClass Invalid: \"A\" is no name of an object\n{at}[1].url Invalid: \"x y\" is no URL of an image\n"
+        )
+    );
+}
+
+#[test]
 fn a_template_stands_in_for_what_the_profile_offers() {
     let config = "template: {vcpus: {cores: 3}, memory: 6Gi, primaryDisk: {osImage: images/debian, size: 7Gi, storageClassName: fast}, secondaryDisks: [{size: 1Gi}]}";
     let text = SHOOT
