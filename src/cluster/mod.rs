@@ -1,6 +1,7 @@
 //! The one door to API servers: what is there comes in as facts, what to do goes out as requests.
 
 mod adopt;
+mod bounds;
 mod bundle;
 mod cause;
 mod chain;

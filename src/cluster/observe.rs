@@ -1,6 +1,7 @@
 //! What is there: one LIST and one WATCH a kind, published as facts.
 
 use super::Provider;
+use super::bounds;
 use super::error::Error;
 use super::inside::look_inside;
 use super::kinds::{self, Resource};
@@ -12,7 +13,7 @@ use super::why::look_for_causes;
 use super::world::{Source, World};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
-use crate::plan::observed::{ClassOffer, Facts, Hosts, StorageClass};
+use crate::plan::observed::{Bounds, ClassOffer, Facts, Hosts, StorageClass};
 use crate::plan::relied::Relied;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
@@ -258,11 +259,18 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         };
         Ok((name.clone(), config))
     });
-    let (classes, hosts, shared, relied) = futures::future::join4(
+    let bounds = async {
+        match beside.is_leaving {
+            true => Ok(Bounds::default()),
+            false => bounds::find(provider).await,
+        }
+    };
+    let (classes, hosts, shared, relied, bounds) = futures::future::join5(
         provider.list(Place::all(&kinds::STORAGE_CLASS, None), None),
         provider.list_metadata(Place::all(&kinds::NODE, None), Some(names::ZONE_LABEL)),
         join_all(networks),
         relied::find(provider, &beside.relied),
+        bounds,
     )
     .await;
     let classes = if_allowed(classes.map(|it| it.items))?;
@@ -273,6 +281,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
         relied: relied?,
+        bounds: bounds?,
         time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })

@@ -156,7 +156,7 @@ const RULES: &[Rule] = &[
     Rule {
         scope: Scope::Telling,
         ..rule(
-            "what bounds the namespace, for bundle; may be left out",
+            "what bounds the namespace, for apply, plan and bundle to tell; may be left out",
             &[&kinds::QUOTA, &kinds::LIMIT_RANGE],
             &["get", "list"],
         )

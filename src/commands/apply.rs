@@ -8,7 +8,7 @@ use crate::cluster::{Beside, Provider};
 use crate::flow::Outcome;
 use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, relied, render};
+use crate::plan::{self, relied, render, room};
 use crate::validate::{Network, ValidShoot};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -122,6 +122,10 @@ pub(super) async fn apply(
     }
     if let Some(end) = refused(shoot, &first, &session) {
         return refuse(session, end).await;
+    }
+    for shortage in room::shortages(shoot, &first) {
+        // What there is room for is made all the same.
+        session.note(shortage);
     }
     args.begun.set(true);
     let report = session

@@ -9,9 +9,9 @@ use super::provider::{self, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, doctor};
 use crate::cluster::{Observer, Provider, RecordSeen};
-use crate::plan;
 use crate::plan::item::{Plan, State};
 use crate::plan::observed::Observed;
+use crate::plan::{self, room};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use serde::Serialize;
@@ -156,6 +156,11 @@ async fn look(
         ..Observed::default()
     };
     let plan = plan::plan(shoot, &observed);
+    let failures = words_of(&plan, |it| match it {
+        State::Failed(failure) => Some(&failure.message),
+        _ => None,
+    });
+    let shortages = room::shortages(shoot, &facts);
     Ok(Planned {
         shoot: shoot.name.clone(),
         namespace: provider.namespace().to_string(),
@@ -165,10 +170,7 @@ async fn look(
             State::Waiting(why) => Some(why),
             _ => None,
         }),
-        failures: words_of(&plan, |it| match it {
-            State::Failed(failure) => Some(&failure.message),
-            _ => None,
-        }),
+        failures: failures.into_iter().chain(shortages).collect(),
     })
 }
 

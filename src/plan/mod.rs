@@ -30,6 +30,7 @@ pub(crate) mod record;
 pub(crate) mod relied;
 pub(crate) mod render;
 pub(crate) mod roll;
+pub(crate) mod room;
 mod shared;
 pub(crate) mod spread;
 pub(crate) mod store;

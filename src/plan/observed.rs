@@ -5,6 +5,7 @@ use super::item::{Action, Class, Content, Failure, Key, Kind, Side, State, Wante
 use super::names;
 use super::relied::Relied;
 use super::roll::Phase;
+use crate::model::Quantity;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) struct Facts {
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// By zone of the provider; empty when nodes may not be read.
     pub(crate) hosts: BTreeMap<Arc<str>, Hosts>,
+    pub(crate) bounds: Bounds,
     /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
     /// their way out.
     pub(crate) foreign: BTreeMap<Key, Object>,
@@ -156,6 +158,29 @@ pub(crate) struct Record {
     /// When the shoot is to go, as its manifest said it last.
     pub(crate) expiry: Option<Arc<str>>,
     pub(crate) leaving: bool,
+}
+
+/// What the namespace lets all of its objects have together, and each of them; as it was when the run began.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) quotas: Vec<Quota>,
+    pub(crate) limits: Vec<Limit>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Quota {
+    pub(crate) name: String,
+    pub(crate) hard: BTreeMap<String, Quantity>,
+    pub(crate) used: BTreeMap<String, Quantity>,
+}
+
+/// One line of a LimitRange.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) name: String,
+    /// Container, Pod or PersistentVolumeClaim.
+    pub(crate) of: String,
+    pub(crate) most: BTreeMap<String, Quantity>,
 }
 
 /// The nodes of one zone of the provider; those of its control plane only when there is no other.
