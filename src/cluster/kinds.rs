@@ -191,6 +191,7 @@ impl Resource {
             Kind::Image | Kind::Disk => &DATA_VOLUME,
             Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
             Kind::Machine => &VIRTUAL_MACHINE,
+            Kind::Instance => &VIRTUAL_MACHINE_INSTANCE,
             Kind::Node => &NODE,
             Kind::Service | Kind::Balancer | Kind::Mirror => &SERVICE,
             Kind::Claim => &CLAIM,
@@ -320,7 +321,7 @@ pub(super) fn among(side: Side, kind: Kind) -> String {
         // Disks of machines as well: none is made while an earlier one of its name has still a disk.
         (_, Kind::Image) => format!("{COMPONENT} in ({},{})", role::IMAGE, role::MACHINE_VOLUME),
         (_, Kind::UserData) => format!("{COMPONENT}={}", role::USER_DATA),
-        (_, Kind::Machine) => format!("{COMPONENT}={}", role::MACHINE),
+        (_, Kind::Machine | Kind::Instance) => format!("{COMPONENT}={}", role::MACHINE),
         (_, Kind::Token) => format!("{COMPONENT}={}", role::TOKEN),
         (Side::Provider, Kind::Secret) => format!("{COMPONENT}!={}", role::USER_DATA),
         (Side::Shoot, Kind::Secret) => format!("{COMPONENT}!={}", role::TOKEN),

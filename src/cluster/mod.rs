@@ -10,6 +10,7 @@ mod connect;
 mod download;
 mod drain;
 mod error;
+mod evacuating;
 mod events;
 mod evidence;
 mod examine;
@@ -62,7 +63,9 @@ pub(crate) use look::{ImageSeen, MachineSeen, RecordSeen, Where};
 pub(crate) use observe::{Beside, Observer};
 pub(crate) use perform::Performer;
 pub(crate) use reach::Way;
-pub(crate) use rights::{Right, manifest as rbac, rules_to_delete};
+pub(crate) use rights::{
+    Right, manifest as rbac, rules_to_apply, rules_to_choose, rules_to_delete,
+};
 pub(crate) use root::ClientCertificate;
 pub(crate) use said::Said;
 pub(crate) use tunnel::Tunnel;

@@ -79,8 +79,9 @@ impl Observer {
         let has_networks = provider.serves(&kinds::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
         kinds.extend(kinds::CONTROL_PLANE);
-        if beside.is_leaving {
-            kinds.extend(kinds::LEAVING_OUTSIDE);
+        match beside.is_leaving {
+            true => kinds.extend(kinds::LEAVING_OUTSIDE),
+            false => kinds.push(Kind::Instance),
         }
         if has_networks {
             kinds.push(Kind::Network);

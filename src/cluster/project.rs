@@ -48,6 +48,16 @@ pub(super) enum Body {
         machine: Arc<str>,
     },
     Machine(Box<Vm>),
+    Instance(Instance),
+}
+
+/// What a machine's instance says that the machine does not.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Instance {
+    /// UID of the machine.
+    pub(super) owner: Arc<str>,
+    /// Its host is being emptied, and that waits for somebody to replace it.
+    pub(super) evacuating: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -122,6 +132,7 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
         },
         Kind::Image => Body::Volume(volume(object)),
         Kind::Machine => Body::Machine(Box::new(machine(object))),
+        Kind::Instance => Body::Instance(instance(object)),
         _ if kind.is_of_guest() => Body::Guest(guest::holds(kind, object)),
         _ => told::fact(kind, object).map_or(Body::Plain, Body::Told),
     };
@@ -234,6 +245,17 @@ fn machine(object: &Value) -> Vm {
         status: arc(&status["printableStatus"]),
         complaint: complaint(status),
         going: Going::of(object),
+    }
+}
+
+/// KubeVirt moves an instance by itself, or lets it go, unless its strategy says that somebody else sees to it. Where a
+/// VM names none, KubeVirt writes the one of the cluster onto the instance.
+fn instance(object: &Value) -> Instance {
+    let is_external = object["spec"]["evictionStrategy"] == "External";
+    let host = text(&object["status"]["evacuationNodeName"]);
+    Instance {
+        owner: arc(&object["metadata"]["ownerReferences"][0]["uid"]),
+        evacuating: is_external && !host.is_empty() && !is_leaving(object),
     }
 }
 

@@ -184,3 +184,28 @@ fn only_a_pod_that_serves_and_stays_is_an_end() {
     assert!(!serves(&pod("True", json!("2026-01-01T00:00:00Z"))));
     assert!(!serves(&json!({ "metadata": {} })));
 }
+
+#[test]
+fn only_what_nobody_else_moves_is_to_leave_its_host() {
+    let is_evacuating = |object: Value| match check(Kind::Instance, object) {
+        Body::Instance(it) => it.evacuating,
+        other => panic!("{other:?}"),
+    };
+    let instance = |strategy: Value, host: &str| {
+        json!({
+            "metadata": { "name": "a", "ownerReferences": [{ "uid": "u" }] },
+            "spec": { "evictionStrategy": strategy },
+            "status": { "evacuationNodeName": host },
+        })
+    };
+    assert!(is_evacuating(instance(json!("External"), "host-1")));
+    assert!(!is_evacuating(instance(json!("External"), "")));
+    for other in ["LiveMigrate", "LiveMigrateIfPossible", "None"] {
+        assert!(!is_evacuating(instance(json!(other), "host-1")), "{other}");
+    }
+    assert!(!is_evacuating(instance(Value::Null, "host-1")));
+    assert!(!is_evacuating(json!({ "metadata": { "name": "a" } })));
+    let mut leaving = instance(json!("External"), "host-1");
+    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
+    assert!(!is_evacuating(leaving));
+}

@@ -317,6 +317,20 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
     text
 }
 
+/// The rules of a Role for who applies shoots, as YAML that says what each is for.
+pub(crate) fn rules_to_apply() -> String {
+    let rules = RULES.iter().filter(|it| it.scope != Scope::Cluster);
+    rules.map(|it| told(it, it.verbs)).collect()
+}
+
+/// Those of a ClusterRole by which shoots are made of the same things whoever applies them.
+pub(crate) fn rules_to_choose() -> String {
+    let decides =
+        |it: &&Rule| it.resources == [&kinds::NODE] || it.resources == [&kinds::STORAGE_CLASS];
+    let rules = RULES.iter().filter(decides);
+    rules.map(|it| told(it, it.verbs)).collect()
+}
+
 /// The rules of a Role for who only deletes shoots, as YAML that says what each is for.
 pub(crate) fn rules_to_delete() -> String {
     let rules = RULES.iter().filter(|it| !it.to_delete.is_empty());

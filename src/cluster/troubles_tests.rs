@@ -16,6 +16,7 @@ fn machine_at(look: Look, runs: bool) -> Machine {
         born: 0,
         look,
         runs,
+        evacuating: false,
         since: Duration::ZERO,
         image: None,
         networks: [].into(),

@@ -174,6 +174,9 @@ impl World {
                     }
                     continue;
                 }
+                if matches!(object.fact.body, Body::Instance(_)) {
+                    continue;
+                }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
                     facts.foreign.insert(key, plain(object, Fact::None));
                     continue;
@@ -193,7 +196,8 @@ impl World {
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
                         // The node of one that goes may go before it.
                         let cause = cause.or(missing.filter(|_| !object.fact.leaving));
-                        let machine = machine(object, vm, look, since, cause);
+                        let evacuating = self.is_evacuating(object);
+                        let machine = machine(object, vm, look, since, cause, evacuating);
                         pool.insert(object.name.clone(), machine);
                     }
                     Body::Volume(volume) => {
@@ -213,7 +217,8 @@ impl World {
                     | Body::Record { .. }
                     | Body::Node(_)
                     | Body::Guest(_)
-                    | Body::Disk { .. } => {
+                    | Body::Disk { .. }
+                    | Body::Instance(_) => {
                         facts.objects.insert(key, plain(object, Fact::None));
                     }
                 }
@@ -236,6 +241,15 @@ impl World {
             },
             None => Some("its node to join the shoot; the VM runs, and its serial console tells how far it is".into()),
         }
+    }
+
+    /// By its instance; that of an earlier machine of its name says nothing.
+    fn is_evacuating(&self, machine: &store::Object<Seen>) -> bool {
+        let instance = self.get((Side::Provider, Kind::Instance), &machine.name);
+        matches!(
+            instance.map(|it| &it.fact.body),
+            Some(Body::Instance(it)) if it.evacuating && it.owner == machine.uid
+        )
     }
 
     fn record(&self) -> Option<Record> {
@@ -276,7 +290,7 @@ impl World {
                 self.sample(&object.uid, volume, now);
             }
             Body::Plain | Body::Record { .. } | Body::Told(_) => {}
-            Body::Node(_) | Body::Guest(_) | Body::Disk { .. } => {}
+            Body::Node(_) | Body::Guest(_) | Body::Disk { .. } | Body::Instance(_) => {}
         }
     }
 
@@ -372,6 +386,7 @@ fn machine(
     look: Look,
     since: Duration,
     cause: Option<Arc<str>>,
+    evacuating: bool,
 ) -> Machine {
     Machine {
         uid: object.uid.clone(),
@@ -382,6 +397,7 @@ fn machine(
         born: vm.born,
         look,
         runs: vm.ready,
+        evacuating,
         since,
         image: vm.image.clone(),
         networks: vm.networks.clone(),

@@ -232,3 +232,28 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
     assert!(disks("u").is_empty());
     assert_eq!(disks("earlier"), ["a-cpu-z1-12345-0"]);
 }
+
+#[test]
+fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
+    let mut world = world();
+    let instance = |version: &str, owner: &str| {
+        json!({
+            "metadata": {
+                "name": "a-cpu-z1-12345-0", "uid": "i", "resourceVersion": version,
+                "ownerReferences": [{ "uid": owner }],
+            },
+            "spec": { "evictionStrategy": "External" },
+            "status": { "evacuationNodeName": "host-1" },
+        })
+    };
+    let instances = (Side::Provider, Kind::Instance);
+    put(&mut world, &vm(2, "r", json!({ "ready": true })), 0);
+    assert!(!machine(&mut world, 0).evacuating);
+    let earlier = world.put(instances, &instance("3", "earlier"), RUN, None);
+    earlier.expect("versions are numbers");
+    assert!(!machine(&mut world, 1).evacuating);
+    let own = world.put(instances, &instance("4", "u"), RUN, None);
+    own.expect("versions are numbers");
+    assert!(machine(&mut world, 2).evacuating);
+    assert!(world.facts(seconds(3)).foreign.is_empty());
+}

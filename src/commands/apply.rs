@@ -46,10 +46,12 @@ pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandEr
         let mut worst = Exit::Done;
         for shoot in &ready.loaded.shoots {
             let application = Application {
+                verb: "apply",
                 run: &args.run,
                 create_namespace: args.create_namespace,
                 resume: Some(context.config.command_line()),
                 is_new: false,
+                stays: None,
                 begun: &Cell::new(false),
             };
             let (exit, verb) =
@@ -65,14 +67,21 @@ pub(super) fn run(args: &ApplyArgs, context: &Context) -> Result<Exit, CommandEr
     })?
 }
 
+/// Why nothing is to be done, by what is there; None when all is to be done.
+type Stays<'a> = dyn Fn(&Facts) -> Option<String> + 'a;
+
 /// How a shoot is to be applied.
 pub(super) struct Application<'a> {
+    /// Of the command, for who reads of it.
+    pub(super) verb: &'static str,
     pub(super) run: &'a RunArgs,
     pub(super) create_namespace: bool,
     /// The command that goes on where this ends; none where whoever began it sees to that.
     pub(super) resume: Option<String>,
     /// A shoot of that name that is there already is another one.
     pub(super) is_new: bool,
+    /// Says why nothing is to be done after all, once nobody else may change the shoot any more.
+    pub(super) stays: Option<&'a Stays<'a>>,
     /// Set as soon as something of the shoot may have been written.
     pub(super) begun: &'a Cell<bool>,
 }
@@ -96,7 +105,7 @@ pub(super) async fn apply(
         signals.or_interrupted("make the namespace", made).await?;
     }
     let about = About {
-        verb: "apply",
+        verb: args.verb,
         shoot: &shoot.name,
         id: &shoot.id,
         beside: beside(shoot, provider),
@@ -105,6 +114,15 @@ pub(super) async fn apply(
     let session = Session::start(context, signals, provider, args.run, about).await?;
     let first = session.facts();
     let refuse = async |session: Session<'_>, end| Ok((session.finish(end).await, "refused"));
+    if let Some(why) = args.stays.and_then(|it| it(&first)) {
+        let end = End {
+            exit: Exit::Done,
+            outcome: "converged",
+            summary: format!("{why}; nothing was changed"),
+            resume: None,
+        };
+        return Ok((session.finish(end).await, "unchanged"));
+    }
     if args.is_new && first.record.is_some() {
         let end = taken(shoot, provider);
         return refuse(session, end).await;

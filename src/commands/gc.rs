@@ -1,5 +1,4 @@
-mod cronjob;
-
+use super::cronjob::{self, CronJobArgs, Job};
 use super::delete::{self, Deletion};
 use super::protect::protection;
 use super::provider::{self, failed};
@@ -7,9 +6,8 @@ use super::running::{RunArgs, counted};
 use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Provider, RecordSeen, Where};
+use crate::cluster::{self, Provider, RecordSeen, Where};
 use crate::plan::names::called;
-use cronjob::CronJobArgs;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// A cluster that is protected, or has no expiry, stays; so does everything that kvshoot did not make.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("schedule", |it| it.default_value(SCHEDULE)))]
 pub(super) struct GcArgs {
     /// Only clusters whose time is over
     #[arg(long, conflicts_with = "orphans")]
@@ -27,6 +26,9 @@ pub(super) struct GcArgs {
     /// Say what would be deleted, and delete nothing; exits with 1 when there is something
     #[arg(long)]
     dry_run: bool,
+    /// Print a CronJob that does this, with an account that may do nothing else; delete nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    print_cronjob: bool,
     #[command(flatten)]
     cronjob: CronJobArgs,
     #[command(flatten)]
@@ -49,8 +51,24 @@ impl GcArgs {
             _ => Wanted::Both,
         }
     }
+
+    /// The same, as a cluster does it.
+    fn job(&self) -> Job {
+        let flags = [("--expired", self.expired), ("--orphans", self.orphans)];
+        let flags = flags.iter().filter(|it| it.1);
+        Job {
+            about: "Deletes the clusters whose time is over",
+            verb: "gc",
+            words: flags.map(|it| it.0.to_owned()).collect(),
+            timeout: self.run.timeout,
+            rules: cluster::rules_to_delete(),
+            rules_of_cluster: None,
+        }
+    }
 }
 
+/// Often enough that a cluster outlives its time by minutes.
+const SCHEDULE: &str = "*/10 * * * *";
 const LOOK: &str = "look for what is to go";
 
 /// A cluster that is to go, and why.
@@ -62,8 +80,8 @@ struct Garbage {
 }
 
 pub(super) fn run(args: &GcArgs, context: &Context) -> Result<Exit, CommandError> {
-    if args.cronjob.print_cronjob {
-        cronjob::print(args, context);
+    if args.print_cronjob {
+        cronjob::print(&args.job(), &args.cronjob, context);
         return Ok(Exit::Done);
     }
     context.block_on(async {

@@ -76,7 +76,7 @@ fn run(session: &Session<'_>, report: &Report, context: &Context) -> Run {
         .checked_sub(jiff::SignedDuration::try_from(elapsed).unwrap_or_default());
     Run {
         id: context.run_id.clone(),
-        verb: "apply".to_owned(),
+        verb: session.verb().to_owned(),
         started: started.map_or_else(|_| now(), |it| format!("{it:.0}")),
         seconds: elapsed.as_secs(),
         result: format!("{:?}", report.outcome).to_lowercase(),

@@ -6,9 +6,11 @@ mod bundle;
 mod child;
 mod complete;
 mod completions;
+mod cronjob;
 mod delete;
 mod doctor;
 mod error;
+mod evacuate;
 mod events;
 mod exec;
 mod explain;
@@ -77,6 +79,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
     Run(run::EphemeralArgs),
+    Evacuate(evacuate::EvacuateArgs),
     Delete(delete::DeleteArgs),
     Ttl(ttl::TtlArgs),
     Gc(gc::GcArgs),
@@ -188,6 +191,7 @@ impl Command {
         match self {
             Command::Apply(_) => Some("apply"),
             Command::Run(_) => Some("run"),
+            Command::Evacuate(_) => Some("evacuate"),
             Command::Delete(_) => Some("delete"),
             Command::Gc(_) => Some("gc"),
             _ => None,
@@ -201,6 +205,7 @@ impl Command {
             Command::Plan(args) => plan::run(args, context),
             Command::Apply(args) => apply::run(args, context),
             Command::Run(args) => run::run(args, context),
+            Command::Evacuate(args) => evacuate::run(args, context),
             Command::Delete(args) => delete::run(args, context),
             Command::Ttl(args) => ttl::run(args, context),
             Command::Gc(args) => gc::run(args, context),

@@ -249,10 +249,12 @@ impl Ephemeral<'_> {
             lock_timeout: Duration::ZERO,
         };
         let application = Application {
+            verb: "apply",
             run: &run,
             create_namespace: self.args.create_namespace,
             resume: None,
             is_new: true,
+            stays: None,
             begun,
         };
         let applied = apply::apply(

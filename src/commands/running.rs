@@ -278,6 +278,10 @@ impl<'a> Session<'a> {
         self.observer.facts().borrow().cluster_ip(self.about.id)
     }
 
+    pub(super) fn verb(&self) -> &'static str {
+        self.about.verb
+    }
+
     /// The command that goes on from here.
     pub(super) fn resume(&self) -> Option<String> {
         self.about.resume.clone()

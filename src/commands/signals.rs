@@ -67,6 +67,14 @@ impl Signals {
         }
     }
 
+    /// The same, for one thing after the other: each has time of its own.
+    pub(super) fn within(&self, timeout: Duration) -> Signals {
+        Signals {
+            deadline: Instant::now().checked_add(timeout),
+            ..self.clone()
+        }
+    }
+
     /// How much of the time there was is left.
     pub(super) fn left(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |it| {

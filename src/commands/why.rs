@@ -217,7 +217,7 @@ pub(super) async fn findings(
 }
 
 /// As it was applied last; None when another program has changed it beyond reading.
-fn recorded(record: &RecordSeen) -> Option<ValidShoot> {
+pub(super) fn recorded(record: &RecordSeen) -> Option<ValidShoot> {
     let texts = [record::SHOOT, record::PROFILE]
         .map(|key| Some((key.to_owned(), record.data.get(key)?.clone().into_bytes())));
     let texts = texts.into_iter().collect::<Option<Vec<_>>>()?;

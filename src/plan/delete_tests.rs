@@ -30,6 +30,7 @@ fn machine() -> Machine {
         born: 0,
         look: Look::Ready,
         runs: true,
+        evacuating: false,
         since: Duration::ZERO,
         image: None,
         networks: [].into(),

@@ -37,6 +37,11 @@ impl Hash {
         Hash(tag << 44)
     }
 
+    /// Another one that shows the same tag.
+    pub(crate) fn beside(self) -> Hash {
+        Hash(self.0 ^ 1)
+    }
+
     /// None for what is no such hash: another program's annotation, say.
     pub(crate) fn parse(text: &str) -> Option<Hash> {
         let hash = u64::from_str_radix(text, 16).ok().map(Hash);
@@ -123,6 +128,8 @@ mod tests {
             let hash = Hash(number);
             prop_assert_eq!(hash.short(), &hash.to_string()[..5]);
             prop_assert_eq!(u64::from_str_radix(&hash.short(), 16), Ok(hash.tag()));
+            prop_assert_ne!(hash.beside(), hash);
+            prop_assert_eq!(hash.beside().tag(), hash.tag());
         }
     }
 }

@@ -96,6 +96,8 @@ pub(crate) enum Kind {
     Machine,
     /// Several objects that come up together; no object itself.
     Component,
+    /// A machine's VirtualMachineInstance.
+    Instance,
     /// A machine's bootstrap token, a Secret of the shoot.
     Token,
     /// A node of the shoot.
@@ -419,6 +421,7 @@ impl fmt::Display for Kind {
             Kind::Image => "DataVolume",
             Kind::UserData | Kind::Token | Kind::Secret => "Secret",
             Kind::Machine => "VirtualMachine",
+            Kind::Instance => "VirtualMachineInstance",
             Kind::Component => "component",
             Kind::Node => "Node",
             Kind::Balancer | Kind::Mirror => "Service",

@@ -99,6 +99,7 @@ fn with_machine(mut facts: Facts) -> Facts {
         born: 0,
         look: Look::Coming,
         runs: true,
+        evacuating: false,
         since: Duration::ZERO,
         image: None,
         networks: [].into(),

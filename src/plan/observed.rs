@@ -300,6 +300,8 @@ pub(crate) struct Machine {
     pub(crate) look: Look,
     /// Its VM runs; whether its node serves is another question.
     pub(crate) runs: bool,
+    /// KubeVirt waits for somebody to take it off its host, which is being emptied.
+    pub(crate) evacuating: bool,
     /// When this run first saw it look so.
     pub(crate) since: Duration,
     /// Name of the golden volume that it was cloned from.
@@ -388,6 +390,7 @@ mod tests {
             born: 0,
             look: Look::Coming,
             runs: false,
+            evacuating: false,
             since: Duration::from_secs(since),
             image: None,
             networks: [].into(),

@@ -72,6 +72,7 @@ mod tests {
             born: 0,
             look,
             runs: true,
+            evacuating: false,
             since: Duration::ZERO,
             image: None,
             networks: [].into(),

@@ -13,20 +13,43 @@ const JOB: Resource = Resource("batch", "v1", "Job");
 const CRON_JOB: Resource = Resource("batch", "v1", "CronJob");
 const EXAMPLE: &str = "examples/gc.yaml";
 
-fn documents(text: &str) -> Vec<Value> {
+/// Each of a file.
+pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_yaml::Deserializer::from_str(text)
         .map(|it| Value::deserialize(it).unwrap())
         .collect()
 }
 
-fn resource(object: &Value) -> Resource {
+pub(crate) fn resource(object: &Value) -> Resource {
     match object["kind"].as_str().unwrap() {
         "ServiceAccount" => Resource("", "v1", "ServiceAccount"),
         "Role" => Resource("rbac.authorization.k8s.io", "v1", "Role"),
         "RoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "RoleBinding"),
+        "ClusterRole" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+        "ClusterRoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
         "CronJob" => CRON_JOB,
         other => panic!("no {other} is expected"),
     }
+}
+
+/// As `kubectl create job --from` does; gives what its container said.
+pub(crate) fn run(provider: &Provider, cron_job: &Value, container: &str) -> String {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "now" },
+        "spec": cron_job["spec"]["jobTemplate"]["spec"],
+    });
+    provider.create(JOB, job);
+    provider.until("the job to end", |it| {
+        let job = it.get(JOB, "now").unwrap();
+        assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
+        job.data["status"]["succeeded"] == 1
+    });
+    let pod = provider.list(POD).into_iter();
+    let mut pod = pod.filter(|it| it.metadata.name.as_ref().unwrap().starts_with("now-"));
+    let pod = pod.next().unwrap().metadata.name.unwrap();
+    let log = provider.pod_logs();
+    let log = log.join(format!("{}_{pod}_{container}.log", provider.namespace));
+    fs::read_to_string(log).unwrap()
 }
 
 #[test]
@@ -77,24 +100,9 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
     let expired = kvshoot.run("ttl old --until 2026-01-01T00:00:00Z");
     assert_eq!(expired.code, 0, "{expired}");
 
-    // As `kubectl create job --from=cronjob/kvshoot-gc` does.
     let cron_job = provider.get(CRON_JOB, "kvshoot-gc").unwrap();
     let template = &cron_job.data["spec"]["jobTemplate"];
-    let job = json!({
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "now" }, "spec": template["spec"],
-    });
-    provider.create(JOB, job);
-    provider.until("the job to end", |it| {
-        let job = it.get(JOB, "now").unwrap();
-        assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
-        job.data["status"]["succeeded"] == 1
-    });
-    let pod = provider.list(POD).into_iter();
-    let mut pod = pod.filter(|it| it.metadata.name.as_ref().unwrap().starts_with("now-"));
-    let pod = pod.next().unwrap().metadata.name.unwrap();
-    let log = provider.pod_logs();
-    let log = log.join(format!("{}_{pod}_gc.log", provider.namespace));
-    let log = fs::read_to_string(log).unwrap();
+    let log = run(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
     assert!(log.contains("shoot old deleted; nothing is left"), "{log}");
     assert!(!log.contains("may not be listed"), "{log}");
     let left = kvshoot.run("list -o name").out;

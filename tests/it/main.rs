@@ -19,6 +19,7 @@ mod cronjob;
 mod delete;
 mod delete_inside;
 mod edits;
+mod evacuate;
 mod events;
 mod examples;
 mod expiry;

@@ -182,7 +182,9 @@ impl Provider {
         };
         let client = self.sandbox.client.clone();
         match kind {
-            "Namespace" | "Node" | "StorageClass" => Api::all_with(client, &resource),
+            "Namespace" | "Node" | "StorageClass" | "ClusterRole" | "ClusterRoleBinding" => {
+                Api::all_with(client, &resource)
+            }
             _ => Api::namespaced_with(client, &self.namespace, &resource),
         }
     }

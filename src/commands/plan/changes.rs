@@ -154,6 +154,11 @@ impl View<'_> {
             (Verb::Create, Kind::Record) => Some("the record of the shoot".to_owned()),
             (Verb::Create, Kind::Image) => item.title.strip_prefix("Import ").map(str::to_owned),
             (Verb::Create, Kind::Machine) => self.pool(pool.as_deref()).map(about),
+            (Verb::Delete, Kind::Machine) => {
+                let machine = self.machines().find(|it| Some(&**it.1) == name);
+                let evacuating = machine.is_some_and(|it| it.2.evacuating);
+                evacuating.then(|| "its host is being emptied".to_owned())
+            }
             _ => None,
         };
         Change {

@@ -122,6 +122,7 @@ fn machine(
         born: ordinal.into(),
         look: Look::Ready,
         runs: true,
+        evacuating: false,
         since: Duration::ZERO,
         image: desired::golden(shoot, facts, pool, zone).map(|it| it.name),
         networks: attachments.into_iter().map(|it| it.reference).collect(),

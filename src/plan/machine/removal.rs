@@ -23,7 +23,12 @@ pub(super) fn add(
             continue;
         };
         let id: Id = format!("remove/{}", machine.uid).into();
-        let need = plan.add(observed, id, format!("Remove machine {name}"), needs, state);
+        let why = match machine.evacuating {
+            true => " from a host that is being emptied",
+            false => "",
+        };
+        let title = format!("Remove machine {name}{why}");
+        let need = plan.add(observed, id, title, needs, state);
         let used = machine.networks.iter().chain(&machine.image);
         for used in used.chain([*name]) {
             users.leaving.entry(used.clone()).or_default().push(need);
@@ -44,7 +49,7 @@ fn removal(
     let delete = || State::Due(Action::Delete(target(wants, seen, index)));
     let drain = || State::Due(Action::Drain(target(wants, seen, index)));
     let chosen = seen.chosen.contains(&index);
-    let outdated = machine.hash != wants.hash;
+    let outdated = seen.judged[index].hash != wants.hash;
     Some(match (machine.look, phase) {
         (Look::Deleting, _) => (State::Waiting(gone(machine)), free),
         (Look::Drained, _) => (delete(), free),
@@ -75,7 +80,7 @@ fn target(wants: &Wants, seen: &Seen, index: usize) -> Target {
     let ((name, machine), phase) = (seen.machines[index], seen.judged[index].phase);
     let setback = (phase == Phase::Failed).then(|| Setback {
         pool: wants.pool.clone(),
-        hash: machine.hash,
+        hash: seen.judged[index].hash,
         zone: machine.zone,
         class: match machine.runs {
             true => Class::Guest,

@@ -35,12 +35,16 @@ pub(super) fn look<'a>(plan: &mut Plan, observed: &'a Observed, wants: &Wants) -
             plan.wake_at(machine.since + wants.creation_limit);
         }
         let Machine {
-            hash,
             zone,
             ordinal,
             born,
             ..
         } = *machine;
+        // Its host is being emptied: it is to be replaced, and keeps its name until it is gone.
+        let hash = match machine.evacuating && machine.hash == wants.hash {
+            true => wants.hash.beside(),
+            false => machine.hash,
+        };
         seen.machines.push((name, machine));
         seen.judged.push(roll::Machine {
             hash,

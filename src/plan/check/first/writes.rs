@@ -120,6 +120,7 @@ impl World<'_> {
             ordinal,
             look: Look::Coming,
             runs: false,
+            evacuating: false,
             since: Duration::ZERO,
             image: golden.map(|it| it.name),
             networks: networks.into_iter().map(|it| it.reference).collect(),

@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::plan::item::{Key, Kind};
-use crate::plan::observed::{Fact, Import, Look};
+use crate::plan::observed::{Fact, Import, Look, Machine};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,14 +101,10 @@ impl World<'_> {
 
     /// Somebody else changes what is ours.
     fn someone_meddles(&mut self) {
-        match self.dice.roll(5) {
-            0 => {
-                if let Some((pool, name)) = self.some_machine() {
-                    let all = self.facts().machines.get_mut(&pool);
-                    let it = all.and_then(|it| it.get_mut(&name));
-                    it.expect("it was chosen of these").look = Look::Deleting;
-                }
-            }
+        match self.dice.roll(6) {
+            0 => self.meddle_with_a_machine(|it| it.look = Look::Deleting),
+            // Its host is to be empty.
+            5 => self.meddle_with_a_machine(|it| it.evacuating = true),
             1 => {
                 if let Some(key) = self.some_object(|_| true) {
                     self.facts().objects.remove(&key);
@@ -126,6 +122,14 @@ impl World<'_> {
                     record.hash.0 ^= 1;
                 }
             }
+        }
+    }
+
+    fn meddle_with_a_machine(&mut self, how: impl FnOnce(&mut Machine)) {
+        if let Some((pool, name)) = self.some_machine() {
+            let all = self.facts().machines.get_mut(&pool);
+            let it = all.and_then(|it| it.get_mut(&name));
+            how(it.expect("it was chosen of these"));
         }
     }
 

@@ -8,7 +8,7 @@ use crate::validate::ValidShoot;
 use std::sync::Arc;
 
 /// Each with an invariant that must notice it; others may too.
-const MUTANTS: [(&str, Planner); 17] = [
+const MUTANTS: [(&str, Planner); 18] = [
     ("image before machine", imports_are_taken_for_done),
     ("a successor can come", imports_are_taken_for_done),
     ("removed after the last user", users_are_not_seen),
@@ -23,6 +23,7 @@ const MUTANTS: [(&str, Planner); 17] = [
     ("undoes nothing that is done", needs_undo_what_is_done),
     ("the first plan has every item", ids_are_titles),
     ("exactly what is desired", old_pools_are_not_seen),
+    ("hosts are emptied", evacuations_are_not_seen),
     ("ends", what_is_blocked_is_waited_for),
     ("not stuck without a fault", nothing_is_drained),
     ("nothing is due after that", the_record_is_always_due),
@@ -81,6 +82,12 @@ fn imports_flicker(shoot: &ValidShoot, observed: &Observed) -> Plan {
 fn users_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         machines(facts).for_each(|it| (it.image, it.networks) = (None, [].into()));
+    })
+}
+
+fn evacuations_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    mistaken(shoot, observed, |facts| {
+        machines(facts).for_each(|it| it.evacuating = false);
     })
 }
 

@@ -204,6 +204,7 @@ impl World<'_> {
             ordinal,
             look: Look::Coming,
             runs: false,
+            evacuating: false,
             since: now,
             image: golden.map(|it| it.name),
             networks: attachments.into_iter().map(|it| it.reference).collect(),

@@ -104,7 +104,8 @@ impl World<'_> {
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
             let machine = machines.and_then(|it| it.get(&action.key().name));
-            let serves = machine.filter(|it| it.look == Look::Ready && it.hash != hash);
+            let is_old = |it: &&Machine| it.hash != hash || it.evacuating;
+            let serves = machine.filter(|it| it.look == Look::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
         self.must("image before machine", made, || show_ids(plan));
@@ -204,6 +205,11 @@ impl World<'_> {
         };
         let all = facts.machines.values().flatten().all(|it| has_data(it.0));
         self.must("user data is there", all, String::new);
+        let mut machines = self.observed.facts.machines.values().flatten();
+        let stays = machines.find(|it| it.1.evacuating);
+        let stays = stays.map(|it| it.0.to_string());
+        let holds = stays.is_none();
+        self.must("hosts are emptied", holds, || stays.unwrap_or_default());
     }
 }
 

@@ -2,6 +2,7 @@ use super::manifests::{A, B, Pool, shoot};
 use super::{Found, Verdict, World, Zone, plan, search, verdict};
 use crate::plan::item::{Action, Class, Failure, Plan, State};
 use crate::plan::observed::Look;
+use std::collections::BTreeMap;
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search tells what it searched")]
@@ -132,4 +133,40 @@ fn what_is_refused_stays_so_at_every_version() {
         .flat_map(|it| it.values_mut())
         .for_each(|it| it.version = "later".into());
     assert_eq!(due(&world.plan()), []);
+}
+
+#[test]
+fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
+    let manifest = shoot(&["red"], &[Pool { size: (3, 3), ..A }], ("1", "0"));
+    let mut found = Found::default();
+    let mut world = World::new(7, plan, &mut found);
+    world.shoot = Some(&manifest);
+    assert_eq!(world.run(false, 0), Some(Verdict::Done));
+    let uids = |world: &World| -> BTreeMap<_, _> {
+        let machines = world.observed.facts.machines["a"].iter();
+        machines
+            .map(|it| (it.0.clone(), it.1.uid.clone()))
+            .collect()
+    };
+    let before = uids(&world);
+    let (name, machine) = world
+        .facts()
+        .machines
+        .values_mut()
+        .flatten()
+        .next()
+        .unwrap();
+    let gone = name.clone();
+    machine.evacuating = true;
+    let last = world.plan();
+    let removal = last.items.iter().find(|it| it.title.starts_with("Remove"));
+    let removal = removal.unwrap();
+    let told = format!("Remove machine {gone} from a host that is being emptied");
+    assert_eq!((&removal.title, &removal.state), (&told, &State::Blocked));
+    assert_eq!(world.run(false, 0), Some(Verdict::Done));
+    let after = uids(&world);
+    let stays: Vec<_> = before.iter().filter(|it| *it.0 != gone).collect();
+    assert!(stays.iter().all(|it| after.get(it.0) == Some(it.1)));
+    assert_eq!((after.len(), after.get(&gone)), (3, None));
+    found.broken.assert_none();
 }

@@ -1,39 +1,46 @@
-//! What has a cluster call gc by itself.
+//! What has a cluster call kvshoot by itself: a CronJob, and an account that may do nothing else.
 
-use super::GcArgs;
-use crate::cluster;
-use crate::commands::Context;
-use std::fmt::Write as _;
+use super::Context;
 use std::time::Duration;
 
 /// Nothing is published under that name: whoever runs it elsewhere than on a sandbox has an image of his own.
 const IMAGE: &str = concat!("kvshoot:", env!("CARGO_PKG_VERSION"));
-/// Often enough that a cluster outlives its time by minutes.
-const SCHEDULE: &str = "*/10 * * * *";
-/// That of gc's own end, beside its time: it tells what is left.
+/// That of the command's own end, beside its time: it tells what is left.
 const LAST_WORDS: Duration = Duration::from_secs(60);
 
-/// How gc is called by a cluster.
+/// How it is called. What has them says how often, and has the flag `--print-cronjob`.
 #[derive(Debug, clap::Args)]
 pub(super) struct CronJobArgs {
-    /// Print a CronJob that does this, with an account that may do nothing else; delete nothing
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(super) print_cronjob: bool,
     /// When the CronJob does it, as cron has it
-    #[arg(long, value_name = "CRON", default_value = SCHEDULE, requires = "print_cronjob", value_parser = schedule)]
-    schedule: String,
+    #[arg(long, value_name = "CRON", requires = "print_cronjob", value_parser = schedule)]
+    schedule: Option<String>,
     /// Image of the CronJob, with kvshoot in its PATH
     #[arg(long, value_name = "IMAGE", default_value = IMAGE, requires = "print_cronjob", value_parser = image)]
     image: String,
 }
 
-pub(super) fn print(args: &GcArgs, context: &Context) {
+/// What a CronJob does.
+pub(super) struct Job {
+    /// A sentence about it, without its end.
+    pub(super) about: &'static str,
+    /// The subcommand, which also names all of it.
+    pub(super) verb: &'static str,
+    /// Its arguments but the time it has.
+    pub(super) words: Vec<String>,
+    pub(super) timeout: Duration,
+    /// Of its Role, as YAML.
+    pub(super) rules: String,
+    /// What it reads of the whole cluster, as YAML; bound only where the namespace of its account is known.
+    pub(super) rules_of_cluster: Option<String>,
+}
+
+pub(super) fn print(job: &Job, args: &CronJobArgs, context: &Context) {
     let namespace = context.global.namespace.as_deref();
-    context.ui.data(&manifest(args, namespace));
+    context.ui.data(&manifest(job, args, namespace));
     let ui = &context.ui;
     let flag = namespace.map_or(String::new(), |it| format!(" -n {it}"));
     ui.hint(&format!("kubectl{flag} apply -f - takes it"));
-    if args.cronjob.image == IMAGE {
+    if args.image == IMAGE {
         ui.hint(
             "--image names an image that your cluster can pull; the README tells how to build one",
         );
@@ -41,53 +48,58 @@ pub(super) fn print(args: &GcArgs, context: &Context) {
 }
 
 /// ServiceAccount, Role, RoleBinding and CronJob.
-fn manifest(args: &GcArgs, namespace: Option<&str>) -> String {
-    let CronJobArgs {
-        schedule, image, ..
-    } = &args.cronjob;
+fn manifest(job: &Job, args: &CronJobArgs, namespace: Option<&str>) -> String {
     let place = namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"));
     let subject = namespace.map_or(String::new(), |it| format!("    namespace: {it}\n"));
-    let rules = cluster::rules_to_delete();
-    let (command, limit) = (command(args), (args.run.timeout + LAST_WORDS).as_secs());
-    let (schedule, image) = (quoted(schedule), quoted(image));
+    let Job {
+        about,
+        verb,
+        rules,
+        timeout,
+        ..
+    } = job;
+    let of_cluster = of_cluster(job, namespace);
+    let (command, limit) = (command(job), (*timeout + LAST_WORDS).as_secs());
+    let schedule = quoted(args.schedule.as_deref().unwrap_or_default());
+    let image = quoted(&args.image);
     format!(
-        r#"# Deletes the clusters whose time is over: kvshoot gc --print-cronjob
+        r#"# {about}: kvshoot {verb} --print-cronjob
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: kvshoot-gc
+  name: kvshoot-{verb}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-gc
+    app.kubernetes.io/name: kvshoot-{verb}
 automountServiceAccountToken: false
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  name: kvshoot-gc
+  name: kvshoot-{verb}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-gc
+    app.kubernetes.io/name: kvshoot-{verb}
 rules:
 {rules}---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: kvshoot-gc
+  name: kvshoot-{verb}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-gc
+    app.kubernetes.io/name: kvshoot-{verb}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: kvshoot-gc
+  name: kvshoot-{verb}
 subjects:
   - kind: ServiceAccount
-    name: kvshoot-gc
-{subject}---
+    name: kvshoot-{verb}
+{subject}{of_cluster}---
 apiVersion: batch/v1
 kind: CronJob
 metadata:
-  name: kvshoot-gc
+  name: kvshoot-{verb}
 {place}  labels:
-    app.kubernetes.io/name: kvshoot-gc
+    app.kubernetes.io/name: kvshoot-{verb}
 spec:
   schedule: {schedule}
   concurrencyPolicy: Forbid
@@ -103,10 +115,10 @@ spec:
       template:
         metadata:
           labels:
-            app.kubernetes.io/name: kvshoot-gc
+            app.kubernetes.io/name: kvshoot-{verb}
             app.kubernetes.io/managed-by: kvshoot
         spec:
-          serviceAccountName: kvshoot-gc
+          serviceAccountName: kvshoot-{verb}
           automountServiceAccountToken: true
           enableServiceLinks: false
           restartPolicy: Never
@@ -117,7 +129,7 @@ spec:
             seccompProfile:
               type: RuntimeDefault
           containers:
-            - name: gc
+            - name: {verb}
               image: {image}
               command: {command}
               resources:
@@ -136,15 +148,48 @@ spec:
     )
 }
 
+/// ClusterRole and ClusterRoleBinding.
+fn of_cluster(job: &Job, namespace: Option<&str>) -> String {
+    let (Some(rules), Some(namespace)) = (&job.rules_of_cluster, namespace) else {
+        return String::new();
+    };
+    let name = format!("kvshoot-{}-{namespace}", job.verb);
+    format!(
+        r#"---
+# Without it kvshoot knows neither zones nor classes of volumes: leave it out only where who applies has no such rights.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {name}
+  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {name}
+subjects:
+  - kind: ServiceAccount
+    name: kvshoot-{verb}
+    namespace: {namespace}
+"#,
+        verb = job.verb,
+    )
+}
+
 /// What the pod runs: without a shell, which an image need not have.
-fn command(args: &GcArgs) -> String {
-    let mut words = "[kvshoot, gc".to_owned();
-    for (flag, is_given) in [("--expired", args.expired), ("--orphans", args.orphans)] {
-        if is_given {
-            let _ = write!(words, ", {flag}");
-        }
-    }
-    format!("{words}, --timeout={}s]", args.run.timeout.as_secs())
+fn command(job: &Job) -> String {
+    let words = job.words.iter().map(|it| format!(", {it}"));
+    let (verb, words) = (job.verb, words.collect::<String>());
+    let timeout = job.timeout.as_secs();
+    format!("[kvshoot, {verb}{words}, --timeout={timeout}s]")
 }
 
 /// As JSON has it, which YAML reads too.
@@ -171,9 +216,10 @@ fn schedule(text: &str) -> Result<String, String> {
     match fields.as_slice() {
         [word] if is_word.contains(word) => Ok((*word).to_owned()),
         [_, _, _, _, _] if fields.iter().all(|it| is_field(it)) => Ok(fields.join(" ")),
-        _ => Err(format!(
-            "is not of the form MINUTE HOUR DAY MONTH WEEKDAY, such as {SCHEDULE:?}"
-        )),
+        _ => {
+            let form = "is not of the form MINUTE HOUR DAY MONTH WEEKDAY, such as \"*/10 * * * *\"";
+            Err(form.to_owned())
+        }
     }
 }
 
