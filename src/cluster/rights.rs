@@ -325,8 +325,10 @@ pub(crate) fn rules_to_apply() -> String {
 
 /// Those of a ClusterRole by which shoots are made of the same things whoever applies them.
 pub(crate) fn rules_to_choose() -> String {
-    let decides =
-        |it: &&Rule| it.resources == [&kinds::NODE] || it.resources == [&kinds::STORAGE_CLASS];
+    let decides = |it: &&Rule| {
+        let mut resources = it.resources.iter();
+        resources.any(|it| [&kinds::NODE, &kinds::STORAGE_CLASS].contains(it))
+    };
     let rules = RULES.iter().filter(decides);
     rules.map(|it| told(it, it.verbs)).collect()
 }
