@@ -122,15 +122,26 @@ impl Provider {
         Ok(Some(record(&there)))
     }
 
+    /// One value of a ConfigMap of the namespace; None when there is none of that key.
+    pub(crate) async fn value(&self, config_map: &str, key: &str) -> Result<Option<String>, Error> {
+        let place = Place::one(&kinds::CONFIG_MAP, self.namespace(), config_map);
+        let there = self.get_again(place).await?;
+        Ok(there["data"][key].as_str().map(str::to_owned))
+    }
+
     /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
-    pub(crate) async fn kubeconfig(&self, secret: &str) -> Result<Option<SecretString>, Error> {
+    pub(crate) async fn kubeconfig(
+        &self,
+        secret: &str,
+        key: &str,
+    ) -> Result<Option<SecretString>, Error> {
         let place = Place::one(&kinds::SECRET, self.namespace(), secret);
         let there = match self.get_secret(place).await {
             Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => return Ok(None),
             other => other?,
         };
         let bytes = STANDARD
-            .decode(text(&there["data"]["kubeconfig"]))
+            .decode(text(&there["data"][key]))
             .unwrap_or_default();
         let config = String::from_utf8(bytes).ok().filter(|it| !it.is_empty());
         Ok(config.map(SecretString::from))

@@ -7,6 +7,9 @@ mod fuzz;
 #[cfg(test)]
 mod hostile;
 mod judge;
+mod pools;
+#[cfg(test)]
+mod pools_tests;
 #[cfg(test)]
 mod speed;
 #[cfg(test)]
@@ -19,9 +22,10 @@ use secrecy::SecretString;
 
 use super::{CommandError, Context, Exit};
 use crate::manifest::{Manifest, Problem, Source};
-use crate::model::{CloudProfile, SecretReference, Shoot};
+use crate::model::{CloudProfile, Counts, Holder, Reference, SecretReference, Shoot, Worker};
 use crate::ui::problems;
 use crate::validate::ValidShoot;
+use crate::validate::machine_deployment::Looked;
 
 /// Which manifests are meant.
 #[derive(Debug, Clone, clap::Args)]
@@ -49,6 +53,10 @@ pub(super) struct Around<'a> {
     pub(super) profiles: Vec<(String, Vec<u8>)>,
     /// The record of a shoot, by its technical ID.
     pub(super) before: &'a dyn Fn(&str) -> Option<Before>,
+    /// What a value is that a MachineDeployment takes from the provider.
+    pub(super) look: &'a dyn Fn(&Reference) -> Looked,
+    /// Whether a MachineDeployment may stand without a Shoot.
+    pub(super) is_alone: bool,
     /// The day of the judgement.
     pub(super) now: Timestamp,
 }
@@ -58,6 +66,8 @@ impl Default for Around<'_> {
         Self {
             profiles: Vec::new(),
             before: &|_| None,
+            look: &|_| Looked::Offline,
+            is_alone: false,
             now: Timestamp::now(),
         }
     }
@@ -69,6 +79,16 @@ pub(super) struct Loaded {
     pub(super) manifest: Manifest,
     /// In the order of the files; not all of them when there are errors.
     pub(super) shoots: Vec<ValidShoot>,
+    /// What became of the MachineDeployments.
+    pub(super) pools: Vec<Pool>,
+}
+
+/// The pool that a MachineDeployment means.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) worker: Worker,
+    /// Whether its zones are those of a region; else one stands in for them.
+    pub(super) knows_zones: bool,
 }
 
 impl Loaded {
@@ -85,6 +105,22 @@ impl Loaded {
     /// The Secret that a Shoot's binding leads to, wherever that is.
     pub(super) fn secret_reference(&self, shoot: &Shoot) -> Option<&SecretReference> {
         credentials::binding_of(&self.manifest, shoot).map(|it| &it.secret_ref)
+    }
+
+    /// The kubeconfig of the provider cluster that a MachineDeployment holds.
+    pub(super) fn kubeconfig_of_machines(&self) -> Option<SecretString> {
+        credentials::of_machines(&self.manifest).find_map(|it| match it.counts() {
+            Counts::Text(text) => credentials::decoded(&text).map(SecretString::from),
+            Counts::There(_) => None,
+        })
+    }
+
+    /// Name and key of the Secret in which a MachineDeployment says that it is.
+    pub(super) fn secret_of_machines(&self) -> Option<(String, String)> {
+        credentials::of_machines(&self.manifest).find_map(|it| match it.counts() {
+            Counts::There(it) if it.holder == Holder::Secret => Some((it.name, it.key)),
+            _ => None,
+        })
     }
 }
 

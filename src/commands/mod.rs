@@ -6,6 +6,7 @@ mod bundle;
 mod child;
 mod complete;
 mod completions;
+mod convert;
 mod cronjob;
 mod delete;
 mod doctor;
@@ -100,6 +101,7 @@ enum Command {
     Tunnel(tunnel::TunnelArgs),
     Doctor(doctor::DoctorArgs),
     Sandbox(sandbox::SandboxArgs),
+    Convert(convert::ConvertArgs),
     Explain(explain::ExplainArgs),
     Schema(explain::SchemaArgs),
     Completions(completions::CompletionsArgs),
@@ -226,6 +228,7 @@ impl Command {
             Command::Tunnel(args) => tunnel::run(args, context),
             Command::Doctor(args) => doctor::run(args, context),
             Command::Sandbox(args) => sandbox::run(args, context),
+            Command::Convert(args) => convert::run(args, context),
             Command::Explain(args) => explain::run(args, context),
             Command::Schema(args) => explain::schema(args, context),
             Command::Completions(args) => completions::run(args, context),

@@ -4,16 +4,20 @@ use super::load::{self, Around, Before, Loaded, Texts};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Right, Source};
 use crate::manifest::{Content, Manifest};
-use crate::model::Shoot;
+use crate::model::{Reference, Shoot};
 use crate::plan::item::Class;
 use crate::plan::record;
+use crate::validate::machine_deployment::Looked;
 use secrecy::SecretString;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+/// The key of a kubeconfig in the Secret of a binding.
+const KUBECONFIG: &str = "kubeconfig";
 
 /// The provider that flags, variables and files lead to.
 pub(super) async fn connect(context: &Context) -> Result<Provider, CommandError> {
-    connect_to(context, source(context, None).await?).await
+    connect_to(context, source(context, None, None).await?).await
 }
 
 /// The same for who may say nothing: `at` stands in for flags and variables.
@@ -23,7 +27,7 @@ pub(super) async fn connect_quietly(context: &Context, at: Option<Source>) -> Op
         (Some(source), _) => source,
         // Whether it runs shows when it is asked.
         (None, Some(name)) => super::sandbox::source(context, name)?,
-        (None, None) => source(context, None).await.ok()?,
+        (None, None) => source(context, None, None).await.ok()?,
     };
     let provider = Provider::connect(source, global.namespace.as_deref()).await;
     provider.ok()
@@ -40,8 +44,13 @@ async fn connect_to(context: &Context, source: Source) -> Result<Provider, Comma
     Ok(provider)
 }
 
-/// What was typed wins; then the Secret among the manifests, then the environment.
-async fn source(context: &Context, secret: Option<SecretString>) -> Result<Source, CommandError> {
+/// What was typed wins; then the Secret among the manifests, then the environment; and where that says nothing, what
+/// a MachineDeployment says.
+async fn source(
+    context: &Context,
+    secret: Option<SecretString>,
+    machines: Option<SecretString>,
+) -> Result<Source, CommandError> {
     let global = &context.global;
     if let Some(name) = global.sandbox() {
         return Ok(Source::Files(Kubeconfigs {
@@ -67,8 +76,16 @@ async fn source(context: &Context, secret: Option<SecretString>) -> Result<Sourc
         });
     }
     let files = context.config.kubeconfigs();
-    if !files.iter().any(|it| it.exists()) && context.config.in_cluster() {
-        return Ok(Source::InCluster);
+    if !files.iter().any(|it| it.exists()) {
+        if context.config.in_cluster() {
+            return Ok(Source::InCluster);
+        }
+        if let Some(text) = machines {
+            return Ok(Source::Text {
+                text,
+                allow_exec: global.allow_exec,
+            });
+        }
     }
     Ok(Source::Files(Kubeconfigs { files, overrides }))
 }
@@ -84,15 +101,22 @@ pub(super) struct Ready {
 /// Reads manifests, connects, and judges: a first time for the shoots' names and the way to the provider, and
 /// again with what the provider has recorded. What is wrong with a manifest is told even when nobody answers.
 pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, CommandError> {
-    let ids = RefCell::new(Vec::new());
+    let (ids, references) = (RefCell::new(Vec::new()), RefCell::new(BTreeSet::new()));
+    let note = |id: &str| {
+        ids.borrow_mut().push(id.to_owned());
+        None
+    };
     let first = load::judge_texts(
         texts,
-        around(context, &|id| {
-            ids.borrow_mut().push(id.to_owned());
-            None
-        })?,
+        Around {
+            look: &|it| {
+                references.borrow_mut().insert(it.clone());
+                Looked::Later
+            },
+            ..around(context, &note)?
+        },
     );
-    let ids = ids.take();
+    let (ids, references) = (ids.take(), references.take());
     let looked = async {
         let provider = provider_of(context, &first).await?;
         let mut known = HashMap::new();
@@ -101,20 +125,54 @@ pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, Com
                 known.extend(before(&record.data).map(|it| (id, it)));
             }
         }
-        Ok::<_, CommandError>((provider, known))
+        let mut values = HashMap::new();
+        for reference in references {
+            let looked = look(&provider, &reference, context).await?;
+            values.insert(reference, looked);
+        }
+        Ok::<_, CommandError>((provider, known, values))
     };
-    let (provider, known) = match looked.await {
+    let (provider, known, values) = match looked.await {
         Ok(found) => found,
         Err(error) => {
             load::accept(first, context)?;
             return Err(error);
         }
     };
-    let loaded = load::judge_texts(texts, around(context, &|id| known.get(id).cloned())?);
+    let loaded = load::judge_texts(
+        texts,
+        Around {
+            look: &|it| values.get(it).cloned().unwrap_or(Looked::Offline),
+            ..around(context, &|id| known.get(id).cloned())?
+        },
+    );
     Ok(Ready {
         provider,
         loaded: load::accept(loaded, context)?,
         known,
+    })
+}
+
+/// A value that a MachineDeployment takes from a ConfigMap. Kubermatic's namespaces are not those of the provider.
+async fn look(
+    provider: &Provider,
+    reference: &Reference,
+    context: &Context,
+) -> Result<Looked, CommandError> {
+    let (namespace, name) = (provider.namespace(), &reference.name);
+    if *reference.namespace != **namespace {
+        let elsewhere = &reference.namespace;
+        let told = format!("ConfigMap {name} is read in namespace {namespace}, not in {elsewhere}");
+        context.ui.warn(&told);
+    }
+    Ok(match provider.value(name, &reference.key).await {
+        Ok(Some(text)) => Looked::Found(text),
+        Ok(None) => Looked::Missing("there is no such key".to_owned()),
+        Err(Error::NotFound { .. }) => {
+            Looked::Missing(format!("it is not in namespace {namespace}"))
+        }
+        Err(error @ Error::NotAllowed { .. }) => Looked::Missing(error.to_string()),
+        Err(error) => return Err(failed(error)),
     })
 }
 
@@ -155,17 +213,31 @@ async fn provider_of(context: &Context, loaded: &Loaded) -> Result<Provider, Com
     };
     let given = shoots().find_map(|it| loaded.kubeconfig(it));
     let is_settled = given.is_some() || is_typed(context);
-    let provider = connect_to(context, source(context, given).await?).await?;
-    let Some(secret) = shoots()
-        .find_map(|it| loaded.secret_reference(it))
+    let machines = loaded.kubeconfig_of_machines();
+    if machines.is_some() && (is_settled || environment_says(context)) {
+        let why = "flags, bindings and environment say where the provider is";
+        context.ui.warn(&format!(
+            "auth.kubeconfig of the MachineDeployment is not used: {why}"
+        ));
+    }
+    let provider = connect_to(context, source(context, given, machines).await?).await?;
+    let bound = shoots().find_map(|it| loaded.secret_reference(it));
+    let bound = bound.map(|it| (it.name.clone(), KUBECONFIG.to_owned()));
+    let Some((name, key)) = bound
+        .or_else(|| loaded.secret_of_machines())
         .filter(|_| !is_settled)
     else {
         return Ok(provider);
     };
-    match provider.kubeconfig(&secret.name).await.map_err(failed)? {
-        Some(text) => connect_to(context, source(context, Some(text)).await?).await,
+    match provider.kubeconfig(&name, &key).await.map_err(failed)? {
+        Some(text) => connect_to(context, source(context, Some(text), None).await?).await,
         None => Ok(provider),
     }
+}
+
+fn environment_says(context: &Context) -> bool {
+    let mut files = context.config.kubeconfigs().into_iter();
+    files.any(|it| it.exists()) || context.config.in_cluster()
 }
 
 fn is_typed(context: &Context) -> bool {

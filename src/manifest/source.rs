@@ -20,6 +20,10 @@ pub(crate) struct Source {
     blocks: Vec<u32>,
     /// Documents that say they are Secrets.
     secrets: Vec<Range<u32>>,
+    /// Kubeconfigs, and passwords of subscriptions, in MachineDeployments.
+    masked: Vec<Range<u32>>,
+    /// The text without them, if there are any.
+    shown: Option<String>,
 }
 
 const BLOCK: usize = 1024;
@@ -41,13 +45,15 @@ impl Source {
                 Some(std::mem::replace(sum, *sum + starts(block)))
             })
             .collect();
-        let secrets = secrets(&text);
+        let (secrets, masked) = (secrets(&text), credentials(&text));
         Self {
             name,
-            text,
             lines,
             blocks,
             secrets,
+            shown: (!masked.is_empty()).then(|| without(&text, &masked)),
+            masked,
+            text,
         }
     }
 
@@ -109,6 +115,16 @@ impl Source {
         self.secrets.iter().any(|range| range.contains(&at))
     }
 
+    /// Whether a place is inside of a credential in a MachineDeployment.
+    pub(super) fn is_masked(&self, at: u32) -> bool {
+        self.masked.iter().any(|range| range.contains(&at))
+    }
+
+    /// The text as it may be shown, byte by byte as long: with stars in place of credentials.
+    pub(crate) fn shown(&self) -> &str {
+        self.shown.as_ref().unwrap_or(&self.text)
+    }
+
     pub(crate) fn line_count(&self) -> usize {
         self.lines.len()
     }
@@ -119,15 +135,84 @@ fn secrets(text: &str) -> Vec<Range<u32>> {
     if !text.contains("Secret") {
         return Vec::new();
     }
+    documents(text)
+        .into_iter()
+        .filter(|it| says_secret(&text[it.clone()]))
+        // The end of the text is in the last document.
+        .map(|it| offset(it.start)..offset(it.end) + u32::from(it.end == text.len()))
+        .collect()
+}
+
+fn documents(text: &str) -> Vec<Range<usize>> {
     let breaks = text.match_indices("\n---").map(|(at, _)| at + 1);
     let starts: Vec<usize> = [0].into_iter().chain(breaks).collect();
-    let ends = starts.iter().skip(1).copied().chain([text.len() + 1]);
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
     starts
         .iter()
         .zip(ends)
-        .filter(|(start, end)| says_secret(&text[**start..(*end).min(text.len())]))
-        .map(|(start, end)| offset(*start)..offset(end))
+        .map(|(start, end)| *start..end)
         .collect()
+}
+
+/// What stands behind such a word in its line, and in all lines below that are further in.
+fn credentials(text: &str) -> Vec<Range<u32>> {
+    const KIND: &str = "MachineDeployment";
+    const WORDS: [&str; 4] = [
+        "kubeconfig",
+        "rhelActivationKey",
+        "rhelSubscriptionManagerPassword",
+        "rhsmOfflineToken",
+    ];
+    let mut found: Vec<Range<u32>> = Vec::new();
+    if !text.contains(KIND) {
+        return found;
+    }
+    for document in documents(text) {
+        let inside = &text[document.clone()];
+        if !inside.contains(KIND) {
+            continue;
+        }
+        let ends = |word: &'static str| {
+            let found = inside.match_indices(word);
+            found.map(move |(at, word)| at + word.len())
+        };
+        let mut all: Vec<usize> = WORDS.into_iter().flat_map(ends).collect();
+        all.sort_unstable();
+        for end in all {
+            let start = offset(document.start + end);
+            if found.last().is_none_or(|it| it.end <= start) {
+                found.push(start..offset(document.start + block(inside, end)));
+            }
+        }
+    }
+    found
+}
+
+fn without(text: &str, masked: &[Range<u32>]) -> String {
+    let (mut shown, mut done) = (String::with_capacity(text.len()), 0);
+    for range in masked {
+        let (start, end) = (range.start as usize, range.end as usize);
+        shown += &text[done..start];
+        for character in text[start..end].chars() {
+            match character.is_ascii_whitespace() {
+                true => shown.push(character),
+                false => shown.extend(std::iter::repeat_n('*', character.len_utf8())),
+            }
+        }
+        done = end;
+    }
+    shown + &text[done..]
+}
+
+/// Where the block of the line of `at` ends.
+fn block(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
+    let indentation = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let mut lines = text[start..].split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    let depth = indentation(first);
+    let further = lines.take_while(|it| it.trim().is_empty() || indentation(it) > depth);
+    start + first.len() + further.map(str::len).sum::<usize>()
 }
 
 /// The word `kind` and the word `Secret`, with at most quotes, a colon and space between them.

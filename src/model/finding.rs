@@ -20,6 +20,7 @@ pub(crate) enum Kind {
 pub(crate) enum Document {
     Shoot,
     CloudProfile,
+    MachineDeployment,
 }
 
 /// One broken rule, by the path of the field that breaks it.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DnsConfig, Ignored, IntOrString, Metadata, Taint, Unused};
+use super::{
+    ConfigVar, ConfigVarBool, DnsConfig, Duration, Ignored, IntOrString, Metadata, Taint, Unused,
+};
 
 /// A pool of machines as Kubermatic describes it
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,11 +23,12 @@ pub(crate) struct MachineDeployment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MachineDeploymentSpec {
+    /// Machines of the pool; 1 when absent
     pub(crate) replicas: Option<i32>,
     pub(crate) paused: Option<bool>,
     pub(crate) min_ready_seconds: Option<i32>,
-    pub(crate) revision_history_limit: Option<i32>,
-    pub(crate) progress_deadline_seconds: Option<i32>,
+    pub(crate) revision_history_limit: Option<Unused>,
+    pub(crate) progress_deadline_seconds: Option<Unused>,
     pub(crate) selector: Option<Ignored>,
     pub(crate) strategy: Option<Strategy>,
     pub(crate) template: MachineDeploymentTemplate,
@@ -48,34 +51,59 @@ pub(crate) struct RollingUpdate {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineDeploymentTemplate {
-    pub(crate) metadata: Option<TemplateMetadata>,
+    pub(crate) metadata: Option<MachineMetadata>,
     pub(crate) spec: MachineSpec,
 }
 
+/// What ties Machines to the MachineDeployment; nothing does so here
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct TemplateMetadata {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MachineMetadata {
+    pub(crate) labels: Option<Ignored>,
+    pub(crate) annotations: Option<Unused>,
+    pub(crate) name: Option<Ignored>,
+    pub(crate) generate_name: Option<Ignored>,
+    pub(crate) namespace: Option<Ignored>,
+    pub(crate) creation_timestamp: Option<Ignored>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeMetadata {
+    /// Labels of the nodes
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,
+    /// Annotations of the nodes
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) name: Option<Unused>,
-    pub(crate) namespace: Option<Unused>,
+    pub(crate) generate_name: Option<Unused>,
+    pub(crate) namespace: Option<Ignored>,
+    pub(crate) creation_timestamp: Option<Ignored>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MachineSpec {
-    pub(crate) metadata: Option<TemplateMetadata>,
+    pub(crate) metadata: Option<NodeMetadata>,
     #[serde(default)]
     pub(crate) taints: Vec<Taint>,
     pub(crate) versions: Versions,
     pub(crate) provider_spec: ProviderSpec,
+    /// How long draining may take before a machine goes all the same
+    pub(crate) node_drain_timeout: Option<Duration>,
+    pub(crate) config_source: Option<Unused>,
+    #[serde(rename = "providerID")]
+    pub(crate) provider_id: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Versions {
+    /// Has to be the Shoot's Kubernetes version
     #[schemars(length(min = 1))]
     pub(crate) kubelet: String,
+    pub(crate) control_plane: Option<Unused>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,45 +114,48 @@ pub(crate) struct ProviderSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProviderSpecValue {
+    /// Public keys that may log in to the machines
     #[serde(default)]
     pub(crate) ssh_public_keys: Vec<String>,
+    #[schemars(length(min = 1))]
     pub(crate) cloud_provider: String,
     pub(crate) cloud_provider_spec: CloudProviderSpec,
+    /// ubuntu, rhel or rockylinux
+    #[schemars(length(min = 1))]
     pub(crate) operating_system: String,
-    pub(crate) operating_system_spec: BTreeMap<String, Unused>,
+    pub(crate) operating_system_spec: OperatingSystemSpec,
     pub(crate) network: Option<Unused>,
     pub(crate) ca_public_key: Option<Unused>,
+    pub(crate) overwrite_cloud_config: Option<Unused>,
 }
 
-/// A value, or where it comes from
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum ConfigVar {
-    Text(#[schemars(schema_with = "bare")] String),
-    Object(ConfigVarObject),
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The settings of all operating systems
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ConfigVarObject {
-    pub(crate) value: Option<String>,
-    pub(crate) secret_key_ref: Option<Unused>,
-    pub(crate) config_map_key_ref: Option<Unused>,
+pub(crate) struct OperatingSystemSpec {
+    /// Bring all packages up to date when a machine boots first
+    pub(crate) dist_upgrade_on_boot: Option<bool>,
+    pub(crate) disable_auto_update: Option<Ignored>,
+    pub(crate) disable_locksmith_d: Option<Ignored>,
+    pub(crate) disable_update_engine: Option<Ignored>,
+    pub(crate) provisioning_utility: Option<Ignored>,
+    pub(crate) attach_subscription: Option<Unused>,
+    pub(crate) rhel_subscription_manager_user: Option<Unused>,
+    pub(crate) rhel_subscription_manager_password: Option<Unused>,
+    pub(crate) rhel_organization_name: Option<Unused>,
+    pub(crate) rhel_activation_key: Option<Unused>,
+    pub(crate) rhel_use_satellite_server: Option<Unused>,
+    pub(crate) rhel_satellite_server: Option<Unused>,
+    pub(crate) rhsm_offline_token: Option<Unused>,
 }
-
-/// Kubermatic takes a bare number or truth value for a text.
-fn bare(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"type": ["string", "number", "boolean"]})
-}
-
-super::one_of!(ConfigVar { Text, Object(ConfigVarObject) });
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProviderSpec {
+    /// Which Shoot the pool belongs to, when there are several: by name or technical ID
     pub(crate) cluster_name: Option<ConfigVar>,
     #[serde(rename = "projectID")]
-    pub(crate) project_id: Option<ConfigVar>,
+    pub(crate) project_id: Option<Unused>,
     pub(crate) auth: Option<Auth>,
     pub(crate) virtual_machine: Option<VirtualMachine>,
     pub(crate) affinity: Option<Affinity>,
@@ -134,31 +165,63 @@ pub(crate) struct CloudProviderSpec {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Auth {
+    /// kubeconfig of the provider cluster in base64, for when neither flags nor environment say where that is
     pub(crate) kubeconfig: Option<ConfigVar>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VirtualMachine {
-    pub(crate) flavor: Option<Ignored>,
+    /// The older form of instancetype
+    pub(crate) flavor: Option<Flavor>,
     pub(crate) instancetype: Option<Matcher>,
     pub(crate) preference: Option<Matcher>,
     pub(crate) template: Option<Template>,
     pub(crate) dns_policy: Option<ConfigVar>,
     pub(crate) dns_config: Option<DnsConfig>,
     pub(crate) location: Option<Location>,
-    pub(crate) provider_network: Option<Unused>,
-    pub(crate) enable_network_multi_queue: Option<bool>,
+    pub(crate) provider_network: Option<ProviderNetwork>,
+    /// A queue of the network card for each CPU; true when absent
+    pub(crate) enable_network_multi_queue: Option<ConfigVarBool>,
+    /// External or LiveMigrate; External when absent
     pub(crate) eviction_strategy: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Matcher {
-    pub(crate) name: Option<String>,
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
     pub(crate) kind: Option<String>,
-    pub(crate) revision_name: Option<String>,
-    pub(crate) infer_from_volume: Option<String>,
+    pub(crate) revision_name: Option<Unused>,
+    pub(crate) infer_from_volume: Option<Unused>,
+    pub(crate) infer_from_volume_failure_policy: Option<Unused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Flavor {
+    /// Name of an instancetype
+    pub(crate) name: Option<ConfigVar>,
+    pub(crate) profile: Option<Unused>,
+}
+
+/// A network of Kube-OVN
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ProviderNetwork {
+    pub(crate) name: Option<Ignored>,
+    pub(crate) vpc: Option<Vpc>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Vpc {
+    pub(crate) name: Option<Ignored>,
+    pub(crate) subnet: Option<Subnet>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Subnet {
+    /// Subnet that the machines have their addresses from
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -167,7 +230,7 @@ pub(crate) struct Location {
     pub(crate) zone: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Template {
     pub(crate) cpus: Option<ConfigVar>,
@@ -183,7 +246,7 @@ pub(crate) struct Vcpus {
     pub(crate) cores: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PrimaryDisk {
     pub(crate) os_image: Option<ConfigVar>,
@@ -192,6 +255,8 @@ pub(crate) struct PrimaryDisk {
     #[serde(default)]
     pub(crate) extra_headers: Vec<String>,
     pub(crate) extra_headers_secret_ref: Option<ConfigVar>,
+    pub(crate) data_volume_secret_ref: Option<ConfigVar>,
+    pub(crate) storage_target: Option<ConfigVar>,
     pub(crate) size: Option<ConfigVar>,
     pub(crate) storage_class_name: Option<ConfigVar>,
     pub(crate) storage_access_type: Option<ConfigVar>,

@@ -5,6 +5,7 @@
 
 mod cidr;
 mod cloud_profile;
+mod config_var;
 mod field;
 mod finding;
 mod kubermatic;
@@ -19,6 +20,7 @@ mod version;
 
 pub(crate) use cidr::Cidr;
 pub(crate) use cloud_profile::*;
+pub(crate) use config_var::*;
 pub(crate) use field::{FieldPath, Segment};
 pub(crate) use finding::{Document, Finding, Kind};
 pub(crate) use kubermatic::*;

@@ -283,7 +283,7 @@ impl SourceCode for Source {
         }
         let (line, column) = self.line_column(begin);
         let data = self
-            .text
+            .shown()
             .as_bytes()
             .get(begin as usize..finish as usize)
             .ok_or(MietteError::OutOfBounds)?;

@@ -13,6 +13,7 @@ mod downloads;
 mod infrastructure;
 mod kubernetes;
 mod machine;
+pub(crate) mod machine_deployment;
 mod maintenance;
 mod metadata;
 mod names;

@@ -45,7 +45,7 @@ impl<'p> At<'p> {
         }
     }
 
-    fn path(&self) -> FieldPath {
+    pub(super) fn path(&self) -> FieldPath {
         let mut segments = Vec::new();
         let mut at = Some(self);
         while let Some(here) = at {

@@ -8,8 +8,8 @@ use crate::model::{Amount, IntOrString, Kind, Worker};
 use super::offer::Offer;
 use super::report::{At, Report};
 use super::{
-    Input, Pool, kubernetes, machine, names, system_components, taints, volumes, worker_config,
-    zones,
+    Input, Pool, kubernetes, machine, metadata, names, system_components, taints, volumes,
+    worker_config, zones,
 };
 
 const MOST_NAME: usize = 15;
@@ -69,7 +69,7 @@ pub(super) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<P
             before: before.get(worker.name.as_str()).copied(),
             at: at.index(i),
         };
-        name(&pool, report);
+        name(judge, &pool, report);
         if let Some(first) = known
             .insert(worker.name.as_str(), i)
             .filter(|_| !worker.name.is_empty())
@@ -91,15 +91,26 @@ pub(super) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<P
     (pools.len() == workers.len()).then_some(pools)
 }
 
-fn name(pool: &Scope, report: &mut Report) {
+fn name(judge: &Judge, pool: &Scope, report: &mut Report) {
     let codes = ("pool/name", "pool/name-too-long");
-    names::check_dns_label(
-        &pool.at.key("name"),
-        &pool.worker.name,
-        MOST_NAME,
-        codes,
-        report,
-    );
+    let config = pool.worker.provider_config.as_ref();
+    // Those are Kubermatic's, which names its pools at will.
+    let is_own = config.is_some_and(|it| it.template.is_some() || it.instancetype.is_some());
+    let most = match is_own {
+        true => room(judge, pool).max(MOST_NAME),
+        false => MOST_NAME,
+    };
+    let at = &pool.at.key("name");
+    names::check_dns_label(at, &pool.worker.name, most, codes, report);
+}
+
+/// What the names of machines leave of 63 characters.
+fn room(judge: &Judge, pool: &Scope) -> usize {
+    /// Between the others, the hash, and numbers of machines up to 9999.
+    const OTHERS: usize = "--z--".len() + 5 + 4;
+    let id = metadata::id(&judge.input.shoot.metadata);
+    let zones = pool.worker.zones.len().to_string();
+    names::MOST_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
 }
 
 fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {

@@ -175,3 +175,28 @@ fn import_per_machine() {
     let provider = Provider::new();
     live_in(&provider, "import-per-machine", &[2], Some((edit, &[2])));
 }
+
+/// The memory stands in a ConfigMap after the edit, and is no longer what the preset says: the pool rolls.
+#[test]
+fn machine_deployment() {
+    let provider = Provider::new();
+    provider.create(
+        provider::CONFIG_MAP,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "sizes"}, "data": {"memory": "2048M"},
+        }),
+    );
+    let edit = |it: Manifest| {
+        it.with(|it| {
+            let spec = &mut it.rest[0]["spec"];
+            spec["replicas"] = json!(3);
+            let value = &mut spec["template"]["spec"]["providerSpec"]["value"];
+            let template = &mut value["cloudProviderSpec"]["virtualMachine"]["template"];
+            let reference = json!({"namespace": "kube-system", "name": "sizes", "key": "memory"});
+            template["memory"] = json!({ "configMapKeyRef": reference });
+            template["cpus"] = json!("1");
+        })
+    };
+    live_in(&provider, "machine-deployment", &[2], Some((edit, &[3])));
+}

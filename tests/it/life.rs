@@ -32,16 +32,19 @@ pub(crate) const LONG: Duration = Duration::from_secs(180);
 pub(crate) struct Manifest {
     pub(crate) shoot: Value,
     pub(crate) profile: Value,
+    /// Further documents.
+    pub(crate) rest: Vec<Value>,
 }
 
 impl Manifest {
     pub(crate) fn example(name: &str) -> Manifest {
         let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();
-        let mut documents = serde_yaml::Deserializer::from_str(&text);
-        let mut next = || Value::deserialize(documents.next().unwrap()).unwrap();
+        let documents = serde_yaml::Deserializer::from_str(&text);
+        let mut documents = documents.map(|it| Value::deserialize(it).unwrap());
         Manifest {
-            shoot: next(),
-            profile: next(),
+            shoot: documents.next().unwrap(),
+            profile: documents.next().unwrap(),
+            rest: documents.collect(),
         }
     }
 
@@ -83,11 +86,9 @@ impl Manifest {
     }
 
     pub(crate) fn text(&self) -> String {
-        format!(
-            "{}---\n{}",
-            serde_yaml::to_string(&self.shoot).unwrap(),
-            serde_yaml::to_string(&self.profile).unwrap()
-        )
+        let documents = [&self.shoot, &self.profile].into_iter().chain(&self.rest);
+        let documents = documents.map(|it| serde_yaml::to_string(it).unwrap());
+        documents.collect::<Vec<_>>().join("---\n")
     }
 }
 

@@ -31,6 +31,7 @@ mod house;
 mod inside;
 mod join;
 mod kills;
+mod kubermatic;
 mod kvshoot;
 mod life;
 mod limits;

@@ -5,11 +5,12 @@ use crate::life::Manifest;
 use std::path::Path;
 
 /// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 10] = [
+pub(crate) const EXAMPLES: [&str; 11] = [
     "autoscaling",
     "cpu-memory",
     "default-region",
     "import-per-machine",
+    "machine-deployment",
     "machine-templates",
     "minimal",
     "networks",

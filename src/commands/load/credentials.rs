@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
-use crate::model::{FieldPath, Kind, Secret, SecretBinding, Shoot};
+use crate::model::{ConfigVar, FieldPath, Kind, Secret, SecretBinding, Shoot};
 
 const KEY: &str = "kubeconfig";
 
@@ -90,8 +90,25 @@ pub(super) fn kubeconfig(secret: &Secret) -> Option<String> {
     if let Some(text) = secret.string_data.get(KEY) {
         return Some(text.clone());
     }
-    let encoded: String = secret.data.get(KEY)?.split_whitespace().collect();
-    String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+    decoded(secret.data.get(KEY)?)
+}
+
+/// The text in a text of base64.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let encoded: String = text.split_whitespace().collect();
+    let text = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    Some(text).filter(|it| !it.is_empty())
+}
+
+/// What MachineDeployments say of the way to the provider cluster.
+pub(super) fn of_machines(manifest: &Manifest) -> impl Iterator<Item = &ConfigVar> {
+    manifest.documents().filter_map(|(_, it)| match it {
+        Content::MachineDeployment(it) => {
+            let value = &it.spec.template.spec.provider_spec.value;
+            value.cloud_provider_spec.auth.as_ref()?.kubeconfig.as_ref()
+        }
+        _ => None,
+    })
 }
 
 /// Enough of one to tell a slip of the hand; whoever connects reads it in earnest.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::pools::{self, Pools};
 use super::{Around, Loaded};
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{CloudProfile, Document, FieldPath, Finding, Kind, Shoot};
@@ -16,8 +17,12 @@ pub(super) fn judge(mut manifest: Manifest, around: Around) -> Loaded {
     let mut profiles = given_profiles(&mut manifest);
     let mut unused: HashSet<DocumentId> = profiles.values().filter_map(|it| it.0).collect();
     let shoots = given_shoots(&mut manifest);
-    let mut valid = Vec::new();
-    for (document, shoot) in &shoots {
+    let deployments = match shoots.is_empty() && around.is_alone {
+        true => Vec::new(),
+        false => pools::of_shoots(&mut manifest, &shoots, &around),
+    };
+    let (mut valid, mut converted) = (Vec::new(), Vec::new());
+    for ((document, shoot), deployments) in shoots.iter().zip(&deployments) {
         let id = validate::id(shoot);
         let before = (around.before)(&id);
         let name = validate::profile_named(shoot).unwrap_or_default();
@@ -33,27 +38,54 @@ pub(super) fn judge(mut manifest: Manifest, around: Around) -> Loaded {
         if profile.is_none() && !name.is_empty() {
             no_profile(&mut manifest, *document, shoot, name, &profiles);
         }
+        let last = before.as_ref().map(|it| &it.0);
+        let (shoot, mut pools) = pools::add(shoot, deployments, profile, last, &around);
+        pools.tell(&mut manifest);
         let verdict = match profile {
-            None => validate::validate_alone(shoot, before.as_ref().map(|it| &it.0), around.now),
+            None => validate::validate_alone(&shoot, last, around.now),
             Some(profile) => validate::validate(&Input {
-                shoot,
+                shoot: &shoot,
                 profile,
-                before: before.as_ref().map(|it| &it.0),
+                before: last,
                 profile_before: before.as_ref().map(|it| &it.1),
                 now: around.now,
             }),
         };
-        let documents = (Some(*document), offered.and_then(|it| it.0));
-        valid.extend(tell_all(&mut manifest, documents, verdict, &mut told));
+        let given = &shoot.spec.kubernetes.version;
+        let version = verdict.shoot.as_ref().map_or(given, |it| &it.kubernetes);
+        pools.tell_kubelets(version, &mut manifest);
+        let documents = Documents {
+            shoot: Some(*document),
+            profile: offered.and_then(|it| it.0),
+            pools: Some(&pools),
+        };
+        valid.extend(tell_all(&mut manifest, &documents, verdict, &mut told));
+        converted.extend(pools.into_workers());
     }
     for (document, profile) in profiles.values() {
         if document.is_some_and(|it| unused.contains(&it)) {
             let verdict = validate::validate_profile(profile);
-            tell_all(&mut manifest, (None, *document), verdict, &mut told);
+            let documents = Documents {
+                profile: *document,
+                ..Documents::default()
+            };
+            tell_all(&mut manifest, &documents, verdict, &mut told);
         }
     }
+    if shoots.is_empty() && around.is_alone {
+        let mut given = profiles.values();
+        let only = given.next().filter(|_| profiles.len() == 1);
+        let profile = only.map(|it| it.1.as_ref());
+        let (mut pools, verdict) = pools::alone(&mut manifest, profile, &around);
+        pools.tell(&mut manifest);
+        let documents = Documents {
+            pools: Some(&pools),
+            ..Documents::default()
+        };
+        tell_all(&mut manifest, &documents, verdict, &mut told);
+        converted.extend(pools.into_workers());
+    }
     super::credentials::check(&mut manifest, &shoots);
-    machine_deployments(&mut manifest);
     manifest.sort_problems();
     if !manifest.problems().is_empty() {
         valid.clear();
@@ -61,28 +93,7 @@ pub(super) fn judge(mut manifest: Manifest, around: Around) -> Loaded {
     Loaded {
         manifest,
         shoots: valid,
-    }
-}
-
-/// They are read, and nothing is made of them yet.
-fn machine_deployments(manifest: &mut Manifest) {
-    let documents = manifest.documents();
-    let found: Vec<DocumentId> = documents
-        .filter(|(_, it)| matches!(it, Content::MachineDeployment(_)))
-        .map(|(id, _)| id)
-        .collect();
-    for document in found {
-        let message = "kvshoot reads MachineDeployments, and makes no pools of them yet";
-        let path = FieldPath::root().child("kind");
-        manifest.warn(
-            document,
-            Problem::new(
-                path,
-                Kind::NotSupported,
-                "manifest/machine-deployment",
-                message,
-            ),
-        );
+        pools: converted,
     }
 }
 
@@ -205,33 +216,56 @@ fn no_profile(
     );
 }
 
+/// Where what is judged together stands; what comes from a record has no text.
+#[derive(Default)]
+struct Documents<'a> {
+    shoot: Option<DocumentId>,
+    profile: Option<DocumentId>,
+    pools: Option<&'a Pools>,
+}
+
+impl Documents<'_> {
+    fn place(&self, document: Document, path: &FieldPath) -> Option<(DocumentId, FieldPath)> {
+        let own = match document {
+            Document::Shoot => self.shoot,
+            Document::CloudProfile => self.profile,
+            // Those know their own documents.
+            Document::MachineDeployment => None,
+        };
+        let is_shoot = document == Document::Shoot;
+        let elsewhere = self
+            .pools
+            .filter(|_| is_shoot)
+            .and_then(|it| it.origin(path));
+        elsewhere.or_else(|| Some((own?, path.clone())))
+    }
+}
+
 /// Gives what the rules found its place. Several shoots may have the same profile, whose faults are told once.
 fn tell_all(
     manifest: &mut Manifest,
-    documents: (Option<DocumentId>, Option<DocumentId>),
+    documents: &Documents,
     verdict: Verdict,
     told: &mut HashSet<(DocumentId, String, &'static str)>,
 ) -> Option<validate::ValidShoot> {
-    let id = |document| match document {
-        Document::Shoot => documents.0,
-        Document::CloudProfile => documents.1,
-    };
     let errors = verdict.errors.into_iter().map(|it| (it, false));
     let warnings = verdict.warnings.into_iter().map(|it| (it, true));
-    for (finding, is_warning) in errors.chain(warnings) {
-        let Some(document) = id(finding.document) else {
+    for (mut finding, is_warning) in errors.chain(warnings) {
+        let Some((document, path)) = documents.place(finding.document, &finding.path) else {
             // A profile of a record has no text.
             manifest.tell_without_place(problem(finding), is_warning);
             continue;
         };
-        let is_new = finding.document == Document::Shoot
-            || told.insert((document, finding.path.to_string(), finding.code));
-        if !is_new {
+        // Several fields of a pool may come from one.
+        let is_own = Some(document) == documents.shoot;
+        let is_new = is_own || told.insert((document, path.to_string(), finding.code));
+        if !is_new || documents.pools.is_some_and(|it| it.is_settled(&finding)) {
             continue;
         }
-        if rests_on_broken(manifest, documents.1, finding.code) {
+        if rests_on_broken(manifest, documents.profile, finding.code) {
             continue;
         }
+        finding.path = path;
         let inside = finding.inside;
         let see = finding.see.clone();
         let mut problem = problem(finding);
@@ -239,7 +273,7 @@ fn tell_all(
             problem.place = manifest.locate_inside(document, &problem.path, line, column);
         }
         if let Some((other, path, label)) = see
-            && let Some(other) = id(other)
+            && let Some((other, path)) = documents.place(other, &path)
         {
             // What it rests on is broken itself, and about that all has been said.
             let Some(place) = manifest.locate(other, &path) else {
@@ -265,6 +299,6 @@ fn rests_on_broken(manifest: &Manifest, profile: Option<DocumentId>, code: &str)
     manifest.locate(profile, &path).is_none()
 }
 
-fn problem(finding: Finding) -> Problem {
+pub(super) fn problem(finding: Finding) -> Problem {
     Problem::new(finding.path, finding.kind, finding.code, finding.message).hint(finding.hint)
 }

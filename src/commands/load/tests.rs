@@ -7,11 +7,11 @@ use crate::model::Shoot;
 use crate::ui::problems;
 use crate::validate::testing::{PROFILE, SHOOT, today, valid_for_tests};
 
-fn load(files: &[(&str, &str)]) -> Loaded {
+pub(super) fn load(files: &[(&str, &str)]) -> Loaded {
     load_around(files, &[], &|_| None)
 }
 
-fn load_around(
+pub(super) fn load_around(
     files: &[(&str, &str)],
     profiles: &[(&str, &str)],
     before: &dyn Fn(&str) -> Option<Before>,
@@ -21,11 +21,12 @@ fn load_around(
         profiles: profiles.iter().map(own).collect(),
         before,
         now: today(),
+        ..Around::default()
     };
     judge(Manifest::parse(files.iter().map(own)), around)
 }
 
-fn lines(loaded: &Loaded) -> String {
+pub(super) fn lines(loaded: &Loaded) -> String {
     let sources = loaded.manifest.sources();
     let line = |it: &Problem| {
         let place = it.place.map_or_else(String::new, |place| {

@@ -1,0 +1,299 @@
+use super::{Converted, Given, Looked, convert, kubelet};
+use crate::manifest::{Content, Manifest};
+use crate::model::{Finding, Holder, IntOrString, Kind, MachineDeployment, Matched, Reference};
+
+const DEPLOYMENT: &str = "\
+apiVersion: cluster.k8s.io/v1alpha1
+kind: MachineDeployment
+metadata: {name: pool}
+spec:
+  template:
+    spec:
+      versions: {kubelet: v1.34.2}
+      providerSpec:
+        value:
+          cloudProvider: kubevirt
+          operatingSystem: ubuntu
+          operatingSystemSpec: {}
+          cloudProviderSpec:
+            virtualMachine:
+              template:
+                cpus: 1
+                memory: {value: 2048M}
+                primaryDisk: {osImage: default/disk, size: 10Gi, storageClassName: a}
+";
+
+fn read(text: &str) -> MachineDeployment {
+    let manifest = Manifest::parse([("test.yaml".to_owned(), text.into())]);
+    assert_eq!(manifest.problems(), [], "{text}");
+    let mut contents = manifest.documents().map(|(_, it)| it);
+    match contents.next() {
+        Some(Content::MachineDeployment(it)) => it.as_ref().clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn converted_with(text: &str, look: &dyn Fn(&Reference) -> Looked) -> Converted {
+    convert(&Given {
+        deployment: &read(text),
+        zones: vec!["zone-a".to_owned()],
+        look,
+    })
+}
+
+fn converted(from: &str, to: &str) -> Converted {
+    assert!(DEPLOYMENT.contains(from), "{from}");
+    converted_with(&DEPLOYMENT.replacen(from, to, 1), &|_| Looked::Offline)
+}
+
+/// Without anything that is wrong or doubtful.
+fn good(from: &str, to: &str) -> Converted {
+    let converted = converted(from, to);
+    assert_eq!(
+        (&converted.errors[..], &converted.warnings[..]),
+        (&[][..], &[][..])
+    );
+    converted
+}
+
+fn told(findings: &[Finding]) -> Vec<String> {
+    let line = |it: &Finding| {
+        let path = it.path.to_string();
+        let value = "spec.template.spec.providerSpec.value.";
+        let path = path.strip_prefix(value).unwrap_or(&path);
+        format!("{path} {:?}: {}", it.kind, it.message)
+    };
+    findings.iter().map(line).collect()
+}
+
+#[test]
+fn what_is_absent_is_what_kubermatic_makes_of_it() {
+    let worker = good("pool", "pool").worker;
+    let image = worker.machine.image.as_ref().map(|it| it.name.as_str());
+    assert_eq!(
+        (worker.machine.type_.as_str(), image),
+        ("custom", Some("ubuntu"))
+    );
+    assert_eq!((worker.minimum, worker.maximum), (1, 1));
+    assert_eq!((worker.max_surge, worker.max_unavailable), (None, None));
+    let config = worker.provider_config.expect("one is always there");
+    assert_eq!(config.eviction_strategy.as_deref(), Some("External"));
+    assert!(
+        config
+            .devices
+            .is_some_and(|it| it.network_interface_multiqueue)
+    );
+    assert!(config.topology_spread_constraints.is_empty() && config.affinity.is_none());
+    let template = config.template.expect("there is one");
+    assert_eq!(template.cpus.expect("a scalar").text(), "1");
+    assert_eq!(template.memory.expect("an object").text(), "2048M");
+}
+
+#[test]
+fn sizes_and_bounds_are_those_of_the_deployment() {
+    let spec = "spec:\n  replicas: 3\n  strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 50%}}\n  template:";
+    let worker = good("spec:\n  template:", spec).worker;
+    assert_eq!((worker.minimum, worker.maximum), (3, 3));
+    assert_eq!(worker.max_surge, Some(IntOrString::Int(0)));
+    assert_eq!(
+        worker.max_unavailable,
+        Some(IntOrString::String("50%".into()))
+    );
+}
+
+#[test]
+fn presets_may_be_written_in_capitals_and_without_a_type_say_nothing() {
+    let affinity = |preset: &str| {
+        let to = format!(
+            "cloudProviderSpec:\n            affinity: {{podAntiAffinityPreset: HARD, podAffinityPreset: '', nodeAffinityPreset: {preset}}}"
+        );
+        let config = good("cloudProviderSpec:", &to).worker.provider_config;
+        config.and_then(|it| it.affinity).expect("it is given")
+    };
+    let nothing = affinity("{type: '', key: foo, values: [bar]}");
+    assert_eq!(nothing.pod_anti_affinity_preset.as_deref(), Some("hard"));
+    assert_eq!(
+        (nothing.pod_affinity_preset, nothing.node_affinity_preset),
+        (None, None)
+    );
+    let any = affinity("{type: Soft, key: foo}").node_affinity_preset;
+    let any = any.expect("it has a type");
+    assert_eq!(
+        (any.type_.as_deref(), any.key.as_deref()),
+        (Some("soft"), Some("foo"))
+    );
+    assert!(any.values.is_empty());
+}
+
+#[test]
+fn a_flavor_is_the_instancetype_of_its_name() {
+    let sizes = "                cpus: 1\n                memory: {value: 2048M}\n";
+    let flavored = |name: &str| {
+        let text = DEPLOYMENT.replacen(sizes, "", 1);
+        let vm = "virtualMachine:\n              flavor: {name: NAME}".replace("NAME", name);
+        let converted = converted_with(&text.replacen("virtualMachine:", &vm, 1), &|_| {
+            Looked::Offline
+        });
+        assert_eq!(
+            (&converted.errors[..], &converted.warnings[..]),
+            (&[][..], &[][..])
+        );
+        converted.worker
+    };
+    let worker = flavored("big");
+    assert_eq!(worker.machine.type_, "big");
+    let big = Some(Matched {
+        name: "big".into(),
+        kind: None,
+    });
+    assert_eq!(worker.provider_config.expect("there").instancetype, big);
+    let standard = flavored("kubermatic-standard")
+        .provider_config
+        .expect("there");
+    let template = standard.template.expect("there");
+    let size = (template.cpus, template.memory).clone();
+    let text = |it: Option<crate::model::Quantity>| it.expect("given").text().to_owned();
+    assert_eq!((text(size.0), text(size.1)), ("2".into(), "8Gi".into()));
+    assert_eq!(standard.instancetype, None);
+}
+
+#[test]
+fn beside_an_instancetype_sizes_have_no_effect_and_that_is_told() {
+    let vm = "virtualMachine:\n              instancetype: {name: big, kind: VirtualMachineInstancetype}\n              flavor: {name: other}";
+    let converted = converted("virtualMachine:", vm);
+    let vm = "cloudProviderSpec.virtualMachine";
+    assert_eq!(
+        told(&converted.warnings),
+        [
+            format!("{vm}.template.cpus NotSupported: has no effect: the instancetype says it"),
+            format!("{vm}.template.memory NotSupported: has no effect: the instancetype says it"),
+            format!(
+                "{vm}.flavor.name NotSupported: has no effect: CPU and memory are said otherwise"
+            ),
+        ]
+    );
+    let config = converted.worker.provider_config.expect("there");
+    let template = config.template.expect("it has a disk");
+    assert_eq!((template.cpus, template.memory), (None, None));
+}
+
+#[test]
+fn what_cannot_be_is_told_where_it_stands() {
+    let spec = "spec.template";
+    for (from, to, wanted) in [
+        (
+            "spec:\n  template",
+            "spec:\n  paused: true\n  template",
+            "spec.paused NotSupported: a pool cannot be held as it is",
+        ),
+        (
+            "spec:\n  template",
+            "spec:\n  strategy: {type: OnDelete}\n  template",
+            "spec.strategy.type NotSupported: \"OnDelete\" is not supported",
+        ),
+        (
+            "Provider: kubevirt",
+            "Provider: aws",
+            "cloudProvider NotSupported: \"aws\" is not supported",
+        ),
+        (
+            "System: ubuntu",
+            "System: flatcar",
+            "operatingSystem NotSupported: \"flatcar\" is not supported",
+        ),
+        (
+            "size: 10Gi",
+            "size: much",
+            "cloudProviderSpec.virtualMachine.template.primaryDisk.size Invalid: \"much\" is no quantity; write for example 500m, 2 or 20Gi",
+        ),
+        (
+            "              template:",
+            "              enableNetworkMultiQueue: {configMapKeyRef: {namespace: a, name: b, key: c}}\n              template:",
+            "cloudProviderSpec.virtualMachine.enableNetworkMultiQueue.configMapKeyRef Required: key c of ConfigMap b stands in the provider",
+        ),
+        (
+            "cpus: 1",
+            "cpus: {secretKeyRef: {namespace: a, name: b, key: c}}",
+            "cloudProviderSpec.virtualMachine.template.cpus.secretKeyRef Forbidden: a value of a Secret would stand in the machine and in the record",
+        ),
+        (
+            "                cpus: 1",
+            "                secondaryDisks: [{storageClassName: a}]\n                cpus: 1",
+            "cloudProviderSpec.virtualMachine.template.secondaryDisks[0].size Required: is required",
+        ),
+        (
+            "cloudProviderSpec:",
+            "cloudProviderSpec:\n            topologySpreadConstraints: [{maxSkew: one, topologyKey: a, whenUnsatisfiable: ScheduleAnyway}]",
+            "cloudProviderSpec.topologySpreadConstraints[0].maxSkew Invalid: is no whole number",
+        ),
+        (
+            "cloudProviderSpec:",
+            "cloudProviderSpec:\n            auth: {kubeconfig: '<< KUBECONFIG >>'}",
+            "cloudProviderSpec.auth.kubeconfig Invalid: is no base64",
+        ),
+    ] {
+        assert_eq!(told(&converted(from, to).errors), [wanted], "{spec} {to}");
+    }
+}
+
+#[test]
+fn a_value_of_a_config_map_is_looked_up() {
+    let reference =
+        "{configMapKeyRef: {namespace: kube-system, name: sizes, key: memory}, value: 1Gi}";
+    let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
+    let with = |looked: Looked| {
+        converted_with(&text, &|it| {
+            assert_eq!(it.holder, Holder::ConfigMap);
+            assert_eq!((it.name.as_str(), it.key.as_str()), ("sizes", "memory"));
+            looked.clone()
+        })
+    };
+    let memory = |it: Converted| {
+        let config = it.worker.provider_config?;
+        Some(config.template?.memory?.text().to_owned())
+    };
+    let found = with(Looked::Found("4Gi".into()));
+    assert!(found.errors.is_empty() && !found.is_open);
+    assert_eq!(memory(found).as_deref(), Some("4Gi"));
+    let later = with(Looked::Later);
+    assert!(later.errors.is_empty() && later.is_open);
+    let missing = with(Looked::Missing("it is not there".into()));
+    assert_eq!(missing.errors[0].kind, Kind::Required);
+    assert_eq!(memory(missing), None);
+}
+
+#[test]
+fn the_kubelet_is_of_the_version_of_the_shoot() {
+    let deployment = read(DEPLOYMENT);
+    assert_eq!(kubelet(&deployment, "1.34.2"), None);
+    assert_eq!(
+        kubelet(&deployment, "1.34"),
+        None,
+        "it is the newest perhaps"
+    );
+    for other in ["1.34.1", "1.3", "1.33"] {
+        let finding = kubelet(&deployment, other).expect(other);
+        assert_eq!(
+            finding.path.to_string(),
+            "spec.template.spec.versions.kubelet"
+        );
+        assert_eq!(
+            finding.message,
+            format!("is v1.34.2, and the Shoot is of {other}")
+        );
+    }
+}
+
+#[test]
+fn who_pulls_matters_for_registries_only() {
+    let with = |image: &str| {
+        let disk = format!("{{pullMethod: pod, osImage: {image},");
+        let converted = converted("{osImage: default/disk,", &disk);
+        let config = converted.worker.provider_config.expect("there");
+        let disk = config.template.and_then(|it| it.primary_disk);
+        (disk.expect("there").pull_method, converted.warnings.len())
+    };
+    assert_eq!(with("'docker://a/b'"), (Some("pod".into()), 0));
+    assert_eq!(with("'https://a/b'"), (None, 1));
+    assert_eq!(with("disk, source: registry"), (Some("pod".into()), 0));
+}
