@@ -102,13 +102,11 @@ fn twenty_at_once_end_each_with_its_own_result() {
     let provider = Provider::new();
     let empty = provider.dump();
     let begun = Instant::now();
-    let runs: Vec<(i32, Running)> = (0..20)
-        .map(|code| {
-            let kvshoot = home(provider.kvshoot()).file("own.sh", &format!("exit {code}\n"));
-            (code, start(&kvshoot, "", "own.sh"))
-        })
+    let homes: Vec<Kvshoot> = (0..20)
+        .map(|code| home(provider.kvshoot()).file("own.sh", &format!("exit {code}\n")))
         .collect();
-    for (code, mut run) in runs {
+    let runs: Vec<Running> = homes.iter().map(|it| start(it, "", "own.sh")).collect();
+    for (code, mut run) in (0..).zip(runs) {
         let output = run.end(LONGEST);
         assert_eq!(output.code, code, "{output}");
         assert!(
