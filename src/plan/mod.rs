@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod check;
+mod classes;
 mod component;
 mod control_plane;
 mod delete;

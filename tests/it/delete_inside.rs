@@ -117,7 +117,11 @@ fn disks(provider: &Provider) -> Vec<String> {
 #[test]
 fn load_balancers_and_volumes_go_before_the_shoot_does() {
     let provider = Provider::new();
-    provider.applied(&Manifest::small("used"), "created");
+    // A class that no volume type has: the cluster has it as the CloudProfile lists it.
+    let classes = json!([{ "name": "local", "isDefaultClass": true }]);
+    let manifest = Manifest::small("used")
+        .with(|it| it.profile["spec"]["providerConfig"]["storageClasses"] = classes);
+    provider.applied(&manifest, "created");
     let client = inside(&provider, "used");
     used(&provider, &client);
     in_the_way(&provider, &client);

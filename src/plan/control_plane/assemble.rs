@@ -40,6 +40,7 @@ pub(in crate::plan) fn add(
         shoot,
         site: site(shoot, facts),
         known: &known,
+        classes: &facts.classes,
     };
     let context = &context;
     let add = |plan: &mut Plan, component: Component, needs: &[Need]| {

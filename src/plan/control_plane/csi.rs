@@ -9,6 +9,7 @@ use super::flags::Flags;
 use super::network_policy::closed;
 use super::pod::{Pods, container, probe};
 use super::volume::Volume;
+use crate::plan::classes::offered;
 use crate::plan::component::Component;
 use crate::plan::images::KUBEVIRT_CSI;
 use crate::plan::names::CSI_CLUSTER;
@@ -137,10 +138,12 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
     it
 }
 
-/// Those of the profile, and the provider's default one.
+/// All that the shoot has a class for, and the provider's default one.
 fn classes(context: &Context) -> String {
     let types = context.shoot.profile.spec.volume_types.iter();
     let usable = types.filter(|it| it.usable != Some(false));
-    let classes: BTreeSet<&str> = usable.map(|it| it.class.as_str()).collect();
+    let usable = usable.map(|it| it.class.as_str());
+    let offered = offered(context.shoot, context.classes);
+    let classes: BTreeSet<&str> = usable.chain(offered.into_keys()).collect();
     json!({ "allowAll": false, "allowDefault": true, "allowList": classes }).to_string()
 }

@@ -23,11 +23,12 @@ mod volume;
 
 use super::Hash;
 use super::Site;
+use super::observed::StorageClass;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Address;
 pub(super) use assemble::{ControlPlane, add, known, site};
 pub(super) use konnectivity::AUDIENCE;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Where agents of konnectivity call, inside and outside.
@@ -41,6 +42,8 @@ pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
     pub(super) known: &'a Known,
+    /// StorageClasses of the provider.
+    pub(super) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
 /// What has to be seen before pods can be written down.

@@ -4,6 +4,7 @@ use super::*;
 use crate::plan::component::Component;
 use crate::plan::item::Side;
 use crate::plan::names;
+use crate::plan::observed::ClassOffer;
 use crate::validate::control_plane::Tolerance;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::Value;
@@ -55,10 +56,24 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
         namespace: "clusters",
         uid: "0c1a",
     };
+    let offered = ClassOffer {
+        is_default: false,
+        binding_mode: "Immediate".into(),
+        reclaim_policy: "Delete".into(),
+        expandable: true,
+    };
+    let class = |offered| StorageClass {
+        zonal: false,
+        offered,
+    };
     look(&Context {
         shoot,
         site,
         known: &known(&shoot.id),
+        classes: &BTreeMap::from([
+            ("marked".into(), class(Some(offered))),
+            ("plain".into(), class(None)),
+        ]),
     })
 }
 

@@ -5,12 +5,13 @@
 use super::Context;
 use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
 use super::pods::{field, host_path, mount, on_every_node};
+use crate::plan::classes::offered;
 use crate::plan::component::Component;
 use crate::plan::images::{KUBEVIRT_CSI, image};
 use crate::plan::names;
 use crate::plan::observed::ClassOffer;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 const NAME: &str = "kubevirt-csi-node";
 pub(crate) const DRIVER: &str = "csi.kubevirt.io";
@@ -51,7 +52,7 @@ fn driver() -> Value {
 /// One for every volume type that the profile lets be used, and one for each class that the profile or the provider
 /// offers as it is. The first volume type is the default, unless one of those is.
 fn classes(context: &Context) -> Vec<Value> {
-    let offered = offered(context);
+    let offered = offered(context.shoot, context.classes);
     let has_default = offered.values().any(|it| it.is_default);
     let types = context.shoot.profile.spec.volume_types.iter();
     let mut names = HashSet::new();
@@ -68,31 +69,6 @@ fn classes(context: &Context) -> Vec<Value> {
     let offered = offered.filter(|it| !names.contains(&it.0));
     classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer)));
     classes
-}
-
-/// By name; what the profile says comes before what the provider's mark says. Only one is the default.
-fn offered<'a>(context: &Context<'a>) -> BTreeMap<&'a str, ClassOffer> {
-    let marked = context.classes.iter();
-    let marked = marked.filter_map(|(name, it)| Some((&**name, it.offered.clone()?)));
-    let mut all: BTreeMap<&str, ClassOffer> = marked.collect();
-    let listed = &context.shoot.profile.spec.provider_config.storage_classes;
-    if listed.iter().any(|it| it.is_default_class) {
-        all.values_mut().for_each(|it| it.is_default = false);
-    }
-    for class in listed {
-        let text = |given: &Option<String>, usual: &str| given.as_deref().unwrap_or(usual).into();
-        let offer = ClassOffer {
-            is_default: class.is_default_class,
-            binding_mode: text(&class.volume_binding_mode, "Immediate"),
-            reclaim_policy: text(&class.reclaim_policy, "Delete"),
-            expandable: class.allow_volume_expansion != Some(false),
-        };
-        all.insert(&class.name, offer);
-    }
-    let mut defaults = all.values_mut().filter(|it| it.is_default);
-    defaults.next();
-    defaults.for_each(|it| it.is_default = false);
-    all
 }
 
 fn usual(is_default: bool) -> ClassOffer {

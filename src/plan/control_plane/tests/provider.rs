@@ -121,13 +121,18 @@ fn roles_stay_in_the_namespace_and_ask_for_no_secrets() {
 }
 
 #[test]
-fn disks_are_made_of_the_profiles_classes_only() {
-    let objects = objects(&tolerating(Tolerance::None));
+fn disks_are_made_of_the_classes_that_the_shoot_has_only() {
+    let mut shoot = tolerating(Tolerance::None);
+    let listed = json!([{ "name": "listed" }]);
+    shoot.profile.spec.provider_config.storage_classes =
+        serde_json::from_value(listed).expect("a class");
+    let objects = objects(&shoot);
     let pod = &named(&objects, "Deployment", "csi-controller")["spec"]["template"]["spec"];
     let enforced = pod["containers"][0]["env"][0]["value"]
         .as_str()
         .expect("a text");
     let enforced: Value = serde_json::from_str(enforced).expect("JSON");
-    assert_eq!(enforced["allowList"], json!(["fast-rwo", "standard-rwo"]));
+    let classes = json!(["fast-rwo", "listed", "marked", "standard-rwo"]);
+    assert_eq!(enforced["allowList"], classes);
     assert_eq!(enforced["allowAll"], false);
 }
