@@ -94,6 +94,8 @@ pub(crate) enum Error {
     NotInside,
     #[error("{0}")]
     Missing(String),
+    #[error("namespace {0} does not exist")]
+    NoNamespace(String),
 }
 
 /// The request that an error is about.
@@ -163,6 +165,7 @@ impl Error {
             Error::Foreign { .. } => Verdict::Refuse(Class::Foreign),
             Error::NotFound { .. }
             | Error::Missing(_)
+            | Error::NoNamespace(_)
             | Error::NoKubeconfig(_)
             | Error::Kubeconfig(_)
             | Error::ExecNotAllowed { .. } => Verdict::Refuse(Class::Missing),
@@ -236,7 +239,7 @@ impl Error {
                 None => Error::NotAllowed { what, message },
             },
             (404, _) => match missing_namespace(&what, status) {
-                Some(name) => Error::Missing(format!("namespace {name} does not exist")),
+                Some(name) => Error::NoNamespace(name.to_owned()),
                 None => Error::NotFound { what },
             },
             (_, "AlreadyExists") => Error::Exists { what },

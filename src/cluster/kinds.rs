@@ -150,6 +150,13 @@ pub(crate) const RULES_REVIEW: Resource = resource(
     "SelfSubjectRulesReview",
     "selfsubjectrulesreviews",
 );
+/// What somebody else may do.
+pub(crate) const ACCESS_REVIEW: Resource = resource(
+    "authorization.k8s.io",
+    "v1",
+    "SubjectAccessReview",
+    "subjectaccessreviews",
+);
 
 const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
     resource("rbac.authorization.k8s.io", "v1", kind, plural)

@@ -7,7 +7,7 @@ use super::project::items;
 use super::request::Place;
 use crate::plan::relied::{Family, Relied};
 use futures::future::try_join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ async fn find_one(provider: &Provider, wanted: &Relied) -> Result<Option<&'stati
         Family::Instancetype => (&kinds::INSTANCETYPE, &kinds::CLUSTER_INSTANCETYPE),
         Family::Preference => (&kinds::PREFERENCE, &kinds::CLUSTER_PREFERENCE),
         Family::Claim => return claim(provider, &wanted.name).await,
+        Family::Cloning => return cloning(provider, &wanted.name).await,
         Family::Shared => return shared(provider, wanted).await,
     };
     let is_meant = |it: &Resource| wanted.kind.as_deref().is_none_or(|kind| kind == it.kind);
@@ -85,6 +86,45 @@ async fn claim(provider: &Provider, name: &str) -> Result<Option<&'static str>, 
         }
         other => Ok(other?.then_some(kinds::CLAIM.kind)),
     }
+}
+
+/// Either right is enough for CDI, and virt-controller asks for that of the machines' account. Where nobody may ask
+/// whether somebody else may, it is taken to be so: a machine that waits for it says so.
+async fn cloning(provider: &Provider, name: &str) -> Result<Option<&'static str>, Error> {
+    let Some((namespace, name)) = name.split_once('/') else {
+        return Ok(None);
+    };
+    for (group, resource, subresource) in [
+        ("cdi.kubevirt.io", "datavolumes", "source"),
+        ("", "pods", ""),
+    ] {
+        let own = provider.namespace();
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": kinds::ACCESS_REVIEW.kind,
+            "spec": {
+                "user": format!("system:serviceaccount:{own}:default"),
+                "groups": [
+                    "system:serviceaccounts",
+                    format!("system:serviceaccounts:{own}"),
+                    "system:authenticated",
+                ],
+                "resourceAttributes": {
+                    "verb": "create", "namespace": namespace, "name": name,
+                    "group": group, "resource": resource, "subresource": subresource,
+                },
+            },
+        });
+        let place = Place::all(&kinds::ACCESS_REVIEW, None);
+        let is_allowed = match provider.review(place, &review).await {
+            Err(Error::NotAllowed { .. }) => true,
+            other => other?["status"]["allowed"] == true,
+        };
+        if is_allowed {
+            return Ok(Some(kinds::DATA_VOLUME_SOURCE.kind));
+        }
+    }
+    Ok(None)
 }
 
 async fn is_there(provider: &Provider, place: Place<'_>) -> Result<bool, Error> {

@@ -188,6 +188,14 @@ const RULES: &[Rule] = &[
     Rule {
         scope: Scope::Cluster,
         ..rule(
+            "whether machines may clone volumes of other namespaces",
+            &[&kinds::ACCESS_REVIEW],
+            &["create"],
+        )
+    },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
             "apply --create-namespace, and list --all-namespaces",
             &[&kinds::NAMESPACE],
             &["get", "list", "create", "delete"],

@@ -279,6 +279,7 @@ pub(super) fn failed(error: Error) -> CommandError {
             .hint("name one with --kubeconfig or KUBECONFIG")
             .hint("to try kvshoot without a provider cluster: kvshoot sandbox up, and --sandbox"),
         Error::ExecNotAllowed { .. } => told.hint("--allow-exec lets it"),
+        Error::NoNamespace(_) => told.hint("kvshoot apply --create-namespace makes it"),
         Error::Held { .. } => told.hint("--lock-timeout 10m waits for it"),
         Error::Foreign { .. } => {
             told.hint("give the shoot another name, or remove that object if nobody needs it")
@@ -293,7 +294,10 @@ fn exit_of(error: &Error) -> Exit {
         Error::NoKubeconfig(_) | Error::Kubeconfig(_) | Error::ExecNotAllowed { .. } => {
             Exit::Precondition
         }
-        Error::Untrusted { .. } | Error::Missing(_) | Error::Version { .. } => Exit::Precondition,
+        Error::Untrusted { .. }
+        | Error::Missing(_)
+        | Error::NoNamespace(_)
+        | Error::Version { .. } => Exit::Precondition,
         Error::Held { .. } => Exit::Held,
         Error::Fenced { .. } => Exit::Partly,
         Error::NotFound { .. } => Exit::NotFound,

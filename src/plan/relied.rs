@@ -25,6 +25,8 @@ pub(crate) enum Family {
     Preference,
     /// A volume that machines clone.
     Claim,
+    /// The right of the account that clones for machines, to one of another namespace.
+    Cloning,
     /// A StorageClass whose volumes several machines may have at once; its kind says that the manifest vouches for it
     /// where the provider knows nothing.
     Shared,
@@ -36,6 +38,7 @@ impl fmt::Display for Relied {
             Family::Instancetype => "instancetype",
             Family::Preference => "preference",
             Family::Claim => "volume",
+            Family::Cloning => "the right to clone volume",
             Family::Shared => "shared volumes of class",
         };
         write!(f, "{family} {}", self.name)
@@ -62,12 +65,14 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Relied> {
             name,
         } = &pool.image.source
         {
-            let namespace = of.as_deref().unwrap_or(namespace);
-            all.insert(Relied {
-                family: Family::Claim,
+            let of = of.as_deref().unwrap_or(namespace);
+            let relied = |family| Relied {
+                family,
                 kind: None,
-                name: format!("{namespace}/{name}").into(),
-            });
+                name: format!("{of}/{name}").into(),
+            };
+            all.insert(relied(Family::Claim));
+            all.extend((of != namespace).then(|| relied(Family::Cloning)));
         }
     }
     all
@@ -105,6 +110,10 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> V
         let state = match observed.facts.relied.get(&it) {
             Some(None) => {
                 let message = match it.family {
+                    Family::Cloning => format!(
+                        "machines may not clone {}: in its namespace, ServiceAccount default of {} has no right to create datavolumes/source of cdi.kubevirt.io",
+                        it.name, observed.facts.namespace
+                    ),
                     Family::Shared => format!(
                         "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
                         it.name

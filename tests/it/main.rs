@@ -37,6 +37,7 @@ mod life;
 mod limits;
 mod locks;
 mod memory;
+mod namespaces;
 mod pipelines;
 mod pki;
 mod provider;
