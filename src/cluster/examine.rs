@@ -2,6 +2,7 @@
 
 use super::Provider;
 use super::error::Error;
+use super::gates;
 use super::kinds::{self, Resource};
 use super::project::{items, text};
 use super::request::Place;
@@ -35,14 +36,20 @@ pub(crate) struct Uses {
     /// StorageClasses by name; empty for the default one.
     pub(crate) classes: BTreeSet<String>,
     pub(crate) load_balancer: bool,
+    /// Machines stand in the network of the provider's pods.
+    pub(crate) pod_network: bool,
+    /// Machines have CPUs to themselves.
+    pub(crate) whole_cpus: bool,
+    /// Disks are kept to one machine by SCSI reservations.
+    pub(crate) reservations: bool,
+    /// Machines have instancetypes or preferences.
+    pub(crate) types: bool,
 }
 
 /// The oldest that kvshoot is tried with.
 const KUBERNETES: (u32, u32) = (1, 27);
 const KUBEVIRT: (u32, u32) = (1, 1);
 const CDI: (u32, u32) = (1, 57);
-/// Either lets volumes be attached to machines that run.
-const HOTPLUG: [&str; 2] = ["HotplugVolumes", "DeclarativeHotplugVolumes"];
 const DEFAULT_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.kubevirt.io/is-default-virt-class",
@@ -58,7 +65,8 @@ impl Provider {
     pub(crate) async fn examine(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
         let version = self.get_path("/version", "version").await?;
         let mut findings = vec![kubernetes(&version)];
-        findings.extend(self.virtualization().await?);
+        findings.extend(self.virtualization(uses, &version).await?);
+        findings.extend(self.types(uses).await?);
         findings.push(self.importer().await?);
         findings.push(self.multus(uses).await?);
         findings.push(self.snapshots().await?);
@@ -70,7 +78,7 @@ impl Provider {
         Ok(findings)
     }
 
-    async fn virtualization(&self) -> Result<Vec<Finding>, Error> {
+    async fn virtualization(&self, uses: &Uses, kubernetes: &Value) -> Result<Vec<Finding>, Error> {
         const SUBJECT: &str = "KubeVirt";
         if !self.serves(&kinds::VIRTUAL_MACHINE).await? {
             return Ok(vec![not_installed(SUBJECT)]);
@@ -81,12 +89,19 @@ impl Provider {
             Err(NotAllowed) => return Ok(vec![unseen(SUBJECT, "its version and feature gates")]),
         };
         let version = text(&found["status"]["observedKubeVirtVersion"]);
-        let configuration = &found["spec"]["configuration"]["developerConfiguration"];
-        let gates = items(&configuration["featureGates"]);
-        Ok(vec![
-            installed(SUBJECT, version, KUBEVIRT, &found),
-            hotplug(gates),
-        ])
+        let mut findings = vec![installed(SUBJECT, version, KUBEVIRT, &found)];
+        findings.extend(gates::pair(text(&kubernetes["gitVersion"]), version));
+        findings.extend(gates::kubevirt(&found, uses));
+        Ok(findings)
+    }
+
+    async fn types(&self, uses: &Uses) -> Result<Option<Finding>, Error> {
+        if !uses.types || self.serves(&kinds::INSTANCETYPE).await? {
+            return Ok(None);
+        }
+        let message =
+            "instancetype.kubevirt.io/v1beta1 is not served, as KubeVirt 1.0 and later do";
+        Ok(Some(failure("instancetypes", message)))
     }
 
     async fn importer(&self) -> Result<Finding, Error> {
@@ -129,8 +144,26 @@ impl Provider {
             .list(Place::all(&kinds::STORAGE_CLASS, None), None)
             .await
         {
-            Ok(listed) => Ok(classes(&listed.items, uses)),
+            Ok(listed) => {
+                let mut findings = classes(&listed.items, uses);
+                findings.extend(self.first_consumers(&waiting(&listed.items, uses)).await?);
+                Ok(findings)
+            }
             Err(Error::NotAllowed { .. }) => Ok(vec![unseen("storage classes", "them")]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Who may not look, or has another importer, is told nothing.
+    async fn first_consumers(&self, waiting: &[String]) -> Result<Option<Finding>, Error> {
+        let place = Place {
+            resource: &kinds::CDI_CONFIG,
+            namespace: None,
+            name: Some("config"),
+        };
+        match self.get_again(place).await {
+            Ok(found) => Ok(gates::first_consumer(&found, waiting)),
+            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -256,7 +289,7 @@ fn aged(subject: &'static str, version: &str, oldest: (u32, u32)) -> Finding {
 }
 
 /// `v1.33.1-eks` → 1, 33.
-fn parsed(version: &str) -> Option<(u32, u32)> {
+pub(super) fn parsed(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.trim_start_matches('v').split('.');
     let major = parts.next()?.parse().ok()?;
     let minor = parts.next()?;
@@ -265,24 +298,15 @@ fn parsed(version: &str) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
-fn hotplug(gates: &[Value]) -> Finding {
-    const SUBJECT: &str = "hotplug of volumes";
-    let on = gates
+/// The classes whose volumes wait for who uses them, of those that a shoot uses, or of all.
+fn waiting(there: &[Value], uses: &Uses) -> Vec<String> {
+    let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
+    let names = there
         .iter()
-        .find(|it| HOTPLUG.iter().any(|gate| *it == gate));
-    match on.and_then(Value::as_str) {
-        Some(gate) => fine(SUBJECT, format!("feature gate {gate} is on")),
-        None => Finding {
-            hint: Some(format!(
-                "add {} to developerConfiguration.featureGates of the KubeVirt object",
-                HOTPLUG[0]
-            )),
-            ..warning(
-                SUBJECT,
-                "off: persistent volumes inside shoots cannot be attached",
-            )
-        },
-    }
+        .filter(waits)
+        .map(|it| text(&it["metadata"]["name"]));
+    let is_used = |it: &&str| uses.classes.is_empty() || uses.classes.contains(*it);
+    names.filter(is_used).map(str::to_owned).collect()
 }
 
 fn classes(there: &[Value], uses: &Uses) -> Vec<Finding> {
@@ -363,7 +387,7 @@ fn unseen(subject: &'static str, what: &str) -> Finding {
     }
 }
 
-fn fine(subject: &'static str, message: impl Into<String>) -> Finding {
+pub(super) fn fine(subject: &'static str, message: impl Into<String>) -> Finding {
     Finding {
         subject,
         grade: Grade::Fine,
@@ -372,14 +396,14 @@ fn fine(subject: &'static str, message: impl Into<String>) -> Finding {
     }
 }
 
-fn warning(subject: &'static str, message: impl Into<String>) -> Finding {
+pub(super) fn warning(subject: &'static str, message: impl Into<String>) -> Finding {
     Finding {
         grade: Grade::Warning,
         ..fine(subject, message)
     }
 }
 
-fn failure(subject: &'static str, message: impl Into<String>) -> Finding {
+pub(super) fn failure(subject: &'static str, message: impl Into<String>) -> Finding {
     Finding {
         grade: Grade::Failure,
         ..fine(subject, message)
@@ -422,12 +446,6 @@ mod tests {
             [Grade::Warning]
         );
         assert_eq!(grades(&[other], &[""]), [Grade::Failure]);
-    }
-
-    #[test]
-    fn either_gate_lets_volumes_be_attached() {
-        assert_eq!(hotplug(&[json!("HotplugVolumes")]).grade, Grade::Fine);
-        assert_eq!(hotplug(&[json!("Other")]).grade, Grade::Warning);
     }
 
     #[test]

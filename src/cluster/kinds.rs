@@ -120,6 +120,8 @@ pub(crate) const DATA_VOLUME_SOURCE: Resource = resource(
 /// Installations, with their versions.
 pub(crate) const KUBEVIRT: Resource = resource("kubevirt.io", "v1", "KubeVirt", "kubevirts");
 pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "cdis");
+pub(crate) const CDI_CONFIG: Resource =
+    resource("cdi.kubevirt.io", "v1beta1", "CDIConfig", "cdiconfigs");
 pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
 pub(crate) const ADD_VOLUME: Resource = volumes("VirtualMachine", "virtualmachines/addvolume");
 pub(crate) const REMOVE_VOLUME: Resource =

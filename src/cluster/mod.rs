@@ -15,6 +15,7 @@ mod events;
 mod evidence;
 mod examine;
 mod fence;
+mod gates;
 mod going;
 mod guest;
 mod inside;

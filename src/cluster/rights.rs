@@ -217,6 +217,14 @@ const RULES: &[Rule] = &[
             &["list"],
         )
     },
+    Rule {
+        scope: Scope::Cluster,
+        ..rule(
+            "the importer's feature gates, for doctor",
+            &[&kinds::CDI_CONFIG],
+            &["get"],
+        )
+    },
 ];
 
 /// What shoots are made of, unless a rule says otherwise: nothing that only controllers do.

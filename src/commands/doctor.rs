@@ -5,8 +5,8 @@ use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
 use crate::plan::record;
 use crate::ui::{Format, Row, Style};
-use crate::validate::ValidShoot;
 use crate::validate::control_plane::Exposure;
+use crate::validate::{Network, ValidShoot};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -103,7 +103,16 @@ fn uses(shoots: &[ValidShoot]) -> Uses {
         uses.load_balancer |= matches!(exposure, Exposure::LoadBalancer { .. });
         uses.classes
             .insert(shoot.control_plane.etcd_class.clone().unwrap_or_default());
+        let takes_its_place = |it: &Network| matches!(it, Network::Tenant { default: true, .. });
+        uses.pod_network |= !shoot.networks.iter().any(takes_its_place);
         for pool in &shoot.pools {
+            let worker = &pool.worker;
+            uses.types |= worker.instancetype.is_some() || worker.preference.is_some();
+            let cpu = worker.cpu.as_ref();
+            uses.whole_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
+            let disks = worker.devices.iter().flat_map(|it| &it.disks);
+            let mut luns = disks.filter_map(|it| it.lun.as_ref());
+            uses.reservations |= luns.any(|it| it.reservation == Some(true));
             let data = pool.data.iter().map(|it| &it.volume);
             let volumes = std::iter::once(&pool.root).chain(data);
             uses.classes.extend(volumes.map(|it| it.class.clone()));

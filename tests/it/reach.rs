@@ -1,11 +1,13 @@
 //! Ways to a shoot, and what is looked at before there is one.
 
 use crate::kvshoot::Kvshoot;
+use crate::life::Manifest;
 use crate::provider::Provider;
 use crate::proxy::wait_until;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::json;
 use std::fs;
 use std::path::Path;
 
@@ -76,6 +78,18 @@ fn the_sandbox_has_what_a_provider_needs_and_a_shoot_that_is_not_there_is_not_fo
     assert!(output.out.contains("ok       KubeVirt"), "{output}");
     assert!(output.out.contains("ok       rights"), "{output}");
     assert_eq!(output.code, 0, "{output}");
+    // What this one needs more, and nobody turned on.
+    let whole = Manifest::small("whole").pool(|it| {
+        it["providerConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "WorkerConfig",
+            "cpu": { "dedicatedCpuPlacement": true },
+        });
+    });
+    let kvshoot = kvshoot.file("shoot.yaml", &whole.text());
+    let output = kvshoot.run("doctor -f shoot.yaml");
+    assert_eq!(output.code, 1, "{output}");
+    let told = "failure  dedicated CPUs       feature gate CPUManager is off";
+    assert!(output.out.contains(told), "{output}");
     let output = kvshoot.run("kubeconfig get dev");
     assert_eq!(output.code, 7, "{output}");
     let output = kvshoot.run("wait dev --for deleted --timeout 0s");
