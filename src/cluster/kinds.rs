@@ -198,6 +198,7 @@ impl Resource {
             Kind::Record => &CONFIG_MAP,
             Kind::Network => &NETWORK,
             Kind::Image | Kind::Disk => &DATA_VOLUME,
+            Kind::Snapshot => &VOLUME_SNAPSHOT,
             Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
             Kind::Machine => &VIRTUAL_MACHINE,
             Kind::Instance => &VIRTUAL_MACHINE_INSTANCE,
@@ -308,14 +309,14 @@ pub(super) const LEAVING_INSIDE: [Kind; 8] = [
     Kind::Pod,
 ];
 
-/// The same in the provider.
+/// The same in the provider, beside snapshots where these are served.
 pub(super) const LEAVING_OUTSIDE: [Kind; 2] = [Kind::Mirror, Kind::Disk];
 
 /// By which label the objects of a kind belong to a shoot; empty for all of them.
 pub(super) fn belonging(kind: Kind, id: &str) -> String {
     match kind {
         Kind::Mirror => format!("{CAPI_CLUSTER}={id}"),
-        Kind::Disk => format!("{CSI_CLUSTER}={id}"),
+        Kind::Disk | Kind::Snapshot => format!("{CSI_CLUSTER}={id}"),
         Kind::Node => String::new(),
         _ if kind.is_of_guest() => String::new(),
         _ => selector(id),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What a shoot may leave, in the order in which it is told.
-const KINDS: [&Resource; 18] = [
+const KINDS: [&Resource; 19] = [
     &kinds::VIRTUAL_MACHINE,
     &kinds::VIRTUAL_MACHINE_INSTANCE,
     &kinds::STATEFUL_SET,
@@ -26,6 +26,7 @@ const KINDS: [&Resource; 18] = [
     &kinds::ROLE_BINDING,
     &kinds::ROLE,
     &kinds::SERVICE_ACCOUNT,
+    &kinds::VOLUME_SNAPSHOT,
     &kinds::DATA_VOLUME,
     &kinds::CLAIM,
     &kinds::NETWORK,
@@ -35,8 +36,9 @@ const KINDS: [&Resource; 18] = [
 ];
 
 /// Of what controllers of the shoot make, by their own labels; claims of volumes carry the same.
-const OF_GUEST: [(&Resource, Kind); 3] = [
+const OF_GUEST: [(&Resource, Kind); 4] = [
     (&kinds::SERVICE, Kind::Mirror),
+    (&kinds::VOLUME_SNAPSHOT, Kind::Snapshot),
     (&kinds::DATA_VOLUME, Kind::Disk),
     (&kinds::CLAIM, Kind::Disk),
 ];
@@ -54,7 +56,7 @@ pub(crate) struct Leftover {
     /// As kubectl names it.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// A volume of the shoot's own users, or the claim of one.
+    /// A volume of the shoot's own users, the claim of one, or a snapshot.
     pub(crate) is_disk: bool,
     /// What keeps it once it is deleted.
     pub(crate) finalizers: Vec<String>,
@@ -179,7 +181,7 @@ impl Provider {
         let all = KINDS.into_iter().map(|it| (it, ours.clone(), false));
         let of_guest = OF_GUEST.into_iter().map(|(resource, kind)| {
             let selector = kinds::belonging(kind, id);
-            (resource, selector, kind == Kind::Disk)
+            (resource, selector, kind != Kind::Mirror)
         });
         let lists = all.chain(of_guest);
         let lists = lists.map(async |(resource, selector, is_disk)| {

@@ -80,7 +80,11 @@ impl Observer {
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
         kinds.extend(kinds::CONTROL_PLANE);
         match beside.is_leaving {
-            true => kinds.extend(kinds::LEAVING_OUTSIDE),
+            true => {
+                kinds.extend(kinds::LEAVING_OUTSIDE);
+                let has_snapshots = provider.serves(&kinds::VOLUME_SNAPSHOT).await?;
+                kinds.extend(has_snapshots.then_some(Kind::Snapshot));
+            }
             false => kinds.push(Kind::Instance),
         }
         if has_networks {

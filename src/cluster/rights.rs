@@ -108,11 +108,14 @@ const RULES: &[Rule] = &[
         ],
         &["update"],
     ),
-    rule(
-        "snapshots of the CSI driver",
-        &[&kinds::VOLUME_SNAPSHOT],
-        &["get", "list", "create", "delete"],
-    ),
+    Rule {
+        to_delete: &["get", "list", "watch", "delete"],
+        ..rule(
+            "snapshots of the CSI driver",
+            &[&kinds::VOLUME_SNAPSHOT],
+            &["get", "list", "watch", "create", "delete"],
+        )
+    },
     Rule {
         to_delete: &["list", "delete"],
         ..rule(

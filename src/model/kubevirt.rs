@@ -55,6 +55,9 @@ pub(crate) struct CloudProfileConfig {
     /// StorageClasses of the provider that a cluster has as `kubevirt-<name>`, beside those of the volume types and those that the provider marks
     #[serde(default)]
     pub(crate) storage_classes: Vec<InfraStorageClass>,
+    /// VolumeSnapshotClasses of the provider that every cluster has too, as kubevirt-<name>; without any, clusters have no snapshots
+    #[serde(default)]
+    pub(crate) volume_snapshot_classes: Vec<InfraVolumeSnapshotClass>,
     /// Where machines fetch kubelet, containerd and the like whose image has none
     pub(crate) downloads: Option<Downloads>,
     /// Networks of pods that kvshoot has no manifests of its own for
@@ -78,6 +81,20 @@ pub(crate) struct InfraStorageClass {
     pub(crate) reclaim_policy: Option<String>,
     /// Whether volumes may grow; true when absent
     pub(crate) allow_volume_expansion: Option<bool>,
+}
+
+/// A VolumeSnapshotClass of the provider, and how a cluster has it
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InfraVolumeSnapshotClass {
+    /// Its name in the provider
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Snapshots without a class have this one
+    #[serde(default)]
+    pub(crate) is_default_class: bool,
+    /// Delete or Retain: what becomes of a snapshot in the provider when it is deleted in the cluster; Delete when absent
+    pub(crate) deletion_policy: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

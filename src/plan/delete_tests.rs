@@ -84,6 +84,7 @@ fn shoot() -> Observed {
         ),
         (Key::provider(Kind::Mirror, "a1"), "mirror", &[]),
         (Key::provider(Kind::Disk, "pvc-1"), "disk", &[]),
+        (Key::provider(Kind::Snapshot, "snap-1"), "snapshot", &[]),
     ];
     let things = things.map(|(key, uid, holds)| (key, object(uid, false, holds)));
     facts.guests = Guests {
@@ -171,7 +172,7 @@ fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_t
             "pod",
             "machine",
             "cloud-controller-manager csi-controller kube-apiserver",
-            "secret",
+            "secret snapshot",
             "record",
         ]
     );
@@ -186,6 +187,7 @@ fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
         Kind::Volume,
         Kind::Pod,
         Kind::Disk,
+        Kind::Snapshot,
     ];
     let plan = delete(&observed, true);
     assert_eq!(due(&plan), ["hook"]);
@@ -249,7 +251,7 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
             .for_each(|it| it.leaving = true);
         facts.guests.moved = Duration::from_secs(30);
         for (key, it) in &mut facts.guests.things {
-            it.leaving = !matches!(key.kind, Kind::Mirror | Kind::Disk);
+            it.leaving = !matches!(key.kind, Kind::Mirror | Kind::Disk | Kind::Snapshot);
         }
     });
     observed.now = Duration::from_secs(29) + PATIENCE;
@@ -264,7 +266,10 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
     change(&mut observed, |facts| {
         facts.objects.retain(|key, _| key.kind == Kind::Secret);
     });
-    assert_eq!(due(&delete(&observed, false)), ["disk", "mirror", "secret"]);
+    assert_eq!(
+        due(&delete(&observed, false)),
+        ["disk", "mirror", "secret", "snapshot"]
+    );
     assert_eq!(due(&delete(&observed, true)), ["mirror", "secret"]);
 }
 

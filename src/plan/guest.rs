@@ -36,7 +36,7 @@ pub(super) fn outside(observed: &Observed, keep_volumes: bool) -> Vec<(&Key, &Ob
     let things = observed.facts.guests.things.iter();
     let things = things.filter(|(key, _)| match key.kind {
         Kind::Mirror => true,
-        Kind::Disk => !keep_volumes,
+        Kind::Disk | Kind::Snapshot => !keep_volumes,
         _ => false,
     });
     things.collect()

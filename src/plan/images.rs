@@ -90,6 +90,9 @@ fn known(version: &str, component: &str) -> String {
             "registry.k8s.io/sig-storage/csi-resizer",
             sidecar("v1.14.0", "v2.0.0"),
         ),
+        // The controller knows the definitions of its own version.
+        "csi-snapshotter" => ("registry.k8s.io/sig-storage/csi-snapshotter", "v8.3.0"),
+        "snapshot-controller" => ("registry.k8s.io/sig-storage/snapshot-controller", "v8.3.0"),
         "livenessprobe" => ("registry.k8s.io/sig-storage/livenessprobe", "v2.17.0"),
         "csi-node-driver-registrar" => (
             "registry.k8s.io/sig-storage/csi-node-driver-registrar",

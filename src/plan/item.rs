@@ -117,6 +117,8 @@ pub(crate) enum Kind {
     Mirror,
     /// What a Volume is in the provider: a DataVolume.
     Disk,
+    /// A VolumeSnapshot that the shoot's driver made in the provider.
+    Snapshot,
     /// The rest are whatever the API calls so.
     Service,
     Secret,
@@ -347,7 +349,7 @@ impl Kind {
     /// What users of a shoot and its controllers make, which does not carry our labels.
     pub(crate) fn is_of_guest(self) -> bool {
         use Kind::{Balancer, Claim, Disk, Mirror, MutatingWebhook, Pod};
-        use Kind::{ValidatingWebhook, Volume, VolumeClass};
+        use Kind::{Snapshot, ValidatingWebhook, Volume, VolumeClass};
         matches!(
             self,
             Balancer
@@ -359,6 +361,7 @@ impl Kind {
                 | MutatingWebhook
                 | Mirror
                 | Disk
+                | Snapshot
         )
     }
 
@@ -432,6 +435,7 @@ impl fmt::Display for Kind {
             Kind::ValidatingWebhook => "ValidatingWebhookConfiguration",
             Kind::MutatingWebhook => "MutatingWebhookConfiguration",
             Kind::Disk => "DataVolume",
+            Kind::Snapshot => "VolumeSnapshot",
             Kind::Service => "Service",
             Kind::ConfigMap => "ConfigMap",
             Kind::ServiceAccount => "ServiceAccount",

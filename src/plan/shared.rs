@@ -93,6 +93,7 @@ pub(super) fn title(key: &Key) -> String {
         Kind::Balancer => "load balancer",
         Kind::Mirror => "what is left of load balancer",
         Kind::Disk => "what is left of volume",
+        Kind::Snapshot => "what is left of snapshot",
         _ => return format!("Remove {key}"),
     };
     format!("Remove {what} {}", key.name)

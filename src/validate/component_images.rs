@@ -4,7 +4,7 @@ use super::report::{At, Report, some_of};
 use crate::model::{self, CloudProfile, Kind};
 
 /// Every component that has an image, on both sides.
-pub(crate) const COMPONENTS: [&str; 23] = [
+pub(crate) const COMPONENTS: [&str; 25] = [
     "etcd",
     "kube-apiserver",
     "kube-controller-manager",
@@ -15,6 +15,8 @@ pub(crate) const COMPONENTS: [&str; 23] = [
     "csi-provisioner",
     "csi-attacher",
     "csi-resizer",
+    "csi-snapshotter",
+    "snapshot-controller",
     "livenessprobe",
     "csi-node-driver-registrar",
     "kube-proxy",

@@ -25,6 +25,7 @@ mod profile;
 mod profile_config;
 mod report;
 mod spec;
+mod storage_classes;
 mod system_components;
 mod taints;
 mod template;

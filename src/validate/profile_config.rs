@@ -3,12 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    CloudProfile, InfraStorageClass, Kind, MachineImage, MachineImageSource,
-    MachineImageSourceVersion,
+    CloudProfile, Kind, MachineImage, MachineImageSource, MachineImageSourceVersion,
 };
 
-use super::names;
-use super::placement::one_of;
 use super::profile::unique;
 use super::report::{At, Report, some_of};
 
@@ -51,49 +48,10 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     }
     without_source(profile, report);
     limits(profile, &at.key("machineTypes"), report);
-    storage_classes(&config.storage_classes, &at.key("storageClasses"), report);
+    super::storage_classes::check(config, at, report);
     super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
     super::network_manifests::check(profile, at, report);
-}
-
-fn storage_classes(classes: &[InfraStorageClass], at: &At, report: &mut Report) {
-    let code = "profile/storage-class";
-    unique(
-        classes.iter().map(|it| it.name.as_str()),
-        at,
-        "name",
-        report,
-    );
-    for (i, class) in classes.iter().enumerate() {
-        let at = &at.index(i);
-        let mode = class.volume_binding_mode.as_deref();
-        let modes = ["Immediate", "WaitForFirstConsumer"];
-        one_of(mode, &modes, &at.key("volumeBindingMode"), code, report);
-        let policy = class.reclaim_policy.as_deref();
-        let policies = ["Delete", "Retain"];
-        one_of(policy, &policies, &at.key("reclaimPolicy"), code, report);
-        if !class.name.is_empty() && !names::is_dns_subdomain(&class.name) {
-            let message = format!("{:?} is no name of an object", class.name);
-            report
-                .error(&at.key("name"), Kind::Invalid, code, message)
-                .hint(names::DNS_LABEL);
-        }
-    }
-    let mut defaults = classes
-        .iter()
-        .enumerate()
-        .filter(|it| it.1.is_default_class);
-    if let (Some((first, _)), Some((second, _))) = (defaults.next(), defaults.next()) {
-        report
-            .error(
-                &at.index(second).key("isDefaultClass"),
-                Kind::Duplicate,
-                code,
-                "there is a default class already",
-            )
-            .see(&at.index(first).key("isDefaultClass"), "the first one");
-    }
 }
 
 fn image_versions(

@@ -1,7 +1,7 @@
 //! The controller of KubeVirt's CSI driver: makes disks in the provider and plugs them into machines. The shoot's
 //! nodes have the other half, and never any right in the provider.
 //!
-//! There is no snapshotter: it ends where the API of snapshots is not defined, and nothing here defines it.
+//! Where the profile lists classes of snapshots, what makes these runs beside it.
 
 use super::Context;
 use super::account::{Rule, account};
@@ -20,7 +20,7 @@ const NAME: &str = "csi-controller";
 const HEALTH_PORT: u16 = 10301;
 
 /// What it does in the provider namespace.
-pub(in crate::plan) const RULES: [Rule; 4] = [
+const RULES: [Rule; 4] = [
     Rule {
         group: "cdi.kubevirt.io",
         resources: &["datavolumes"],
@@ -48,6 +48,13 @@ pub(in crate::plan) const RULES: [Rule; 4] = [
     },
 ];
 
+/// Where there are classes of snapshots.
+const SNAPSHOT_RULE: Rule = Rule {
+    group: "snapshot.storage.k8s.io",
+    resources: &["volumesnapshots"],
+    verbs: &["get", "list", "create", "delete"],
+};
+
 pub(super) fn component(context: &Context) -> Component {
     let own = Volume::secret(context, NAME);
     let socket = Volume::memory("socket", "/csi");
@@ -63,12 +70,24 @@ pub(super) fn component(context: &Context) -> Component {
     Component {
         name: NAME,
         title: "Run the controller of the KubeVirt CSI driver".into(),
-        objects: account(context, NAME, &RULES)
+        objects: account(context, NAME, &rules(context))
             .into_iter()
             .chain([closed(context, NAME)])
             .chain(pods.deployment(context))
             .collect(),
     }
+}
+
+fn rules(context: &Context) -> Vec<Rule> {
+    let snapshots = (!snapshot_classes(context).is_empty()).then_some(SNAPSHOT_RULE);
+    RULES.into_iter().chain(snapshots).collect()
+}
+
+/// By name.
+fn snapshot_classes<'a>(context: &Context<'a>) -> Vec<&'a str> {
+    let config = &context.shoot.profile.spec.provider_config;
+    let classes = config.volume_snapshot_classes.iter();
+    classes.map(|it| it.name.as_str()).collect()
 }
 
 fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
@@ -91,7 +110,14 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
         .set("probe-timeout", "3s")
         .set("health-port", HEALTH_PORT)
         .done();
-    vec![
+    let has_snapshots = !snapshot_classes(context).is_empty();
+    let snapshots = has_snapshots.then(|| {
+        [
+            helper("csi-snapshotter", &|it| it),
+            snapshot_controller(context, own),
+        ]
+    });
+    let containers = vec![
         driver(context, own, socket),
         helper("csi-provisioner", &|it| {
             patient(it).set("default-fstype", "ext4")
@@ -107,7 +133,20 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
             ("10m", "16Mi"),
             &[socket],
         ),
-    ]
+    ];
+    let snapshots = snapshots.into_iter().flatten();
+    containers.into_iter().chain(snapshots).collect()
+}
+
+/// Binds what people ask for to what the driver makes; it serves this cluster alone, and needs nothing inside it.
+fn snapshot_controller(context: &Context, own: &Volume) -> Value {
+    const NAME: &str = "snapshot-controller";
+    let command = Flags::of(&format!("/{NAME}"))
+        .set("kubeconfig", own.file("kubeconfig"))
+        .set("leader-election", true)
+        .set("leader-election-namespace", "kube-system")
+        .done();
+    container(context, NAME, command, ("10m", "32Mi"), &[own])
 }
 
 fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
@@ -145,5 +184,14 @@ fn classes(context: &Context) -> String {
     let usable = usable.map(|it| it.class.as_str());
     let offered = offered(context.shoot, context.classes);
     let classes: BTreeSet<&str> = usable.chain(offered.into_keys()).collect();
-    json!({ "allowAll": false, "allowDefault": true, "allowList": classes }).to_string()
+    let snapshots = snapshot_classes(context);
+    // Where the provider's default class may be used, the driver takes the default one of snapshots as well, whatever is
+    // asked for.
+    let is_default = snapshots.is_empty() || classes.contains("");
+    let mut all = json!({ "allowAll": false, "allowDefault": is_default, "allowList": classes });
+    if !snapshots.is_empty() {
+        let mapping = json!({ "storageClasses": classes, "volumeSnapshotClasses": snapshots });
+        all["storageSnapshotMapping"] = json!([mapping]);
+    }
+    all.to_string()
 }

@@ -1,6 +1,6 @@
 //! The items of what runs inside the shoot, in order.
 
-use super::{Context, bundle, components};
+use super::{Context, bundle, components, snapshots};
 use crate::plan::control_plane::{ControlPlane, site};
 use crate::plan::item::{Need, Plan, Side};
 use crate::plan::observed::Observed;
@@ -34,7 +34,8 @@ pub(in crate::plan) fn add(
             join.push(need);
         }
     }
-    for bundle in &shoot.bundles {
+    let snapshots = snapshots::bundle(shoot);
+    for bundle in snapshots.iter().chain(&shoot.bundles) {
         let needs = [cluster.api_server, cluster.inside];
         bundle::add(plan, observed, &context, bundle, &own, needs);
     }

@@ -19,6 +19,7 @@ mod nginx_ingress;
 mod objects;
 mod pods;
 mod rbac;
+mod snapshots;
 mod storage;
 #[cfg(test)]
 mod tests;

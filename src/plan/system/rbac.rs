@@ -139,19 +139,16 @@ fn csi_controller() -> Vec<Value> {
             &["get", "list", "watch", "update", "patch"],
         ),
         rule(storage, &["volumeattachments/status"], &["patch"]),
+        rule(snapshots, &["volumesnapshotclasses"], &READ),
         rule(
             snapshots,
-            &["volumesnapshotclasses", "volumesnapshots"],
-            &READ,
-        ),
-        rule(
-            snapshots,
-            &["volumesnapshotcontents"],
+            &["volumesnapshots"],
             &["get", "list", "watch", "update", "patch"],
         ),
+        rule(snapshots, &["volumesnapshotcontents"], &volumes),
         rule(
             snapshots,
-            &["volumesnapshotcontents/status"],
+            &["volumesnapshots/status", "volumesnapshotcontents/status"],
             &["update", "patch"],
         ),
     ];

@@ -100,6 +100,16 @@ fn paths_inside_the_configuration_are_whole() {
                 "spec.providerConfig.machineTypes[0].limits.memory Invalid: is 8Gi, below the 16Gi that large has",
             ),
             ("{cpu: \"8\", memory: 32Gi}", "{cpu: \"8\"}", ""),
+            (
+                "    machineImages:",
+                "    storageClasses: [{name: Fast, isDefaultClass: true}, {name: slow, isDefaultClass: true, reclaimPolicy: Keep}]\n    machineImages:",
+                "spec.providerConfig.storageClasses[1].reclaimPolicy NotSupported: \"Keep\" is not supported\nspec.providerConfig.storageClasses[0].name Invalid: \"Fast\" is no name of an object\nspec.providerConfig.storageClasses[1].isDefaultClass Duplicate: there is a default class already",
+            ),
+            (
+                "    machineImages:",
+                "    volumeSnapshotClasses: [{name: a, deletionPolicy: Recycle}, {name: a}]\n    machineImages:",
+                "spec.providerConfig.volumeSnapshotClasses[0].deletionPolicy NotSupported: \"Recycle\" is not supported\nspec.providerConfig.volumeSnapshotClasses[1].name Duplicate: a is there already",
+            ),
         ],
     );
 }

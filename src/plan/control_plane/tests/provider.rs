@@ -135,4 +135,38 @@ fn disks_are_made_of_the_classes_that_the_shoot_has_only() {
     let classes = json!(["fast-rwo", "listed", "marked", "standard-rwo"]);
     assert_eq!(enforced["allowList"], classes);
     assert_eq!(enforced["allowAll"], false);
+    assert_eq!(enforced["allowDefault"], true);
+    assert_eq!(enforced["storageSnapshotMapping"], Value::Null);
+}
+
+#[test]
+fn snapshots_are_made_where_the_profile_lists_classes_for_them() {
+    let mut shoot = tolerating(Tolerance::None);
+    let parts = |shoot: &ValidShoot| {
+        let objects = objects(shoot);
+        let pod =
+            named(&objects, "Deployment", "csi-controller")["spec"]["template"]["spec"].clone();
+        let containers = pod["containers"].as_array().expect("a list").clone();
+        let rules = named(&objects, "Role", "csi-controller")["rules"].to_string();
+        (containers, rules)
+    };
+    let (before, rules) = parts(&shoot);
+    assert!(!rules.contains("volumesnapshots"), "{rules}");
+
+    let listed = json!([{ "name": "snap" }]);
+    shoot.profile.spec.provider_config.volume_snapshot_classes =
+        serde_json::from_value(listed).expect("a class");
+    let (after, rules) = parts(&shoot);
+    assert!(rules.contains("volumesnapshots"), "{rules}");
+    let more: Vec<&Value> = after[before.len()..].iter().map(|it| &it["name"]).collect();
+    assert_eq!(more, ["csi-snapshotter", "snapshot-controller"]);
+    let enforced = after[0]["env"][0]["value"].as_str().expect("a text");
+    let enforced: Value = serde_json::from_str(enforced).expect("JSON");
+    // Otherwise the driver would take the provider's default class, whatever was asked for.
+    assert_eq!(enforced["allowDefault"], false);
+    let mapping = json!([{
+        "storageClasses": ["fast-rwo", "marked", "standard-rwo"],
+        "volumeSnapshotClasses": ["snap"],
+    }]);
+    assert_eq!(enforced["storageSnapshotMapping"], mapping);
 }
