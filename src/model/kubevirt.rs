@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AffinityPresets, MachineLocation, MachineTemplate, Matched, Quantity, Spreading};
+use super::{
+    AffinityPresets, CustomNetworkPolicy, MachineLocation, MachineTemplate, Matched, Quantity,
+    Spreading,
+};
 
 /// The version of all four.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +66,11 @@ pub(crate) struct CloudProfileConfig {
     /// Networks of pods that kvshoot has no manifests of its own for
     #[serde(default)]
     pub(crate) network_manifests: Vec<NetworkManifest>,
+    /// NetworkPolicies that keep machines and importers off private addresses; none when absent
+    pub(crate) enable_default_network_policies: Option<bool>,
+    /// NetworkPolicies for every cluster
+    #[serde(default)]
+    pub(crate) custom_network_policies: Vec<CustomNetworkPolicy>,
 }
 
 /// A StorageClass of the provider, and how a cluster has it
@@ -164,6 +172,11 @@ pub(crate) struct InfrastructureConfig {
     /// Disks that are filled once, and cloned by machines whose template names them as osImage; Kubermatic's custom local disks
     #[serde(default)]
     pub(crate) pre_allocated_data_volumes: Vec<PreAllocatedDataVolume>,
+    /// NetworkPolicies that keep machines and importers off private addresses; what the CloudProfile says when absent
+    pub(crate) enable_default_network_policies: Option<bool>,
+    /// NetworkPolicies of this cluster, beside those of the CloudProfile
+    #[serde(default)]
+    pub(crate) custom_network_policies: Vec<CustomNetworkPolicy>,
 }
 
 /// A disk that machines clone

@@ -8,8 +8,14 @@ use super::observed::{Fact, Facts, Import, Observed};
 use super::{Site, present};
 use crate::validate::{Claiming, Source, Volume};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
-pub(super) fn add(plan: &mut Plan, observed: &Observed, golden: &Golden, record: Need) -> Need {
+pub(super) fn add(
+    plan: &mut Plan,
+    observed: &Observed,
+    golden: &Golden,
+    needs: &Arc<[Need]>,
+) -> Need {
     let wanted = Wanted {
         key: Key::provider(Kind::Image, golden.name.clone()),
         hash: golden.hash,
@@ -23,7 +29,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, golden: &Golden, record:
         observed,
         format!("image/{}", golden.name).into(),
         title(golden),
-        [record],
+        needs.clone(),
         state,
     )
 }

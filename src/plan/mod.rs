@@ -23,6 +23,7 @@ pub(crate) mod kubelet;
 mod machine;
 pub(crate) mod names;
 mod network;
+mod network_policies;
 mod node;
 mod object;
 pub(crate) mod observed;
@@ -68,7 +69,9 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     let base = base(&mut plan, shoot, observed);
     let cluster = control_plane::add(&mut plan, shoot, observed, base.record);
-    let join = system::add(&mut plan, shoot, observed, &cluster);
+    let isolated = network_policies::isolate(&mut plan, shoot, observed, &cluster);
+    let mut join = system::add(&mut plan, shoot, observed, &cluster);
+    join.extend(isolated);
     machines(&mut plan, shoot, observed, base, &join);
     node::add(&mut plan, observed);
     component::unwanted(&mut plan, observed);
@@ -79,6 +82,7 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
 struct Base {
     attachments: Vec<desired::Attachment>,
     record: Need,
+    /// With the policies that hold for them.
     networks: Vec<Need>,
     relied: Vec<Need>,
     /// By name.
@@ -90,11 +94,14 @@ struct Base {
 fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
     let attachments = desired::attachments(shoot, &observed.facts);
     let record = record::add(plan, shoot, observed);
-    let networks = network::add(plan, shoot, observed, &attachments, record);
+    let mut networks = network::add(plan, shoot, observed, &attachments, record);
+    let policies = network_policies::add(plan, shoot, observed, record);
+    networks.extend(policies);
+    let import: Arc<[Need]> = [record].into_iter().chain(policies).collect();
     let relied = relied::add(plan, shoot, observed);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
-        let need = image::add(plan, observed, &one, record);
+        let need = image::add(plan, observed, &one, &import);
         images.insert(one.name.clone(), need);
     }
     let mut golden = Vec::with_capacity(shoot.pools.len());
@@ -105,7 +112,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
             zones.push(one.map(|one| {
                 *images
                     .entry(one.name.clone())
-                    .or_insert_with(|| image::add(plan, observed, &one, record))
+                    .or_insert_with(|| image::add(plan, observed, &one, &import))
             }));
         }
         golden.push(zones);

@@ -95,6 +95,10 @@ pub(crate) mod part {
     pub(crate) const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
     /// It makes and removes volumes.
     pub(crate) const CSI_CONTROLLER: &str = "csi-controller";
+    /// What keeps machines off private addresses, by the name that Kubermatic has for it; so the next one.
+    pub(crate) const ISOLATION: &str = "cluster-isolation";
+    /// The same for importers.
+    pub(crate) const IMPORTER: &str = "allow-kubevirt-importer";
 }
 
 /// On a record: it is not to be deleted, for the reason that stands there.
@@ -155,6 +159,10 @@ pub(crate) fn is_inventory(name: &str) -> bool {
 
 pub(crate) fn tenant_network(id: &str, network: &str) -> String {
     format!("{id}-{network}")
+}
+
+pub(crate) fn network_policy(id: &str, policy: &str) -> String {
+    format!("{id}-{policy}")
 }
 
 /// Five digits tell apart what differs in URL, size, class or zone.

@@ -18,6 +18,7 @@ mod maintenance;
 mod metadata;
 mod names;
 mod network_manifests;
+pub(crate) mod network_policies;
 mod networking;
 mod offer;
 mod placement;
@@ -45,6 +46,7 @@ use crate::model::{
 };
 use control_plane::ControlPlane;
 pub(crate) use metadata::EXPIRES;
+use network_policies::NetworkPolicies;
 use offer::Offer;
 pub(crate) use offer::read_from;
 use report::{At, Report};
@@ -88,6 +90,7 @@ pub(crate) struct ValidShoot {
     pub(crate) control_plane: ControlPlane,
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
+    pub(crate) network_policies: NetworkPolicies,
     /// Disks that pools may clone.
     pub(crate) disks: Vec<LocalDisk>,
     pub(crate) pools: Vec<Pool>,
@@ -354,8 +357,14 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
     kubernetes::settings(input, &spec.key("kubernetes"), report);
     let networking = networking::check(input, &spec.key("networking"), report);
     let control_plane = control_plane::check(input, spec, report);
-    let networks = infrastructure::check(input, &id, &provider.key("infrastructureConfig"), report);
-    let disks = disks::check(input, &provider.key("infrastructureConfig"), report);
+    let infrastructure = &provider.key("infrastructureConfig");
+    let networks = infrastructure::check(input, &id, infrastructure, report);
+    let disks = disks::check(input, infrastructure, report);
+    let network_policies = network_policies::check(input, &id, infrastructure, report);
+    if let Some(it) = &control_plane {
+        let at = &provider.key("controlPlaneConfig");
+        network_policies::check_address(&network_policies, it, &at.key("nodeAddress"), report);
+    }
     let pools = workers::check(&judge, &provider.key("workers"), report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
@@ -367,6 +376,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         networking: networking?,
         control_plane: control_plane?,
         networks,
+        network_policies,
         manifest: with_choices(shoot, &kubernetes, &pools),
         kubernetes,
         disks,

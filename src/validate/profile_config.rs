@@ -52,6 +52,7 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
     super::network_manifests::check(profile, at, report);
+    super::network_policies::check_profile(profile, at, report);
 }
 
 fn image_versions(

@@ -1,6 +1,7 @@
 //! The rules as a person sees them: a change to a valid manifest in, lines of `path kind: message` out.
 
 mod machines;
+mod network_policies;
 mod pools;
 mod profiles;
 mod shoots;

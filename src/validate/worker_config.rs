@@ -1,6 +1,7 @@
 //! A pool's WorkerConfig: what is handed on to KubeVirt.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use crate::model::{Cpu, CpuFeature, CpuFeatureObject, Kind, Memory, WorkerConfig};
 
@@ -29,6 +30,24 @@ pub(super) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<Work
     placement::check(given, at, report);
     template::check(given, at, report);
     Some(in_one_form(given))
+}
+
+fn nameservers(config: &WorkerConfig, at: &At, report: &mut Report) {
+    let given = config.dns_config.iter().flat_map(|it| &it.nameservers);
+    let at = &at.key("nameservers");
+    for (i, given) in given.enumerate() {
+        if given.parse::<IpAddr>().is_err() {
+            let message = format!("{given:?} is no address");
+            report
+                .error(
+                    &at.index(i),
+                    Kind::Invalid,
+                    "worker-config/nameserver",
+                    message,
+                )
+                .hint("write one like 192.0.2.53 or 2001:db8::53");
+        }
+    }
 }
 
 /// What is merged into the user data has to be mergeable.
@@ -78,6 +97,7 @@ fn in_one_form(given: &WorkerConfig) -> WorkerConfig {
 }
 
 fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
+    nameservers(config, &at.key("dnsConfig"), report);
     let Some(policy) = config.dns_policy.as_deref() else {
         return;
     };

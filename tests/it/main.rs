@@ -38,6 +38,7 @@ mod limits;
 mod locks;
 mod memory;
 mod namespaces;
+mod network_policies;
 mod pipelines;
 mod pki;
 mod provider;

@@ -5,7 +5,7 @@ use crate::life::Manifest;
 use std::path::Path;
 
 /// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 11] = [
+pub(crate) const EXAMPLES: [&str; 12] = [
     "autoscaling",
     "cpu-memory",
     "default-region",
@@ -13,6 +13,7 @@ pub(crate) const EXAMPLES: [&str; 11] = [
     "machine-deployment",
     "machine-templates",
     "minimal",
+    "network-policies",
     "networks",
     "three-zones",
     "two-pools",
@@ -56,7 +57,16 @@ fn check(name: &str, text: String) {
 }
 
 /// Machines and what they are made from; control planes differ little.
-const OF_MACHINES: [&str; 6] = ["record", "lock", "network", "image", "user-data", "machine"];
+const OF_MACHINES: [&str; 8] = [
+    "record",
+    "lock",
+    "network",
+    "network-policies",
+    "cluster-isolation",
+    "image",
+    "user-data",
+    "machine",
+];
 
 fn is_of_machines(document: &str) -> bool {
     let object: serde_json::Value = serde_yaml::from_str(document).unwrap();

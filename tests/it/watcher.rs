@@ -144,6 +144,27 @@ pub(crate) fn deletions(
     deleted
 }
 
+/// The labels of every object of a kind that there is at some time from now on, by name.
+pub(crate) fn labels(
+    provider: &Provider,
+    resource: Resource,
+) -> Arc<Mutex<BTreeMap<String, BTreeMap<String, String>>>> {
+    let listed = provider.api(resource);
+    let listed = provider.block_on(async { listed.list(&ListParams::default()).await });
+    let version = listed.unwrap().metadata.resource_version.unwrap();
+    let labels = Arc::new(Mutex::new(BTreeMap::new()));
+    let writer = labels.clone();
+    watch(provider, resource, version, move |event| {
+        if let WatchEvent::Added(it) | WatchEvent::Modified(it) = event {
+            let metadata = it.metadata;
+            let of_object = metadata.labels.unwrap_or_default();
+            let mut labels = writer.lock().unwrap();
+            labels.insert(metadata.name.unwrap(), of_object);
+        }
+    });
+    labels
+}
+
 fn watch(
     provider: &Provider,
     resource: Resource,

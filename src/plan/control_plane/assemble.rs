@@ -20,6 +20,8 @@ const UNKNOWN: &str = "0.0.0.0";
 /// What the rest of a plan takes from the control plane.
 pub(in crate::plan) struct ControlPlane {
     pub(in crate::plan) known: Known,
+    /// Every address is known.
+    pub(in crate::plan) services: Need,
     /// All of its replicas are as they are wanted: nothing may be newer than they are.
     pub(in crate::plan) api_server: Need,
     /// The shoot's API server is looked at.
@@ -67,6 +69,7 @@ pub(in crate::plan) fn add(
     add(plan, csi::component(context), &needs);
     ControlPlane {
         known,
+        services,
         api_server,
         inside,
         controllers,

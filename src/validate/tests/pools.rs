@@ -257,6 +257,10 @@ fn worker_configurations_fit_their_pool() {
             ".dnsConfig.nameservers Required: are required with dnsPolicy None",
         ),
         (
+            "dnsConfig: {nameservers: [\"fd00::53\", ns.example.org]}",
+            ".dnsConfig.nameservers[1] Invalid: \"ns.example.org\" is no address",
+        ),
+        (
             "devices: {disks: [{name: root-disk, bootOrder: 1}]}",
             ".devices.disks[0].bootOrder Forbidden: is not yours to choose",
         ),

@@ -121,6 +121,7 @@ fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() 
     ];
     for (seed, exposure) in (1..).zip(ways.iter().cycle().take(6)) {
         shoot.control_plane.exposure = exposure.clone();
+        shoot.network_policies.default = seed > 3;
         let lived = live(seed, &shoot, plan);
         assert_eq!(lived, Ok(()), "seed {seed}, {exposure:?}");
     }
@@ -222,4 +223,21 @@ fn each_part_comes_when_what_it_rests_on_is_there() {
     all(7, "machine/cpu/z1/0", 1);
     all(7, "remove/", 1);
     assert_eq!((waves[7].len(), waves.len()), (2, 8));
+}
+
+#[test]
+fn network_policies_come_before_what_they_are_for() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.network_policies.default = true;
+    let waves = waves(&shoot);
+    let wave = |prefix: &str| {
+        let mut waves = waves.iter();
+        let wave = waves.position(|it| it.iter().any(|it| it.starts_with(prefix)));
+        wave.unwrap_or_else(|| panic!("{prefix} in {waves:#?}"))
+    };
+    assert!(wave("control-plane/network-policies") < wave("image/"));
+    assert_eq!(wave("control-plane/network-policies"), 1);
+    assert!(wave("control-plane/cluster-isolation") < wave("machine/"));
+    let isolations = waves.iter().flatten().filter(|it| it.contains("isolation"));
+    assert_eq!(isolations.count(), 1, "its address is known by then");
 }
