@@ -199,6 +199,8 @@ impl Resource {
             Kind::Network => &NETWORK,
             Kind::Image | Kind::Disk => &DATA_VOLUME,
             Kind::Snapshot => &VOLUME_SNAPSHOT,
+            Kind::Instancetype => &INSTANCETYPE,
+            Kind::Preference => &PREFERENCE,
             Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
             Kind::Machine => &VIRTUAL_MACHINE,
             Kind::Instance => &VIRTUAL_MACHINE_INSTANCE,
@@ -274,6 +276,9 @@ pub(super) const CONTROL_PLANE: [Kind; 10] = [
     Kind::DisruptionBudget,
     Kind::NetworkPolicy,
 ];
+
+/// What a shoot may keep for its machines, and a tenant of the provider need not be allowed.
+pub(super) const TYPES: [Kind; 2] = [Kind::Instancetype, Kind::Preference];
 
 /// What is looked at in a shoot.
 pub(super) const INSIDE: [Kind; 18] = [

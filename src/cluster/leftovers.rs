@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What a shoot may leave, in the order in which it is told.
-const KINDS: [&Resource; 19] = [
+const KINDS: [&Resource; 21] = [
     &kinds::VIRTUAL_MACHINE,
     &kinds::VIRTUAL_MACHINE_INSTANCE,
     &kinds::STATEFUL_SET,
@@ -29,6 +29,8 @@ const KINDS: [&Resource; 19] = [
     &kinds::VOLUME_SNAPSHOT,
     &kinds::DATA_VOLUME,
     &kinds::CLAIM,
+    &kinds::INSTANCETYPE,
+    &kinds::PREFERENCE,
     &kinds::NETWORK,
     &kinds::SECRET,
     &kinds::LEASE,

@@ -11,7 +11,7 @@ use super::request::Place;
 use super::watch::Feed;
 use super::why::look_for_causes;
 use super::world::{Source, World};
-use crate::plan::item::{Key, Kind, Side};
+use crate::plan::item::{Failure, Key, Kind, Side};
 use crate::plan::names;
 use crate::plan::observed::{Bounds, ClassOffer, Facts, Hosts, StorageClass};
 use crate::plan::relied::Relied;
@@ -42,6 +42,8 @@ pub(crate) struct Beside {
     pub(crate) networks: Vec<Arc<str>>,
     /// What the shoot's pools name.
     pub(crate) relied: BTreeSet<Relied>,
+    /// Namespace of templates of instancetypes and preferences.
+    pub(crate) templates: Option<Arc<str>>,
     /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
     pub(crate) is_leaving: bool,
 }
@@ -79,6 +81,7 @@ impl Observer {
         let has_networks = provider.serves(&kinds::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
         kinds.extend(kinds::CONTROL_PLANE);
+        kinds.extend(kinds::TYPES);
         match beside.is_leaving {
             true => {
                 kinds.extend(kinds::LEAVING_OUTSIDE);
@@ -93,16 +96,19 @@ impl Observer {
         let feeds = kinds
             .into_iter()
             .map(|kind| Feed::new(provider, &shared, (Side::Provider, kind), id));
-        let first = feeds.map(async |feed| Ok((feed.first().await?, feed)));
-        let (fixed, first) =
+        let first = feeds.map(async |feed| Ok((seen(&feed).await?, feed)));
+        let (mut fixed, first) =
             futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
                 .await?;
-        shared.change(|world, _| world.fixed = fixed);
-        shared.publish();
         let mut tasks = JoinSet::new();
         for (version, feed) in first {
-            tasks.spawn(feed.follow(version));
+            match version {
+                Ok(version) => drop(tasks.spawn(feed.follow(version))),
+                Err(why) => drop(fixed.unseen.insert(feed.source.1, why)),
+            }
         }
+        shared.change(|world, _| world.fixed = fixed);
+        shared.publish();
         let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
         tasks.spawn(causes);
         tasks.spawn(look_inside(provider.clone(), shared.clone(), id.to_owned()));
@@ -255,6 +261,18 @@ impl Shared {
     }
 }
 
+/// The version to watch a kind from; or why nothing of it can be seen, where not every shoot needs it.
+async fn seen(feed: &Feed) -> Result<Result<String, Failure>, Error> {
+    match feed.first().await {
+        Err(error @ (Error::NotAllowed { .. } | Error::NotFound { .. }))
+            if kinds::TYPES.contains(&feed.source.1) =>
+        {
+            Ok(Err(error.failure()))
+        }
+        other => other.map(Ok),
+    }
+}
+
 /// What is read once: storage classes, hosts and the networks of others.
 async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Result<Facts, Error> {
     let networks = beside.networks.iter().map(async |name| {
@@ -274,7 +292,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         provider.list(Place::all(&kinds::STORAGE_CLASS, None), None),
         provider.list_metadata(Place::all(&kinds::NODE, None), Some(names::ZONE_LABEL)),
         join_all(networks),
-        relied::find(provider, &beside.relied),
+        relied::find(provider, &beside.relied, beside.templates.as_deref()),
         bounds,
     )
     .await;

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::kinds;
 use super::project::{items, text};
 use super::request::{Place, WRITE};
-use super::rights::{Right, needed, needed_to_delete};
+use super::rights::{Right, needed, needed_for_types, needed_to_delete};
 use crate::plan::names;
 use futures::future::try_join_all;
 use serde_json::json;
@@ -43,6 +43,15 @@ impl Provider {
     /// What a run would not be allowed to do in the namespace.
     pub(crate) async fn missing_rights(&self, uses_networks: bool) -> Result<Vec<Right>, Error> {
         self.missing_of(needed(uses_networks)).await
+    }
+
+    /// What a run would not be allowed to do with instancetypes and preferences that a shoot keeps.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub(crate) async fn missing_rights_for_types(&self) -> Result<Vec<Right>, Error> {
+        self.missing_of(needed_for_types()).await
     }
 
     /// What a run that only deletes would not be allowed to do in the namespace.

@@ -100,6 +100,7 @@ pub(super) struct Vm {
     pub(super) marked: bool,
     pub(super) image: Option<Arc<str>>,
     pub(super) networks: Arc<[Arc<str>]>,
+    pub(super) types: Arc<[Arc<str>]>,
     pub(super) metadata: Arc<str>,
     pub(super) status: Arc<str>,
     /// What KubeVirt complains of.
@@ -241,11 +242,26 @@ fn machine(object: &Value) -> Vm {
             .iter()
             .filter_map(|it| it["multus"]["networkName"].as_str().map(Arc::from))
             .collect(),
+        types: types(spec),
         metadata: arc(&annotations[names::POOL_METADATA]),
         status: arc(&status["printableStatus"]),
         complaint: complaint(status),
         going: Going::of(object),
     }
+}
+
+/// What it is made by that belongs to the namespace; where a VM names no kind, KubeVirt takes that of the cluster.
+fn types(spec: &Value) -> Arc<[Arc<str>]> {
+    let matchers = [
+        (&spec["instancetype"], Kind::Instancetype),
+        (&spec["preference"], Kind::Preference),
+    ];
+    let own = matchers.into_iter().filter_map(|(matcher, kind)| {
+        let kind = kind.to_string();
+        let is_own = text(&matcher["kind"]) == kind;
+        is_own.then(|| format!("{kind} {}", text(&matcher["name"])).into())
+    });
+    own.collect()
 }
 
 /// KubeVirt moves an instance by itself, or lets it go, unless its strategy says that somebody else sees to it. Where a

@@ -34,6 +34,8 @@ fn a_machine_is_read_from_its_labels_and_its_name() {
                 "annotations": { "kvshoot.io/pool-metadata": "{}", "kvshoot.io/leaving": "run" },
             },
             "spec": {
+                "instancetype": { "kind": "VirtualMachineInstancetype", "name": "own" },
+                "preference": { "kind": "VirtualMachineClusterPreference", "name": "shared" },
                 "dataVolumeTemplates": [{ "spec": { "source": { "pvc": { "name": "golden" } } } }],
                 "template": { "spec": { "networks": [
                     { "name": "default", "pod": {} },
@@ -56,6 +58,7 @@ fn a_machine_is_read_from_its_labels_and_its_name() {
         marked: true,
         image: Some("golden".into()),
         networks: ["ns/blue".into()].into(),
+        types: ["VirtualMachineInstancetype own".into()].into(),
         metadata: "{}".into(),
         status: "ErrorUnschedulable".into(),
         complaint: Some("0/3 nodes are available".into()),

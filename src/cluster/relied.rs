@@ -5,37 +5,62 @@ use super::error::Error;
 use super::kinds::{self, Resource};
 use super::project::items;
 use super::request::Place;
-use crate::plan::relied::{Family, Relied};
+use crate::plan::names;
+use crate::plan::relied::{Family, Found, Relied};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-/// Of each its kind; None for what is not there.
+/// What is there of each; instancetypes and preferences also among the `templates` of a namespace.
 pub(super) async fn find(
     provider: &Provider,
     wanted: &BTreeSet<Relied>,
-) -> Result<BTreeMap<Relied, Option<Arc<str>>>, Error> {
+    templates: Option<&str>,
+) -> Result<BTreeMap<Relied, Found>, Error> {
     let looks = wanted.iter().map(async |it| {
-        let found = find_one(provider, it).await?;
-        Ok::<_, Error>((it.clone(), found.map(Arc::from)))
+        let found = match it.family {
+            Family::Instancetype => {
+                let (own, shared) = (&kinds::INSTANCETYPE, &kinds::CLUSTER_INSTANCETYPE);
+                find_type(provider, it, own, shared, templates).await?
+            }
+            Family::Preference => {
+                let (own, shared) = (&kinds::PREFERENCE, &kinds::CLUSTER_PREFERENCE);
+                find_type(provider, it, own, shared, templates).await?
+            }
+            Family::Claim => claim(provider, &it.name).await?.into(),
+            Family::Cloning => cloning(provider, &it.name).await?.into(),
+            Family::Shared => shared(provider, it).await?.into(),
+        };
+        Ok::<_, Error>((it.clone(), found))
     });
     Ok(try_join_all(looks).await?.into_iter().collect())
 }
 
-async fn find_one(provider: &Provider, wanted: &Relied) -> Result<Option<&'static str>, Error> {
-    let (own, shared) = match wanted.family {
-        Family::Instancetype => (&kinds::INSTANCETYPE, &kinds::CLUSTER_INSTANCETYPE),
-        Family::Preference => (&kinds::PREFERENCE, &kinds::CLUSTER_PREFERENCE),
-        Family::Claim => return claim(provider, &wanted.name).await,
-        Family::Cloning => return cloning(provider, &wanted.name).await,
-        Family::Shared => return shared(provider, wanted).await,
-    };
+impl From<Option<&'static str>> for Found {
+    fn from(kind: Option<&'static str>) -> Found {
+        kind.map_or(Found::Nothing, |it| Found::There(it.into()))
+    }
+}
+
+/// In the namespace, among the templates, and in the whole cluster.
+async fn find_type(
+    provider: &Provider,
+    wanted: &Relied,
+    own: &'static Resource,
+    shared: &'static Resource,
+    templates: Option<&str>,
+) -> Result<Found, Error> {
     let is_meant = |it: &Resource| wanted.kind.as_deref().is_none_or(|kind| kind == it.kind);
     if is_meant(own) {
-        let place = Place::one(own, provider.namespace(), &wanted.name);
-        if is_there(provider, place).await? {
-            return Ok(Some(own.kind));
+        let here = Place::one(own, provider.namespace(), &wanted.name);
+        if of_others(provider, here).await?.is_some() {
+            return Ok(Found::There(own.kind.into()));
+        }
+        let template = templates.map(|it| Place::one(own, it, &wanted.name));
+        if let Some(template) = template
+            && let Some(mut template) = of_others(provider, template).await?
+        {
+            return Ok(Found::Template(template["spec"].take().into()));
         }
     }
     let place = Place {
@@ -43,15 +68,23 @@ async fn find_one(provider: &Provider, wanted: &Relied) -> Result<Option<&'stati
         namespace: None,
         name: Some(&wanted.name),
     };
-    match is_meant(shared) {
-        false => Ok(None),
+    Ok(match is_meant(shared) {
+        false => None,
         true => match is_there(provider, place).await {
             // A tenant may use what he may not read; whether it is there KubeVirt says.
-            Ok(true) | Err(Error::NotAllowed { .. }) => Ok(Some(shared.kind)),
-            Ok(false) => Ok(None),
-            Err(error) => Err(error),
+            Ok(true) | Err(Error::NotAllowed { .. }) => Some(shared.kind),
+            Ok(false) => None,
+            Err(error) => return Err(error),
         },
     }
+    .into())
+}
+
+/// What a shoot keeps for its machines is nobody else's.
+async fn of_others(provider: &Provider, place: Place<'_>) -> Result<Option<Value>, Error> {
+    let found = look(provider, place).await?;
+    let is_ours = |it: &Value| it["metadata"]["labels"][names::MANAGED_BY] == names::KVSHOOT;
+    Ok(found.filter(|it| !is_ours(it)))
 }
 
 /// By what CDI knows of a StorageClass; where it knows nothing, by who vouches for it.
@@ -128,9 +161,13 @@ async fn cloning(provider: &Provider, name: &str) -> Result<Option<&'static str>
 }
 
 async fn is_there(provider: &Provider, place: Place<'_>) -> Result<bool, Error> {
+    Ok(look(provider, place).await?.is_some())
+}
+
+async fn look(provider: &Provider, place: Place<'_>) -> Result<Option<Value>, Error> {
     match provider.get_again(place).await {
-        Ok(_) => Ok(true),
-        Err(Error::NotFound { .. }) => Ok(false),
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -30,7 +30,7 @@ enum Scope {
     Networks,
     /// In the namespace; without it kvshoot can tell less of what went wrong.
     Telling,
-    /// In the namespace, for pools that name instancetypes or preferences.
+    /// In the namespace, for shoots that keep instancetypes or preferences for their pools.
     Types,
     /// In the whole cluster; without it kvshoot knows less, and does the same.
     Cluster,
@@ -167,9 +167,9 @@ const RULES: &[Rule] = &[
     Rule {
         scope: Scope::Types,
         ..rule(
-            "instancetypes and preferences of the namespace, for pools that name one; may be left out",
+            "instancetypes and preferences: get for pools that name one, the rest for standard ones and copies of templates; may be left out",
             &[&kinds::INSTANCETYPE, &kinds::PREFERENCE],
-            &["get"],
+            ALL,
         )
     },
     Rule {
@@ -252,6 +252,11 @@ const fn rule(
 /// Everything that apply and delete do in the namespace.
 pub(super) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
     of(move |scope| is_needed(scope, uses_networks), |it| it.verbs)
+}
+
+/// What apply does beside that for the instancetypes and preferences that a shoot keeps.
+pub(super) fn needed_for_types() -> impl Iterator<Item = Right> {
+    of(|scope| scope == Scope::Types, |it| it.verbs)
 }
 
 /// Everything that delete and gc do in the namespace.
@@ -424,7 +429,7 @@ mod tests {
         assert_eq!(role["metadata"]["namespace"], "shoots");
         let has =
             |role: &Value, right: &Right| items(&role["rules"]).iter().any(|it| right.is_in(it));
-        for right in needed(true).chain(telling()) {
+        for right in needed(true).chain(needed_for_types()).chain(telling()) {
             assert!(has(role, &right), "{right}");
         }
         for right in useful() {

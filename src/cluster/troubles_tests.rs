@@ -20,6 +20,7 @@ fn machine_at(look: Look, runs: bool) -> Machine {
         since: Duration::ZERO,
         image: None,
         networks: [].into(),
+        types: [].into(),
         metadata: "".into(),
         status: "Starting".into(),
         cause: None,

@@ -401,6 +401,7 @@ fn machine(
         since,
         image: vm.image.clone(),
         networks: vm.networks.clone(),
+        types: vm.types.clone(),
         metadata: vm.metadata.clone(),
         status: vm.status.clone(),
         // An old cause does not hold a machine back that is ready by now.

@@ -8,7 +8,7 @@ use crate::cluster::{Beside, Provider};
 use crate::flow::Outcome;
 use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, relied, render, room};
+use crate::plan::{self, relied, render, room, types};
 use crate::validate::{Network, ValidShoot};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -127,8 +127,10 @@ pub(super) async fn apply(
         let end = taken(shoot, provider);
         return refuse(session, end).await;
     }
-    if first.record.is_none() {
-        let asked = forbidden(shoot, provider, &session);
+    // Not every tenant has these rights, for not every shoot needs them.
+    let keeps_types = types::lack(shoot, &first);
+    if first.record.is_none() || keeps_types {
+        let asked = forbidden(shoot, provider, &session, keeps_types);
         match signals.or_interrupted("see what is allowed", asked).await {
             Ok(None) => {}
             Ok(Some(end)) => return refuse(session, end).await,
@@ -185,11 +187,17 @@ async fn forbidden(
     shoot: &ValidShoot,
     provider: &Provider,
     session: &Session<'_>,
+    keeps_types: bool,
 ) -> Result<Option<End>, CommandError> {
-    let missing = provider
-        .missing_rights(!shoot.networks.is_empty())
-        .await
-        .map_err(failed)?;
+    let mut missing = Vec::new();
+    if session.facts().record.is_none() {
+        let of_all = provider.missing_rights(!shoot.networks.is_empty());
+        missing = of_all.await.map_err(failed)?;
+    }
+    if keeps_types {
+        let of_types = provider.missing_rights_for_types();
+        missing.extend(of_types.await.map_err(failed)?);
+    }
     if missing.is_empty() {
         return Ok(None);
     }
@@ -210,17 +218,25 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
     };
     let plan = plan::plan(shoot, &observed);
     let failure = plan.items.iter().find_map(|it| match &it.state {
-        State::Failed(failure) if matches!(failure.class, Class::Missing | Class::Foreign) => {
-            Some(failure)
-        }
+        State::Failed(failure) => exit_before(failure.class).map(|exit| (exit, failure)),
         _ => None,
-    })?;
+    });
+    let (exit, failure) = failure?;
     Some(End {
-        exit: Exit::Precondition,
+        exit,
         outcome: "refused",
         summary: format!("{}; nothing was changed", failure.message),
         resume: session.resume(),
     })
+}
+
+/// Of what is known to fail before anything was tried.
+fn exit_before(class: Class) -> Option<Exit> {
+    match class {
+        Class::Missing | Class::Foreign => Some(Exit::Precondition),
+        Class::NotAllowed => Some(Exit::NotAllowed),
+        _ => None,
+    }
 }
 
 fn nodes(facts: &Facts) -> String {
@@ -233,9 +249,11 @@ fn nodes(facts: &Facts) -> String {
 /// Networks that belong to others, as `namespace/name`.
 /// What a shoot uses and does not own.
 pub(super) fn beside(shoot: &ValidShoot, provider: &Provider) -> Beside {
+    let config = &shoot.profile.spec.provider_config;
     Beside {
         networks: shared_networks(shoot, provider),
         relied: relied::of(shoot, provider.namespace()),
+        templates: config.template_namespace.as_deref().map(Arc::from),
         is_leaving: false,
     }
 }

@@ -38,6 +38,7 @@ fn facts(evacuating: bool) -> Facts {
         since: Duration::ZERO,
         image: None,
         networks: [].into(),
+        types: [].into(),
         metadata: "".into(),
         status: "Running".into(),
         cause: None,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Print every object that a first apply would create
 ///
 /// What the provider assigns is not known beforehand: addresses stand as 0.0.0.0, and Secrets of keys and certificates
-/// are empty.
+/// are empty. An instancetype or a preference that the provider keeps, or its templates have, stands by its name.
 #[derive(Debug, clap::Args)]
 pub(super) struct RenderArgs {
     #[command(flatten)]

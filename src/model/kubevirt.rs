@@ -61,6 +61,15 @@ pub(crate) struct CloudProfileConfig {
     /// VolumeSnapshotClasses of the provider that every cluster has too, as kubevirt-<name>; without any, clusters have no snapshots
     #[serde(default)]
     pub(crate) volume_snapshot_classes: Vec<InfraVolumeSnapshotClass>,
+    /// Namespace of the provider whose instancetypes and preferences a cluster has as its own, once a pool names them
+    #[schemars(length(min = 1))]
+    pub(crate) template_namespace: Option<String>,
+    /// Whether pools do without the instancetypes standard-2, standard-4 and standard-8, which kvshoot brings
+    #[serde(default)]
+    pub(crate) disable_default_instance_types: bool,
+    /// Whether pools do without the preference sockets-advantage, which kvshoot brings
+    #[serde(default)]
+    pub(crate) disable_default_preferences: bool,
     /// Where machines fetch kubelet, containerd and the like whose image has none
     pub(crate) downloads: Option<Downloads>,
     /// Networks of pods that kvshoot has no manifests of its own for

@@ -71,7 +71,7 @@ pub(crate) struct FurtherDisk {
 pub(crate) struct Matched {
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// Of the namespace, as VirtualMachineInstancetype and VirtualMachinePreference are, or of the cluster; looked for in that order when absent
+    /// Of the namespace, as VirtualMachineInstancetype and VirtualMachinePreference are: kept there by somebody, a template, or a standard one; or of the cluster. Looked for in that order when absent
     pub(crate) kind: Option<String>,
 }
 

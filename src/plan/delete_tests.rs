@@ -34,6 +34,7 @@ fn machine() -> Machine {
         since: Duration::ZERO,
         image: None,
         networks: [].into(),
+        types: [].into(),
         metadata: "".into(),
         status: "".into(),
         cause: None,

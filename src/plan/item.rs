@@ -90,6 +90,10 @@ pub(crate) enum Kind {
     Network,
     /// A golden volume's DataVolume.
     Image,
+    /// The shoot's own VirtualMachineInstancetype.
+    Instancetype,
+    /// The shoot's own VirtualMachinePreference.
+    Preference,
     /// A machine's Secret.
     UserData,
     /// A VirtualMachine, with its user data.
@@ -422,6 +426,8 @@ impl fmt::Display for Kind {
             Kind::Record => "ConfigMap",
             Kind::Network => "NetworkAttachmentDefinition",
             Kind::Image => "DataVolume",
+            Kind::Instancetype => "VirtualMachineInstancetype",
+            Kind::Preference => "VirtualMachinePreference",
             Kind::UserData | Kind::Token | Kind::Secret => "Secret",
             Kind::Machine => "VirtualMachine",
             Kind::Instance => "VirtualMachineInstance",

@@ -38,6 +38,7 @@ pub(crate) mod spread;
 pub(crate) mod store;
 mod system;
 mod token;
+pub(crate) mod types;
 mod user_data;
 mod virtual_machine;
 mod worker_config;
@@ -85,6 +86,7 @@ struct Base {
     /// With the policies that hold for them.
     networks: Vec<Need>,
     relied: Vec<Need>,
+    types: types::Own,
     /// By name.
     images: HashMap<Arc<str>, Need>,
     /// Of each zone of each pool, in order.
@@ -99,6 +101,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
     networks.extend(policies);
     let import: Arc<[Need]> = [record].into_iter().chain(policies).collect();
     let relied = relied::add(plan, shoot, observed);
+    let types = types::add(plan, shoot, observed, record);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
         let need = image::add(plan, observed, &one, &import);
@@ -122,6 +125,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
         record,
         networks,
         relied,
+        types,
         images,
         golden,
     }
@@ -134,6 +138,7 @@ fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
         let all = all.chain(base.relied.iter().copied());
+        let all = all.chain(base.types.values().copied());
         let needs: Vec<Arc<[Need]>> = golden
             .iter()
             .map(|image| all.clone().chain(*image).collect())
@@ -157,7 +162,7 @@ fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base
             &mut users,
         );
     }
-    shared::unwanted(plan, shoot, observed, &base.images, &users);
+    shared::unwanted(plan, shoot, observed, &base.images, &base.types, &users);
 }
 
 /// The plan of a shoot whose control plane is there: what the checkers search is the way of the machines.

@@ -75,6 +75,8 @@ pub(crate) mod role {
     pub(crate) const LOCK: &str = "lock";
     pub(crate) const NETWORK: &str = "network";
     pub(crate) const IMAGE: &str = "image";
+    pub(crate) const INSTANCETYPE: &str = "instancetype";
+    pub(crate) const PREFERENCE: &str = "preference";
     pub(crate) const USER_DATA: &str = "user-data";
     /// A root, a leaf or a key.
     pub(crate) const CERTIFICATE: &str = "certificate";
@@ -163,6 +165,17 @@ pub(crate) fn tenant_network(id: &str, network: &str) -> String {
 
 pub(crate) fn network_policy(id: &str, policy: &str) -> String {
     format!("{id}-{policy}")
+}
+
+/// The shoot's own instancetype or preference of a name. KubeVirt makes a label of it, so that one of a long name is told
+/// from others by five digits.
+pub(crate) fn own_type(id: &str, name: &str) -> String {
+    let whole = format!("{id}-{name}");
+    if whole.len() <= 63 {
+        return whole;
+    }
+    let beginning = whole[..57].trim_matches(['-', '.']);
+    format!("{beginning}-{}", Hash::of(&name).short())
 }
 
 /// Five digits tell apart what differs in URL, size, class or zone.
@@ -294,6 +307,16 @@ mod tests {
         assert_eq!(parts(&id_of("dev/a-b")), ("dev", "a-b"));
         assert_eq!(called(&id_of("dev/a-b")), "dev/a-b");
         assert_eq!(called(&id_of("a")), "a");
+    }
+
+    #[test]
+    fn types_of_long_names_are_told_apart_in_a_label() {
+        let id = "shoot--local--a";
+        assert_eq!(own_type(id, "standard-2"), "shoot--local--a-standard-2");
+        let long = |end: &str| own_type(id, &format!("{}.{end}", "x".repeat(40)));
+        assert_eq!(long("a").len(), 58);
+        assert_ne!(long("a-long-end"), long("a-long-ens"));
+        assert!(long("a-long-end").len() <= 63 && !long("a-long-end").contains(".-"));
     }
 
     #[test]

@@ -103,6 +103,7 @@ fn with_machine(mut facts: Facts) -> Facts {
         since: Duration::ZERO,
         image: None,
         networks: [].into(),
+        types: [].into(),
         metadata: "".into(),
         status: "Running".into(),
         cause: None,

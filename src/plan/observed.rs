@@ -3,7 +3,7 @@
 use super::hash::Hash;
 use super::item::{Action, Class, Content, Failure, Key, Kind, Side, State, Wanted};
 use super::names;
-use super::relied::Relied;
+use super::relied::{Found, Relied};
 use super::roll::Phase;
 use crate::model::Quantity;
 use serde_json::Value;
@@ -43,8 +43,10 @@ pub(crate) struct Facts {
     pub(crate) disks: BTreeSet<Arc<str>>,
     /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
     pub(crate) shared: BTreeMap<Arc<str>, Option<Arc<str>>>,
-    /// What the shoot's pools name, and the kind that was found; None for what is not there. Empty where nobody looked.
-    pub(crate) relied: BTreeMap<Relied, Option<Arc<str>>>,
+    /// What the shoot's pools name, and what was found of it. Empty where nobody looked.
+    pub(crate) relied: BTreeMap<Relied, Found>,
+    /// Kinds of which nothing can be seen, and why: they may be left out of a Role.
+    pub(crate) unseen: BTreeMap<Kind, Failure>,
     /// StorageClasses by name; empty when they may not be read.
     pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
     /// By zone of the provider; empty when nodes may not be read.
@@ -308,6 +310,8 @@ pub(crate) struct Machine {
     pub(crate) image: Option<Arc<str>>,
     /// Other networks than the pod network, as `namespace/name`.
     pub(crate) networks: Arc<[Arc<str>]>,
+    /// Its instancetype and its preference, as far as they are of the namespace, as `kind name`.
+    pub(crate) types: Arc<[Arc<str>]>,
     /// The pool's labels and annotations as they stand on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
     /// KubeVirt's word for its status: Running, Provisioning, ErrorUnschedulable…
@@ -394,6 +398,7 @@ mod tests {
             since: Duration::from_secs(since),
             image: None,
             networks: [].into(),
+            types: [].into(),
             metadata: "".into(),
             status: "".into(),
             cause: None,

@@ -189,12 +189,14 @@ pub(crate) fn manifest_of(shoot: &Shoot) -> Value {
 
 /// Maps that say nothing when they are empty, and switches that are off unless somebody turns them on.
 const MAPS: [&str; 3] = ["labels", "annotations", "featureGates"];
-const SWITCHES: [&str; 6] = [
+const SWITCHES: [&str; 8] = [
     "default",
     "blockMultiQueue",
     "networkInterfaceMultiqueue",
     "networkInterfaceMultiQueue",
     "disablePreAllocatedDataVolumes",
+    "disableDefaultInstanceTypes",
+    "disableDefaultPreferences",
     "overcommitGuestOverhead",
 ];
 

@@ -2,9 +2,10 @@
 
 use super::item::{Class, Failure, Need, Plan, State};
 use super::observed::{Facts, Observed};
+use super::types::{self, Meant};
 use super::{desired, spread};
-use crate::model::Matched;
 use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -45,17 +46,38 @@ impl fmt::Display for Relied {
     }
 }
 
+impl Relied {
+    fn missing(&self, namespace: &str) -> String {
+        match self.family {
+            Family::Cloning => format!(
+                "machines may not clone {}: in its namespace, ServiceAccount default of {namespace} has no right to create datavolumes/source of cdi.kubevirt.io",
+                self.name
+            ),
+            Family::Shared => format!(
+                "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
+                self.name
+            ),
+            _ => format!("there is no {self} in the provider cluster"),
+        }
+    }
+}
+
+/// What was found of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    Nothing,
+    /// An object of this kind that others keep.
+    There(Arc<str>),
+    /// In the namespace of templates, and says this.
+    Template(Arc<Value>),
+}
+
 /// All that a shoot's pools name.
 pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Relied> {
     let mut all = BTreeSet::new();
     for pool in &shoot.pools {
-        let (types, preferences) = (&pool.worker.instancetype, &pool.worker.preference);
-        all.extend(types.as_ref().map(|it| matched(Family::Instancetype, it)));
-        all.extend(
-            preferences
-                .as_ref()
-                .map(|it| matched(Family::Preference, it)),
-        );
+        all.extend(named(pool, Family::Instancetype));
+        all.extend(named(pool, Family::Preference));
         if pool.worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
             let data = pool.data.iter().map(|it| &it.volume);
             all.extend([&pool.root].into_iter().chain(data).map(shared));
@@ -88,47 +110,40 @@ fn shared(volume: &Volume) -> Relied {
     }
 }
 
-fn matched(family: Family, matched: &Matched) -> Relied {
-    Relied {
+/// The instancetype or the preference of a pool.
+pub(super) fn named(pool: &Pool, family: Family) -> Option<Relied> {
+    let matched = match family {
+        Family::Instancetype => pool.worker.instancetype.as_ref()?,
+        Family::Preference => pool.worker.preference.as_ref()?,
+        Family::Claim | Family::Cloning | Family::Shared => return None,
+    };
+    Some(Relied {
         family,
         kind: matched.kind.as_deref().map(Arc::from),
         name: matched.name.as_str().into(),
-    }
-}
-
-/// The kind that a VM names: the one that was found; what was not looked for is as it was given.
-pub(super) fn kind(facts: &Facts, family: Family, given: &Matched) -> Option<Arc<str>> {
-    let relied = matched(family, given);
-    let found = facts.relied.get(&relied).cloned().flatten();
-    found.or(relied.kind)
-}
-
-pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Vec<Need> {
-    let all = of(shoot, &observed.facts.namespace).into_iter();
-    let found: Vec<Need> = all
-        .map(|it| {
-        let state = match observed.facts.relied.get(&it) {
-            Some(None) => {
-                let message = match it.family {
-                    Family::Cloning => format!(
-                        "machines may not clone {}: in its namespace, ServiceAccount default of {} has no right to create datavolumes/source of cdi.kubevirt.io",
-                        it.name, observed.facts.namespace
-                    ),
-                    Family::Shared => format!(
-                        "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
-                        it.name
-                    ),
-                    _ => format!("there is no {it} in the provider cluster"),
-                };
-                State::Failed(Failure::new(Class::Missing, message))
-            }
-            // What nobody looked for is taken to be there.
-            Some(Some(_)) | None => State::Done,
-        };
-        let id = format!("relied/{it}").into();
-        plan.add(observed, id, format!("Find {it}"), [], state)
     })
-    .collect();
+}
+
+/// What the shoot keeps itself is not looked for here.
+pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Vec<Need> {
+    let facts = &observed.facts;
+    let all = of(shoot, &facts.namespace).into_iter();
+    let found: Vec<Need> = all
+        .filter_map(|it| {
+            let is_missing = match types::meant(shoot, facts, &it) {
+                Meant::Ours(_) | Meant::Kept => return None,
+                Meant::Nothing => true,
+                // What nobody looked for is taken to be there.
+                Meant::Theirs(_) => facts.relied.get(&it) == Some(&Found::Nothing),
+            };
+            let state = match is_missing {
+                true => State::Failed(Failure::new(Class::Missing, it.missing(&facts.namespace))),
+                false => State::Done,
+            };
+            let id = format!("relied/{it}").into();
+            Some(plan.add(observed, id, format!("Find {it}"), [], state))
+        })
+        .collect();
     let apart = shoot.pools.iter().filter(|it| is_apart(it));
     let hosts = apart.map(|pool| {
         let state = match hosts_missing(pool, &observed.facts) {

@@ -2,13 +2,12 @@
 
 use super::item::{Action, Content, Kind, Side, State, Wanted};
 use super::observed::{Facts, Inside, Observed, Record};
-use super::relied::{self, Family};
+use super::relied::Family;
 use super::user_data::Join;
 use super::{
     Hash, NO_UID, Site, control_plane, desired, image, names, network, node, object, record, token,
-    user_data, virtual_machine,
+    types, user_data, virtual_machine,
 };
-use crate::model::Matched;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +33,10 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
         (Content::Plain, Kind::Image) => golden(shoot, facts, &site, &wanted.key.name)
             .into_iter()
             .collect(),
+        (Content::Plain, Kind::Instancetype | Kind::Preference) => {
+            let own = types::object(shoot, facts, &site, &wanted.key);
+            own.into_iter().collect()
+        }
         (Content::Machine { pool, zone, .. }, _) => {
             machine(shoot, facts, site, wanted, pool, *zone)
         }
@@ -128,7 +131,6 @@ fn machine(
         return Vec::new();
     };
     let golden = desired::golden(shoot, facts, pool, zone);
-    let kind = |family, given: &Option<Matched>| relied::kind(facts, family, given.as_ref()?);
     let machine = virtual_machine::Machine {
         site,
         region: &shoot.region,
@@ -138,8 +140,8 @@ fn machine(
         name: &wanted.key.name,
         attachments: &desired::attachments(shoot, facts),
         golden: golden.as_ref(),
-        instancetype: kind(Family::Instancetype, &pool.worker.instancetype),
-        preference: kind(Family::Preference, &pool.worker.preference),
+        instancetype: types::matcher(shoot, facts, pool, Family::Instancetype),
+        preference: types::matcher(shoot, facts, pool, Family::Preference),
     };
     vec![
         user_data(shoot, facts, &site, wanted, pool),

@@ -1,7 +1,7 @@
 //! Whether the namespace has room for the machines that are to be made, by its quotas and limits.
 
-use super::desired;
-use super::observed::{Bounds, Facts};
+use super::observed::Facts;
+use super::{desired, types};
 use crate::model::Quantity;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
         })
     });
     let pools = shoot.pools.iter().filter(|it| to_make(facts, it) > 0);
-    let limits = pools.flat_map(|pool| too_large(pool, &facts.bounds));
+    let limits = pools.flat_map(|pool| too_large(shoot, facts, pool));
     quotas.chain(limits).collect()
 }
 
@@ -64,6 +64,7 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
         #[expect(clippy::cast_precision_loss, reason = "nobody has so many machines")]
         let machines = to_make(facts, pool) as f64;
         let kind = &pool.machine_type;
+        let memory = memory(shoot, facts, pool);
         let limit = |it: &Option<Quantity>| it.as_ref().map_or(0.0, |it| it.value);
         add(MACHINES, machines);
         for pods in PODS {
@@ -71,7 +72,7 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
         }
         for (names, amount) in [
             (&["cpu", "requests.cpu"][..], kind.cpu.value),
-            (&["memory", "requests.memory"], kind.memory.value),
+            (&["memory", "requests.memory"], memory.value),
             (&["limits.cpu"], limit(&kind.cpu_limit)),
             (&["limits.memory"], limit(&kind.memory_limit)),
         ] {
@@ -90,16 +91,23 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
     all
 }
 
+/// Of each machine, as far as it is known: an instancetype of the shoot's own says it. How many of its CPUs are reserved,
+/// KubeVirt decides.
+fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Quantity {
+    let own = types::memory(shoot, facts, pool);
+    own.unwrap_or_else(|| pool.machine_type.memory.clone())
+}
+
 /// Machines and volumes that are larger than a LimitRange lets one be.
-fn too_large(pool: &Pool, bounds: &Bounds) -> Vec<String> {
-    let kind = &pool.machine_type;
+fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
+    let (cpu, memory) = (&pool.machine_type.cpu, &memory(shoot, facts, pool));
     let data = pool.data.iter().map(|it| &it.volume.size);
     let largest = data
         .chain([&pool.root.size])
         .max_by(|a, b| a.value.total_cmp(&b.value));
-    let machine = [("cpu", &kind.cpu), ("memory", &kind.memory)];
+    let machine = [("cpu", cpu), ("memory", memory)];
     let mut told = Vec::new();
-    for limit in &bounds.limits {
+    for limit in &facts.bounds.limits {
         let asked: Vec<(&str, &Quantity)> = match &*limit.of {
             "PersistentVolumeClaim" => largest.map(|it| ("storage", it)).into_iter().collect(),
             "Container" | "Pod" => machine.to_vec(),
@@ -132,6 +140,13 @@ mod tests {
     use super::*;
     use crate::plan::observed::{Limit, Quota};
     use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    const TYPED: &str = "      minimum: 3
+      providerConfig:
+        apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
+        kind: WorkerConfig
+        instancetype: {name: standard-4}
+";
 
     fn amounts(of: &[(&str, &str)]) -> BTreeMap<String, Quantity> {
         let of = of
@@ -168,6 +183,32 @@ mod tests {
                 "quota few has no room for count/virtualmachines.kubevirt.io: used 2, asked 3, allowed 4",
                 "quota few has no room for requests.storage: used 50Gi, asked 60Gi, allowed 100Gi",
                 "limit range small lets no PersistentVolumeClaim have more storage than 10Gi: pool cpu asks for 20Gi",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_memory_of_a_type_that_the_shoot_keeps_is_asked_for() {
+        let shoot = SHOOT.replace("maximum: 1", "maximum: 3");
+        let shoot = valid_for_tests(&shoot.replace("      minimum: 1\n", TYPED));
+        let quota = Quota {
+            name: "few".to_owned(),
+            hard: amounts(&[("requests.memory", "40Gi"), ("requests.cpu", "1")]),
+            used: amounts(&[]),
+        };
+        let limit = Limit {
+            name: "small".to_owned(),
+            of: "Container".to_owned(),
+            most: amounts(&[("memory", "8Gi")]),
+        };
+        let mut facts = Facts::default();
+        facts.bounds.quotas.push(quota);
+        facts.bounds.limits.push(limit);
+        assert_eq!(
+            shortages(&shoot, &facts),
+            [
+                "quota few has no room for requests.memory: used 0, asked 48Gi, allowed 40Gi",
+                "limit range small lets no Container have more memory than 8Gi: pool cpu asks for 16Gi",
             ]
         );
     }

@@ -4,6 +4,7 @@ use super::item::{Action, Key, Kind, Need, Plan, State, Target};
 use super::machine::{Users, series};
 use super::names;
 use super::observed::{Object, Observed};
+use super::types::Own;
 use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,8 +15,10 @@ pub(super) fn unwanted(
     shoot: &ValidShoot,
     observed: &Observed,
     images: &HashMap<Arc<str>, Need>,
+    types: &Own,
     users: &Users,
 ) {
+    let made_by = types_of_staying(observed, users);
     let networks: HashSet<String> = shoot
         .networks
         .iter()
@@ -24,6 +27,10 @@ pub(super) fn unwanted(
     let wanted = |key: &Key| match key.kind {
         Kind::Network => networks.contains(&*key.name),
         Kind::Image => images.contains_key(&key.name),
+        // A type may be wanted no more, and no machine has to go for it.
+        Kind::Instancetype | Kind::Preference => {
+            types.contains_key(key) || made_by.contains(&*key.to_string())
+        }
         Kind::UserData => users.staying.contains(&key.name),
         // Judged where they are made.
         _ => true,
@@ -47,10 +54,20 @@ pub(super) fn unwanted(
     }
 }
 
+/// What machines were made by that nobody means to remove.
+fn types_of_staying<'a>(observed: &'a Observed, users: &Users) -> HashSet<&'a str> {
+    let machines = observed.facts.machines.values().flatten();
+    let staying = machines.filter(|it| users.staying.contains(it.0));
+    staying
+        .flat_map(|it| it.1.types.iter().map(|it| &**it))
+        .collect()
+}
+
 /// Its users are gone first; and user data that the next machine of that name may take goes when there is none to come.
 fn needs(observed: &Observed, users: &Users, key: &Key) -> Arc<[Need]> {
     let used_as = match key.kind {
         Kind::Network => format!("{}/{}", observed.facts.namespace, key.name).into(),
+        Kind::Instancetype | Kind::Preference => key.to_string().into(),
         _ => key.name.clone(),
     };
     let places = users.places.get(series(&key.name));
@@ -86,6 +103,8 @@ pub(super) fn title(key: &Key) -> String {
         Kind::Record => "record",
         Kind::Network => "network",
         Kind::Image => "image",
+        Kind::Instancetype => "instancetype",
+        Kind::Preference => "preference",
         Kind::UserData => "user data of machine",
         Kind::Machine => "machine",
         Kind::Node => "node",

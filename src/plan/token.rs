@@ -76,6 +76,7 @@ mod tests {
             since: Duration::ZERO,
             image: None,
             networks: [].into(),
+            types: [].into(),
             metadata: "".into(),
             status: "Running".into(),
             cause: None,

@@ -9,7 +9,6 @@ use crate::model::{CpuFeature, Disk, WorkerConfig};
 use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
 const GRACE: u32 = 90;
@@ -25,9 +24,9 @@ pub(super) struct Machine<'a> {
     pub(super) name: &'a str,
     pub(super) attachments: &'a [Attachment],
     pub(super) golden: Option<&'a Golden>,
-    /// Kinds of what the pool names, where they are known.
-    pub(super) instancetype: Option<Arc<str>>,
-    pub(super) preference: Option<Arc<str>>,
+    /// What the pool names, as the VM has it.
+    pub(super) instancetype: Option<Value>,
+    pub(super) preference: Option<Value>,
 }
 
 pub(super) fn object(machine: &Machine) -> Value {
@@ -44,18 +43,8 @@ pub(super) fn object(machine: &Machine) -> Value {
         "dataVolumeTemplates": data_volumes(machine),
         "template": { "metadata": template, "spec": guest(machine) },
     });
-    for (field, matched, kind) in [
-        ("instancetype", &worker.instancetype, &machine.instancetype),
-        ("preference", &worker.preference, &machine.preference),
-    ] {
-        let Some(matched) = matched else { continue };
-        spec[field] = json!({ "name": matched.name });
-        set(
-            &mut spec[field],
-            "kind",
-            kind.as_ref().map(|it| json!(&**it)),
-        );
-    }
+    set(&mut spec, "instancetype", machine.instancetype.clone());
+    set(&mut spec, "preference", machine.preference.clone());
     json!({
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",

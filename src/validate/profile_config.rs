@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    CloudProfile, Kind, MachineImage, MachineImageSource, MachineImageSourceVersion,
+    CloudProfile, CloudProfileConfig, Kind, MachineImage, MachineImageSource,
+    MachineImageSourceVersion,
 };
 
+use super::names;
 use super::profile::unique;
 use super::report::{At, Report, some_of};
 
@@ -49,10 +51,22 @@ pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     without_source(profile, report);
     limits(profile, &at.key("machineTypes"), report);
     super::storage_classes::check(config, at, report);
+    templates(config, &at.key("templateNamespace"), report);
     super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
     super::network_manifests::check(profile, at, report);
     super::network_policies::check_profile(profile, at, report);
+}
+
+fn templates(config: &CloudProfileConfig, at: &At, report: &mut Report) {
+    let namespace = config.template_namespace.as_deref().unwrap_or_default();
+    if !namespace.is_empty() && !names::is_dns_label(namespace) {
+        let code = "profile/template-namespace";
+        let message = format!("{namespace:?} is no name of a namespace");
+        report
+            .error(at, Kind::Invalid, code, message)
+            .hint(names::DNS_LABEL);
+    }
 }
 
 fn image_versions(

@@ -135,7 +135,9 @@ fn gc_names_the_right_that_it_lacks_before_it_deletes_anything() {
     let whole = rules_in(&role);
     let enough = as_account(&provider, "enough", &whole).run("gc");
     assert_eq!(enough.code, 0, "{enough}");
-    for (number, (_, resource, verbs)) in whole.iter().enumerate() {
+    // Types of machines may be left out: not every namespace has shoots that keep some.
+    let asked = whole.iter().filter(|it| it.0 != "instancetype.kubevirt.io");
+    for (number, (_, resource, verbs)) in asked.enumerate() {
         let mut rules: Vec<Rule> = whole.clone();
         for rule in rules.iter_mut().filter(|it| it.1 == *resource) {
             rule.2.retain(|it| !verbs.contains(it));

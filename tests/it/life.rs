@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Everything that a shoot can have in a namespace, and what controllers make of it; without the Lease.
-const KINDS: [Resource; 12] = [
+const KINDS: [Resource; 14] = [
     provider::CONFIG_MAP,
     provider::NETWORK,
     provider::DATA_VOLUME,
+    provider::INSTANCETYPE,
+    provider::PREFERENCE,
     provider::SECRET,
     provider::VM,
     provider::VMI,

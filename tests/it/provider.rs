@@ -41,6 +41,16 @@ pub(crate) const VMI: Resource = Resource("kubevirt.io", "v1", "VirtualMachineIn
 pub(crate) const DATA_VOLUME: Resource = Resource("cdi.kubevirt.io", "v1beta1", "DataVolume");
 pub(crate) const NETWORK: Resource =
     Resource("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
+pub(crate) const INSTANCETYPE: Resource = Resource(
+    "instancetype.kubevirt.io",
+    "v1beta1",
+    "VirtualMachineInstancetype",
+);
+pub(crate) const PREFERENCE: Resource = Resource(
+    "instancetype.kubevirt.io",
+    "v1beta1",
+    "VirtualMachinePreference",
+);
 pub(crate) const SECRET: Resource = Resource("", "v1", "Secret");
 pub(crate) const CONFIG_MAP: Resource = Resource("", "v1", "ConfigMap");
 pub(crate) const LEASE: Resource = Resource("coordination.k8s.io", "v1", "Lease");

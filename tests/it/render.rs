@@ -5,7 +5,7 @@ use crate::life::Manifest;
 use std::path::Path;
 
 /// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 12] = [
+pub(crate) const EXAMPLES: [&str; 13] = [
     "autoscaling",
     "cpu-memory",
     "default-region",
@@ -15,6 +15,7 @@ pub(crate) const EXAMPLES: [&str; 12] = [
     "minimal",
     "network-policies",
     "networks",
+    "standard-types",
     "three-zones",
     "two-pools",
     "volumes-and-devices",
@@ -57,13 +58,15 @@ fn check(name: &str, text: String) {
 }
 
 /// Machines and what they are made from; control planes differ little.
-const OF_MACHINES: [&str; 8] = [
+const OF_MACHINES: [&str; 10] = [
     "record",
     "lock",
     "network",
     "network-policies",
     "cluster-isolation",
     "image",
+    "instancetype",
+    "preference",
     "user-data",
     "machine",
 ];

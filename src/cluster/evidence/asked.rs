@@ -3,10 +3,12 @@
 use super::super::kinds::{self, Resource, resource};
 
 /// Of the provider's namespace: those of the shoot.
-pub(super) const OF_SHOOT: [&Resource; 22] = [
+pub(super) const OF_SHOOT: [&Resource; 24] = [
     &kinds::VIRTUAL_MACHINE,
     &kinds::VIRTUAL_MACHINE_INSTANCE,
     &MIGRATION,
+    &kinds::INSTANCETYPE,
+    &kinds::PREFERENCE,
     &kinds::DATA_VOLUME,
     &IMPORT_SOURCE,
     &CLONE_SOURCE,

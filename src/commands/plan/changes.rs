@@ -110,6 +110,8 @@ impl View<'_> {
             ("machine", _) => (Verb::Create, Kind::Machine, machine_named(&item.title)),
             ("image", name) => (Verb::Create, Kind::Image, Some(name)),
             ("network", name) => (Verb::Create, Kind::Network, Some(name)),
+            ("instancetype", name) => (Verb::Create, Kind::Instancetype, Some(name)),
+            ("preference", name) => (Verb::Create, Kind::Preference, Some(name)),
             ("certificate", part) => (Verb::Create, Kind::Secret, Some(part)),
             // What is inside is judged once it is seen.
             ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
@@ -240,6 +242,10 @@ impl View<'_> {
             Some("network") => {
                 let network = need.title.split(' ').next_back().unwrap_or_default();
                 format!("after network {network}")
+            }
+            Some("instancetype" | "preference") => {
+                let type_ = need.title.strip_prefix("Apply ").unwrap_or(&need.title);
+                format!("after {type_}")
             }
             Some("machine") => "once new machines run".to_owned(),
             Some("certificate") => "after its certificates".to_owned(),

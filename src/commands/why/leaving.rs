@@ -26,7 +26,7 @@ pub(in super::super) async fn holding(
     let left = provider.leftovers(id).await.map_err(failed)?.objects;
     let left: Vec<_> = left.iter().filter(|it| it.kind != "Lease").collect();
     // Those of KubeVirt are told with the machines.
-    let is_told = |kind: &str| kind.starts_with("VirtualMachine");
+    let is_told = |kind: &str| ["VirtualMachine", "VirtualMachineInstance"].contains(&kind);
     for it in left.iter().filter(|it| !is_told(it.kind)) {
         if !it.finalizers.iter().any(|it| is_foreign(it)) {
             continue;

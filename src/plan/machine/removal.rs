@@ -30,6 +30,7 @@ pub(super) fn add(
         let title = format!("Remove machine {name}{why}");
         let need = plan.add(observed, id, title, needs, state);
         let used = machine.networks.iter().chain(&machine.image);
+        let used = used.chain(machine.types.iter());
         for used in used.chain([*name]) {
             users.leaving.entry(used.clone()).or_default().push(need);
         }

@@ -110,6 +110,16 @@ fn paths_inside_the_configuration_are_whole() {
                 "    volumeSnapshotClasses: [{name: a, deletionPolicy: Recycle}, {name: a}]\n    machineImages:",
                 "spec.providerConfig.volumeSnapshotClasses[0].deletionPolicy NotSupported: \"Recycle\" is not supported\nspec.providerConfig.volumeSnapshotClasses[1].name Duplicate: a is there already",
             ),
+            (
+                "    machineImages:",
+                "    templateNamespace: Templates.example\n    machineImages:",
+                "spec.providerConfig.templateNamespace Invalid: \"Templates.example\" is no name of a namespace",
+            ),
+            (
+                "    machineImages:",
+                "    templateNamespace: templates\n    disableDefaultInstanceTypes: true\n    disableDefaultPreferences: true\n    machineImages:",
+                "",
+            ),
         ],
     );
 }

@@ -4,7 +4,7 @@ use super::world::{NOW, World};
 use crate::plan::item::{Action, Content, Issued, Key, Kind, Leaf, Side, Wanted};
 use crate::plan::names::SPEC_HASH;
 use crate::plan::observed::{Certificate, Fact, Import, Look, Machine, Rollout, Secret, Service};
-use crate::plan::{Hash, NO_UID, desired, token};
+use crate::plan::{Hash, NO_UID, desired, token, types};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +124,7 @@ impl World<'_> {
             since: Duration::ZERO,
             image: golden.map(|it| it.name),
             networks: networks.into_iter().map(|it| it.reference).collect(),
+            types: types::of_machine(self.shoot, &self.truth, wants),
             metadata: self.metadata(pool),
             status: "Provisioning".into(),
             cause: None,

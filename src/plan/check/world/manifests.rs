@@ -13,6 +13,7 @@ pub(in crate::plan::check) const BOUNDS: [(&str, &str); 5] =
 pub(in crate::plan::check) struct Pool {
     pub(in crate::plan::check) name: &'static str,
     pub(in crate::plan::check) image: &'static str,
+    pub(in crate::plan::check) instancetype: &'static str,
     pub(in crate::plan::check) size: (usize, usize),
     pub(in crate::plan::check) zones: &'static str,
     pub(in crate::plan::check) team: &'static str,
@@ -21,6 +22,7 @@ pub(in crate::plan::check) struct Pool {
 pub(in crate::plan::check) const A: Pool = Pool {
     name: "a",
     image: "22.04",
+    instancetype: "standard-2",
     size: (2, 3),
     zones: "europe-west1-b, europe-west1-c",
     team: "green",
@@ -36,6 +38,7 @@ pub(in crate::plan::check) const B: Pool = Pool {
 pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     let newer = Pool {
         image: "24.04",
+        instancetype: "standard-4",
         size: (4, 5),
         ..A
     };
@@ -77,6 +80,7 @@ pub(in crate::plan::check) fn shoot(
     for Pool {
         name,
         image,
+        instancetype,
         size: (minimum, maximum),
         zones,
         team,
@@ -93,6 +97,10 @@ pub(in crate::plan::check) fn shoot(
       labels: {{example.org/team: {team}}}
       volume: {{type: standard, size: 20Gi}}
       zones: [{zones}]
+      providerConfig:
+        apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1
+        kind: WorkerConfig
+        instancetype: {{name: {instancetype}}}
       machineControllerManager: {{machineCreationTimeout: 10m}}"
         )
         .expect("a String takes all");

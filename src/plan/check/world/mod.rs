@@ -125,6 +125,7 @@ impl<'a> World<'a> {
 
     /// Runs until it is done or stuck; perhaps a crash comes first.
     fn run(&mut self, quiet: bool, faults_until: u64) -> Option<Verdict> {
+        self.types_move();
         self.begin();
         loop {
             self.round += 1;

@@ -3,6 +3,8 @@
 use super::World;
 use crate::plan::item::{Key, Kind};
 use crate::plan::observed::{Fact, Import, Look, Machine};
+use crate::plan::relied::{Family, Found, Relied};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,23 @@ impl World<'_> {
             self.hurt = true;
             self.someone_meddles();
         }
+    }
+
+    /// Between two runs others make a type of a name, change it, or take it away.
+    pub(super) fn types_move(&mut self) {
+        let relied = Relied {
+            family: Family::Instancetype,
+            kind: None,
+            name: "standard-2".into(),
+        };
+        let found = match (self.seed + self.round) % 16 {
+            0 => Found::There("VirtualMachineInstancetype".into()),
+            1 => Found::There("VirtualMachineClusterInstancetype".into()),
+            2 => Found::Template(Arc::new(json!({ "of": self.clock }))),
+            3 => Found::Nothing,
+            _ => return,
+        };
+        self.facts().relied.insert(relied, found);
     }
 
     fn object_moves(&mut self) {

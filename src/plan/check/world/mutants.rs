@@ -8,10 +8,14 @@ use crate::validate::ValidShoot;
 use std::sync::Arc;
 
 /// Each with an invariant that must notice it; others may too.
-const MUTANTS: [(&str, Planner); 18] = [
+const MUTANTS: [(&str, Planner); 19] = [
     ("image before machine", imports_are_taken_for_done),
     ("a successor can come", imports_are_taken_for_done),
     ("removed after the last user", users_are_not_seen),
+    (
+        "removed after the last user",
+        types_of_machines_are_not_seen,
+    ),
     ("user data stays", machines_need_no_user_data),
     ("user data is there", user_data_is_taken_for_there),
     ("total", leaving_machines_are_not_seen),
@@ -120,6 +124,12 @@ fn user_data_is_taken_for_there(shoot: &ValidShoot, observed: &Observed) -> Plan
             let key = Key::provider(Kind::UserData, name);
             facts.objects.insert(key, object);
         }
+    })
+}
+
+fn types_of_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    mistaken(shoot, observed, |facts| {
+        machines(facts).for_each(|it| it.types = [].into());
     })
 }
 

@@ -1,9 +1,9 @@
 //! What is sent: it lands later, in parts, and its answer comes later still; or it is lost, or refused.
 
 use super::World;
-use crate::plan::desired;
 use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Setback, Target, Wanted};
 use crate::plan::observed::{Fact, Import, Look, Machine, Object, Record};
+use crate::plan::{desired, types};
 use std::sync::Arc;
 
 /// A write on its way.
@@ -208,6 +208,7 @@ impl World<'_> {
             since: now,
             image: golden.map(|it| it.name),
             networks: attachments.into_iter().map(|it| it.reference).collect(),
+            types: types::of_machine(shoot, facts, wants),
             metadata: desired::pool_metadata(wants).into(),
             status: "Provisioning".into(),
             cause: None,

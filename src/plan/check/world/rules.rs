@@ -4,7 +4,7 @@ use super::World;
 use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, State, Wanted};
 use crate::plan::observed::{Fact, Facts, Look, Machine, Observed};
 use crate::plan::spread::spread;
-use crate::plan::{Hash, desired, names, record};
+use crate::plan::{Hash, desired, names, record, types};
 use crate::validate::{Network, Pool, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -137,6 +137,10 @@ impl World<'_> {
                 "removed after the last user",
                 machines.any(|it| it.1.networks.iter().any(|it| **it == *network)),
             ),
+            Kind::Instancetype => (
+                "removed after the last user",
+                machines.any(|it| it.1.types.iter().any(|it| **it == key.to_string())),
+            ),
             Kind::UserData => {
                 let is_made = |it: (_, _, &Arc<str>)| *it.2 == key.name;
                 let mut coming = self.observed.sent.values().filter_map(makes);
@@ -156,7 +160,7 @@ impl World<'_> {
 
     /// Something shared that comes undone undoes nothing else.
     pub(super) fn check_flicker(&mut self, before: &Plan) {
-        let shared = |it: &Key| matches!(it.kind, Kind::Image | Kind::Network);
+        let shared = |it: &Key| matches!(it.kind, Kind::Image | Kind::Network | Kind::Instancetype);
         let (Some(shoot), Some(key)) = (self.shoot, self.some_object(shared)) else {
             return;
         };
@@ -175,7 +179,11 @@ impl World<'_> {
             .filter(is_done)
             .map(|it| &it.id)
             .collect();
-        let own = [format!("image/{}", key.name), network_id(shoot, &key.name)];
+        let own = [
+            format!("image/{}", key.name),
+            format!("instancetype/{}", key.name),
+            network_id(shoot, &key.name),
+        ];
         let mut done = before.items.iter().filter(is_done);
         let holds = done.all(|it| still.contains(&it.id) || own.contains(&it.id.to_string()));
         self.must("undoes nothing that is done", holds, || key.to_string());
@@ -278,6 +286,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
             objects.insert(key, (desired::config_hash(config), true));
         }
     }
+    objects.extend(types(shoot, facts));
     machines.sort();
     let user_data = machines.len();
     let record = Some((record::wanted(shoot, facts).hash, sizes));
@@ -287,6 +296,19 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
         user_data,
         record,
     }
+}
+
+/// Those that pools name, and beside them those that machines were made by which nobody has to replace.
+fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (Key, (Hash, bool))> {
+    let machines = facts.machines.values().flatten();
+    let made_by: HashSet<&str> = machines
+        .flat_map(|it| it.1.types.iter().map(|it| &**it))
+        .collect();
+    let there = facts.objects.iter();
+    let used = there.filter(|it| made_by.contains(&*it.0.to_string()));
+    let mut all: BTreeMap<Key, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
+    all.extend(types::wanted_of(shoot, facts));
+    all.into_iter().map(|(key, hash)| (key, (hash, true)))
 }
 
 fn is_done(fact: &Fact) -> bool {
@@ -313,6 +335,9 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> boo
     facts.record.as_ref().is_some_and(|it| !it.leaving)
         && golden.is_none_or(|it| has(Kind::Image, &it.name, it.hash))
         && networks.all(network)
+        && types::wanted_of(shoot, facts)
+            .iter()
+            .all(|(key, hash)| has(key.kind, &key.name, *hash))
 }
 
 /// As the plan calls the network of that object.
