@@ -45,11 +45,12 @@ pub(super) const MODULES: &[Module] = &[
             "guest_settings.go", "guest_status.go", "guest_unit.go", "guest_wire.go", "guests.go", "hotplug.go",
             "imports.go", "konnectivity.go", "kubelet.go", "libraries.go", "loopback.go", "machines.go", "main.go",
             "memory.go", "nodes.go", "podrun.go", "pods.go", "podstatus.go", "podvolumes.go", "probes.go", "process.go",
-            "process_argv.go", "process_env.go", "roots.go", "runner.go", "services.go", "simulator.go",
+            "process_argv.go", "process_env.go", "roots.go", "runner.go", "services.go", "simulator.go", "snapshots.go",
             "storage.go", "volumes.go", "watch.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go",
             "ccm/main.go", "csi/attach.go", "csi/attacher.go", "csi/cluster.go", "csi/driver.go", "csi/election.go",
             "csi/follow.go", "csi/liveness.go", "csi/main.go", "csi/options.go", "csi/provision.go",
-            "csi/provisioner.go", "csi/resizer.go", "csi/snapshotter.go", "csi/volumes.go",
+            "csi/provisioner.go", "csi/resizer.go", "csi/snapshot.go", "csi/snapshotcontroller.go", "csi/snapshotend.go",
+            "csi/snapshots.go", "csi/snapshotter.go", "csi/volumes.go",
         ),
         builds: &[
             Build {
@@ -82,7 +83,7 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
             },
-            // Six of these run for every cluster, so there is no typed client in it.
+            // Seven of these run for every cluster, so there is no typed client in it.
             Build {
                 package: "./csi",
                 output: "sandbox-csi",
@@ -92,6 +93,7 @@ pub(super) const MODULES: &[Module] = &[
                     "csi-attacher",
                     "csi-resizer",
                     "csi-snapshotter",
+                    "snapshot-controller",
                     "livenessprobe",
                 ],
                 cdi: false,

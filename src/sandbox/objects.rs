@@ -1,6 +1,6 @@
 //! What stands in every sandbox beside what KubeVirt and CDI print themselves.
 
-use super::error::SandboxError;
+use super::error::{SandboxError, io};
 use super::modules;
 use super::state::Ports;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::path::Path;
 const PROVISIONER: &str = "disk.sandbox.kvshoot.io";
 pub(super) const NAMESPACE: &str = "kvshoot-sandbox";
 
-/// Namespaces, storage classes and the services behind the aggregated APIs.
+/// Namespaces, storage and snapshot classes, and the services behind the aggregated APIs.
 pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
     let mut objects: Vec<Value> = [NAMESPACE, "kubevirt", "cdi"]
         .iter()
@@ -34,6 +34,11 @@ pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
             "provisioner": PROVISIONER, "volumeBindingMode": mode, "allowVolumeExpansion": true,
         }));
     }
+    objects.push(json!({
+        "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass",
+        "metadata": {"name": "standard", "annotations": {"snapshot.storage.kubernetes.io/is-default-class": "true"}},
+        "driver": PROVISIONER, "deletionPolicy": "Delete",
+    }));
     for (namespace, name, port) in [
         ("kubevirt", "virt-api", ports.virt_api()),
         ("cdi", "cdi-api", ports.cdi_api()),
@@ -66,6 +71,12 @@ pub(super) fn kubevirt_status() -> Value {
             {"type": "Created", "status": "True", "reason": "AllResourcesCreated", "message": "All resources were created."},
         ],
     }})
+}
+
+/// The API of volume snapshots, as shoots have it.
+pub(super) fn snapshots() -> Result<Vec<Value>, SandboxError> {
+    let text = include_str!("../plan/system/volume-snapshots.yaml");
+    parsed(text).map_err(io("read the API of volume snapshots"))
 }
 
 /// Written from the specification of the Network Plumbing Working Group.
@@ -144,14 +155,15 @@ pub(super) fn redirected(path: &Path, port: u16, ca: &str) -> Result<Vec<Value>,
 }
 
 fn documents(path: &Path) -> Result<Vec<Value>, SandboxError> {
-    use serde::Deserialize;
     let text = super::files::read(path)?;
-    serde_yaml::Deserializer::from_str(&text)
+    parsed(&text).map_err(io(format!("read {}", path.display())))
+}
+
+fn parsed(text: &str) -> std::io::Result<Vec<Value>> {
+    use serde::Deserialize;
+    serde_yaml::Deserializer::from_str(text)
         .map(Value::deserialize)
         .filter(|value| !matches!(value, Ok(Value::Null)))
         .collect::<Result<_, _>>()
-        .map_err(|error| SandboxError::Io {
-            what: format!("read {}", path.display()),
-            source: std::io::Error::other(error),
-        })
+        .map_err(std::io::Error::other)
 }

@@ -113,14 +113,15 @@ impl Boot<'_> {
             tell(Step::new(
                 "Installing the resource definitions of KubeVirt and CDI",
             ));
-            let networks = objects::networks();
+            let mut others = objects::snapshots()?;
+            others.push(objects::networks());
             let mut jobs = self.files("crd-")?;
             // The largest take the longest.
             jobs.sort_by_key(|file| {
                 std::cmp::Reverse(file.metadata().map(|data| data.len()).unwrap_or_default())
             });
             self.write_all(jobs)?;
-            self.kubectl.apply(&[networks])?;
+            self.kubectl.apply(&others)?;
         }
         self.run(&self.setup().simulator(self.state.cdi))?;
         // It takes seconds before it asks for anything.

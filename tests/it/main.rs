@@ -52,6 +52,7 @@ mod running;
 mod sandbox;
 mod sandbox_pods;
 mod small;
+mod snapshots;
 mod types;
 mod ui;
 mod user_data;

@@ -60,7 +60,10 @@ func (s *simulator) dataVolume(ctx context.Context, dv *unstructured.Unstructure
 
 // source holds a clone back until what it copies is there and whole.
 func (s *simulator) source(ctx context.Context, dv *unstructured.Unstructured) (time.Duration, error) {
-	name, namespace := cloneSource(dv)
+	if name, namespace := sourceOf(dv, "snapshot"); name != "" {
+		return s.snapshotSource(ctx, dv, namespace, name)
+	}
+	name, namespace := sourceOf(dv, "pvc")
 	if name == "" {
 		return 0, nil
 	}
@@ -87,9 +90,23 @@ func (s *simulator) source(ctx context.Context, dv *unstructured.Unstructured) (
 	return 2 * poll, s.tell(ctx, dv, progress{phase: "CloneScheduled", runningReason: "CloneSourceInUse", runningMessage: fmt.Sprintf("pvc %s is still being filled", name)})
 }
 
-func cloneSource(dv *unstructured.Unstructured) (name, namespace string) {
-	name, _, _ = unstructured.NestedString(dv.Object, "spec", "source", "pvc", "name")
-	namespace, _, _ = unstructured.NestedString(dv.Object, "spec", "source", "pvc", "namespace")
+// snapshotSource holds one back that is made of a snapshot until that is ready.
+func (s *simulator) snapshotSource(ctx context.Context, dv *unstructured.Unstructured, namespace, name string) (time.Duration, error) {
+	told := progress{phase: "CloneScheduled", runningReason: "SnapshotNotReady", runningMessage: fmt.Sprintf("snapshot %s is not ready to use", name)}
+	found, ready := s.restorable(namespace, name)
+	if !found {
+		told = progress{phase: "Pending", runningReason: "CloneWithoutSource", runningMessage: fmt.Sprintf("The source snapshot %s doesn't exist", name)}
+	}
+	if ready {
+		return 0, nil
+	}
+	return 2 * poll, s.tell(ctx, dv, told)
+}
+
+// sourceOf names the claim or the snapshot that a DataVolume is a copy of.
+func sourceOf(dv *unstructured.Unstructured, kind string) (name, namespace string) {
+	name, _, _ = unstructured.NestedString(dv.Object, "spec", "source", kind, "name")
+	namespace, _, _ = unstructured.NestedString(dv.Object, "spec", "source", kind, "namespace")
 	if namespace == "" {
 		namespace = dv.GetNamespace()
 	}
@@ -101,7 +118,9 @@ func (s *simulator) fill(ctx context.Context, dv *unstructured.Unstructured) (ti
 	now := time.Now()
 	stored, _ := s.imports.LoadOrStore(dv.GetUID(), now)
 	since := now.Sub(stored.(time.Time))
-	if name, _ := cloneSource(dv); name != "" {
+	clone, _ := sourceOf(dv, "pvc")
+	restore, _ := sourceOf(dv, "snapshot")
+	if clone != "" || restore != "" {
 		if since < poll {
 			return poll - since + time.Millisecond, s.tell(ctx, dv, progress{phase: "CloneInProgress", amount: "N/A", bound: true, running: true, runningReason: "Pod is running"})
 		}

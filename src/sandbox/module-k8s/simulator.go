@@ -25,7 +25,7 @@ import (
 )
 
 // simulator plays the parts of a cluster that need machines: kubelets,
-// virt-handler, a storage provisioner, a load balancer and, if wanted, CDI.
+// virt-handler, a storage provisioner with snapshots, a load balancer and, if wanted, CDI.
 type simulator struct {
 	kube        kubernetes.Interface
 	dynamic     dynamic.Interface
@@ -37,9 +37,12 @@ type simulator struct {
 	claims      cache.Store
 	classes     cache.Store
 	dataVolumes cache.Store
-	importTime  time.Duration
-	runner      *runner
-	row         int
+	snapshots   cache.Store
+	// Of snapshots.
+	snapshotClasses cache.Store
+	importTime      time.Duration
+	runner          *runner
+	row             int
 	// When each import began, by the DataVolume's UID.
 	imports sync.Map
 }
@@ -99,6 +102,9 @@ func simulatorMain() int {
 	s.services = core.Core().V1().Services().Informer().GetStore()
 	s.claims = core.Core().V1().PersistentVolumeClaims().Informer().GetStore()
 	s.classes = core.Storage().V1().StorageClasses().Informer().GetStore()
+	custom := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 30*time.Second)
+	s.snapshots = custom.ForResource(volumeSnapshots).Informer().GetStore()
+	s.snapshotClasses = custom.ForResource(snapshotClasses).Informer().GetStore()
 	changed := make(chan struct{}, 1)
 	s.faults.follow(core.Core().V1().ConfigMaps().Informer(), func() {
 		select {
@@ -125,11 +131,11 @@ func simulatorMain() int {
 	watch(ctx, core.Core().V1().Services().Informer(), 1, s.service)
 	core.Start(ctx.Done())
 	core.WaitForCacheSync(ctx.Done())
-	custom := dynamicinformer.NewDynamicSharedInformerFactory(s.dynamic, 30*time.Second)
 	if *virt {
 		watch(ctx, custom.ForResource(vmis).Informer(), 8, s.vmi)
 		newGuests(s, *kubeconfig).follow(ctx, custom.ForResource(vmis).Informer())
 	}
+	watch(ctx, custom.ForResource(volumeSnapshots).Informer(), 2, s.snapshot)
 	if *data {
 		s.dataVolumes = custom.ForResource(dvs).Informer().GetStore()
 		watch(ctx, custom.ForResource(dvs).Informer(), 8, s.dataVolume)

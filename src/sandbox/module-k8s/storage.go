@@ -28,6 +28,11 @@ func (s *simulator) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) 
 	if ref := claim.Spec.DataSourceRef; ref != nil && ref.APIGroup != nil && *ref.APIGroup == "cdi.kubevirt.io" {
 		return 0, nil
 	}
+	if from := claim.Spec.DataSource; from != nil && from.Kind == "VolumeSnapshot" {
+		if _, ready := s.restorable(claim.Namespace, from.Name); !ready {
+			return 5 * poll, nil
+		}
+	}
 	mode := v1.PersistentVolumeFilesystem
 	if claim.Spec.VolumeMode != nil {
 		mode = *claim.Spec.VolumeMode

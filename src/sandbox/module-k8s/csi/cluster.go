@@ -30,7 +30,8 @@ var (
 	csiNodes    = kindOf("storage.k8s.io", "v1", "csinodes")
 	attachments = kindOf("storage.k8s.io", "v1", "volumeattachments")
 	leases      = kindOf("coordination.k8s.io", "v1", "leases")
-	snapshots   = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshotcontents")
+	snapshots   = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshots")
+	contents    = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshotcontents")
 	snapClasses = kindOf("snapshot.storage.k8s.io", "v1", "volumesnapshotclasses")
 	dataVolumes = kindOf("cdi.kubevirt.io", "v1beta1", "datavolumes")
 	machines    = kindOf("kubevirt.io", "v1", "virtualmachines")
@@ -57,6 +58,15 @@ func connect(kubeconfig string) (cluster, error) {
 func decode[T any](object *unstructured.Unstructured) (*T, error) {
 	typed := new(T)
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed)
+}
+
+// get reads one object as it is now.
+func get[T any](ctx context.Context, c cluster, kind schema.GroupVersionResource, namespace, name string) (*T, error) {
+	object, err := c.Resource(kind).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return decode[T](object)
 }
 
 func encode(typed any, version, kind string) (*unstructured.Unstructured, error) {

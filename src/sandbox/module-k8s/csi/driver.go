@@ -27,6 +27,7 @@ type driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
 	infra     cluster
+	tenant    cluster
 	plain     *http.Client
 	namespace string
 	labels    map[string]string
@@ -39,6 +40,11 @@ type enforcement struct {
 	AllowAll     bool     `yaml:"allowAll"`
 	AllowDefault bool     `yaml:"allowDefault"`
 	AllowList    []string `yaml:"allowList"`
+	// Which snapshot classes go with which storage classes.
+	Mapping []struct {
+		StorageClasses  []string `yaml:"storageClasses"`
+		SnapshotClasses []string `yaml:"volumeSnapshotClasses"`
+	} `yaml:"storageSnapshotMapping"`
 }
 
 func driverMain(ctx context.Context, args []string) error {
@@ -77,7 +83,8 @@ func driverMain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := connect(*tenantConfig); err != nil {
+	tenant, err := connect(*tenantConfig)
+	if err != nil {
 		return fmt.Errorf("tenant cluster: %w", err)
 	}
 	infra, err := connect(*infraConfig)
@@ -88,7 +95,7 @@ func driverMain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := &driver{infra: infra, plain: plain, namespace: *namespace, labels: made, prefix: *prefix + "-", allowed: allowed}
+	d := &driver{infra: infra, tenant: tenant, plain: plain, namespace: *namespace, labels: made, prefix: *prefix + "-", allowed: allowed}
 	klog.InfoS("using the infrastructure cluster", "server", infra.config.Host, "namespace", *namespace)
 	return d.serve(ctx, *endpoint)
 }
@@ -201,6 +208,8 @@ func (d *driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	for _, kind := range []csi.ControllerServiceCapability_RPC_Type{
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
 		csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
+		csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
 		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
 		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 	} {

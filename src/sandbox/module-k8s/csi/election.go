@@ -15,12 +15,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The leases that the real programs use, each for one driver.
+// The leases that the real programs use; all but the last for one driver each.
 var leaseNames = map[string]string{
-	"csi-provisioner": "%s",
-	"csi-attacher":    "external-attacher-leader-%s",
-	"csi-resizer":     "external-resizer-%s",
-	"csi-snapshotter": "external-snapshotter-leader-%s",
+	"csi-provisioner":     "%s",
+	"csi-attacher":        "external-attacher-leader-%s",
+	"csi-resizer":         "external-resizer-%s",
+	"csi-snapshotter":     "external-snapshotter-leader-%s",
+	"snapshot-controller": "snapshot-controller-leader",
 }
 
 // elected waits until it holds the lease, and keeps it; without it the program ends.
@@ -38,7 +39,7 @@ func (s *sidecar) elected(ctx context.Context) error {
 		return err
 	}
 	me := fmt.Sprintf("%s-%d", host, os.Getpid())
-	name := fmt.Sprintf(leaseNames[s.name], strings.ReplaceAll(s.driver, ".", "-"))
+	name := strings.ReplaceAll(leaseNames[s.name], "%s", strings.ReplaceAll(s.driver, ".", "-"))
 	all := s.Resource(leases).Namespace(namespace)
 	err = wait.PollUntilContextCancel(ctx, s.period, true, func(ctx context.Context) (bool, error) {
 		held, err := s.hold(ctx, all, name, me)

@@ -72,15 +72,24 @@ type pace struct {
 	workers     int
 }
 
-// work calls step for every object that is there or changes, and again after an error.
-func work[T any](ctx context.Context, informer cache.SharedIndexInformer, pace pace, step func(context.Context, *T) error) {
+// work calls step for every object that is there or changes, and again after an error. What it
+// gives back has an object looked at for another reason, by its key. Changes that are of no
+// matter, if it is said which these are, wait for a better reason.
+func work[T any](ctx context.Context, informer cache.SharedIndexInformer, pace pace, step func(context.Context, *T) error, matters ...func(old, new *unstructured.Unstructured) bool) func(string) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](pace.first, pace.most))
 	add := func(object any) {
 		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
 			queue.Add(key)
 		}
 	}
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, object any) { add(object) }})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(old, object any) {
+		for _, one := range matters {
+			if !one(old.(*unstructured.Unstructured), object.(*unstructured.Unstructured)) {
+				return
+			}
+		}
+		add(object)
+	}})
 	for range pace.workers {
 		go func() {
 			for {
@@ -103,4 +112,5 @@ func work[T any](ctx context.Context, informer cache.SharedIndexInformer, pace p
 		}()
 	}
 	go func() { <-ctx.Done(); queue.ShutDown() }()
+	return queue.Add
 }

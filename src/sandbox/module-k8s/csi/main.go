@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	// Six of these run in one pod: rather small than quick.
+	// Seven of these run in one pod: rather small than quick.
 	debug.SetGCPercent(50)
 	programs := map[string]func(context.Context, []string) error{
 		"kubevirt-csi-driver": driverMain,
@@ -26,6 +26,7 @@ func main() {
 		"csi-attacher":        attacherMain,
 		"csi-resizer":         resizerMain,
 		"csi-snapshotter":     snapshotterMain,
+		"snapshot-controller": snapshotControllerMain,
 		"livenessprobe":       livenessMain,
 	}
 	name, args := filepath.Base(os.Args[0]), os.Args[1:]
@@ -35,7 +36,7 @@ func main() {
 		run, ok = programs[name]
 	}
 	if !ok {
-		fmt.Fprintln(os.Stderr, "sandbox-csi: call it as kubevirt-csi-driver, csi-provisioner, csi-attacher, csi-resizer, csi-snapshotter or livenessprobe")
+		fmt.Fprintln(os.Stderr, "sandbox-csi: call it as kubevirt-csi-driver, csi-provisioner, csi-attacher, csi-resizer, csi-snapshotter, snapshot-controller or livenessprobe")
 		os.Exit(2)
 	}
 	os.Args[0] = name

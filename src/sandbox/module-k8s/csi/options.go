@@ -32,10 +32,16 @@ type options struct {
 
 // common declares the flags; the two that differ in name or default are given.
 func common(workers string, timeout time.Duration, gates ...string) *options {
-	o := &options{set: flags(), gates: map[string]string{}}
-	o.set.StringVar(&o.kubeconfig, "kubeconfig", "", "client configuration; without one it is the cluster that it runs in")
+	o := alone(workers, gates...)
 	o.set.StringVar(&o.address, "csi-address", "/run/csi/socket", "the driver's socket")
 	o.set.DurationVar(&o.timeout, "timeout", timeout, "of every call to the driver")
+	return o
+}
+
+// alone declares those of a program that has no driver.
+func alone(workers string, gates ...string) *options {
+	o := &options{set: flags(), gates: map[string]string{}}
+	o.set.StringVar(&o.kubeconfig, "kubeconfig", "", "client configuration; without one it is the cluster that it runs in")
 	o.set.DurationVar(&o.pace.first, "retry-interval-start", time.Second, "how soon what failed is tried again")
 	o.set.DurationVar(&o.pace.most, "retry-interval-max", 5*time.Minute, "how late what failed is tried again")
 	o.set.IntVar(&o.pace.workers, workers, 10, "how many calls at once")
@@ -87,7 +93,7 @@ type sidecar struct {
 	calls  *grpc.ClientConn
 }
 
-// begin connects to the driver first, then to the cluster, and waits to be elected.
+// begin connects to the driver first, if it has one, then to the cluster, and waits to be elected.
 func begin(ctx context.Context, o *options, args []string) (*sidecar, error) {
 	if err := parse(o.set, args); err != nil {
 		return nil, err
@@ -103,10 +109,12 @@ func begin(ctx context.Context, o *options, args []string) (*sidecar, error) {
 	if address := o.endpoint + o.metrics; address != "" {
 		go s.answer(address)
 	}
-	if s.calls, s.driver, err = dial(ctx, o.address); err != nil {
-		return nil, err
+	if o.address != "" {
+		if s.calls, s.driver, err = dial(ctx, o.address); err != nil {
+			return nil, err
+		}
+		klog.InfoS("found the driver", "driver", s.driver, "cluster", tenant.config.Host)
 	}
-	klog.InfoS("found the driver", "driver", s.driver, "cluster", tenant.config.Host)
 	if o.elect {
 		return s, s.elected(ctx)
 	}

@@ -91,21 +91,17 @@ func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeCla
 	if from == nil {
 		return nil, nil
 	}
+	if from.Kind == "VolumeSnapshot" {
+		return p.restored(ctx, claim, from.Name)
+	}
 	if from.Kind != "PersistentVolumeClaim" {
 		return nil, fmt.Errorf("this stand-in has no data source %s", from.Kind)
 	}
-	object, err := p.Resource(claims).Namespace(claim.Namespace).Get(ctx, from.Name, metav1.GetOptions{})
+	source, err := get[v1.PersistentVolumeClaim](ctx, p.cluster, claims, claim.Namespace, from.Name)
 	if err != nil {
 		return nil, err
 	}
-	source, err := decode[v1.PersistentVolumeClaim](object)
-	if err != nil {
-		return nil, err
-	}
-	if object, err = p.Resource(volumes).Get(ctx, source.Spec.VolumeName, metav1.GetOptions{}); err != nil {
-		return nil, err
-	}
-	volume, err := decode[v1.PersistentVolume](object)
+	volume, err := get[v1.PersistentVolume](ctx, p.cluster, volumes, "", source.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +110,39 @@ func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeCla
 	}
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{
 		Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: volume.Spec.CSI.VolumeHandle},
+	}}, nil
+}
+
+// restored is the snapshot that a claim is to begin with.
+func (p *provisioner) restored(ctx context.Context, claim *v1.PersistentVolumeClaim, name string) (*csi.VolumeContentSource, error) {
+	one, err := get[snapshot](ctx, p.cluster, snapshots, claim.Namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("error getting snapshot %s from api server: %w", name, err)
+	}
+	if one.DeletionTimestamp != nil || !one.Status.Ready || one.Status.Content == "" {
+		return nil, fmt.Errorf("snapshot %s is not Ready", name)
+	}
+	made, err := get[content](ctx, p.cluster, contents, "", one.Status.Content)
+	if err != nil {
+		return nil, fmt.Errorf("error getting snapshotcontent of snapshot %s from api server: %w", name, err)
+	}
+	wanted, mode := claim.Spec.Resources.Requests.Storage().Value(), v1.PersistentVolumeFilesystem
+	if claim.Spec.VolumeMode != nil {
+		mode = *claim.Spec.VolumeMode
+	}
+	_, may := made.Annotations["snapshot.storage.kubernetes.io/allow-volume-mode-change"]
+	switch {
+	case made.Spec.Ref.UID != one.UID || made.Status.Handle == "":
+		return nil, fmt.Errorf("snapshotcontent %s is not that of snapshot %s", made.Name, name)
+	case made.Spec.Driver != p.driver:
+		return nil, fmt.Errorf("requested snapshot %s is of driver %s", name, made.Spec.Driver)
+	case made.Status.Size > wanted:
+		return nil, fmt.Errorf("requested volume size %d is less than the size %d for the source snapshot %s", wanted, made.Status.Size, name)
+	case made.Spec.Mode != "" && made.Spec.Mode != mode && !may:
+		return nil, fmt.Errorf("requested volume %s/%s modifies the mode of the source volume but does not have permission to do so", claim.Namespace, claim.Name)
+	}
+	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{
+		Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: made.Status.Handle},
 	}}, nil
 }
 

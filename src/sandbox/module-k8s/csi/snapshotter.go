@@ -3,68 +3,203 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
+	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// snapshotter has the driver make the snapshots that contents stand for, and delete them.
+type snapshotter struct {
+	*sidecar
+	controller csi.ControllerClient
+	prefix     string
+	metadata   bool
+}
+
 // snapshotterMain wants the definitions of snapshots in the cluster, and ends without them, as
-// the real one does. It makes no snapshots: what asks this driver for one is in the log.
+// the real one does.
 func snapshotterMain(ctx context.Context, args []string) error {
 	o := common("worker-threads", time.Minute)
+	n := &snapshotter{}
 	patience := o.set.Duration("retry-crd-interval-max", 5*time.Second, "how long the definitions are waited for")
-	o.set.String("snapshot-name-prefix", "snapshot", "that snapshots' names begin with")
+	o.set.StringVar(&n.prefix, "snapshot-name-prefix", "snapshot", "that snapshots' names begin with")
 	o.set.Int("snapshot-name-uuid-length", -1, "without effect")
 	o.set.Duration("resync-period", 15*time.Minute, "how often everything is looked at again")
-	o.set.Bool("extra-create-metadata", false, "tell the driver of the snapshot")
+	o.set.BoolVar(&n.metadata, "extra-create-metadata", false, "tell the driver of the snapshot")
 	s, err := begin(ctx, o, args)
 	if err != nil {
 		return err
 	}
-	for _, kind := range []schema.GroupVersionResource{snapClasses, snapshots} {
-		if err := s.defined(ctx, kind, *patience); err != nil {
-			return err
-		}
+	n.sidecar, n.controller = s, csi.NewControllerClient(s.calls)
+	if err := n.capable(ctx); err != nil {
+		return err
 	}
-	s.follow(snapClasses)
-	contents := s.follow(snapshots)
+	if err := s.defined(ctx, *patience, snapClasses, contents); err != nil {
+		return err
+	}
+	all := s.follow(contents)
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	work(ctx, contents, o.pace, func(_ context.Context, one *snapshot) error {
-		if one.Spec.Driver == s.driver {
-			klog.InfoS("this stand-in makes no snapshots", "content", one.Name)
-		}
-		return nil
-	})
+	work(ctx, all, o.pace, n.content, beyondMark)
 	<-ctx.Done()
 	return nil
 }
 
-type snapshot struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Driver string `json:"driver"`
-	} `json:"spec"`
-}
-
-func (s *sidecar) defined(ctx context.Context, kind schema.GroupVersionResource, patience time.Duration) error {
-	end := time.Now().Add(patience)
-	for {
-		_, err := s.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1})
-		if err == nil {
+func (n *snapshotter) capable(ctx context.Context) error {
+	answer, err := n.controller.ControllerGetCapabilities(ctx, &csi.ControllerGetCapabilitiesRequest{})
+	if err != nil {
+		return err
+	}
+	for _, one := range answer.Capabilities {
+		if one.GetRpc().GetType() == csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT {
 			return nil
 		}
-		klog.ErrorS(err, "cannot list", "kind", kind.Resource)
-		if time.Now().After(end) {
-			return fmt.Errorf("the definitions of snapshots are missing: %w", err)
+	}
+	return fmt.Errorf("CSI driver %s does not support ControllerCreateSnapshot", n.driver)
+}
+
+func (n *snapshotter) content(ctx context.Context, one *content) error {
+	if one.Spec.Driver != n.driver {
+		return nil
+	}
+	_, creating := one.Annotations[beingCreated]
+	_, deleted := one.Annotations[beingDeleted]
+	// Nobody ever had it.
+	unbound := one.Spec.Source.Snapshot != "" && one.Spec.Ref.UID == ""
+	if one.DeletionTimestamp != nil && !creating && (deleted || unbound) {
+		return n.remove(ctx, one)
+	}
+	if one.Status.Ready {
+		return nil
+	}
+	step, reason, message := n.create, "SnapshotCreationFailed", "Failed to create snapshot: "
+	if one.Spec.Source.Snapshot != "" {
+		step, reason, message = n.look, "SnapshotContentCheckandUpdateFailed", "Failed to check and update snapshot content: "
+	}
+	ready, err := step(ctx, one)
+	if err != nil {
+		n.failed(ctx, contents, &one.ObjectMeta, one.Status.Error, reason, message+err.Error())
+	} else if !ready {
+		err = fmt.Errorf("snapshot of %s is not ready yet", one.Name)
+	}
+	return err
+}
+
+// create asks for the snapshot. Meanwhile the content is marked, and stays so when it is unknown
+// whether there is one: then it has to be asked for again before it can be deleted.
+func (n *snapshotter) create(ctx context.Context, one *content) (bool, error) {
+	if one.Spec.Class == "" {
+		return false, fmt.Errorf("failed to take snapshot %s without a snapshot class", one.Name)
+	}
+	class, err := get[snapshotClass](ctx, n.cluster, snapClasses, "", one.Spec.Class)
+	if err != nil {
+		return false, err
+	}
+	parameters := map[string]string{}
+	for key, value := range class.Parameters {
+		if strings.HasPrefix(key, reserved) {
+			return false, fmt.Errorf("this stand-in has no %s", key)
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return ctx.Err()
+		parameters[key] = value
+	}
+	if n.metadata {
+		maps.Copy(parameters, map[string]string{
+			reserved + "volumesnapshot/name": one.Spec.Ref.Name, reserved + "volumesnapshot/namespace": one.Spec.Ref.Namespace,
+			reserved + "volumesnapshotcontent/name": one.Name,
+		})
+	}
+	if err := n.mark(ctx, one, "yes"); err != nil {
+		return false, err
+	}
+	call, cancel := context.WithTimeout(ctx, n.timeout)
+	defer cancel()
+	answer, err := n.controller.CreateSnapshot(call, &csi.CreateSnapshotRequest{
+		Name: n.prefix + "-" + string(one.Spec.Ref.UID), SourceVolumeId: one.Spec.Source.Volume, Parameters: parameters,
+	})
+	if err != nil {
+		if final(err) {
+			if err := n.mark(ctx, one, nil); err != nil {
+				return false, err
+			}
+		}
+		return false, fmt.Errorf("failed to take snapshot of the volume %s: %w", one.Spec.Source.Volume, err)
+	}
+	if err := n.tell(ctx, one, answer.Snapshot); err != nil {
+		return false, err
+	}
+	return answer.Snapshot.ReadyToUse, n.mark(ctx, one, nil)
+}
+
+func (n *snapshotter) mark(ctx context.Context, one *content, value any) error {
+	annotations := map[string]any{beingCreated: value}
+	return n.patch(ctx, contents, "", one.Name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+}
+
+// beyondMark tells whether more than the mark has changed: or what fails would be tried again at
+// once, and for ever. The mark's end matters to what is to be deleted.
+func beyondMark(old, new *unstructured.Unstructured) bool {
+	if _, deleted := new.GetAnnotations()[beingDeleted]; deleted {
+		return true
+	}
+	bare := func(one *unstructured.Unstructured) map[string]any {
+		one = one.DeepCopy()
+		one.SetResourceVersion("")
+		unstructured.RemoveNestedField(one.Object, "metadata", "annotations", beingCreated)
+		if len(one.GetAnnotations()) == 0 {
+			unstructured.RemoveNestedField(one.Object, "metadata", "annotations")
+		}
+		return one.Object
+	}
+	return !reflect.DeepEqual(bare(old), bare(new))
+}
+
+// final tells whether the driver will not go on by itself with what it was asked for.
+func final(err error) bool {
+	switch status.Code(err) {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:
+		return false
+	}
+	return true
+}
+
+// look asks how a snapshot is that was there before its content.
+func (n *snapshotter) look(ctx context.Context, one *content) (bool, error) {
+	call, cancel := context.WithTimeout(ctx, n.timeout)
+	defer cancel()
+	answer, err := n.controller.ListSnapshots(call, &csi.ListSnapshotsRequest{SnapshotId: one.Spec.Source.Snapshot})
+	if err != nil {
+		return false, err
+	}
+	if len(answer.Entries) == 0 {
+		return false, fmt.Errorf("can not find snapshot for snapshotID %s", one.Spec.Source.Snapshot)
+	}
+	found := answer.Entries[0].Snapshot
+	return found.ReadyToUse, n.tell(ctx, one, found)
+}
+
+func (n *snapshotter) tell(ctx context.Context, one *content, made *csi.Snapshot) error {
+	return n.patch(ctx, contents, "", one.Name, map[string]any{"status": map[string]any{
+		"snapshotHandle": made.SnapshotId, "creationTime": made.CreationTime.AsTime().UnixNano(),
+		"readyToUse": made.ReadyToUse, "restoreSize": made.SizeBytes, "error": nil,
+	}}, "status")
+}
+
+// remove deletes the snapshot, unless it is to be kept, and then lets the content go.
+func (n *snapshotter) remove(ctx context.Context, one *content) error {
+	if one.Spec.Policy == "Delete" && one.Status.Handle != "" {
+		call, cancel := context.WithTimeout(ctx, n.timeout)
+		defer cancel()
+		if _, err := n.controller.DeleteSnapshot(call, &csi.DeleteSnapshotRequest{SnapshotId: one.Status.Handle}); err != nil {
+			n.failed(ctx, contents, &one.ObjectMeta, one.Status.Error, "SnapshotDeleteError", "Failed to delete snapshot: "+err.Error())
+			return err
 		}
 	}
+	return n.finalizers(ctx, contents, &one.ObjectMeta, without(one.Finalizers, contentFinalizer), nil)
 }

@@ -29,10 +29,11 @@ func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 		return nil, err
 	}
 	size := request.GetCapacityRange().GetRequiredBytes()
-	wanted, err := d.build(class, size, request)
+	source, err := d.source(ctx, request)
 	if err != nil {
 		return nil, err
 	}
+	wanted := d.build(class, size, source, request)
 	volume, err := d.volume(ctx, request.Name)
 	if apierrors.IsNotFound(err) {
 		if !d.owns(request.Name, d.labels) {
@@ -62,8 +63,6 @@ func (d *driver) admit(class string, request *csi.CreateVolumeRequest) error {
 		return status.Error(codes.InvalidArgument, "name missing in request")
 	case len(request.VolumeCapabilities) == 0:
 		return status.Error(codes.InvalidArgument, "volume capabilities missing in request")
-	case request.GetVolumeContentSource().GetSnapshot() != nil:
-		return status.Error(codes.Unimplemented, "this stand-in has no snapshots")
 	}
 	for _, one := range request.VolumeCapabilities {
 		if many(one) && one.GetBlock() == nil {
@@ -80,7 +79,24 @@ func many(one *csi.VolumeCapability) bool {
 	return one.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
 }
 
-func (d *driver) build(class string, size int64, request *csi.CreateVolumeRequest) (*unstructured.Unstructured, error) {
+// source is what a volume is filled with.
+func (d *driver) source(ctx context.Context, request *csi.CreateVolumeRequest) (map[string]any, error) {
+	if from := request.GetVolumeContentSource().GetVolume(); from != nil {
+		return map[string]any{"pvc": map[string]any{"name": from.VolumeId, "namespace": d.namespace}}, nil
+	}
+	from := request.GetVolumeContentSource().GetSnapshot()
+	if from == nil {
+		return map[string]any{"blank": map[string]any{}}, nil
+	}
+	if _, err := d.snapshot(ctx, from.SnapshotId); apierrors.IsNotFound(err) {
+		return nil, status.Errorf(codes.NotFound, "source snapshot content %s not found", from.SnapshotId)
+	} else if err != nil {
+		return nil, err
+	}
+	return map[string]any{"snapshot": map[string]any{"name": from.SnapshotId, "namespace": d.namespace}}, nil
+}
+
+func (d *driver) build(class string, size int64, source map[string]any, request *csi.CreateVolumeRequest) *unstructured.Unstructured {
 	storage := map[string]any{
 		"resources": map[string]any{"requests": map[string]any{"storage": resource.NewQuantity(size, resource.BinarySI).String()}},
 	}
@@ -91,10 +107,6 @@ func (d *driver) build(class string, size int64, request *csi.CreateVolumeReques
 		storage["accessModes"] = []any{"ReadWriteMany"}
 		storage["volumeMode"] = "Block"
 	}
-	source := map[string]any{"blank": map[string]any{}}
-	if from := request.GetVolumeContentSource().GetVolume(); from != nil {
-		source = map[string]any{"pvc": map[string]any{"name": from.VolumeId, "namespace": d.namespace}}
-	}
 	volume := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume",
 		"metadata": map[string]any{"name": request.Name, "namespace": d.namespace},
@@ -102,7 +114,7 @@ func (d *driver) build(class string, size int64, request *csi.CreateVolumeReques
 	}}
 	volume.SetLabels(d.labels)
 	volume.SetAnnotations(map[string]string{"cdi.kubevirt.io/storage.deleteAfterCompletion": "false"})
-	return volume, nil
+	return volume
 }
 
 // asked is the size that a DataVolume asks for.
