@@ -43,6 +43,30 @@ fn the_documentation_tells_every_field_and_no_other() {
     );
 }
 
+/// What stands there as a field of kvshoot's, such as `WorkerConfig.subnet`.
+#[test]
+fn what_the_documentation_names_as_a_field_is_one() {
+    let text = fs::read_to_string("docs/kubermatic.md").unwrap();
+    let (_, rest) = text.split_once("## Datacenters and clusters").unwrap();
+    let (table, _) = rest.split_once("\n## ").unwrap();
+    let kvshoot = Kvshoot::new();
+    let [shoot, profile] = ["shoot", "cloudprofile"].map(|kind| -> Value {
+        serde_json::from_str(&kvshoot.run(&format!("schema {kind}")).out).unwrap()
+    });
+    let words = table.split('`').skip(1).step_by(2);
+    let fields = words.filter_map(|it| it.split_once("Config.").map(|field| (it, field)));
+    let mut told = 0;
+    for (word, (kind, field)) in fields {
+        let place = format!("/$defs/{kind}Config/properties/{field}");
+        let is_there = [&shoot, &profile]
+            .iter()
+            .any(|it| it.pointer(&place).is_some());
+        assert!(is_there, "{word}");
+        told += 1;
+    }
+    assert!(told > 15, "{told}");
+}
+
 /// Fields with nothing below them; a value that may stand elsewhere is one field.
 fn leaves(root: &Value, node: &Value, path: String, found: &mut BTreeSet<String>) {
     let reference = node["$ref"].as_str();
