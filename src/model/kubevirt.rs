@@ -58,7 +58,7 @@ pub(crate) struct CloudProfileConfig {
     /// StorageClasses of the provider that a cluster has as `kubevirt-<name>`, beside those of the volume types and those that the provider marks
     #[serde(default)]
     pub(crate) storage_classes: Vec<InfraStorageClass>,
-    /// VolumeSnapshotClasses of the provider that every cluster has too, as kubevirt-<name>; without any, clusters have no snapshots
+    /// VolumeSnapshotClasses of the provider that every cluster has too, as `kubevirt-<name>`; without any, clusters have no snapshots
     #[serde(default)]
     pub(crate) volume_snapshot_classes: Vec<InfraVolumeSnapshotClass>,
     /// Namespace of the provider whose instancetypes and preferences a cluster has as its own, once a pool names them

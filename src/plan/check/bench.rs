@@ -186,16 +186,22 @@ fn bench_plans() {
     }
 }
 
-/// Five times the machines may take twelve times the time, where a square takes 25 times.
+/// Five times the machines may take twelve times the time, where a square takes 25 times. What else the computer does
+/// falls upon one of the two now and then, so that it is looked at again before it counts.
 #[test]
 fn a_plan_takes_its_time_for_each_machine_and_no_more() {
     for ((name, shoot, observed), (_, larger, fuller)) in cases(200).into_iter().zip(cases(1_000)) {
-        let (items, few) = time(&shoot, &observed);
-        let (more_items, many) = time(&larger, &fuller);
-        assert!(
-            more_items <= 5 * items,
-            "{name}: {items} items, then {more_items}"
-        );
-        assert!(many < few * 12, "{name}: {few:?}, then {many:?}");
+        let mut seen = Vec::new();
+        let is_in_proportion = (0..4).any(|_| {
+            let (items, few) = time(&shoot, &observed);
+            let (more_items, many) = time(&larger, &fuller);
+            assert!(
+                more_items <= 5 * items,
+                "{name}: {items} items, then {more_items}"
+            );
+            seen.push((few, many));
+            many < few * 12
+        });
+        assert!(is_in_proportion, "{name}: {seen:?}");
     }
 }
