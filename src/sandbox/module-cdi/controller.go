@@ -87,6 +87,9 @@ func controllerMain(args []string) error {
 		func() error {
 			return second(dvc.NewPvcCloneController(ctx, mgr, log, image, image, pull, public, private, labels))
 		},
+		func() error {
+			return second(dvc.NewSnapshotCloneController(ctx, mgr, log, image, image, pull, public, private, labels))
+		},
 		func() error { return second(dvc.NewPopulatorController(ctx, mgr, log, labels)) },
 		func() error { return second(controller.NewImportController(mgr, log, image, pull, "1", labels)) },
 		func() error {
