@@ -145,18 +145,64 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, wants: &Wants, users: &m
     removal::add(plan, observed, wants, &seen, &late, &places, users);
 }
 
-/// Places in the series of this hash that disks of machines still have that are gone.
+/// Places in the series of this hash that disks of machines still have that are gone, or nodes: a machine would be taken
+/// for one that has joined, and lose its bootstrap token before it used it.
 fn haunted(observed: &Observed, wants: &Wants) -> Vec<(usize, u32)> {
     let of = |machine: &str| {
         let ordinal = names::ordinal(machine)?;
         let zone = (0..wants.targets.len()).find(|it| *wants.name(*it, ordinal) == *machine)?;
         Some((zone, ordinal))
     };
-    let disks = observed.facts.disks.iter();
-    disks.filter_map(|it| of(it)).collect()
+    let facts = &observed.facts;
+    let names = facts.disks.iter().chain(facts.nodes.keys());
+    names.filter_map(|it| of(it)).collect()
 }
 
 /// A machine's name without its ordinal.
 pub(super) fn series(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |it| it.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::observed::{Facts, Node, Observed};
+    use crate::plan::plan;
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+    use std::sync::Arc;
+
+    /// Machines that are to be made.
+    fn made(facts: &Facts) -> Vec<String> {
+        let observed = Observed {
+            facts: Arc::new(facts.clone()),
+            ..Observed::default()
+        };
+        let items = plan(&valid_for_tests(SHOOT), &observed).items.into_iter();
+        let name = |title: String| title.split(' ').nth(2).map(str::to_owned);
+        let made = items.filter(|it| it.title.starts_with("Make machine"));
+        made.filter_map(|it| name(it.title)).collect()
+    }
+
+    #[test]
+    fn a_name_is_not_given_again_while_a_disk_or_a_node_has_it() {
+        let name: Arc<str> = made(&Facts::default()).remove(0).into();
+        let next = name.strip_suffix("-0").expect("the first");
+        let next = format!("{next}-1");
+
+        let mut facts = Facts::default();
+        facts.disks.insert(name.clone());
+        assert_eq!(made(&facts)[0], next);
+
+        let mut facts = Facts::default();
+        let node = Node {
+            uid: "n".into(),
+            version: "1".into(),
+            serves: true,
+            why: "".into(),
+            is_ours: true,
+            taints: [].into(),
+            metadata: "".into(),
+        };
+        facts.nodes.insert(name, node);
+        assert_eq!(made(&facts)[0], next);
+    }
 }
