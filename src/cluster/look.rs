@@ -129,22 +129,30 @@ impl Provider {
         Ok(there["data"][key].as_str().map(str::to_owned))
     }
 
+    /// The same of a Secret; None as well for what is no text.
+    pub(crate) async fn secret_value(
+        &self,
+        secret: &str,
+        key: &str,
+    ) -> Result<Option<String>, Error> {
+        let place = Place::one(&kinds::SECRET, self.namespace(), secret);
+        let there = self.get_secret(place).await?;
+        let bytes = STANDARD
+            .decode(text(&there["data"][key]))
+            .unwrap_or_default();
+        Ok(String::from_utf8(bytes).ok().filter(|it| !it.is_empty()))
+    }
+
     /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
     pub(crate) async fn kubeconfig(
         &self,
         secret: &str,
         key: &str,
     ) -> Result<Option<SecretString>, Error> {
-        let place = Place::one(&kinds::SECRET, self.namespace(), secret);
-        let there = match self.get_secret(place).await {
-            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => return Ok(None),
-            other => other?,
-        };
-        let bytes = STANDARD
-            .decode(text(&there["data"][key]))
-            .unwrap_or_default();
-        let config = String::from_utf8(bytes).ok().filter(|it| !it.is_empty());
-        Ok(config.map(SecretString::from))
+        match self.secret_value(secret, key).await {
+            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => Ok(None),
+            other => Ok(other?.map(SecretString::from)),
+        }
     }
 
     /// All machines of a shoot, by name.

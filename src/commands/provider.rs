@@ -4,7 +4,7 @@ use super::load::{self, Around, Before, Loaded, Texts};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Right, Source};
 use crate::manifest::{Content, Manifest};
-use crate::model::{Reference, Shoot};
+use crate::model::{Holder, Reference, Shoot};
 use crate::plan::item::Class;
 use crate::plan::record;
 use crate::validate::machine_deployment::Looked;
@@ -153,7 +153,7 @@ pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, Com
     })
 }
 
-/// A value that a MachineDeployment takes from a ConfigMap. Kubermatic's namespaces are not those of the provider.
+/// A value that a MachineDeployment takes from elsewhere. Kubermatic's namespaces are not those of the provider.
 async fn look(
     provider: &Provider,
     reference: &Reference,
@@ -162,10 +162,18 @@ async fn look(
     let (namespace, name) = (provider.namespace(), &reference.name);
     if *reference.namespace != **namespace {
         let elsewhere = &reference.namespace;
-        let told = format!("ConfigMap {name} is read in namespace {namespace}, not in {elsewhere}");
+        let holder = match reference.holder {
+            Holder::Secret => "Secret",
+            Holder::ConfigMap => "ConfigMap",
+        };
+        let told = format!("{holder} {name} is read in namespace {namespace}, not in {elsewhere}");
         context.ui.warn(&told);
     }
-    Ok(match provider.value(name, &reference.key).await {
+    let looked = match reference.holder {
+        Holder::Secret => provider.secret_value(name, &reference.key).await,
+        Holder::ConfigMap => provider.value(name, &reference.key).await,
+    };
+    Ok(match looked {
         Ok(Some(text)) => Looked::Found(text),
         Ok(None) => Looked::Missing("there is no such key".to_owned()),
         Err(Error::NotFound { .. }) => {

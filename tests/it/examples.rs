@@ -176,7 +176,8 @@ fn import_per_machine() {
     live_in(&provider, "import-per-machine", &[2], Some((edit, &[2])));
 }
 
-/// The memory stands in a ConfigMap after the edit, and is no longer what the preset says: the pool rolls.
+/// After the edit the memory stands in a ConfigMap and the CPUs in a Secret, and neither is what the preset says: the pool
+/// rolls.
 #[test]
 fn machine_deployment() {
     let provider = Provider::new();
@@ -187,6 +188,13 @@ fn machine_deployment() {
             "metadata": {"name": "sizes"}, "data": {"memory": "2048M"},
         }),
     );
+    provider.create(
+        provider::SECRET,
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "sizes"}, "stringData": {"cpus": "1"},
+        }),
+    );
     let edit = |it: Manifest| {
         it.with(|it| {
             let spec = &mut it.rest[0]["spec"];
@@ -195,7 +203,8 @@ fn machine_deployment() {
             let template = &mut value["cloudProviderSpec"]["virtualMachine"]["template"];
             let reference = json!({"namespace": "kube-system", "name": "sizes", "key": "memory"});
             template["memory"] = json!({ "configMapKeyRef": reference });
-            template["cpus"] = json!("1");
+            let reference = json!({"namespace": "kube-system", "name": "sizes", "key": "cpus"});
+            template["cpus"] = json!({ "secretKeyRef": reference });
         })
     };
     live_in(&provider, "machine-deployment", &[2], Some((edit, &[3])));

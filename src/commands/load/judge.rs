@@ -266,6 +266,9 @@ fn tell_all(
             continue;
         }
         finding.path = path;
+        if let Some(pools) = documents.pools {
+            pools.mask(document, &mut finding);
+        }
         let inside = finding.inside;
         let see = finding.see.clone();
         let mut problem = problem(finding);

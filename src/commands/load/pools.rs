@@ -253,6 +253,14 @@ impl Pools {
         Some((entry.document, entry.pool.places.of(below)))
     }
 
+    /// Takes what came from Secrets out of a finding, which has its place already.
+    pub(super) fn mask(&self, document: DocumentId, finding: &mut Finding) {
+        let mut converted = self.converted.iter();
+        if let Some(entry) = converted.find(|it| it.document == document) {
+            entry.pool.secrets.mask(finding);
+        }
+    }
+
     /// Whether nothing is to be said of a field of the Shoot: more has to be known first, or all was said.
     pub(super) fn is_settled(&self, finding: &Finding) -> bool {
         let Some((entry, below)) = self.entry(&finding.path) else {

@@ -5,6 +5,7 @@
 mod machine;
 mod placement;
 mod places;
+mod secrets;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -17,6 +18,7 @@ use crate::model::{
 
 use super::report::{At, Report};
 pub(crate) use places::Places;
+pub(crate) use secrets::Secrets;
 use values::Values;
 
 /// Operating systems that read cloud-init's user data.
@@ -55,6 +57,8 @@ pub(crate) struct Converted {
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     pub(crate) places: Places,
+    /// What of it came from Secrets.
+    pub(crate) secrets: Secrets,
     /// Something of it is looked up before the pool counts.
     pub(crate) is_open: bool,
 }
@@ -80,16 +84,20 @@ pub(crate) fn convert(given: &Given) -> Converted {
     values.places.put("maximum", &at.key("replicas"));
     let worker = worker(given, config);
     let Values {
-        report,
+        mut report,
         places,
+        secrets,
         open,
         ..
     } = values;
+    let findings = report.errors.iter_mut().chain(&mut report.warnings);
+    findings.for_each(|it| secrets.mask(it));
     Converted {
         worker,
         errors: report.errors,
         warnings: report.warnings,
         places,
+        secrets,
         is_open: open > 0,
     }
 }

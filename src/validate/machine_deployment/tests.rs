@@ -214,7 +214,7 @@ fn what_cannot_be_is_told_where_it_stands() {
         (
             "cpus: 1",
             "cpus: {secretKeyRef: {namespace: a, name: b, key: c}}",
-            "cloudProviderSpec.virtualMachine.template.cpus.secretKeyRef Forbidden: a value of a Secret would stand in the machine and in the record",
+            "cloudProviderSpec.virtualMachine.template.cpus.secretKeyRef Required: key c of Secret b stands in the provider",
         ),
         (
             "                cpus: 1",
@@ -260,6 +260,30 @@ fn a_value_of_a_config_map_is_looked_up() {
     let missing = with(Looked::Missing("it is not there".into()));
     assert_eq!(missing.errors[0].kind, Kind::Required);
     assert_eq!(memory(missing), None);
+}
+
+#[test]
+fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_repeated() {
+    let reference = "{secretKeyRef: {namespace: a, name: sizes, key: memory}}";
+    let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
+    let with = |value: &str| {
+        converted_with(&text, &|it| {
+            assert_eq!(it.holder, Holder::Secret);
+            Looked::Found(value.into())
+        })
+    };
+    let found = with("4Gi");
+    assert_eq!(told(&found.errors), [""; 0]);
+    let warned = found.warnings.iter();
+    let warned: Vec<&str> = warned.map(|it| it.message.as_str()).collect();
+    let told_so = "the value of key memory of Secret sizes is no secret any more: it stands in machines and in the record";
+    assert_eq!(warned, [told_so]);
+    for wrong in ["much", "a-canary-of-a-secret"] {
+        let broken = with(wrong);
+        assert_eq!(broken.errors.len(), 1);
+        let all = format!("{:?} {:?}", broken.errors, broken.warnings);
+        assert!(!all.contains(wrong), "{all}");
+    }
 }
 
 #[test]

@@ -5,12 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::model::{ConfigVar, ConfigVarBool, Counts, Holder, Kind, Quantity, Reference};
 
-use super::{At, Looked, Places, Report};
+use super::{At, Looked, Places, Report, Secrets};
 
 pub(super) struct Values<'a> {
     look: &'a dyn Fn(&Reference) -> Looked,
     pub(super) report: Report,
     pub(super) places: Places,
+    pub(super) secrets: Secrets,
     /// Values that are to come.
     pub(super) open: usize,
 }
@@ -21,6 +22,7 @@ impl<'a> Values<'a> {
             look,
             report: Report::default(),
             places: Places::default(),
+            secrets: Secrets::default(),
             open: 0,
         }
     }
@@ -110,33 +112,36 @@ impl<'a> Values<'a> {
             Counts::Text(text) => return Some(text).filter(|it| !it.is_empty()),
             Counts::There(reference) => reference,
         };
-        let report = &mut self.report;
-        let code = "machine-deployment/reference";
-        if reference.holder == Holder::Secret {
-            report
-                .error(
-                    &at.key("secretKeyRef"),
-                    Kind::Forbidden,
-                    code,
-                    "a value of a Secret would stand in the machine and in the record",
-                )
-                .hint("write the value itself, or a configMapKeyRef");
-            return None;
-        }
-        let at = &at.key("configMapKeyRef");
+        let (report, code) = (&mut self.report, "machine-deployment/reference");
+        let (field, holder) = match reference.holder {
+            Holder::Secret => ("secretKeyRef", "Secret"),
+            Holder::ConfigMap => ("configMapKeyRef", "ConfigMap"),
+        };
+        let at_reference = &at.key(field);
         let Reference { name, key, .. } = &reference;
         match (self.look)(&reference) {
-            Looked::Found(text) => return Some(text).filter(|it| !it.is_empty()),
+            Looked::Found(text) => {
+                if reference.holder == Holder::Secret {
+                    self.secrets.put(at.path(), &text);
+                    let message = format!(
+                        "the value of key {key} of Secret {name} is no secret any more: it stands in machines and in the record"
+                    );
+                    report.warning(at_reference, Kind::Forbidden, code, message);
+                }
+                return Some(text).filter(|it| !it.is_empty());
+            }
             Looked::Later => self.open += 1,
             Looked::Missing(why) => {
-                let message = format!("key {key} of ConfigMap {name} is not to be had: {why}");
-                report.error(at, Kind::Required, code, message);
+                let message = format!("key {key} of {holder} {name} is not to be had: {why}");
+                report.error(at_reference, Kind::Required, code, message);
             }
             Looked::Offline => {
-                let message = format!("key {key} of ConfigMap {name} stands in the provider");
-                report.error(at, Kind::Required, code, message).hint(
-                    "plan, apply and run look there; write the value itself for this command",
-                );
+                let message = format!("key {key} of {holder} {name} stands in the provider");
+                report
+                    .error(at_reference, Kind::Required, code, message)
+                    .hint(
+                        "plan, apply and run look there; write the value itself for this command",
+                    );
             }
         }
         None
