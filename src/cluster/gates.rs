@@ -161,15 +161,15 @@ fn pod_network(network: &Value, uses: &Uses) -> Option<Finding> {
     })
 }
 
-/// Kubernetes beside KubeVirt: 1.N is tried by its makers with 1.(N+25) to 1.(N+27), by its support matrix up to 1.5
-/// and by its releases since.
+/// Kubernetes beside KubeVirt: its support matrix has 1.(N+25) to 1.(N+27) for 1.N, up to 1.5; that it goes on so is
+/// taken from that.
 pub(super) fn pair(kubernetes: &str, kubevirt: &str) -> Option<Finding> {
     let ((1, cluster), (1, minor)) = (parsed(kubernetes)?, parsed(kubevirt)?) else {
         return None;
     };
     let (oldest, newest) = (minor + 25, minor + 27);
     let message = format!(
-        "KubeVirt 1.{minor} is tried by its makers with Kubernetes 1.{oldest} to 1.{newest}, and this is 1.{cluster}"
+        "KubeVirt 1.{minor} goes with Kubernetes 1.{oldest} to 1.{newest} by the rule of its support matrix, and this is 1.{cluster}"
     );
     (!(oldest..=newest).contains(&cluster)).then(|| warning("versions", message))
 }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_go_together_as_their_makers_try_them() {
+    fn versions_go_together_by_the_rule_of_the_support_matrix() {
         assert_eq!(pair("v1.31.4", "v1.5.0"), None);
         assert_eq!(pair("v1.33.1-eks-5", "v1.8.4"), None);
         let told = pair("v1.36.3", "v1.8.4")
@@ -315,7 +315,7 @@ mod tests {
             .message;
         assert_eq!(
             told,
-            "KubeVirt 1.8 is tried by its makers with Kubernetes 1.33 to 1.35, and this is 1.36"
+            "KubeVirt 1.8 goes with Kubernetes 1.33 to 1.35 by the rule of its support matrix, and this is 1.36"
         );
         assert!(pair("v1.27.1", "v1.8.4").is_some());
         assert_eq!(pair("", "v1.8.4"), None);

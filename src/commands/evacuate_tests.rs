@@ -1,5 +1,6 @@
 use super::*;
 use crate::plan::observed::{Look, Machine, Record};
+use crate::plan::testing::machine;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -26,22 +27,8 @@ fn due(machines: &[&str]) -> Due {
 
 fn facts(evacuating: bool) -> Facts {
     let machine = Machine {
-        uid: "m".into(),
-        version: "1".into(),
-        hash: Hash::default(),
-        zone: 0,
-        ordinal: 0,
-        born: 0,
-        look: Look::Ready,
-        runs: true,
         evacuating,
-        since: Duration::ZERO,
-        image: None,
-        networks: [].into(),
-        types: [].into(),
-        metadata: "".into(),
-        status: "Running".into(),
-        cause: None,
+        ..machine(Look::Ready)
     };
     let record = Record {
         name: "shoot--local--a".into(),

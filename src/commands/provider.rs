@@ -161,11 +161,7 @@ async fn look(
 ) -> Result<Looked, CommandError> {
     let (namespace, name) = (provider.namespace(), &reference.name);
     if *reference.namespace != **namespace {
-        let elsewhere = &reference.namespace;
-        let holder = match reference.holder {
-            Holder::Secret => "Secret",
-            Holder::ConfigMap => "ConfigMap",
-        };
+        let (holder, elsewhere) = (reference.holder, &reference.namespace);
         let told = format!("{holder} {name} is read in namespace {namespace}, not in {elsewhere}");
         context.ui.warn(&told);
     }

@@ -1,5 +1,7 @@
 //! Values of Kubermatic that may stand elsewhere.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,15 @@ one_of!(ConfigVarBool { Text, Object(ConfigVarBoolObject) });
 pub(crate) enum Holder {
     Secret,
     ConfigMap,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Holder::Secret => "Secret",
+            Holder::ConfigMap => "ConfigMap",
+        })
+    }
 }
 
 /// A key of an object, all of it given.

@@ -35,3 +35,6 @@ pub(crate) use scalar::{Amount, Duration, FORMATS, Ignored, IntOrString, Quantit
 pub(crate) use secret::*;
 pub(crate) use shoot::*;
 pub(crate) use version::Version;
+
+/// The API of volume snapshots (kubernetes-csi's `external-snapshotter`), as YAML documents.
+pub(crate) const VOLUME_SNAPSHOTS: &str = include_str!("volume-snapshots.yaml");

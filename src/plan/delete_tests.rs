@@ -3,7 +3,8 @@
 use super::delete;
 use super::guest::PATIENCE;
 use super::item::{Action, Class, Failure, Key, Kind, Plan, State};
-use super::observed::{Fact, Facts, Guests, Inside, Look, Machine, Object, Observed, Record};
+use super::observed::{Fact, Facts, Guests, Inside, Look, Object, Observed, Record};
+use super::testing::machine;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,27 +18,6 @@ fn object(uid: &str, leaving: bool, holds: &[&str]) -> Object {
         hash: Default::default(),
         leaving,
         fact: Fact::Holds(holds),
-    }
-}
-
-fn machine() -> Machine {
-    Machine {
-        uid: "machine".into(),
-        version: "1".into(),
-        hash: Default::default(),
-        zone: 0,
-        ordinal: 0,
-        born: 0,
-        look: Look::Ready,
-        runs: true,
-        evacuating: false,
-        since: Duration::ZERO,
-        image: None,
-        networks: [].into(),
-        types: [].into(),
-        metadata: "".into(),
-        status: "".into(),
-        cause: None,
     }
 }
 
@@ -66,7 +46,9 @@ fn shoot() -> Observed {
     facts.objects.insert(key, object("coredns", false, &[]));
     facts.machines.insert(
         "worker".into(),
-        [("worker-1".into(), machine())].into_iter().collect(),
+        [("worker-1".into(), machine(Look::Ready))]
+            .into_iter()
+            .collect(),
     );
     let things = [
         (Key::shoot(Kind::ValidatingWebhook, "no"), "hook", &[][..]),

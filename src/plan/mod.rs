@@ -37,6 +37,8 @@ mod shared;
 pub(crate) mod spread;
 pub(crate) mod store;
 mod system;
+#[cfg(test)]
+pub(crate) mod testing;
 mod token;
 pub(crate) mod types;
 mod user_data;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::plan::observed::{Fact, Facts, Look, Machine, Object};
+use crate::plan::observed::{Fact, Facts, Look, Object};
+use crate::plan::testing;
 use crate::validate::testing::{SHOOT, valid_for_tests};
-use std::time::Duration;
 
 const MACHINE: &str = "shoot--dev--demo-cpu-z1-abcde-0";
 
@@ -11,13 +11,8 @@ fn pool() -> Pool {
 
 fn node(metadata: &Value) -> Node {
     Node {
-        uid: "n".into(),
-        version: "1".into(),
-        serves: true,
-        why: "".into(),
-        is_ours: true,
-        taints: [].into(),
         metadata: metadata.to_string().into(),
+        ..testing::node()
     }
 }
 
@@ -90,25 +85,7 @@ fn with_node(mut facts: Facts) -> Facts {
 }
 
 fn with_machine(mut facts: Facts) -> Facts {
-    let machine = Machine {
-        uid: "m".into(),
-        version: "1".into(),
-        hash: Hash(1),
-        zone: 0,
-        ordinal: 0,
-        born: 0,
-        look: Look::Coming,
-        runs: true,
-        evacuating: false,
-        since: Duration::ZERO,
-        image: None,
-        networks: [].into(),
-        types: [].into(),
-        metadata: "".into(),
-        status: "Running".into(),
-        cause: None,
-    };
-    let pool = BTreeMap::from([(MACHINE.into(), machine)]);
+    let pool = BTreeMap::from([(MACHINE.into(), testing::machine(Look::Coming))]);
     facts.machines.insert("cpu".into(), pool);
     facts
 }

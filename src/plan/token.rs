@@ -58,30 +58,9 @@ pub(super) fn object(site: &Site, machine: &str) -> Value {
 mod tests {
     use super::*;
     use crate::plan::observed::{Fact, Facts, Node, Object};
-    use std::time::Duration;
+    use crate::plan::testing::{machine, node};
 
     const NAME: &str = "shoot--dev--demo-cpu-z1-abcde-0";
-
-    fn machine(look: Look) -> Machine {
-        Machine {
-            uid: "u".into(),
-            version: "1".into(),
-            hash: Hash(1),
-            zone: 0,
-            ordinal: 0,
-            born: 0,
-            look,
-            runs: true,
-            evacuating: false,
-            since: Duration::ZERO,
-            image: None,
-            networks: [].into(),
-            types: [].into(),
-            metadata: "".into(),
-            status: "Running".into(),
-            cause: None,
-        }
-    }
 
     fn is_due(facts: Facts, look: Look) -> bool {
         let observed = Observed {
@@ -125,13 +104,8 @@ mod tests {
         }
         let mut facts = inside();
         let node = Node {
-            uid: "n".into(),
-            version: "1".into(),
             serves: false,
-            why: "".into(),
-            is_ours: true,
-            taints: [].into(),
-            metadata: "".into(),
+            ..node()
         };
         facts.nodes.insert(NAME.into(), node);
         assert!(!is_due(facts, Look::Coming));

@@ -4,9 +4,9 @@ use super::super::delete;
 use super::super::item::{Action, Class};
 use super::super::observed::{Fact, Look, Machine, Object, Record};
 use super::super::plan_of_machines;
+use super::super::testing::machine;
 use super::*;
 use crate::validate::testing::{PROFILE, SHOOT, valid_for_tests};
-use std::time::Duration;
 
 const ID: &str = "shoot--dev--demo";
 
@@ -269,22 +269,9 @@ fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
     let hash = super::super::desired::pool_hash(shoot, &shoot.pools[0], &[]);
     let name: Arc<str> = names::machine(ID, &shoot.pools[0].name, 0, hash, 0).into();
     let machine = Machine {
-        uid: "machine".into(),
-        version: "1".into(),
         hash,
-        zone: 0,
-        ordinal: 0,
-        born: 0,
-        look: Look::Ready,
-        runs: true,
-        evacuating: false,
-        since: Duration::ZERO,
-        image: None,
-        networks: [].into(),
         types: [format!("{OWN} {ID}-standard-2").into()].into(),
-        metadata: "".into(),
-        status: "".into(),
-        cause: None,
+        ..machine(Look::Ready)
     };
     let pool = facts.machines.entry(shoot.pools[0].name.as_str().into());
     pool.or_default().insert(name, machine);

@@ -3,6 +3,7 @@
 use super::error::{SandboxError, io};
 use super::modules;
 use super::state::Ports;
+use crate::model::VOLUME_SNAPSHOTS;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -75,8 +76,7 @@ pub(super) fn kubevirt_status() -> Value {
 
 /// The API of volume snapshots, as shoots have it.
 pub(super) fn snapshots() -> Result<Vec<Value>, SandboxError> {
-    let text = include_str!("../plan/system/volume-snapshots.yaml");
-    parsed(text).map_err(io("read the API of volume snapshots"))
+    parsed(VOLUME_SNAPSHOTS).map_err(io("read the API of volume snapshots"))
 }
 
 /// Written from the specification of the Network Plumbing Working Group.

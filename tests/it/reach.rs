@@ -137,8 +137,8 @@ fn a_shoot_is_reached_by_every_way_there_is() {
 
     let mut tunnel = kvshoot.start("tunnel minimal");
     tunnel.wait_for("leads to the shoot", std::time::Duration::from_secs(60));
-    let line = tunnel.out();
-    let file = line.trim().strip_prefix("export KUBECONFIG=").unwrap();
+    let line = tunnel.first_line(std::time::Duration::from_secs(60));
+    let file = line.strip_prefix("export KUBECONFIG=").unwrap();
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains("https://127.0.0.1:"), "{line}");
     assert!(provider.block_on(sees(&text)));

@@ -46,14 +46,8 @@ fn ended(mut running: Running, code: i32) -> Output {
 /// The process that a script has told of.
 fn told(running: &mut Running) -> Pid {
     running.wait_for(" runs in it", LIMIT);
-    let end = Instant::now() + LIMIT;
-    loop {
-        if let Some(pid) = running.out().lines().next().and_then(|it| it.parse().ok()) {
-            return Pid::from_raw(pid).unwrap();
-        }
-        assert!(Instant::now() < end, "the script does not run");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let line = running.first_line(LIMIT);
+    Pid::from_raw(line.parse().unwrap()).unwrap()
 }
 
 /// Three at once, which is also how many see each other's names.
@@ -96,7 +90,7 @@ fn the_program_s_exit_code_comes_through_and_nothing_is_left() {
 
 /// As a CI starts them: from processes that know nothing of each other, in one namespace.
 #[test]
-#[ignore = "twenty control planes take ten minutes of two cores, and 12 GiB"]
+#[ignore = "twenty control planes take ten minutes of two cores, and 9 GB"]
 fn twenty_at_once_end_each_with_its_own_result() {
     const LONGEST: Duration = Duration::from_secs(30 * 60);
     let provider = Provider::new();

@@ -60,19 +60,34 @@ impl Running {
         self.out.text()
     }
 
-    /// Waits until stderr has `text`.
+    /// Waits until stderr has `text`; what was written to stdout before that may still be on its way.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;
         while !self.err.text().contains(text) {
-            let is_over = self.child.try_wait().unwrap().is_some();
-            assert!(
-                Instant::now() < end && !is_over,
-                "`{}` does not say `{text}`: {}",
-                self.line,
-                self.err.text()
-            );
-            thread::sleep(Duration::from_millis(10));
+            self.has_time_until(end, text);
         }
+    }
+
+    /// Waits for the first line of stdout.
+    pub(crate) fn first_line(&mut self, limit: Duration) -> String {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some((line, _)) = self.out.text().split_once('\n') {
+                return line.to_owned();
+            }
+            self.has_time_until(end, "a line on stdout");
+        }
+    }
+
+    fn has_time_until(&mut self, end: Instant, wanted: &str) {
+        let is_over = self.child.try_wait().unwrap().is_some();
+        assert!(
+            Instant::now() < end && !is_over,
+            "`{}` does not say `{wanted}`: {}",
+            self.line,
+            self.err.text()
+        );
+        thread::sleep(Duration::from_millis(10));
     }
 
     /// Waits until it has ended; a signal that ended it counts as 128 and its number, as in a shell.

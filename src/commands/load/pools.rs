@@ -6,16 +6,12 @@ use super::{Around, Pool};
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{
     CloudProfile, ConfigVar, Counts, FieldPath, Finding, Kind, MachineDeployment, Segment, Shoot,
-    Worker,
 };
 use crate::validate::machine_deployment::{self, Converted, Given, Looked};
 use crate::validate::{self, Verdict};
 
 /// A MachineDeployment and where it stands.
 pub(super) type Deployment = (DocumentId, Arc<MachineDeployment>);
-
-/// Stands in the place of a zone that nobody knows.
-const SOME_ZONE: &str = "zone";
 
 /// Around pools whose Shoot is not there; nothing of it is judged.
 const STAND_IN: &str = "\
@@ -172,11 +168,10 @@ pub(super) fn add(
     for (document, deployment) in deployments {
         let had = before.map_or(&[][..], |it| &it.spec.provider.workers);
         let had = had.iter().find(|it| it.name == deployment.metadata.name);
-        let machines = deployment.spec.replicas.unwrap_or(1);
-        let mut zones = zones(&shoot.spec.region, profile, had, machines);
+        let mut zones = machine_deployment::zones(deployment, &shoot.spec.region, profile, had);
         let knows_zones = !zones.is_empty();
         if !knows_zones {
-            zones.push(some_zone(deployment));
+            zones.push(machine_deployment::some_zone(deployment));
         }
         let pool = machine_deployment::convert(&Given {
             deployment,
@@ -194,34 +189,6 @@ pub(super) fn add(
         });
     }
     (whole, Pools { own, converted })
-}
-
-/// A zone of the region for each machine, as far as there are any; those that the pool has keep their places.
-fn zones(
-    region: &str,
-    profile: Option<&CloudProfile>,
-    had: Option<&Worker>,
-    machines: i32,
-) -> Vec<String> {
-    let regions = profile.map_or(&[][..], |it| &it.spec.regions);
-    let region = regions.iter().find(|it| it.name == region);
-    let mut zones = had.map(|it| it.zones.clone()).unwrap_or_default();
-    let most = usize::try_from(machines).unwrap_or(0).max(1);
-    for zone in region.into_iter().flat_map(|it| &it.zones) {
-        if zones.len() < most && !zones.contains(&zone.name) {
-            zones.push(zone.name.clone());
-        }
-    }
-    zones
-}
-
-fn some_zone(deployment: &MachineDeployment) -> String {
-    let spec = &deployment.spec.template.spec.provider_spec.value;
-    let machine = spec.cloud_provider_spec.virtual_machine.as_ref();
-    let location = machine.and_then(|it| it.location.as_ref());
-    let zone = location.and_then(|it| it.zone.clone());
-    let zone = zone.filter(|it| !it.is_empty());
-    zone.unwrap_or_else(|| SOME_ZONE.to_owned())
 }
 
 impl Pools {

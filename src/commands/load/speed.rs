@@ -1,4 +1,5 @@
 //! Reading and judging may cost half again what parsing alone costs.
+//! What else the computer does falls upon one of the two now and then, so that it is looked at again before it counts.
 //! `cargo test --release --lib speed -- --nocapture` prints the numbers.
 
 use std::time::Instant;
@@ -40,7 +41,7 @@ fn print(numbers: &str) {
 }
 
 /// Debug builds weigh the two differently, so only gross faults show there.
-const MOST: f64 = if cfg!(debug_assertions) { 8.0 } else { 2.0 };
+const MOST: f64 = if cfg!(debug_assertions) { 6.0 } else { 2.0 };
 
 #[test]
 fn speed_is_that_of_the_parser() {
@@ -61,21 +62,26 @@ fn speed_is_that_of_the_parser() {
     assert_eq!(loaded.manifest.problems(), []);
     assert_eq!(loaded.shoots[0].pools.len(), pools);
     drop(loaded);
-    let parse = best(|| {
-        granit_parser::Parser::new_from_str(&text)
-            .filter(Result::is_ok)
-            .count()
-    });
     let read = best(|| Manifest::parse([("wide.yaml".to_owned(), text.as_bytes().to_vec())]));
-    let all = best(whole);
-    let numbers = format!(
-        "{pools} pools, {} bytes: parse {:.1} ms, read {:.1} ms, read and judge {:.1} ms, {:.2} times parsing",
-        text.len(),
-        parse * 1e3,
-        read * 1e3,
-        all * 1e3,
-        all / parse
-    );
-    print(&numbers);
-    assert!(all / parse < MOST, "{:.2}", all / parse);
+    let mut seen = Vec::new();
+    let is_in_proportion = (0..4).any(|_| {
+        let parse = best(|| {
+            granit_parser::Parser::new_from_str(&text)
+                .filter(Result::is_ok)
+                .count()
+        });
+        let all = best(whole);
+        let numbers = format!(
+            "{pools} pools, {} bytes: parse {:.1} ms, read {:.1} ms, read and judge {:.1} ms, {:.2} times parsing",
+            text.len(),
+            parse * 1e3,
+            read * 1e3,
+            all * 1e3,
+            all / parse
+        );
+        print(&numbers);
+        seen.push(all / parse);
+        all / parse < MOST
+    });
+    assert!(is_in_proportion, "{seen:.2?}");
 }

@@ -4,7 +4,7 @@ use super::world::manifests::{A, Pool, shoot};
 use crate::plan::item::{Action, Content, Key, Kind, State, Wanted};
 use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed, Record};
 use crate::plan::plan_of_machines as plan;
-use crate::plan::{Hash, desired, types};
+use crate::plan::{Hash, desired, testing, types};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,21 +115,15 @@ fn machine(
     let attachments = desired::attachments(shoot, facts);
     Machine {
         uid: wanted.key.name.clone(),
-        version: "1".into(),
         hash: wanted.hash,
         zone,
         ordinal,
         born: ordinal.into(),
-        look: Look::Ready,
-        runs: true,
-        evacuating: false,
-        since: Duration::ZERO,
         image: desired::golden(shoot, facts, pool, zone).map(|it| it.name),
         networks: attachments.into_iter().map(|it| it.reference).collect(),
         types: types::of_machine(shoot, facts, pool),
         metadata: desired::pool_metadata(pool).into(),
-        status: "Running".into(),
-        cause: None,
+        ..testing::machine(Look::Ready)
     }
 }
 

@@ -165,8 +165,9 @@ pub(super) fn series(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::observed::{Facts, Node, Observed};
+    use crate::plan::observed::{Facts, Observed};
     use crate::plan::plan;
+    use crate::plan::testing::node;
     use crate::validate::testing::{SHOOT, valid_for_tests};
     use std::sync::Arc;
 
@@ -193,16 +194,7 @@ mod tests {
         assert_eq!(made(&facts)[0], next);
 
         let mut facts = Facts::default();
-        let node = Node {
-            uid: "n".into(),
-            version: "1".into(),
-            serves: true,
-            why: "".into(),
-            is_ours: true,
-            taints: [].into(),
-            metadata: "".into(),
-        };
-        facts.nodes.insert(name, node);
+        facts.nodes.insert(name, node());
         assert_eq!(made(&facts)[0], next);
     }
 }

@@ -4,12 +4,12 @@
 //! snapshots runs with the controller of the CSI driver.
 
 use super::storage::DRIVER;
+use crate::model::VOLUME_SNAPSHOTS;
 use crate::validate::{Bundle, ValidShoot};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 const NAME: &str = "volume-snapshots";
-const DEFINITIONS: &str = include_str!("volume-snapshots.yaml");
 const DEFAULT: &str = "snapshot.storage.kubernetes.io/is-default-class";
 
 /// None where the profile lists no class: definitions that are there stay, for with them all snapshots would go.
@@ -36,7 +36,7 @@ pub(super) fn bundle(shoot: &ValidShoot) -> Option<Bundle> {
 }
 
 fn definitions() -> impl Iterator<Item = Value> {
-    let documents = serde_yaml::Deserializer::from_str(DEFINITIONS);
+    let documents = serde_yaml::Deserializer::from_str(VOLUME_SNAPSHOTS);
     documents.map(|it| Value::deserialize(it).expect("a test has read it once"))
 }
 

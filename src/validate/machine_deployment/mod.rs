@@ -9,6 +9,7 @@ mod secrets;
 #[cfg(test)]
 mod tests;
 mod values;
+mod zones;
 
 use crate::model::{
     self, Document, Duration, Finding, Kind, MachineControllerManager, MachineDeployment,
@@ -20,6 +21,7 @@ use super::report::{At, Report};
 pub(crate) use places::Places;
 pub(crate) use secrets::Secrets;
 use values::Values;
+pub(crate) use zones::{some_zone, zones};
 
 /// Operating systems that read cloud-init's user data.
 const SYSTEMS: [&str; 3] = ["ubuntu", "rhel", "rockylinux"];

@@ -113,12 +113,13 @@ impl<'a> Values<'a> {
             Counts::There(reference) => reference,
         };
         let (report, code) = (&mut self.report, "machine-deployment/reference");
-        let (field, holder) = match reference.holder {
-            Holder::Secret => ("secretKeyRef", "Secret"),
-            Holder::ConfigMap => ("configMapKeyRef", "ConfigMap"),
-        };
-        let at_reference = &at.key(field);
-        let Reference { name, key, .. } = &reference;
+        let at_reference = &at.key(match reference.holder {
+            Holder::Secret => "secretKeyRef",
+            Holder::ConfigMap => "configMapKeyRef",
+        });
+        let Reference {
+            holder, name, key, ..
+        } = &reference;
         match (self.look)(&reference) {
             Looked::Found(text) => {
                 if reference.holder == Holder::Secret {
