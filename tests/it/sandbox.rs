@@ -2,6 +2,7 @@
 
 use crate::kvshoot::Kvshoot;
 use crate::provider;
+use std::process::Command;
 
 #[test]
 fn a_sandbox_that_is_not_there_says_so() {
@@ -57,4 +58,21 @@ fn programs_that_stand_on_the_path_are_taken() {
         output.err.contains(&format!("from {path}")),
         "{told}{output}"
     );
+}
+
+/// What machines do is written in Go, and has tests of its own. With the flags that it is built with, so that little is
+/// compiled twice.
+#[test]
+fn what_machines_do_in_the_sandbox_passes_its_own_tests() {
+    let output = Command::new("go")
+        .args(["test", "-trimpath", "-buildvcs=false", "."])
+        .current_dir("src/sandbox/module-k8s")
+        .env("CGO_ENABLED", "0")
+        .env("GOFLAGS", "-mod=readonly")
+        .env("GOWORK", "off")
+        .env("GOTOOLCHAIN", "local")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}");
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -52,7 +53,7 @@ func (p *nodePods) agent(ctx context.Context, pod *v1.Pod, container *v1.Contain
 	}
 	secure.Time = p.node.guest.now
 	drain, stop := make(chan struct{}), make(chan struct{})
-	set := o.ClientSetConfig(p.dialing(o, secure)...).NewAgentClientSet(drain, stop)
+	set := p.clients(o, secure, drain, stop)
 	set.SetServerCounter(agent.NewAggregateServerCounter(nil, agent.NewResponseBasedCounter(set), o.ServerCountSource))
 	set.Serve()
 	p.node.guest.say(fmt.Sprintf("containerd: %s runs, dials %s:%d", pod.Name, o.ProxyServerHost, o.ProxyServerPort))
@@ -62,6 +63,14 @@ func (p *nodePods) agent(ctx context.Context, pod *v1.Pod, container *v1.Contain
 		ready: func() bool { return set.HealthyClientsCount() > 0 },
 		end:   func() { end(); close(drain); close(stop) },
 	}, nil
+}
+
+func (p *nodePods) clients(o *options.GrpcProxyAgentOptions, secure *tls.Config, drain, stop <-chan struct{}) *agent.ClientSet {
+	config := o.ClientSetConfig(p.dialing(o, secure)...)
+	// Where it cannot be read, as when the machine is gone, the agent (v0.34.0, initializeAuthContext) goes on without a
+	// connection, and brings down the whole program: so it is added here.
+	config.ServiceAccountTokenPath = ""
+	return config.NewAgentClientSet(drain, stop)
 }
 
 func shorthand(name string) string {
@@ -102,6 +111,10 @@ func (p *nodePods) dialing(o *options.GrpcProxyAgentOptions, secure *tls.Config)
 			return g.line.DialContext(ctx, "tcp", address)
 		}),
 		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+			ctx, err := introduced(ctx, o.ServiceAccountTokenPath)
+			if err != nil {
+				return nil, err
+			}
 			stream, err := streamer(ctx, desc, conn, method, options...)
 			if err != nil {
 				g.warn(unreachable, fmt.Errorf("konnectivity-agent: cannot reach %s: %w", conn.Target(), err))
@@ -110,6 +123,18 @@ func (p *nodePods) dialing(o *options.GrpcProxyAgentOptions, secure *tls.Config)
 			return &turned{ClientStream: stream, pods: p}, nil
 		}),
 	}
+}
+
+// introduced adds the agent's token, if it has one, to what it says first.
+func introduced(ctx context.Context, path string) (context.Context, error) {
+	if path == "" {
+		return ctx, nil
+	}
+	token, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.AppendToOutgoingContext(ctx, header.AuthenticationTokenContextKey, header.AuthenticationTokenContextSchemePrefix+string(token)), nil
 }
 
 // turned is the server's stream, with addresses of this computer.

@@ -4,17 +4,23 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
+	"net"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/metadata"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/connrotation"
+	"sigs.k8s.io/apiserver-network-proxy/cmd/agent/app/options"
+	"sigs.k8s.io/apiserver-network-proxy/proto/header"
 )
 
 const configuration = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -217,5 +223,50 @@ func TestAServerThatIsOnlyJustAwayIsNoNews(t *testing.T) {
 	away, broken := g.told[unreachable+os.ErrDeadlineExceeded.Error()], g.told["KubeletFailed"+os.ErrInvalid.Error()]
 	if away.IsZero() || !broken.IsZero() {
 		t.Errorf("%v, %v", away, broken)
+	}
+}
+
+// counter hears of each attempt to connect.
+type counter chan struct{}
+
+func (c counter) Count() int {
+	c <- struct{}{}
+	return 1
+}
+
+// An agent whose machine is gone finds no token; the agent's own code would end all machines with it.
+func TestAnAgentWithoutItsTokenGoesOnTrying(t *testing.T) {
+	g := machine(t, nil)
+	g.line = connrotation.NewDialer((&net.Dialer{}).DialContext)
+	p := &nodePods{node: &node{guest: g}}
+	o := options.NewGrpcProxyAgentOptions()
+	o.ProxyServerHost, o.ProxyServerPort = "127.0.0.1", 1
+	o.SyncInterval, o.SyncIntervalCap = time.Millisecond, time.Millisecond
+	o.ServiceAccountTokenPath = filepath.Join(t.TempDir(), "token")
+	stop, tries := make(chan struct{}), make(counter)
+	set := p.clients(o, &tls.Config{}, make(chan struct{}), stop)
+	set.SetServerCounter(tries)
+	set.Serve()
+	for range 5 {
+		<-tries
+	}
+	close(stop)
+	if set.ClientsCount() != 0 {
+		t.Fatal("it is connected")
+	}
+}
+
+func TestAnAgentSaysItsToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, err := introduced(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, _ := metadata.FromOutgoingContext(ctx)
+	if got := said.Get(header.AuthenticationTokenContextKey); !reflect.DeepEqual(got, []string{"Bearer secret"}) {
+		t.Fatal(got)
 	}
 }
