@@ -15,6 +15,8 @@ use tokio::time::Instant;
 pub(super) const LANDING: Duration = Duration::from_secs(1);
 /// Who holds it, exactly. An annotation.
 pub(super) const IDENTITY: &str = "kvshoot.io/holder";
+/// The command of the run that holds it. An annotation.
+pub(super) const VERB: &str = "kvshoot.io/verb";
 
 /// Who wants the lease.
 #[derive(Debug, Clone)]
@@ -23,6 +25,7 @@ pub(crate) struct Holder {
     pub(crate) name: String,
     /// Of this run alone; says computer, boot and process. Only the caller reads it.
     pub(crate) identity: String,
+    pub(crate) verb: &'static str,
 }
 
 /// The version of a lease that another holds, and when it was first seen.
@@ -84,7 +87,7 @@ pub(super) fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
                 names::PART_OF: name,
                 names::COMPONENT: role::LOCK,
             },
-            "annotations": { IDENTITY: holder.identity },
+            "annotations": { IDENTITY: holder.identity, VERB: holder.verb },
         },
         "spec": {
             "holderIdentity": holder.name,
@@ -106,7 +109,7 @@ pub(super) fn takeover(there: &Value, holder: &Holder) -> Value {
         "metadata": {
             "uid": there["metadata"]["uid"],
             "resourceVersion": there["metadata"]["resourceVersion"],
-            "annotations": { IDENTITY: holder.identity },
+            "annotations": { IDENTITY: holder.identity, VERB: holder.verb },
         },
         "spec": {
             "holderIdentity": holder.name,
@@ -136,17 +139,46 @@ impl Provider {
     ///
     /// The lease may not be read, or nobody answers.
     pub(crate) async fn writer(&self, id: &str) -> Result<Option<String>, Error> {
+        let there = self.taken(id).await?.filter(|it| self.is_fresh(it));
+        Ok(there.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
+    }
+
+    /// Whether the last run at a shoot was of the command `verb`, and ended without giving the lock back, as one that
+    /// is killed does. Says only whether another look is worth it.
+    ///
+    /// # Errors
+    ///
+    /// The lease may not be read, or nobody answers.
+    pub(crate) async fn was_killed(
+        &self,
+        id: &str,
+        verb: &str,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> Result<bool, Error> {
+        let there = self.taken(id).await?;
+        Ok(there.is_some_and(|it| {
+            let of = &it["metadata"]["annotations"];
+            of[VERB] == verb && (is_gone(text(&of[IDENTITY])) || !self.is_fresh(&it))
+        }))
+    }
+
+    /// The lease of a shoot, unless it was given back.
+    async fn taken(&self, id: &str) -> Result<Option<Value>, Error> {
         let place = Place::one(&kinds::LEASE, self.namespace(), id);
-        let there = match self.get_again(place).await {
-            Err(Error::NotFound { .. }) => return Ok(None),
-            other => other?,
-        };
-        let spec = &there["spec"];
-        let renewed = seconds(&spec["renewTime"]).zip(self.server_time());
+        match self.get_again(place).await {
+            Ok(there) => {
+                Ok(Some(there).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
+            }
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it was renewed as lately as it has to be, by the server's clock.
+    fn is_fresh(&self, lease: &Value) -> bool {
+        let renewed = seconds(&lease["spec"]["renewTime"]).zip(self.server_time());
         let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
-        let lives = age <= i64::try_from(DURATION.as_secs()).unwrap_or(i64::MAX);
-        let name = text(&spec["holderIdentity"]);
-        Ok((lives && !name.is_empty()).then(|| name.to_owned()))
+        age <= i64::try_from(DURATION.as_secs()).unwrap_or(i64::MAX)
     }
 }
 

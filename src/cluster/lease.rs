@@ -1,7 +1,7 @@
 //! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
 
 use super::Provider;
-use super::claim::{Found, Holder, IDENTITY, Seen, held, judge, new, now, takeover};
+use super::claim::{Found, Holder, IDENTITY, Seen, VERB, held, judge, new, now, takeover};
 use super::error::{Error, Verdict};
 use super::fence::{DURATION, Fence, Held};
 use super::kinds;
@@ -127,7 +127,7 @@ impl Lease {
         }
         let (uid, version) = ids(&self.fence);
         let free = json!({
-            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { IDENTITY: null } },
+            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { IDENTITY: null, VERB: null } },
             "spec": { "holderIdentity": "" },
         });
         let result = match self.fence.left() {

@@ -25,8 +25,10 @@ impl Server {
                 let body = request.into_body().collect_bytes().await;
                 let body = body.map_err(std::io::Error::other)?;
                 let (code, answer) = server.answer(&method, serde_json::from_slice(&body).ok());
+                let date = jiff::Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT");
                 Ok(http::Response::builder()
                     .status(code)
+                    .header("date", date.to_string())
                     .body(Body::from(answer.to_string().into_bytes()))
                     .expect("the code is one"))
             }
@@ -74,6 +76,7 @@ fn holder(name: &str) -> Holder {
     Holder {
         name: format!("{name}@host"),
         identity: name.to_owned(),
+        verb: "apply",
     }
 }
 
@@ -131,6 +134,29 @@ async fn one_whose_holder_is_gone_is_free_when_its_last_writes_have_landed() {
     assert!(acquire(&server, "second", 0).await.is_ok());
     let waited = begun.elapsed();
     assert!(waited >= LANDING && waited < 2 * LANDING, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_run_is_known_by_its_command_and_one_that_ended_is_not() {
+    let server = Server::default();
+    let provider = server.provider();
+    let was_killed = async |verb| {
+        let is_gone = |it: &str| it == "dead";
+        let asked = provider.was_killed("a", verb, is_gone).await;
+        asked.expect("the server answers")
+    };
+    assert!(!was_killed("apply").await);
+    drop(acquire(&server, "dead", 0).await);
+    assert!(was_killed("apply").await);
+    assert!(!was_killed("evacuate").await);
+    // The one that is at work now ends by itself, as far as anybody knows.
+    let lease = acquire(&server, "second", 60).await.expect("it is free");
+    assert!(!was_killed("apply").await);
+    lease.release().await.expect("the server answers");
+    assert!(!was_killed("apply").await);
+    let lease = server.lease.lock().expect("no test panics with it").clone();
+    let annotations = lease.expect("it stays")["metadata"]["annotations"].clone();
+    assert_eq!(annotations, json!({ IDENTITY: null, VERB: null }));
 }
 
 #[tokio::test(start_paused = true)]

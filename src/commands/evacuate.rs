@@ -1,7 +1,7 @@
 use super::apply::{self, Application};
 use super::cronjob::{self, CronJobArgs, Job};
 use super::provider::{self, failed};
-use super::running::RunArgs;
+use super::running::{RunArgs, is_gone};
 use super::shoots::find;
 use super::signals::Signals;
 use super::why::recorded;
@@ -191,12 +191,21 @@ impl Evacuation<'_> {
             }
         };
         let mut machines = self.provider.evacuating().await.map_err(failed)?;
-        let due = records.into_iter().filter_map(|record| {
+        let mut due = Vec::new();
+        for record in records.into_iter().filter(|it| !it.leaving) {
             let machines = machines.remove(&record.name).unwrap_or_default();
-            let is_due = !machines.is_empty() || is_cut_off(&record);
-            (is_due && !record.leaving).then_some(Due { record, machines })
-        });
-        Ok(due.collect())
+            if !machines.is_empty() || self.is_cut_off(&record).await? {
+                due.push(Due { record, machines });
+            }
+        }
+        Ok(due)
+    }
+
+    /// Where machines may be deleted before others are made, it may have left the shoot with too few.
+    async fn is_cut_off(&self, record: &RecordSeen) -> Result<bool, CommandError> {
+        let is_gone = is_gone(self.context.config.identity());
+        let was_killed = self.provider.was_killed(&record.name, VERB, is_gone);
+        Ok(has_failed(record) || was_killed.await.map_err(failed)?)
     }
 
     async fn replace(&self, due: &Due, signals: &Signals) -> Result<Exit, CommandError> {
@@ -260,8 +269,8 @@ impl Due {
     }
 }
 
-/// Where machines may be deleted before others are made, it may have left the shoot with too few.
-fn is_cut_off(record: &RecordSeen) -> bool {
+/// Whether the last run was an evacuation, and did not get through.
+fn has_failed(record: &RecordSeen) -> bool {
     let history = record.data.get(HISTORY).map(String::as_str);
     let runs = history.and_then(|it| serde_json::from_str::<Vec<Run>>(it).ok());
     let last = runs.and_then(|it| it.into_iter().next());

@@ -61,14 +61,14 @@ fn what_was_done_before_the_lock_was_taken_wins() {
 }
 
 #[test]
-fn what_was_cut_off_goes_on_whoever_is_on_the_host() {
+fn what_did_not_get_through_goes_on_whoever_is_on_the_host() {
     let run = |verb: &str, result: &str| json!([{ "id": "1", "verb": verb, "started": "", "seconds": 1, "result": result }]);
-    let is_cut_off = |history: serde_json::Value| is_cut_off(&record(&history.to_string()));
-    assert!(is_cut_off(run("evacuate", "timeout")));
-    assert!(!is_cut_off(run("evacuate", "converged")));
-    assert!(!is_cut_off(run("apply", "timeout")));
-    assert!(!is_cut_off(json!([])));
-    assert!(!is_cut_off(json!("what is no history")));
+    let has_failed = |history: serde_json::Value| has_failed(&record(&history.to_string()));
+    assert!(has_failed(run("evacuate", "timeout")));
+    assert!(!has_failed(run("evacuate", "converged")));
+    assert!(!has_failed(run("apply", "timeout")));
+    assert!(!has_failed(json!([])));
+    assert!(!has_failed(json!("what is no history")));
     assert_eq!(due(&[]).stays(&facts(false)), None);
 }
 

@@ -43,6 +43,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     crate::model::Duration::parse(text).map(|it| it.value)
 }
 
+/// Whether the process of a [`Holder::identity`] was on this computer and is no more.
+pub(super) fn is_gone(own: ProcessIdentity) -> impl Fn(&str) -> bool {
+    move |other| serde_json::from_str::<ProcessIdentity>(other).is_ok_and(|it| own.is_gone(&it))
+}
+
 /// What a run is about.
 pub(super) struct About<'a> {
     pub(super) verb: &'static str,
@@ -92,10 +97,9 @@ impl<'a> Session<'a> {
         let holder = Holder {
             name: format!("{}, run {}", context.config.user_at_host(), context.run_id),
             identity: serde_json::to_string(&own).expect("numbers and texts"),
+            verb: about.verb,
         };
-        let is_gone = |other: &str| {
-            serde_json::from_str::<ProcessIdentity>(other).is_ok_and(|it| own.is_gone(&it))
-        };
+        let is_gone = is_gone(own);
         let tell = |held: &Error| {
             let text = format!("waiting for the lock: {held}");
             progress.borrow_mut().event(&Event {

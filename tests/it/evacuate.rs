@@ -6,6 +6,7 @@ use crate::life::{LONG, Manifest};
 use crate::provider::{POD, Provider, VM, VMI};
 use crate::watcher::{Bounds, Watcher};
 use kube::api::PostParams;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +21,8 @@ fn strategy(name: &str) -> Value {
     })
 }
 
-/// Two machines that others take off their hosts, and one that says nothing of it. One that migrates needs shared disks.
+/// Two machines that others take off their hosts, one that says nothing of it, and one that no other may stand beside.
+/// One that migrates needs shared disks.
 fn manifest() -> Manifest {
     let manifest = Manifest::named("leaves").sized(2).pool(|it| {
         it["zones"] = json!(["zone-a", "zone-b"]);
@@ -30,13 +32,17 @@ fn manifest() -> Manifest {
     });
     manifest.with(|it| {
         let workers = &mut it.shoot["spec"]["provider"]["workers"];
-        let mut other = workers[0].clone();
+        let mut alone = workers[0].clone();
+        alone["zones"] = json!(["zone-a"]);
+        alone["minimum"] = json!(1);
+        alone["maximum"] = json!(1);
+        let mut other = alone.clone();
         other["name"] = json!("other");
-        other["zones"] = json!(["zone-a"]);
-        other["minimum"] = json!(1);
-        other["maximum"] = json!(1);
         other.as_object_mut().unwrap().remove("providerConfig");
-        workers.as_array_mut().unwrap().push(other);
+        alone["name"] = json!("alone");
+        alone["maxSurge"] = json!(0);
+        alone["maxUnavailable"] = json!(1);
+        workers.as_array_mut().unwrap().extend([other, alone]);
     })
 }
 
@@ -157,6 +163,31 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     assert_eq!(output.code, 130, "{output}");
     assert_eq!(output.out, "shoot.core.gardener.cloud/leaves evacuated\n");
     assert!(provider.get(VM, &other).is_some());
+
+    // Killed after the delete, and before another is made: nothing is on a host that is being emptied then.
+    let machine = machines(&provider, "alone").remove(0);
+    evict(&provider, &machine);
+    let mut killed = kvshoot.start("evacuate leaves");
+    provider.until("the machine to go", |it| leaves(it, &machine));
+    killed.signal(Signal::KILL);
+    let output = killed.end(LONG);
+    assert_eq!(output.code, 137, "{output}");
+    provider.until("the machine to be gone", |it| {
+        it.get(VM, &machine).is_none()
+    });
+    assert_eq!(machines(&provider, "alone"), [""; 0]);
+    let again = kvshoot.run("evacuate leaves");
+    assert_eq!(again.code, 0, "{again}");
+    let told = "shoot leaves: its last evacuation was cut off\n";
+    assert!(again.err.contains(told), "{again}");
+    assert_eq!(machines(&provider, "alone").len(), 1);
+    assert_eq!(kvshoot.run("evacuate leaves").err, NOTHING);
+    provider.unchanged(&manifest);
+}
+
+fn leaves(provider: &Provider, machine: &str) -> bool {
+    let machine = provider.get(VM, machine);
+    machine.is_none_or(|it| it.metadata.deletion_timestamp.is_some())
 }
 
 /// Nothing of it is on the host any more that a drain would wait for.
