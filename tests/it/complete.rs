@@ -57,7 +57,8 @@ current-context: a
         .file("config", kubeconfig);
     let begun = Instant::now();
     assert_eq!(check(&kvshoot, "delete "), "");
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    // It gives up after 300 ms; a connection would, after two minutes.
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

@@ -100,12 +100,7 @@ impl Provider {
 
     /// Where the sandbox keeps what its pods say.
     pub(crate) fn pod_logs(&self) -> PathBuf {
-        let state = match std::env::var_os("XDG_STATE_HOME") {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from(std::env::var_os("HOME").unwrap()).join(".local/state"),
-        };
-        let sandbox = state.join("kvshoot/sandboxes").join(&self.sandbox.name);
-        sandbox.join("logs/pods")
+        self.folder().join("logs/pods")
     }
 
     /// `kvshoot sandbox fail …` on the sandbox of this provider.
@@ -122,6 +117,15 @@ impl Provider {
     pub(crate) fn status(&self) -> String {
         let told = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
         String::from_utf8(told.unwrap().stdout).unwrap()
+    }
+
+    /// A test that waits for a program of the sandbox that is no more knows nothing of it.
+    #[expect(clippy::print_stderr, reason = "beside what the test says")]
+    fn tell_what_ended(&self) {
+        let status = self.status();
+        for line in status.lines().filter(|it| it.contains(" ended ")) {
+            eprintln!("of sandbox {}: {line}", self.sandbox.name);
+        }
     }
 
     /// Where the sandbox has its files.
@@ -216,6 +220,9 @@ impl Provider {
 /// Control planes are processes here, which end with their namespace, however the test ended.
 impl Drop for Provider {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell_what_ended();
+        }
         let namespaces = self.api(NAMESPACE);
         let pods = self.api(POD);
         let at_once = DeleteParams::default().grace_period(0);
