@@ -80,7 +80,7 @@ fn owner(
         Some(Counts::Text(text)) => text,
         Some(Counts::There(reference)) => match (around.look)(&reference) {
             Looked::Found(text) => text,
-            Looked::Later => return Ok(None),
+            Looked::Later | Looked::Unasked => return Ok(None),
             Looked::Missing(_) | Looked::Offline => String::new(),
         },
     };
@@ -234,8 +234,13 @@ impl Pools {
             return false;
         };
         let place = entry.pool.places.of(below);
-        let is_at_or_above = |told: &FieldPath| told.segments().starts_with(place.segments());
-        entry.pool.is_open || entry.told.iter().any(is_at_or_above)
+        let place = place.segments();
+        let is_at_or_above = |told: &FieldPath| told.segments().starts_with(place);
+        let rests_on =
+            |unasked: &FieldPath| is_at_or_above(unasked) || place.starts_with(unasked.segments());
+        entry.pool.is_open
+            || entry.told.iter().any(is_at_or_above)
+            || entry.pool.unasked.iter().any(rests_on)
     }
 
     fn entry<'p>(&self, path: &'p FieldPath) -> Option<(&Entry, &'p [Segment])> {

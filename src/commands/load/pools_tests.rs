@@ -1,10 +1,13 @@
 //! MachineDeployments as a person gives them: whose pools they are, and where their faults are told.
 
-use super::Before;
+use super::judge::judge;
 use super::tests::{lines, load, load_around};
+use super::{Around, Before};
+use crate::manifest::Manifest;
 use crate::model::Shoot;
 use crate::ui::problems;
-use crate::validate::testing::{PROFILE, SHOOT};
+use crate::validate::machine_deployment::Looked;
+use crate::validate::testing::{PROFILE, SHOOT, today};
 
 const DEPLOYMENT: &str = "\
 apiVersion: cluster.k8s.io/v1alpha1
@@ -243,4 +246,59 @@ fn its_kubeconfig_is_never_shown() {
             assert!(!shown.contains(KEY) && !shown.contains("hunter"), "{shown}");
         }
     }
+}
+
+/// Values that stand in the provider are no faults of a manifest that is looked at without one, and hide none of others.
+#[test]
+fn what_nobody_is_asked_for_is_doubtful_and_all_else_is_judged() {
+    let value = "{configMapKeyRef: {namespace: a, name: b, key: c}}";
+    let unasked = |text: &str| {
+        let files = [("m.yaml", text), ("s.yaml", SHOOT), ("p.yaml", PROFILE)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+        let around = Around {
+            look: &|_| Looked::Unasked,
+            now: today(),
+            ..Around::default()
+        };
+        let loaded = judge(Manifest::parse(files), around);
+        let told = lines(&loaded);
+        let (warnings, errors): (Vec<&str>, _) =
+            told.lines().partition(|it| it.starts_with("warning: "));
+        (warnings.len(), errors.join("\n"))
+    };
+    let all = "\
+                cpus: VALUE
+                memory: VALUE
+                primaryDisk:
+                  osImage: VALUE
+                  source: VALUE
+                  pullMethod: VALUE
+                  dataVolumeSecretRef: VALUE
+                  extraHeadersSecretRef: VALUE
+                  storageAccessType: VALUE
+                  storageTarget: VALUE
+                  size: VALUE
+                  storageClassName: VALUE
+                secondaryDisks:
+                - size: VALUE
+                  storageClassName: VALUE
+                  storageAccessType: VALUE
+              dnsPolicy: VALUE
+            affinity:
+              podAffinityPreset: VALUE
+              podAntiAffinityPreset: VALUE
+              nodeAffinityPreset: {type: soft, key: VALUE, values: [VALUE]}
+            topologySpreadConstraints:
+            - {maxSkew: VALUE, topologyKey: VALUE, whenUnsatisfiable: VALUE}
+";
+    let text = deployment();
+    let (before, _) = text.split_once("cpus:").expect("it is there");
+    let text = format!("{before}{}", all.replace("VALUE", value));
+    assert_eq!(unasked(&text), (text.matches(value).count(), String::new()));
+
+    let (_, told) = unasked(&text.replace("tier: front", "tier: '*'"));
+    assert_eq!(
+        told,
+        "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is no value of a label"
+    );
 }

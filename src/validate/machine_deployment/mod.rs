@@ -12,9 +12,9 @@ mod values;
 mod zones;
 
 use crate::model::{
-    self, Document, Duration, Finding, Kind, MachineControllerManager, MachineDeployment,
-    MachineDeploymentSpec, MachineSpec, ProviderSpecValue, Reference, VirtualMachine, Worker,
-    WorkerConfig,
+    self, Document, Duration, FieldPath, Finding, Kind, MachineControllerManager,
+    MachineDeployment, MachineDeploymentSpec, MachineSpec, ProviderSpecValue, Reference,
+    VirtualMachine, Worker, WorkerConfig,
 };
 
 use super::report::{At, Report};
@@ -38,8 +38,10 @@ pub(crate) enum Looked {
     Found(String),
     /// It is not to be had, and why.
     Missing(String),
-    /// Nobody is there to be asked.
+    /// Nobody is there to be asked, and nothing can be done without it.
     Offline,
+    /// Nobody is there to be asked, and the rest is judged without it.
+    Unasked,
     /// It is asked for before what comes of it counts.
     Later,
 }
@@ -63,6 +65,8 @@ pub(crate) struct Converted {
     pub(crate) secrets: Secrets,
     /// Something of it is looked up before the pool counts.
     pub(crate) is_open: bool,
+    /// Fields around those that nobody was asked for: what the rules say of them may be wrong.
+    pub(crate) unasked: Vec<FieldPath>,
 }
 
 pub(crate) fn convert(given: &Given) -> Converted {
@@ -90,6 +94,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         places,
         secrets,
         open,
+        unasked,
         ..
     } = values;
     let findings = report.errors.iter_mut().chain(&mut report.warnings);
@@ -101,6 +106,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         places,
         secrets,
         is_open: open > 0,
+        unasked,
     }
 }
 

@@ -3,7 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::model::{ConfigVar, ConfigVarBool, Counts, Holder, Kind, Quantity, Reference};
+use crate::model::{
+    ConfigVar, ConfigVarBool, Counts, FieldPath, Holder, Kind, Quantity, Reference,
+};
 
 use super::{At, Looked, Places, Report, Secrets};
 
@@ -14,6 +16,8 @@ pub(super) struct Values<'a> {
     pub(super) secrets: Secrets,
     /// Values that are to come.
     pub(super) open: usize,
+    /// The fields around values that do not come.
+    pub(super) unasked: Vec<FieldPath>,
 }
 
 impl<'a> Values<'a> {
@@ -24,6 +28,7 @@ impl<'a> Values<'a> {
             places: Places::default(),
             secrets: Secrets::default(),
             open: 0,
+            unasked: Vec::new(),
         }
     }
 
@@ -73,7 +78,7 @@ impl<'a> Values<'a> {
 
     /// Grows when something is told, or left open.
     pub(super) fn told(&self) -> (usize, usize) {
-        (self.report.errors.len(), self.open)
+        (self.report.errors.len(), self.open + self.unasked.len())
     }
 
     /// Tells that a field that is given does nothing.
@@ -132,6 +137,15 @@ impl<'a> Values<'a> {
                 return Some(text).filter(|it| !it.is_empty());
             }
             Looked::Later => self.open += 1,
+            Looked::Unasked => {
+                let path = at.path();
+                let above = path.segments().split_last().map_or(&[][..], |it| it.1);
+                self.unasked.push(above.iter().cloned().collect());
+                let message = format!(
+                    "is not judged: key {key} of {holder} {name} stands in the provider, where plan, apply and run look"
+                );
+                report.warning(at_reference, Kind::Required, code, message);
+            }
             Looked::Missing(why) => {
                 let message = format!("key {key} of {holder} {name} is not to be had: {why}");
                 report.error(at_reference, Kind::Required, code, message);
