@@ -107,6 +107,44 @@ fn a_class_that_is_not_there_is_deeper_than_a_pod() {
 }
 
 #[test]
+fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_from_having_a_pod() {
+    let words = "pods \"virt-launcher-m-0\" is forbidden: exceeded quota: small, requested: requests.cpu=205m, used: requests.cpu=720m, limited: requests.cpu=800m";
+    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": words }]);
+    let with = |phase: &str, conditions: &Value| {
+        let mut waits = volume(phase);
+        waits["status"]["conditions"] =
+            json!([{ "type": "Bound", "status": "False", "message": "PVC m-0-root Pending" }]);
+        let objects = Objects {
+            instances: vec![json!({
+                "metadata": { "name": "m-0" },
+                "status": { "phase": "Pending", "conditions": conditions },
+            })],
+            volumes: vec![waits],
+            ..Objects::default()
+        };
+        let status = json!({ "printableStatus": "WaitingForVolumeBinding" });
+        told(objects, vm(json!({}), status))
+    };
+    let under = "VirtualMachine WaitingForVolumeBinding <- ";
+    for phase in ["WaitForFirstConsumer", "PendingPopulation"] {
+        assert_eq!(
+            with(phase, &refused),
+            format!("{under}VirtualMachineInstance Pending: {words}")
+        );
+        // Nothing else is known yet.
+        assert_eq!(
+            with(phase, &json!([])),
+            format!("{under}DataVolume m-0-root {phase}: PVC m-0-root Pending")
+        );
+    }
+    // That is filled now, and does not wait for a pod.
+    assert_eq!(
+        with("ImportInProgress", &refused),
+        format!("{under}DataVolume m-0-root ImportInProgress: PVC m-0-root Pending")
+    );
+}
+
+#[test]
 fn an_importer_speaks_in_its_own_words() {
     let importer = json!({
         "metadata": {

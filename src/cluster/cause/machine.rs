@@ -67,6 +67,31 @@ impl Stuck {
     }
 }
 
+/// How much a volume says of why its machine does not run.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Says {
+    Cause,
+    /// Less than the machine's pod does.
+    Progress,
+    /// It waits for that pod.
+    Nothing,
+}
+
+impl Says {
+    /// CDI's words for a volume that is not filled before somebody uses it.
+    const WAITING: [&str; 2] = ["WaitForFirstConsumer", "PendingPopulation"];
+
+    fn of(chain: &Chain) -> Says {
+        let is_deep = chain.links.len() > 1 || chain.advice.is_some();
+        let mut links = chain.links.iter();
+        match is_deep {
+            true => Says::Cause,
+            false if links.any(|it| Says::WAITING.contains(&&*it.state)) => Says::Nothing,
+            false => Says::Progress,
+        }
+    }
+}
+
 impl Around {
     /// Why a machine does not run, does not join, or does not go.
     pub(in super::super) fn machine(
@@ -87,14 +112,12 @@ impl Around {
         if let Some(going) = &stuck.going {
             return Some(kept(own(), going));
         }
-        let mut volumes = self.volumes_of.get(name).into_iter().flatten();
-        let of_volume = volumes.find_map(|it| self.image(it, classes));
-        // A volume that waits for its first consumer says less than that does.
-        let is_deep = |it: &Chain| it.links.len() > 1 || it.advice.is_some();
-        let (deep, shallow) = match of_volume {
-            Some(it) if is_deep(&it) => (Some(it), None),
-            other => (None, other),
-        };
+        let volumes = self.volumes_of.get(name).into_iter().flatten();
+        let of_volume = volumes
+            .filter_map(|it| self.image(it, classes))
+            .min_by_key(Says::of);
+        let [deep, shallow, waiting] = [Says::Cause, Says::Progress, Says::Nothing]
+            .map(|says| of_volume.clone().filter(|it| Says::of(it) == says));
         let of_pod = || {
             let pods = self.pods_of(VMI, name);
             pods.iter().find_map(pod::trouble)
@@ -110,6 +133,7 @@ impl Around {
         deep.or_else(of_pod)
             .or(shallow)
             .or_else(of_instance)
+            .or(waiting)
             .map(under)
             .or_else(complaint)
             .or_else(|| stuck.held.clone())
