@@ -95,7 +95,8 @@ fn by_name(objects: Vec<Value>) -> HashMap<Arc<str>, Value> {
 
 fn message(event: &Value) -> Option<String> {
     let message = plain(text(&event["message"]));
-    (!message.is_empty()).then_some(message)
+    let message = message.trim_start_matches("(combined from similar events): ");
+    (!message.is_empty()).then(|| message.to_owned())
 }
 
 /// The message of a condition that does not hold.
@@ -126,7 +127,16 @@ fn when(event: &Value) -> &str {
 }
 
 fn plain(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    unnamed(&text).unwrap_or(text)
+}
+
+/// A pod that is refused has another name at each try, and nobody has seen any of them.
+fn unnamed(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once("pods \"")?;
+    let (name, after) = rest.split_once('"')?;
+    let is_refused = after.starts_with(" is forbidden") && !name.contains(' ');
+    is_refused.then(|| format!("{before}pod{after}"))
 }
 
 #[cfg(test)]

@@ -108,8 +108,11 @@ fn a_class_that_is_not_there_is_deeper_than_a_pod() {
 
 #[test]
 fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_from_having_a_pod() {
-    let words = "pods \"virt-launcher-m-0\" is forbidden: exceeded quota: small, requested: requests.cpu=205m, used: requests.cpu=720m, limited: requests.cpu=800m";
-    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": words }]);
+    let numbers =
+        "requested: requests.cpu=205m, used: requests.cpu=720m, limited: requests.cpu=800m";
+    let words = format!("pod is forbidden: exceeded quota: small, {numbers}");
+    let said = words.replace("pod ", "pods \"virt-launcher-m-0-5k6vc\" ");
+    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": said }]);
     let with = |phase: &str, conditions: &Value| {
         let mut waits = volume(phase);
         waits["status"]["conditions"] =
@@ -141,6 +144,42 @@ fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_fro
     assert_eq!(
         with("ImportInProgress", &refused),
         format!("{under}DataVolume m-0-root ImportInProgress: PVC m-0-root Pending")
+    );
+}
+
+#[test]
+fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
+    let condition = json!({
+        "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": "exceeded quota: q",
+    });
+    let with = |reason: &str, message: &str| {
+        let objects = Objects {
+            instances: vec![json!({
+                "metadata": { "name": "m-0" },
+                "status": { "phase": "Pending", "conditions": [condition] },
+            })],
+            events: vec![json!({
+                "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
+                "lastTimestamp": "2026-11-22T15:34:59Z", "reason": reason, "message": message,
+            })],
+            ..Objects::default()
+        };
+        told(
+            objects,
+            vm(json!({}), json!({ "printableStatus": "Starting" })),
+        )
+    };
+    let under = "VirtualMachine Starting <- VirtualMachineInstance Pending: ";
+    let now = "(combined from similar events): Error creating pod: pods \"virt-launcher-m-0-5dqs7\" is forbidden: maximum memory usage per Container is 600Mi";
+    assert_eq!(
+        with("FailedCreate", now),
+        format!(
+            "{under}Error creating pod: pod is forbidden: maximum memory usage per Container is 600Mi"
+        )
+    );
+    assert_eq!(
+        with("SyncFailed", "something else"),
+        format!("{under}exceeded quota: q")
     );
 }
 

@@ -123,7 +123,7 @@ impl Around {
             pods.iter().find_map(pod::trouble)
         };
         let of_instance = || match instance {
-            Some(instance) => of_instance(name, instance),
+            Some(instance) => self.of_instance(name, instance, stuck),
             None if stuck.runs => Some(Chain::of(Link::new(VMI, name, ""), "not found")),
             None => None,
         };
@@ -140,6 +140,26 @@ impl Around {
             .or_else(|| warned(Link::new(VMI, name, phase)).map(under))
             .or_else(|| warned(own()))
             .or_else(|| (!ON_ITS_WAY.contains(&&*stuck.status)).then(|| Chain::of(own(), "")))
+    }
+
+    /// What an instance that stays says of itself.
+    fn of_instance(&self, name: &str, instance: &Value, stuck: &Stuck) -> Option<Chain> {
+        let phase = text(&instance["status"]["phase"]);
+        let own = Link::new(VMI, name, phase);
+        if let Some(words) = condition(instance, "Synchronized") {
+            // The condition keeps what was said first, and warnings tell what keeps it now.
+            let warning = self.warning(VMI, name);
+            let is_about_that = warning.is_some_and(|it| it["reason"] == "FailedCreate");
+            let newer = self.warned(&own, stuck).filter(|_| is_about_that);
+            return Some(Chain::said(own, newer.unwrap_or(words)));
+        }
+        let conditions = items(&instance["status"]["conditions"]);
+        let paused = |it: &&Value| it["type"] == "Paused" && it["status"] == "True";
+        if let Some(paused) = conditions.iter().find(paused) {
+            return Some(Chain::of(own, plain(text(&paused["message"]))));
+        }
+        let ended = matches!(phase, "Failed" | "Succeeded" | "Unknown");
+        ended.then(|| Chain::said(own, condition(instance, "Ready").unwrap_or_default()))
     }
 
     /// Warnings outlive what they are about: another machine of that name, or trouble before there was a node.
@@ -174,22 +194,6 @@ fn kept(own: Link, going: &Going) -> Chain {
         true => chain.advised(Advice::Finalizer),
         false => chain,
     }
-}
-
-/// What an instance that stays says of itself.
-fn of_instance(name: &str, instance: &Value) -> Option<Chain> {
-    let phase = text(&instance["status"]["phase"]);
-    let own = Link::new(VMI, name, phase);
-    if let Some(words) = condition(instance, "Synchronized") {
-        return Some(Chain::said(own, words));
-    }
-    let conditions = items(&instance["status"]["conditions"]);
-    let paused = |it: &&Value| it["type"] == "Paused" && it["status"] == "True";
-    if let Some(paused) = conditions.iter().find(paused) {
-        return Some(Chain::of(own, plain(text(&paused["message"]))));
-    }
-    let ended = matches!(phase, "Failed" | "Succeeded" | "Unknown");
-    ended.then(|| Chain::said(own, condition(instance, "Ready").unwrap_or_default()))
 }
 
 /// What keeps a machine that runs from having a certificate, by what it asked the shoot for.
