@@ -134,7 +134,9 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
     drop(undisturbed);
 
     let mut walk = Walk::new(&[("old.yaml", &old), ("new.yaml", &new)]);
-    for (line, at_least) in [("apply -f old.yaml", 50), ("apply -f new.yaml", 8)] {
+    // What is on its way beside the write at which a run is killed lands as well, and the more of it the busier the
+    // computer is: so there are fewer kills than writes, and these are far below what was ever seen.
+    for (line, at_least) in [("apply -f old.yaml", 25), ("apply -f new.yaml", 5)] {
         let writes = walk.walk(line);
         assert!(writes >= at_least, "{line}: {writes} writes");
         assert_eq!(kinds(&walk.provider), wanted);
@@ -142,7 +144,7 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
         walk.is_whole();
     }
     let writes = walk.walk("delete cut --yes --ignore-not-found");
-    assert!(writes >= 10, "{writes} writes delete a shoot");
+    assert!(writes >= 20, "{writes} writes delete a shoot");
     assert_eq!(there(&walk.provider), Vec::<String>::new());
     // The lease goes with its record, by the garbage collector.
     wait_until(|| walk.provider.names(provider::LEASE).is_empty());
