@@ -1,39 +1,15 @@
 use super::*;
-use crate::plan::Hash;
 use crate::plan::observed::{Certificate, Import, Node, Object, Rollout, Secret};
-use std::time::Duration;
+use crate::plan::testing::{self, object};
 
 const ID: &str = "shoot--local--a";
 const DAY: i64 = 24 * 60 * 60;
 
 fn machine_at(look: Look, runs: bool) -> Machine {
     Machine {
-        uid: "u".into(),
-        version: "1".into(),
-        hash: Hash::default(),
-        zone: 0,
-        ordinal: 0,
-        born: 0,
-        look,
         runs,
-        evacuating: false,
-        since: Duration::ZERO,
-        image: None,
-        networks: [].into(),
-        types: [].into(),
-        metadata: "".into(),
         status: "Starting".into(),
-        cause: None,
-    }
-}
-
-fn object(fact: Fact) -> Object {
-    Object {
-        uid: "u".into(),
-        version: "1".into(),
-        hash: Hash::default(),
-        leaving: false,
-        fact,
+        ..testing::machine(look)
     }
 }
 
@@ -46,13 +22,9 @@ fn late(why: &str) -> Object {
 
 fn node(why: &str) -> Node {
     Node {
-        uid: "u".into(),
-        version: "1".into(),
         serves: why.is_empty(),
         why: why.into(),
-        is_ours: true,
-        taints: [].into(),
-        metadata: "".into(),
+        ..testing::node()
     }
 }
 

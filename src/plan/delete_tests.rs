@@ -4,7 +4,7 @@ use super::delete;
 use super::guest::PATIENCE;
 use super::item::{Action, Class, Failure, Key, Kind, Plan, State};
 use super::observed::{Fact, Facts, Guests, Inside, Look, Object, Observed, Record};
-use super::testing::machine;
+use super::testing::{self, machine};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +14,8 @@ fn object(uid: &str, leaving: bool, holds: &[&str]) -> Object {
     let holds: Arc<[Arc<str>]> = holds.iter().map(|it| Arc::from(*it)).collect();
     Object {
         uid: uid.into(),
-        version: "1".into(),
-        hash: Default::default(),
         leaving,
-        fact: Fact::Holds(holds),
+        ..testing::object(Fact::Holds(holds))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands in observations of tests; each says itself what matters to it.
 
-use super::observed::{Look, Machine, Node};
+use super::observed::{Fact, Look, Machine, Node, Object};
 use std::time::Duration;
 
 /// One that runs in the first zone.
@@ -35,5 +35,15 @@ pub(crate) fn node() -> Node {
         is_ours: true,
         taints: [].into(),
         metadata: "".into(),
+    }
+}
+
+pub(crate) fn object(fact: Fact) -> Object {
+    Object {
+        uid: "object".into(),
+        version: "1".into(),
+        hash: Default::default(),
+        leaving: false,
+        fact,
     }
 }

@@ -4,7 +4,7 @@ use super::super::delete;
 use super::super::item::{Action, Class};
 use super::super::observed::{Fact, Look, Machine, Object, Record};
 use super::super::plan_of_machines;
-use super::super::testing::machine;
+use super::super::testing::{self, machine};
 use super::*;
 use crate::validate::testing::{PROFILE, SHOOT, valid_for_tests};
 
@@ -48,11 +48,8 @@ const SHARED: &str = "VirtualMachineClusterInstancetype";
 
 fn object(hash: Hash) -> Object {
     Object {
-        uid: "type".into(),
-        version: "1".into(),
         hash,
-        leaving: false,
-        fact: Fact::None,
+        ..testing::object(Fact::None)
     }
 }
 

@@ -236,8 +236,12 @@ impl Pools {
         let place = entry.pool.places.of(below);
         let place = place.segments();
         let is_at_or_above = |told: &FieldPath| told.segments().starts_with(place);
-        let rests_on =
-            |unasked: &FieldPath| is_at_or_above(unasked) || place.starts_with(unasked.segments());
+        // What is said of a field beside it may come of the value, too.
+        let rests_on = |unasked: &FieldPath| {
+            let above = unasked.segments().split_last().map_or(&[][..], |it| it.1);
+            let is_beside = || place.len() == above.len() + 1 && place.starts_with(above);
+            is_at_or_above(unasked) || is_beside()
+        };
         entry.pool.is_open
             || entry.told.iter().any(is_at_or_above)
             || entry.pool.unasked.iter().any(rests_on)

@@ -296,6 +296,17 @@ fn what_nobody_is_asked_for_is_doubtful_and_all_else_is_judged() {
     let text = format!("{before}{}", all.replace("VALUE", value));
     assert_eq!(unasked(&text), (text.matches(value).count(), String::new()));
 
+    // A value of the machine itself hides nothing of its disks.
+    let beside = deployment().replacen(
+        "              template:",
+        &format!("              dnsPolicy: {value}\n              template:"),
+        1,
+    );
+    let broken = beside.replacen("osImage: ubuntu-disk", "osImage: ftp://a", 1);
+    let (warnings, told) = unasked(&broken);
+    assert_eq!(warnings, 1);
+    assert!(told.contains("primaryDisk.osImage Invalid"), "{told}");
+
     let (_, told) = unasked(&text.replace("tier: front", "tier: '*'"));
     assert_eq!(
         told,

@@ -95,10 +95,8 @@ fn perform(shoot: &ValidShoot, observed: &mut Observed) {
 fn object(wanted: &Wanted, fact: Fact) -> Object {
     Object {
         uid: format!("{:?}/{}", wanted.key.kind, wanted.key.name).into(),
-        version: "1".into(),
         hash: wanted.hash,
-        leaving: false,
-        fact,
+        ..testing::object(fact)
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Converted {
     pub(crate) secrets: Secrets,
     /// Something of it is looked up before the pool counts.
     pub(crate) is_open: bool,
-    /// Fields around those that nobody was asked for: what the rules say of them may be wrong.
+    /// Fields for whose values nobody was asked: what the rules say of them may be wrong.
     pub(crate) unasked: Vec<FieldPath>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Values<'a> {
     pub(super) secrets: Secrets,
     /// Values that are to come.
     pub(super) open: usize,
-    /// The fields around values that do not come.
+    /// The fields whose values do not come.
     pub(super) unasked: Vec<FieldPath>,
 }
 
@@ -138,9 +138,7 @@ impl<'a> Values<'a> {
             }
             Looked::Later => self.open += 1,
             Looked::Unasked => {
-                let path = at.path();
-                let above = path.segments().split_last().map_or(&[][..], |it| it.1);
-                self.unasked.push(above.iter().cloned().collect());
+                self.unasked.push(at.path());
                 let message = format!(
                     "is not judged: key {key} of {holder} {name} stands in the provider, where plan, apply and run look"
                 );
