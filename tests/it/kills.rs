@@ -67,7 +67,9 @@ impl Walk {
                 self.told(line, writes, inside.len());
                 return writes;
             }
-            writes += usize::from(phase != Phase::Before);
+            // Whatever comes after that write is held up, so that each of them is one on every computer; those inside land
+            // side by side, and a run that one of these ends has written nothing here.
+            writes += usize::from(phase != Phase::Before && !self.proxy.writes().is_empty());
         }
         panic!(
             "`{line}` is not through after {MOST} runs\n{}",
@@ -129,14 +131,14 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
         ..old.clone()
     };
     let undisturbed = Walk::new(&[("old.yaml", &old)]);
-    undisturbed.run("apply -f old.yaml");
+    let written = undisturbed.run("apply -f old.yaml");
     let wanted = kinds(&undisturbed.provider);
     drop(undisturbed);
 
     let mut walk = Walk::new(&[("old.yaml", &old), ("new.yaml", &new)]);
-    // What is on its way beside the write at which a run is killed lands as well, and the more of it the busier the
-    // computer is: so there are fewer kills than writes, and these are far below what was ever seen.
-    for (line, at_least) in [("apply -f old.yaml", 25), ("apply -f new.yaml", 5)] {
+    // All but what is noted at the end of a run.
+    let most = written - written / 10;
+    for (line, at_least) in [("apply -f old.yaml", most), ("apply -f new.yaml", 6)] {
         let writes = walk.walk(line);
         assert!(writes >= at_least, "{line}: {writes} writes");
         assert_eq!(kinds(&walk.provider), wanted);
