@@ -1,0 +1,135 @@
+//! Edits that change how many machines there are and what stands on them, but replace none.
+
+use crate::support::provider::{self, Provider};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+#[test]
+fn a_pool_grows_and_shrinks_zone_by_zone_and_its_machines_stay() {
+    let provider = Provider::new();
+    let three = Manifest::named("scale");
+    provider.applied(&three, "created");
+    let first = uids(&provider);
+    provider.applied(&three.clone().sized(5), "configured");
+    assert_eq!(provider.zones("worker"), [2, 2, 1]);
+    assert!(uids(&provider).is_superset(&first));
+    let before = uids(&provider);
+    provider.applied(&three, "configured");
+    assert_eq!(provider.zones("worker"), [1, 1, 1]);
+    assert!(uids(&provider).is_subset(&before));
+    assert_eq!(provider.user_data().len(), 3);
+}
+
+#[test]
+fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
+    let provider = Provider::new();
+    let one = Manifest::small("pools");
+    provider.applied(&one, "created");
+    let first = uids(&provider);
+    let images = provider.names(provider::DATA_VOLUME);
+    let two = one.clone().with(|it| {
+        let workers = it.shoot["spec"]["provider"]["workers"].as_array_mut();
+        let workers = workers.unwrap();
+        let mut extra = workers[0].clone();
+        extra["name"] = json!("extra");
+        extra["volume"]["size"] = json!("30Gi");
+        workers.push(extra);
+    });
+    provider.applied(&two, "configured");
+    assert_eq!(provider.zones("extra"), [1]);
+    assert!(uids(&provider).is_superset(&first));
+    provider.unchanged(&two);
+    provider.applied(&one, "configured");
+    assert_eq!(uids(&provider), first);
+    assert_eq!(provider.names(provider::DATA_VOLUME), images);
+    assert_eq!(provider.user_data().len(), 1);
+}
+
+#[test]
+fn an_appended_zone_gets_its_share_and_the_others_keep_theirs() {
+    let provider = Provider::new();
+    let zones = |zones: Value| {
+        let all = Manifest::named("zones").sized(4);
+        all.pool(|it| it["zones"] = zones)
+    };
+    provider.applied(&zones(json!(["zone-a", "zone-b"])), "created");
+    assert_eq!(provider.zones("worker"), [2, 2]);
+    let before = uids(&provider);
+    let three = zones(json!(["zone-a", "zone-b", "zone-c"]));
+    provider.applied(&three, "configured");
+    assert_eq!(provider.zones("worker"), [2, 1, 1]);
+    assert_eq!(uids(&provider).intersection(&before).count(), 3);
+    provider.unchanged(&three);
+    let moved = provider.apply(&zones(json!(["zone-b", "zone-a", "zone-c"])));
+    assert_eq!(moved.code, 3, "{moved}");
+}
+
+#[test]
+fn labels_annotations_and_taints_change_in_place() {
+    let provider = Provider::new();
+    let plain = Manifest::small("labels");
+    let given = plain.clone().pool(|it| {
+        it["labels"] = json!({"example.com/keep": "1", "example.com/go": "1"});
+        it["annotations"] = json!({"example.com/keep": "a", "example.com/go": "a"});
+        it["taints"] =
+            json!([{"key": "example.com/t", "value": "1", "effect": "PreferNoSchedule"}]);
+    });
+    provider.applied(&given, "created");
+    let (uid, name) = provider.uids().pop_first().unwrap();
+    let others =
+        json!({"metadata": {"labels": {"other.org/l": "x"}, "annotations": {"other.org/a": "x"}}});
+    provider.patch(provider::VM, &name, &others);
+    provider.unchanged(&given);
+
+    let changed = plain.clone().pool(|it| {
+        it["labels"] = json!({"example.com/keep": "2", "example.com/new": "2"});
+        it["annotations"] = json!({"example.com/keep": "b", "example.com/new": "b"});
+        it["taints"] =
+            json!([{"key": "example.com/t", "value": "2", "effect": "PreferNoSchedule"}]);
+    });
+    provider.applied(&changed, "configured");
+    provider.unchanged(&changed);
+    let machine = provider.get(provider::VM, &name).unwrap().metadata;
+    assert_eq!(machine.uid.unwrap(), uid);
+    let kept = |map: Option<std::collections::BTreeMap<String, String>>| {
+        let map = map.unwrap_or_default().into_iter();
+        let map = map.filter(|it| it.0.starts_with("example.com/") || it.0.starts_with("other."));
+        map.map(|it| format!("{}={}", it.0, it.1))
+            .collect::<Vec<_>>()
+    };
+    let labels = ["example.com/keep=2", "example.com/new=2", "other.org/l=x"];
+    assert_eq!(kept(machine.labels), labels);
+    let notes = ["example.com/keep=b", "example.com/new=b", "other.org/a=x"];
+    assert_eq!(kept(machine.annotations), notes);
+
+    provider.applied(&plain, "configured");
+    let machine = provider.get(provider::VM, &name).unwrap().metadata;
+    assert_eq!(kept(machine.labels), ["other.org/l=x"]);
+    assert_eq!(machine.uid.unwrap(), uid);
+}
+
+#[test]
+fn a_size_inside_the_bounds_is_kept() {
+    let provider = Provider::new();
+    let bounds = |minimum: u32, maximum: u32| {
+        Manifest::small("bounds").pool(|it| {
+            it["minimum"] = minimum.into();
+            it["maximum"] = maximum.into();
+        })
+    };
+    for (verb, minimum, maximum, size) in [
+        ("created", 3, 6, 3),
+        ("configured", 4, 6, 4),
+        ("configured", 1, 6, 4),
+        ("configured", 1, 2, 2),
+        ("configured", 1, 6, 2),
+    ] {
+        provider.applied(&bounds(minimum, maximum), verb);
+        assert_eq!(provider.uids().len(), size, "{minimum} to {maximum}");
+    }
+}
+
+fn uids(provider: &Provider) -> BTreeSet<String> {
+    provider.uids().into_keys().collect()
+}

@@ -1,0 +1,238 @@
+//! Machines on hosts that are being emptied: KubeVirt refuses the eviction, and waits for kvshoot to replace them.
+
+use crate::delete::cronjob::{self, documents, resource};
+use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::{POD, Provider, VM, VMI};
+use crate::support::shoots::{LONG, Manifest};
+use crate::support::vm_watcher::{Bounds, Watcher};
+use kube::api::PostParams;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+
+const EXAMPLE: &str = "examples/evacuate.yaml";
+const NOTHING: &str = "no machine stands on a host that is being emptied\n";
+
+fn strategy(name: &str) -> Value {
+    json!({
+        "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "WorkerConfig",
+        "evictionStrategy": name,
+    })
+}
+
+/// Two machines that others take off their hosts, one that says nothing of it, and one that no other may stand beside.
+/// One that migrates needs shared disks.
+fn manifest() -> Manifest {
+    let manifest = Manifest::named("leaves").sized(2).pool(|it| {
+        it["zones"] = json!(["zone-a", "zone-b"]);
+        it["maxSurge"] = json!(1);
+        it["maxUnavailable"] = json!(0);
+        it["providerConfig"] = strategy("External");
+    });
+    manifest.with(|it| {
+        let workers = &mut it.shoot["spec"]["provider"]["workers"];
+        let mut alone = workers[0].clone();
+        alone["zones"] = json!(["zone-a"]);
+        alone["minimum"] = json!(1);
+        alone["maximum"] = json!(1);
+        let mut other = alone.clone();
+        other["name"] = json!("other");
+        other.as_object_mut().unwrap().remove("providerConfig");
+        alone["name"] = json!("alone");
+        alone["maxSurge"] = json!(0);
+        alone["maxUnavailable"] = json!(1);
+        workers.as_array_mut().unwrap().extend([other, alone]);
+    })
+}
+
+fn machines(provider: &Provider, pool: &str) -> Vec<String> {
+    let mut names = provider.names(VM);
+    names.retain(|it| it.contains(&format!("-{pool}-z")));
+    names
+}
+
+/// As `kubectl drain` does of the pod that a machine runs in: what is refused for now is asked for again, until the pod
+/// is gone. Returns when KubeVirt has refused it, and says whose matter it is.
+fn evict(provider: &Provider, machine: &str) {
+    let pods = provider.list(POD).into_iter();
+    let is_its = |it: &Value| {
+        let is_alive = it["status"]["phase"] == "Running";
+        is_alive && it["metadata"]["annotations"]["kubevirt.io/domain"] == machine
+    };
+    let mut pods = pods.filter(|it| is_its(&serde_json::to_value(it).unwrap()));
+    let pod = pods.next().unwrap().metadata.name.unwrap();
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction",
+        "metadata": { "name": pod, "namespace": provider.namespace },
+    });
+    let api = provider.api(POD);
+    let name = pod.clone();
+    provider.spawn(async move {
+        let params = PostParams::default();
+        let answer = api.create_subresource::<Value, Value>("eviction", &name, &params, &eviction);
+        let _ = answer.await;
+    });
+    provider.until("KubeVirt to say that it has to go", |it| {
+        evacuated(it, machine).is_some()
+    });
+    assert!(provider.get(POD, &pod).is_some(), "{pod} was evicted");
+}
+
+/// The host that KubeVirt says a machine has to leave.
+fn evacuated(provider: &Provider, machine: &str) -> Option<String> {
+    let instance = provider.get(VMI, machine)?;
+    let host = instance.data["status"]["evacuationNodeName"].as_str();
+    host.map(str::to_owned)
+}
+
+/// KubeVirt marks no machine that may simply be ended, and takes the mark from nobody but its own.
+fn mark(provider: &Provider, machine: &str) {
+    let mark = json!({ "status": { "evacuationNodeName": "some-host" } });
+    let namespace = &provider.namespace;
+    let path =
+        format!("/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances/{machine}");
+    let own = "system:serviceaccount:kubevirt:kubevirt-controller";
+    let request = http::Request::patch(path)
+        .header("content-type", "application/merge-patch+json")
+        .header("impersonate-user", own);
+    let request = request.body(mark.to_string().into_bytes()).unwrap();
+    let client = provider.client();
+    let answer = provider.block_on(client.request::<Value>(request));
+    assert_eq!(answer.unwrap()["status"]["evacuationNodeName"], "some-host");
+}
+
+#[test]
+fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
+    let provider = Provider::new();
+    let manifest = manifest();
+    provider.applied(&manifest, "created");
+    let kvshoot = provider.applying(&manifest);
+    assert_eq!(kvshoot.run("evacuate").err, NOTHING);
+    let before = provider.uids();
+    let machine = machines(&provider, "worker").remove(0);
+    let other = machines(&provider, "other").remove(0);
+
+    evict(&provider, &machine);
+    mark(&provider, &other);
+    assert!(evacuated(&provider, &other).is_some());
+
+    let plan = kvshoot.run("plan -f shoot.yaml --exit-code");
+    assert_eq!(plan.code, 1, "{plan}");
+    assert!(plan.out.contains("its host is being emptied"), "{plan}");
+    assert!(!plan.out.contains("-other-"), "{plan}");
+
+    // By the account that is printed, in a pod of the provider.
+    let printed = kvshoot.run(&format!(
+        "evacuate --print-cronjob -n {}",
+        provider.namespace
+    ));
+    let mut objects = documents(&printed.out);
+    let cron_job = objects.pop().unwrap();
+    for object in objects {
+        provider.create(resource(&object), object);
+    }
+    let watcher = Watcher::start(&provider, "worker");
+    let log = cronjob::run(&provider, &cron_job, "evacuate");
+    watcher.held("evacuation", Bounds { most: 3, fewest: 2 });
+    assert!(
+        log.contains(&format!("machine {machine} stands on")),
+        "{log}"
+    );
+    let after = provider.uids();
+    let gone = before.iter().filter(|it| !after.contains_key(it.0));
+    let gone: BTreeSet<&String> = gone.map(|it| it.1).collect();
+    assert_eq!(gone, BTreeSet::from([&machine]));
+    assert_eq!(after.len(), before.len());
+    provider.until("the pod to leave its host", |it| is_off(it, &machine));
+
+    let before = provider.at_rest();
+    let again = kvshoot.run("evacuate leaves");
+    assert_eq!((again.code, again.err.as_str()), (0, NOTHING), "{again}");
+    assert_eq!(provider.versions(), before);
+    provider.unchanged(&manifest);
+
+    let mut watch = kvshoot.start("evacuate leaves --watch");
+    watch.wait_for("watching", LONG);
+    let machine = machines(&provider, "worker").remove(0);
+    evict(&provider, &machine);
+    provider.until("it to be told", |_| watch.out().contains("evacuated"));
+    assert!(provider.get(VM, &machine).is_none());
+    watch.interrupt();
+    let output = watch.wait();
+    assert_eq!(output.code, 130, "{output}");
+    assert_eq!(output.out, "shoot.core.gardener.cloud/leaves evacuated\n");
+    assert!(provider.get(VM, &other).is_some());
+
+    // Killed after the delete, and before another is made: nothing is on a host that is being emptied then.
+    let machine = machines(&provider, "alone").remove(0);
+    evict(&provider, &machine);
+    let mut killed = kvshoot.start("evacuate leaves");
+    provider.until("the machine to go", |it| leaves(it, &machine));
+    killed.signal(Signal::KILL);
+    let output = killed.end(LONG);
+    assert_eq!(output.code, 137, "{output}");
+    provider.until("the machine to be gone", |it| {
+        it.get(VM, &machine).is_none()
+    });
+    assert_eq!(machines(&provider, "alone"), [""; 0]);
+    let again = kvshoot.run("evacuate leaves");
+    assert_eq!(again.code, 0, "{again}");
+    let told = "shoot leaves: its last evacuation was cut off\n";
+    assert!(again.err.contains(told), "{again}");
+    assert_eq!(machines(&provider, "alone").len(), 1);
+    assert_eq!(kvshoot.run("evacuate leaves").err, NOTHING);
+    provider.unchanged(&manifest);
+}
+
+fn leaves(provider: &Provider, machine: &str) -> bool {
+    let machine = provider.get(VM, machine);
+    machine.is_none_or(|it| it.metadata.deletion_timestamp.is_some())
+}
+
+/// Nothing of it is on the host any more that a drain would wait for.
+fn is_off(provider: &Provider, machine: &str) -> bool {
+    let pods = provider.list(POD).into_iter();
+    let mut pods = pods.map(|it| serde_json::to_value(it).unwrap());
+    !pods.any(|it| {
+        let is_over = matches!(it["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        it["metadata"]["annotations"]["kubevirt.io/domain"] == machine && !is_over
+    })
+}
+
+#[test]
+fn the_cronjob_of_the_examples_evacuates_with_the_rights_of_an_apply() {
+    let line = "evacuate --print-cronjob -n shoots";
+    let output = Kvshoot::new().run(line);
+    assert_eq!(output.code, 0, "{output}");
+    if std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite") {
+        fs::write(EXAMPLE, &output.out).unwrap();
+    }
+    assert_eq!(fs::read_to_string(EXAMPLE).unwrap(), output.out);
+    let objects = documents(&output.out);
+    let rbac = documents(&fs::read_to_string("examples/rbac.yaml").unwrap());
+    assert_eq!(objects[1]["rules"], rbac[0]["rules"]);
+    let read = objects[3]["rules"].as_array().unwrap();
+    for rule in read {
+        assert_eq!(rule["verbs"], json!(["get", "list"]));
+    }
+    assert_eq!(objects[4]["subjects"][0]["namespace"], "shoots");
+    let job = &objects[5]["spec"];
+    assert_eq!(job["schedule"], "* * * * *");
+
+    let line = "evacuate dev --print-cronjob -n shoots --schedule @hourly --timeout 5m";
+    let job = documents(&Kvshoot::new().run(line).out).remove(5);
+    assert_eq!(job["spec"]["schedule"], "@hourly");
+    let containers = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"];
+    let command = json!(["kvshoot", "evacuate", "dev", "--timeout=300s"]);
+    assert_eq!(containers[0]["command"], command);
+    for (line, told) in [
+        ("evacuate --print-cronjob", "-n names the namespace"),
+        ("evacuate --print-cronjob --watch", "cannot be used with"),
+        ("evacuate --image a", "--print-cronjob"),
+    ] {
+        let output = Kvshoot::new().run(line);
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.err.contains(told), "{output}");
+    }
+}

@@ -1,0 +1,224 @@
+//! What replaces machines and what does not, and how many there are and serve meanwhile.
+
+use crate::support::provider::{self, Provider};
+use crate::support::shoots::Manifest;
+use crate::support::vm_watcher::{Bounds, Watcher, deletions};
+use serde_json::{Value, json};
+
+/// What an edit does, and the edit.
+type Edit = (&'static str, fn(&mut Manifest));
+
+fn worker(manifest: &mut Manifest) -> &mut Value {
+    &mut manifest.shoot["spec"]["provider"]["workers"][0]
+}
+
+fn infrastructure(config: &str) -> Value {
+    json!({
+        "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "InfrastructureConfig",
+        "networks": {"tenantNetworks": [{"name": "storage", "config": config}]},
+    })
+}
+
+fn worker_config(mut fields: Value) -> Value {
+    fields["apiVersion"] = json!("kubevirt.provider.extensions.gardener.cloud/v1alpha1");
+    fields["kind"] = json!("WorkerConfig");
+    fields
+}
+
+const NETWORK: &str = r#"{"cniVersion": "0.3.1", "type": "bridge", "bridge": "storage0"}"#;
+const SAME_NETWORK: &str =
+    "{\n  \"bridge\": \"storage0\",\n  \"type\": \"bridge\",\n  \"cniVersion\": \"0.3.1\"\n}\n";
+
+/// One machine, with an older Kubernetes.
+fn start(name: &str) -> Manifest {
+    let version = json!("1.33.6");
+    Manifest::small(name).with(|it| it.shoot["spec"]["kubernetes"]["version"] = version)
+}
+
+/// Applies each edit on top of the last one, and tells after which of them the machine was another.
+fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'static str> {
+    provider.applied(&manifest, "created");
+    let mut before = provider.uids();
+    let mut rolled = Vec::new();
+    for (name, edit) in edits {
+        let watcher = Watcher::start(provider, "worker");
+        manifest = manifest.with(edit);
+        let output = provider.apply(&manifest);
+        assert_eq!(output.code, 0, "{name}: {output}");
+        let after = provider.uids();
+        assert_eq!(after.len(), 1, "{name}");
+        if after != before {
+            rolled.push(*name);
+            watcher.held(name, Bounds { most: 2, fewest: 1 });
+        }
+        before = after;
+        let again = provider.apply(&manifest);
+        assert!(again.out.ends_with(" unchanged\n"), "{name}: {again}");
+    }
+    rolled
+}
+
+#[test]
+fn what_a_machine_cannot_change_while_it_lives_replaces_it() {
+    let edits: &[Edit] = &[
+        ("Kubernetes minor version", |it| {
+            it.shoot["spec"]["kubernetes"]["version"] = json!("1.34.2")
+        }),
+        ("machine type", |it| {
+            worker(it)["machine"]["type"] = json!("medium")
+        }),
+        ("image version", |it| {
+            worker(it)["machine"]["image"]["version"] = json!("22.04")
+        }),
+        ("volume size", |it| {
+            worker(it)["volume"]["size"] = json!("25Gi")
+        }),
+        (
+            "data volume",
+            |it| {
+                worker(it)["dataVolumes"] =
+                    json!([{"name": "data", "type": "standard", "size": "5Gi"}])
+            },
+        ),
+        ("data volume size", |it| {
+            worker(it)["dataVolumes"][0]["size"] = json!("6Gi")
+        }),
+        ("worker config", |it| {
+            worker(it)["providerConfig"] = worker_config(json!({"devices": {"rng": {}}}))
+        }),
+        ("network", |it| {
+            it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(NETWORK)
+        }),
+    ];
+    let names: Vec<&str> = edits.iter().map(|it| it.0).collect();
+    assert_eq!(rolled(&Provider::new(), start("rolls"), edits), names);
+}
+
+#[test]
+fn what_does_not_matter_to_a_machine_replaces_none() {
+    let edits: &[Edit] = &[
+        ("purpose", |it| {
+            it.shoot["spec"]["purpose"] = json!("development")
+        }),
+        ("maintenance", |it| {
+            it.shoot["spec"]["maintenance"] = json!({
+                "autoUpdate": {"kubernetesVersion": true, "machineImageVersion": false},
+                "timeWindow": {"begin": "220000+0100", "end": "230000+0100"},
+            });
+        }),
+        ("maximum", |it| worker(it)["maximum"] = json!(4)),
+        ("surge", |it| worker(it)["maxSurge"] = json!("100%")),
+        ("defaults spelt out", |it| {
+            let devices = json!({"disks": [{"name": "root-disk", "disk": {"bus": "virtio"}}], "blockMultiQueue": false});
+            let config = json!({"dnsPolicy": "ClusterFirst", "overcommitGuestOverhead": false, "devices": devices});
+            worker(it)["providerConfig"] = worker_config(config);
+        }),
+        ("network text", |it| {
+            it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(SAME_NETWORK)
+        }),
+        ("more in the profile", |it| {
+            let types = it.profile["spec"]["machineTypes"].as_array_mut().unwrap();
+            types.push(json!({"name": "huge", "cpu": "32", "gpu": "0", "memory": "128Gi"}));
+        }),
+        ("labels of the shoot", |it| {
+            it.shoot["metadata"]["labels"] = json!({"a": "b"})
+        }),
+        ("pool settings", |it| {
+            worker(it)["machineControllerManager"] = json!({"machineCreationTimeout": "30m"})
+        }),
+    ];
+    let start = start("calm")
+        .with(|it| it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(NETWORK));
+    assert_eq!(rolled(&Provider::new(), start, edits), Vec::<&str>::new());
+}
+
+/// Four machines over three zones, twice on one shoot.
+#[test]
+fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
+    let provider = Provider::new();
+    let mut manifest = Manifest::named("bounds").sized(4);
+    provider.applied(&manifest, "created");
+    for (surge, unavailable, image, bounds) in [
+        (json!(1), json!(0), "22.04", Bounds { most: 5, fewest: 4 }),
+        (
+            json!(0),
+            json!("50%"),
+            "24.04",
+            Bounds { most: 4, fewest: 2 },
+        ),
+    ] {
+        let old = provider.uids();
+        let watcher = Watcher::start(&provider, "worker");
+        manifest = manifest.pool(|it| {
+            it["maxSurge"] = surge;
+            it["maxUnavailable"] = unavailable;
+            it["machine"]["image"]["version"] = json!(image);
+        });
+        provider.applied(&manifest, "configured");
+        watcher.held(image, bounds);
+        assert!(provider.uids().keys().all(|it| !old.contains_key(it)));
+        assert_eq!(provider.zones("worker"), [2, 1, 1]);
+    }
+}
+
+#[test]
+fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
+    let provider = Provider::new();
+    let first = Manifest::named("turn");
+    provider.applied(&first, "created");
+    let old = provider.uids();
+    let watcher = Watcher::start(&provider, "worker");
+    let second = first.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
+    let running = provider.applying(&second);
+    let running = running.start("apply -f shoot.yaml");
+    watcher.until("a new machine", |it| {
+        it.keys().any(|it| !old.values().any(|old| old == it))
+    });
+    running.interrupt();
+    let interrupted = running.wait();
+    assert_eq!(interrupted.code, 130, "{interrupted}");
+    let hint = "hint: to go on: kvshoot apply -f shoot.yaml\n";
+    assert!(interrupted.err.ends_with(hint), "{interrupted}");
+    assert_eq!(interrupted.out, "");
+
+    let third = second.pool(|it| it["machine"]["type"] = json!("medium"));
+    provider.applied(&third, "configured");
+    watcher.held("turned", Bounds { most: 4, fewest: 3 });
+    assert_eq!(provider.zones("worker"), [1, 1, 1]);
+    for machine in provider.list(provider::VM) {
+        let guest = &machine.data["spec"]["template"]["spec"]["domain"];
+        assert_eq!(guest["resources"]["requests"]["memory"], "4Gi");
+    }
+    provider.unchanged(&third);
+    assert_eq!(provider.user_data().len(), 3);
+    let images = provider.names(provider::DATA_VOLUME);
+    let golden = images.iter().filter(|it| it.contains("-ubuntu-"));
+    assert_eq!(golden.count(), 1, "{images:?}");
+}
+
+#[test]
+fn what_machines_use_goes_after_the_last_of_them() {
+    let provider = Provider::new();
+    let before = Manifest::named("last")
+        .with(|it| it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(NETWORK));
+    provider.applied(&before, "created");
+    let network = provider.names(provider::NETWORK).remove(0);
+    let volumes = provider.names(provider::DATA_VOLUME).into_iter();
+    let golden: Vec<_> = volumes.filter(|it| it.contains("-ubuntu-")).collect();
+    let machines = deletions(&provider, provider::VM);
+    let networks = deletions(&provider, provider::NETWORK);
+    let images = deletions(&provider, provider::DATA_VOLUME);
+    let mut after = before.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
+    let spec = after.shoot["spec"]["provider"].as_object_mut().unwrap();
+    spec.remove("infrastructureConfig");
+    provider.applied(&after, "configured");
+    provider.until("the watches to see it all", |_| {
+        machines.lock().unwrap().len() == 3
+            && networks.lock().unwrap().contains_key(&network)
+            && images.lock().unwrap().contains_key(&golden[0])
+    });
+    let last = machines.lock().unwrap().values().copied().max().unwrap();
+    assert!(networks.lock().unwrap()[&network] > last);
+    assert!(images.lock().unwrap()[&golden[0]] > last);
+    assert_eq!(provider.names(provider::NETWORK), Vec::<String>::new());
+}

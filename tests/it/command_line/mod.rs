@@ -1,0 +1,6 @@
+//! The command line itself: help, flags, exit codes, completion, rendered output.
+
+mod cli;
+mod completion;
+mod generated;
+pub(crate) mod render;

@@ -1,0 +1,184 @@
+//! What a first apply would create: golden files of every example, and what is hidden.
+
+use crate::support::kvshoot::Kvshoot;
+use crate::support::shoots::Manifest;
+use std::path::Path;
+
+/// Files of `examples/`, without their ending.
+pub(crate) const EXAMPLES: [&str; 13] = [
+    "autoscaling",
+    "cpu-memory",
+    "default-region",
+    "import-per-machine",
+    "machine-deployment",
+    "machine-templates",
+    "minimal",
+    "network-policies",
+    "networks",
+    "standard-types",
+    "three-zones",
+    "two-pools",
+    "volumes-and-devices",
+];
+
+fn example(name: &str) -> Kvshoot {
+    let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();
+    Kvshoot::new().file("shoot.yaml", &text)
+}
+
+#[test]
+fn every_example_is_tested() {
+    let files = std::fs::read_dir("examples").unwrap();
+    let mut names: Vec<String> = files
+        .map(|it| it.unwrap().path())
+        .filter(|it| it.is_file())
+        .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
+        // No manifest of a shoot.
+        .filter(|it| !["rbac", "gc", "evacuate"].contains(&it.as_str()))
+        .collect();
+    names.sort();
+    assert_eq!(names, EXAMPLES);
+}
+
+#[test]
+fn every_example_is_valid() {
+    for name in EXAMPLES {
+        let output = example(name).run("validate -f shoot.yaml");
+        assert_eq!(output.code, 0, "{name}: {output}");
+        // A pool that may grow has to be grown by hand, and that is worth a word.
+        let warned = output.err.contains("warning");
+        assert_eq!(warned, name == "autoscaling", "{name}: {output}");
+    }
+}
+
+fn check(name: &str, text: String) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/render");
+    let golden = snapbox::Data::read_from(&golden.join(format!("{name}.yaml")), None).raw();
+    snapbox::assert_data_eq!(text, golden);
+}
+
+/// Machines and what they are made from; control planes differ little.
+const OF_MACHINES: [&str; 10] = [
+    "record",
+    "lock",
+    "network",
+    "network-policies",
+    "cluster-isolation",
+    "image",
+    "instancetype",
+    "preference",
+    "user-data",
+    "machine",
+];
+
+fn is_of_machines(document: &str) -> bool {
+    let object: serde_json::Value = serde_yaml::from_str(document).unwrap();
+    let component = &object["metadata"]["labels"]["app.kubernetes.io/component"];
+    OF_MACHINES.contains(&component.as_str().unwrap())
+}
+
+#[test]
+fn every_example_renders_as_before() {
+    for name in EXAMPLES {
+        let kvshoot = example(name);
+        let output = kvshoot.run("render -f shoot.yaml");
+        assert_eq!(output.code, 0, "{name}: {output}");
+        assert_eq!(output, kvshoot.run("render -f shoot.yaml"), "{name}");
+        let documents = output.out.split("---\n").skip(1);
+        let some = documents.filter(|it| name == "minimal" || is_of_machines(it));
+        check(name, some.map(|it| format!("---\n{it}")).collect());
+    }
+}
+
+#[test]
+fn what_is_made_inside_a_cluster_is_rendered_apart_and_needs_these_images() {
+    let kvshoot = example("minimal");
+    let inside = kvshoot.run("render -f shoot.yaml --inside");
+    check("minimal-inside", inside.out);
+    let images = kvshoot.run("render -f shoot.yaml -o images").out;
+    check("minimal-images", images.clone());
+    let mirrored = Manifest::example("minimal").with(|it| {
+        it.shoot["spec"]["provider"]["controlPlaneConfig"] = serde_json::json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "ControlPlaneConfig",
+            "imageRegistry": "mirror.example.org/all",
+        });
+    });
+    let kvshoot = Kvshoot::new().file("shoot.yaml", &mirrored.text());
+    let mirrored = kvshoot.run("render -f shoot.yaml -o images").out;
+    assert_eq!(mirrored.lines().count(), images.lines().count());
+    let from_mirror = |it: &str| it.starts_with("mirror.example.org/all/");
+    assert!(mirrored.lines().all(from_mirror), "{mirrored}");
+}
+
+#[test]
+fn json_holds_the_same_objects_as_yaml() {
+    let kvshoot = example("two-pools");
+    let json = kvshoot.run("render -f shoot.yaml -o json").out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let yaml = kvshoot.run("render -f shoot.yaml").out;
+    let yaml: Vec<serde_json::Value> = serde_yaml::Deserializer::from_str(&yaml)
+        .map(|it| serde::Deserialize::deserialize(it).unwrap())
+        .collect();
+    assert_eq!(json["kind"], "List");
+    assert_eq!(json["items"].as_array().unwrap(), &yaml);
+}
+
+#[test]
+fn the_bytes_of_secrets_are_shown_on_request_only() {
+    let kvshoot = example("minimal");
+    let data = |line: &str| {
+        let json: serde_json::Value = serde_json::from_str(&kvshoot.run(line).out).unwrap();
+        let items = json["items"].as_array().unwrap();
+        let has_text = |it: &&serde_json::Value| it["stringData"].is_object();
+        let secret = items.iter().find(has_text).unwrap();
+        assert_eq!(secret.get("data"), None);
+        secret["stringData"]["userdata"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(data("render -f shoot.yaml -o json"), "***");
+    let text = data("render -f shoot.yaml -o json --show-secrets");
+    assert!(text.starts_with("#cloud-config\nhostname: shoot--local--minimal-worker-z1-"));
+}
+
+#[test]
+fn the_same_network_in_another_namespace_is_another_one() {
+    let text = std::fs::read_to_string("examples/networks.yaml").unwrap();
+    let elsewhere = text.replace(
+        "        - name: storage\n",
+        "        - name: storage\n          namespace: other\n",
+    );
+    assert_ne!(text, elsewhere);
+    let machines = |text: &str| {
+        let kvshoot = Kvshoot::new().file("shoot.yaml", text);
+        let json = kvshoot.run("render -f shoot.yaml -o json").out;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let items = json["items"].as_array().unwrap().clone();
+        let machines = items.iter().filter(|it| it["kind"] == "VirtualMachine");
+        machines
+            .map(|it| it["metadata"]["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(machines(&text), machines(&elsewhere));
+}
+
+/// They would make a machine look as if it had been chosen to go.
+#[test]
+fn a_pool_cannot_give_its_machines_marks_of_ours() {
+    let text = std::fs::read_to_string("examples/minimal.yaml").unwrap();
+    let marked = text.replace(
+        "    - name: worker\n",
+        "    - name: worker\n      annotations:\n        kvshoot.io/leaving: now\n",
+    );
+    let output = Kvshoot::new()
+        .file("shoot.yaml", &marked)
+        .run("render -f shoot.yaml -o json");
+    assert_eq!(output.code, 0, "{output}");
+    let json: serde_json::Value = serde_json::from_str(&output.out).unwrap();
+    let items = json["items"].as_array().unwrap();
+    let machine = items.iter().find(|it| it["kind"] == "VirtualMachine");
+    let notes = &machine.unwrap()["metadata"]["annotations"];
+    assert_eq!(notes.get("kvshoot.io/leaving"), None);
+}

@@ -1,0 +1,304 @@
+//! A whole cluster: three pools in three zones, and everything that has to work in it.
+
+use super::memory;
+use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
+use crate::support::proxy::Proxy;
+use crate::support::shoot_api::{Inside, NODE, SERVICE};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const NAME: &str = "whole";
+const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
+
+#[test]
+fn three_pools_in_three_zones_make_a_whole_cluster() {
+    let provider = Provider::new();
+    let manifest = three_pools();
+    let took = memory::timed(&provider, &manifest);
+    assert!(took < Duration::from_secs(90), "{took:.1?}");
+
+    let inside = Inside::of(&provider, &provider.kvshoot(), NAME);
+    nodes_are_whole(&inside);
+    the_system_is_complete(&inside);
+    assert_eq!(inside.anonymous("/version"), 401);
+    assert_eq!(inside.anonymous("/api/v1/secrets"), 401);
+    services_have_addresses(&provider, &inside);
+    volumes_are_bound(&provider, &inside);
+    secrets_are_unreadable(&provider, &inside);
+    a_second_apply_writes_nothing(&provider, &manifest);
+    let used = memory::of_control_plane(&provider);
+    assert!((1..=1024).contains(&used), "{used} MiB");
+    logs_are_clean(&provider);
+}
+
+/// A pool of one machine in each zone.
+fn three_pools() -> Manifest {
+    Manifest::named(NAME).sized(1).with(|it| {
+        let workers = &mut it.shoot["spec"]["provider"]["workers"];
+        let pool = workers[0].clone();
+        let pools = ZONES.map(|zone| {
+            let mut pool = pool.clone();
+            pool["name"] = zone.replace("zone", "pool").into();
+            pool["zones"] = json!([zone]);
+            pool
+        });
+        *workers = pools.to_vec().into();
+    })
+}
+
+fn is_true(object: &Value, condition: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["type"] == condition && it["status"] == "True")
+}
+
+fn nodes_are_whole(inside: &Inside) {
+    let mut nodes = inside.list(NODE);
+    nodes.sort_by_key(|it| it.metadata.name.clone());
+    assert_eq!(nodes.len(), 3);
+    for (node, zone) in nodes.into_iter().zip(ZONES) {
+        let node = serde_json::to_value(node).unwrap();
+        let labels = &node["metadata"]["labels"];
+        assert_eq!(labels["topology.kubernetes.io/zone"], zone, "{node:#}");
+        assert_eq!(labels["topology.kubernetes.io/region"], "sandbox");
+        assert_eq!(labels["node-role.kubernetes.io/worker"], "");
+        let pool = &labels["worker.gardener.cloud/pool"];
+        assert_eq!(*pool, zone.replace("zone", "pool"));
+        assert!(is_true(&node, "Ready"), "{node:#}");
+        assert_eq!(node["spec"]["taints"], Value::Null, "{node:#}");
+        let id = format!("kubevirt://{}", node["metadata"]["name"].as_str().unwrap());
+        assert_eq!(node["spec"]["providerID"], id);
+        let range = node["spec"]["podCIDR"].as_str().unwrap();
+        assert!(
+            range.starts_with("100.9") && range.ends_with(".0/24"),
+            "{range}"
+        );
+        let addresses = node["status"]["addresses"].as_array().unwrap();
+        let is_internal = |it: &&Value| it["type"] == "InternalIP";
+        let address = addresses.iter().find(is_internal).unwrap();
+        assert!(address["address"].as_str().unwrap().starts_with("10."));
+    }
+}
+
+/// All that was asked for has rolled out, and every API answers.
+fn the_system_is_complete(inside: &Inside) {
+    let mut names = Vec::new();
+    for kind in ["DaemonSet", "Deployment"] {
+        for object in inside.list(Resource("apps", "v1", kind)) {
+            let status = &object.data["status"];
+            let (wanted, ready) = match kind {
+                "DaemonSet" => ("desiredNumberScheduled", "numberReady"),
+                _ => ("replicas", "readyReplicas"),
+            };
+            assert!(
+                status[wanted].as_u64() > Some(0) && status[wanted] == status[ready],
+                "{status}"
+            );
+            names.push(object.metadata.name.unwrap());
+        }
+    }
+    names.sort();
+    let wanted = [
+        "coredns",
+        "konnectivity-agent",
+        "kube-flannel-ds",
+        "kube-proxy",
+        "kubevirt-csi-node",
+        "metrics-server",
+    ];
+    assert_eq!(names, wanted);
+    for pod in inside.list(provider::POD) {
+        let pod = serde_json::to_value(pod).unwrap();
+        assert!(is_true(&pod, "Ready"), "{pod:#}");
+    }
+    let services = inside.list(Resource("apiregistration.k8s.io", "v1", "APIService"));
+    let name = |it: &kube::api::DynamicObject| it.metadata.name.clone().unwrap();
+    assert!(
+        services
+            .iter()
+            .any(|it| name(it) == "v1beta1.metrics.k8s.io")
+    );
+    for service in services {
+        let service = serde_json::to_value(service).unwrap();
+        assert!(is_true(&service, "Available"), "{service:#}");
+    }
+}
+
+/// The mirror leads to the node port of every machine.
+fn services_have_addresses(provider: &Provider, inside: &Inside) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]},
+    });
+    inside.create(SERVICE, "default", object);
+    let address = |it: &Value| it["status"]["loadBalancer"]["ingress"][0]["ip"].is_string();
+    let service = inside.until(SERVICE, ("default", "web"), address);
+    let mirror = |it: &Provider| {
+        let mut mirrors = it.list(SERVICE).into_iter();
+        let label = "cluster.x-k8s.io/tenant-service-name";
+        mirrors.find(|it| {
+            it.metadata
+                .labels
+                .as_ref()
+                .is_some_and(|it| it.contains_key(label))
+        })
+    };
+    let found = mirror(provider).unwrap();
+    assert_eq!(
+        found.data["status"]["loadBalancer"]["ingress"][0]["ip"],
+        service["status"]["loadBalancer"]["ingress"][0]["ip"]
+    );
+    assert_eq!(
+        found.data["spec"]["ports"][0]["targetPort"],
+        service["spec"]["ports"][0]["nodePort"]
+    );
+    let name = found.metadata.name.unwrap();
+    provider.until("endpoints of the mirror", |it| {
+        let slices = it.list(SLICE).into_iter();
+        let of_mirror = slices.filter(|it| {
+            let labels = it.metadata.labels.iter().flatten();
+            labels
+                .clone()
+                .any(|(key, value)| key == "kubernetes.io/service-name" && *value == name)
+        });
+        let count = |it: Value| it["endpoints"].as_array().map_or(0, Vec::len);
+        of_mirror.map(|it| count(it.data)).sum::<usize>() == 3
+    });
+}
+
+fn volumes_are_bound(provider: &Provider, inside: &Inside) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    inside.create(CLAIM, "default", object);
+    let is_bound = |it: &Value| it["status"]["phase"] == "Bound";
+    let claim = inside.until(CLAIM, ("default", "data"), is_bound);
+    let volumes = inside.list(Resource("", "v1", "PersistentVolume"));
+    let volume = &volumes[0];
+    assert_eq!(
+        claim["spec"]["volumeName"],
+        *volume.metadata.name.as_ref().unwrap()
+    );
+    let source = &volume.data["spec"]["csi"];
+    assert_eq!(source["driver"], "csi.kubevirt.io");
+    let handle = source["volumeHandle"].as_str().unwrap();
+    provider.until("the disk of the volume", |it| {
+        let disk = it.get(provider::DATA_VOLUME, handle).unwrap();
+        disk.data["status"]["phase"] == "Succeeded"
+    });
+}
+
+/// Of a ConfigMap the value is found, so these are the bytes to look at.
+fn secrets_are_unreadable(provider: &Provider, inside: &Inside) {
+    let (plain, secret) = ("seen-by-everybody-4711", "seen-by-nobody-0815");
+    let object = |kind: &str, field: &str, value: &str| {
+        let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "word"}});
+        object[field] = json!({ "word": value });
+        object
+    };
+    inside.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
+    inside.create(SECRET, "default", object("Secret", "stringData", secret));
+    let of = format!("{}_", provider.namespace);
+    let mut files = files(&provider.folder().join("pods/running"));
+    files.retain(|it| {
+        it.to_string_lossy().contains(&of) && it.to_string_lossy().contains("/member/")
+    });
+    let bytes: Vec<u8> = files.iter().flat_map(|it| fs::read(it).unwrap()).collect();
+    let has = |word: &str| bytes.windows(word.len()).any(|it| it == word.as_bytes());
+    assert!(has(plain) && has("k8s:enc:"), "{files:?}");
+    assert!(!has(secret));
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+/// To neither side: what is said to the provider goes through a proxy, and the shoot's API server keeps a record.
+fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
+    let proxy = Proxy::new(provider);
+    proxy.calm();
+    let before = writes_inside(provider);
+    assert!(before > 50, "{before}: the record is not kept");
+    let kvshoot = proxy.kvshoot(provider).file("shoot.yaml", &manifest.text());
+    let output = kvshoot.run("apply -f shoot.yaml --timeout 2m");
+    assert_eq!(
+        (output.code, &*output.out),
+        (0, "shoot.core.gardener.cloud/whole unchanged\n"),
+        "{output}"
+    );
+    assert_eq!(proxy.writes(), []);
+    assert_eq!(writes_inside(provider), before);
+}
+
+/// What the API server of the shoot has written down about kvshoot.
+fn writes_inside(provider: &Provider) -> usize {
+    let is_write = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let verb = event["verb"].as_str().unwrap_or_default();
+        event["user"]["username"] == "kvshoot" && !matches!(verb, "get" | "list" | "watch" | "")
+    };
+    let logs = logs(provider).into_iter();
+    logs.map(|(_, text)| text.lines().filter(|it| is_write(it)).count())
+        .sum()
+}
+
+/// Names and contents of what the processes of the control plane and the machines have said.
+fn logs(provider: &Provider) -> Vec<(String, String)> {
+    let of = [
+        format!("{}_", provider.namespace),
+        format!("shoot--local--{NAME}-"),
+    ];
+    let files = files(&provider.folder().join("logs")).into_iter();
+    let named = files.map(|it| (it.file_name().unwrap().to_string_lossy().into_owned(), it));
+    let ours = named.filter(|(name, _)| of.iter().any(|it| name.starts_with(it)));
+    let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    ours.map(|(name, path)| (name, read(path))).collect()
+}
+
+fn logs_are_clean(provider: &Provider) {
+    const NEVER: [&str; 7] = [
+        "unknown flag",
+        "deprecated",
+        "unrecognized feature gate",
+        "x509:",
+        "unknown authority",
+        "tls: ",
+        "tls handshake error",
+    ];
+    let logs = logs(provider);
+    for program in [
+        "etcd",
+        "kube-apiserver",
+        "konnectivity-server",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "cloud-controller-manager",
+        "csi-driver",
+    ] {
+        let end = format!("_{program}.log");
+        assert!(logs.iter().any(|it| it.0.ends_with(&end)), "{program}");
+    }
+    // The record of requests is not what a program says of itself.
+    let is_record = |line: &str| line.starts_with(r#"{"kind":"Event""#);
+    for (name, text) in logs {
+        for line in text.lines().filter(|it| !is_record(it)) {
+            let lower = line.to_lowercase();
+            let bad = NEVER.iter().find(|it| lower.contains(**it));
+            assert!(bad.is_none(), "{name}: {line}");
+        }
+    }
+}

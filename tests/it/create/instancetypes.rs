@@ -1,0 +1,147 @@
+//! Instancetypes and preferences that a shoot keeps for its machines, as KubeVirt takes them.
+
+use crate::diagnose::permissions::{as_account, rules};
+use crate::support::provider::{self, INSTANCETYPE, PREFERENCE, Provider, VM, VMI};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn naming(manifest: &Manifest, instancetype: &str) -> Manifest {
+    let named = json!({ "name": instancetype });
+    let manifest = manifest.clone();
+    manifest.pool(|it| it["providerConfig"]["instancetype"] = named)
+}
+
+/// CPUs as sockets, and memory, of each machine; as KubeVirt made them of its type.
+fn sizes(provider: &Provider) -> BTreeSet<String> {
+    let machines = provider.list(VMI).into_iter();
+    let size = |it: Value| {
+        let domain = &it["spec"]["domain"];
+        format!("{} {}", domain["cpu"]["sockets"], domain["memory"]["guest"])
+    };
+    machines.map(|it| size(it.data)).collect()
+}
+
+fn type_of(name: &str, cpus: u32, memory: &str) -> Value {
+    json!({
+        "apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": INSTANCETYPE.2,
+        "metadata": { "name": name },
+        "spec": { "cpu": { "guest": cpus }, "memory": { "guest": memory } },
+    })
+}
+
+#[test]
+fn types_are_made_with_the_machines_follow_their_templates_and_go_with_the_last_machine() {
+    let (provider, templates) = (Provider::new(), Provider::new());
+    let empty = provider.dump();
+    let two = Manifest::example("standard-types");
+    let own = |name: &str| vec![format!("{}-{name}", two.id())];
+
+    provider.applied(&two, "created");
+    assert_eq!(provider.names(INSTANCETYPE), own("standard-2"));
+    assert_eq!(provider.names(PREFERENCE), own("sockets-advantage"));
+    assert_eq!(sizes(&provider), BTreeSet::from(["2 \"8Gi\"".to_owned()]));
+    provider.unchanged(&two);
+
+    let before = provider.uids();
+    let four = naming(&two, "standard-4");
+    provider.applied(&four, "configured");
+    assert!(before.keys().all(|it| !provider.uids().contains_key(it)));
+    assert_eq!(provider.names(INSTANCETYPE), own("standard-4"));
+    assert_eq!(sizes(&provider), BTreeSet::from(["4 \"16Gi\"".to_owned()]));
+    provider.unchanged(&four);
+
+    // The whole provider has a type of this name too.
+    templates.create(INSTANCETYPE, type_of("u1.medium", 3, "3Gi"));
+    let copied = naming(&two, "u1.medium").with(|it| {
+        let config = &mut it.profile["spec"]["providerConfig"];
+        config["templateNamespace"] = json!(templates.namespace);
+    });
+    provider.applied(&copied, "configured");
+    assert_eq!(provider.names(INSTANCETYPE), own("u1.medium"));
+    assert_eq!(sizes(&provider), BTreeSet::from(["3 \"3Gi\"".to_owned()]));
+    provider.unchanged(&copied);
+
+    let before = provider.uids();
+    let edit = json!({ "spec": { "memory": { "guest": "5Gi" } } });
+    templates.patch(INSTANCETYPE, "u1.medium", &edit);
+    provider.applied(&copied, "configured");
+    let copy = provider.get(INSTANCETYPE, &own("u1.medium")[0]).unwrap();
+    assert_eq!(copy.data["spec"]["memory"]["guest"], "5Gi");
+    assert_eq!(provider.uids(), before);
+    provider.unchanged(&copied);
+
+    // Without its template a copy stays as it is.
+    templates.delete(INSTANCETYPE, "u1.medium");
+    provider.unchanged(&copied);
+
+    provider.deleted(two.name());
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+fn only_a_shoot_that_keeps_a_type_needs_the_rights_and_is_told_so_before_anything_is_made() {
+    let (provider, templates) = (Provider::new(), Provider::new());
+    let all = rules();
+    // As such a Role was before there were types to keep.
+    let mut few = all.clone();
+    let types = few
+        .iter_mut()
+        .filter(|it| it.0 == "instancetype.kubevirt.io");
+    types.for_each(|it| it.2 = vec!["get".to_owned()]);
+    let two = Manifest::example("standard-types");
+    let copied = naming(&two, "u1.medium").with(|it| {
+        let config = &mut it.profile["spec"]["providerConfig"];
+        config["templateNamespace"] = json!(templates.namespace);
+    });
+    let few = as_account(&provider, "few", &few).file("types.yaml", &two.text());
+    let all = as_account(&provider, "all", &all).file("copied.yaml", &copied.text());
+
+    let output = few.run("apply -f types.yaml");
+    assert_eq!(output.code, 8, "{output}");
+    for right in [
+        "list virtualmachineinstancetypes.instancetype.kubevirt.io",
+        "create virtualmachinepreferences.instancetype.kubevirt.io",
+    ] {
+        assert!(output.err.contains(right), "{output}");
+    }
+    let output = few.run("plan -f types.yaml");
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.out.contains("standard-2 cannot be kept"), "{output}");
+
+    let output = all.run("apply -f copied.yaml");
+    assert_eq!(output.code, 8, "{output}");
+    // One of the two, as it comes.
+    let told = ["instancetypes", "preferences"];
+    let told = told.map(|it| format!("not allowed to get virtualmachine{it}."));
+    let is_told = told.iter().any(|it| output.err.contains(it));
+    assert!(
+        is_told && output.err.contains(&templates.namespace),
+        "{output}"
+    );
+    assert_eq!(provider.names(VM), Vec::<String>::new());
+    assert_eq!(provider.names(provider::SECRET), Vec::<String>::new());
+
+    // Somebody keeps one of that name, and the whole provider has the other.
+    provider.create(INSTANCETYPE, type_of("standard-2", 2, "8Gi"));
+    let mut few = few;
+    for name in ["standard-2", "u1.medium"] {
+        let named = naming(&two, name).pool(|it| {
+            let config = it["providerConfig"].as_object_mut().unwrap();
+            config.remove("preference");
+        });
+        few = few.file("theirs.yaml", &named.text());
+        let output = few.run("plan -f theirs.yaml");
+        assert_eq!(output.code, 0, "{name}: {output}");
+    }
+
+    let mut orphan = type_of("shoot--local--lost-standard-2", 2, "8Gi");
+    orphan["metadata"]["labels"] = json!({
+        "app.kubernetes.io/managed-by": "kvshoot", "app.kubernetes.io/part-of": "shoot--local--lost",
+        "app.kubernetes.io/component": "instancetype", "kvshoot.io/shoot-uid": "of-no-record",
+    });
+    provider.create(INSTANCETYPE, orphan);
+    let output = all.run("gc --orphans");
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(provider.names(INSTANCETYPE), ["standard-2"]);
+}

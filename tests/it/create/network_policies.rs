@@ -1,0 +1,266 @@
+//! NetworkPolicies of a shoot on a real API server. Nothing keeps them here: who reaches what is computed in `src/plan`.
+
+use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::{self, Provider};
+use crate::support::shoots::Manifest;
+use crate::support::vm_watcher;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What policies of the control plane are called after the technical ID.
+const OF_CONTROL_PLANE: [&str; 6] = [
+    "cloud-controller-manager",
+    "csi-controller",
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+];
+
+fn config(manifest: &mut Manifest) -> &mut Value {
+    &mut manifest.shoot["spec"]["provider"]["infrastructureConfig"]
+}
+
+/// Policies beside those of the control plane, by what their names end with.
+fn policies(provider: &Provider, id: &str) -> BTreeMap<String, Value> {
+    let objects = provider.list(provider::NETWORK_POLICY).into_iter();
+    let named = objects.map(|it| {
+        let name = it.metadata.name.unwrap();
+        let name = name.strip_prefix(id).and_then(|it| it.strip_prefix('-'));
+        (name.unwrap().to_owned(), it.data["spec"].clone())
+    });
+    let others = named.filter(|it| !OF_CONTROL_PLANE.contains(&it.0.as_str()));
+    others.collect()
+}
+
+/// Whether all labels that a policy asks for are there.
+fn selects(policy: &Value, labels: &BTreeMap<String, String>) -> bool {
+    let wanted = policy["podSelector"]["matchLabels"].as_object().unwrap();
+    assert!(!wanted.is_empty());
+    wanted
+        .iter()
+        .all(|(key, it)| labels.get(key).is_some_and(|has| it == has))
+}
+
+#[test]
+fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let manifest = Manifest::example("network-policies");
+    let id = manifest.id();
+    let pods = vm_watcher::labels(&provider, provider::POD);
+    provider.applied(&manifest, "created");
+    provider.unchanged(&manifest);
+    let machines = provider.uids();
+    assert_eq!(machines.len(), 2);
+
+    let made = policies(&provider, &id);
+    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    let all = [
+        "allow-kubevirt-importer",
+        "cluster-isolation",
+        "registry",
+        "time",
+    ];
+    assert_eq!(names, all);
+    let isolation = &made["cluster-isolation"];
+    let service = format!("{id}-kube-apiserver");
+    let service = provider.get(provider::SERVICE, &service).unwrap();
+    let address = service.data["spec"]["clusterIP"].as_str().unwrap();
+    let opened = json!([{ "ipBlock": { "cidr": format!("{address}/32") } }]);
+    let rules = isolation["egress"].as_array().unwrap();
+    assert!(rules.iter().any(|it| it["to"] == opened), "{isolation:#}");
+    assert!(rules.iter().all(|it| it["to"].is_array()), "{isolation:#}");
+    // By the labels that KubeVirt really gives to the pods of machines, and by no others.
+    let pods = pods.lock().unwrap().clone();
+    for (name, labels) in &pods {
+        let is_machine = name.starts_with("virt-launcher-");
+        assert_eq!(selects(isolation, labels), is_machine, "{name}: {labels:?}");
+    }
+    let machine_pods = pods.keys().filter(|it| it.starts_with("virt-launcher-"));
+    assert_eq!(machine_pods.count(), 2, "{:?}", pods.keys());
+
+    provider.delete(provider::NETWORK_POLICY, &format!("{id}-cluster-isolation"));
+    provider.applied(&manifest, "configured");
+    assert_eq!(policies(&provider, &id), made);
+
+    let edited = manifest.clone().with(|it| {
+        config(it)["customNetworkPolicies"][0]["spec"]["egress"][1]["ports"][0]["port"] =
+            json!(5001);
+    });
+    provider.applied(&edited, "configured");
+    let now = policies(&provider, &id);
+    assert_eq!(now["registry"]["egress"][1]["ports"][0]["port"], 5001);
+    assert_eq!(now["time"], made["time"]);
+
+    let off = edited.with(|it| config(it)["enableDefaultNetworkPolicies"] = json!(false));
+    provider.applied(&off, "configured");
+    let left: Vec<String> = policies(&provider, &id).into_keys().collect();
+    assert_eq!(left, ["registry", "time"]);
+    provider.unchanged(&off);
+
+    let on = manifest.with(|it| {
+        drop(
+            config(it)
+                .as_object_mut()
+                .unwrap()
+                .remove("customNetworkPolicies"),
+        )
+    });
+    provider.applied(&on, "configured");
+    let left: Vec<String> = policies(&provider, &id).into_keys().collect();
+    assert_eq!(
+        left,
+        ["allow-kubevirt-importer", "cluster-isolation", "time"]
+    );
+    assert_eq!(provider.uids(), machines, "no machine was replaced");
+
+    let last_machine = vm_watcher::deletions(&provider, provider::VM);
+    let first_policy = vm_watcher::deletions(&provider, provider::NETWORK_POLICY);
+    provider.deleted(on.name());
+    assert_eq!(provider.dump(), empty);
+    provider.until("every deletion to be seen", |_| {
+        let (vms, policies) = (last_machine.lock().unwrap(), first_policy.lock().unwrap());
+        vms.len() == 2 && policies.len() == 9
+    });
+    let last = last_machine.lock().unwrap().values().copied().max();
+    let first = first_policy.lock().unwrap().values().copied().min();
+    assert!(last < first, "machines are isolated to their end");
+}
+
+#[test]
+fn what_is_wrong_in_a_policy_is_told_where_it_stands() {
+    let text = std::fs::read_to_string("examples/network-policies.yaml").unwrap();
+    let line = |text: &str, part: &str| 1 + text.lines().position(|it| it.contains(part)).unwrap();
+    for (good, bad, told, hint) in [
+        (
+            "                - 10.20.0.128/25",
+            "                - 10.30.0.128/25",
+            "10.30.0.128/25 is no part of 10.20.0.0/24",
+            "what it is taken from",
+        ),
+        (
+            "          - Egress\n          egress:",
+            "          - Egres\n          egress:",
+            "\"Egres\" is not supported",
+            "one of Ingress, Egress",
+        ),
+        (
+            "          podSelector:",
+            "          podSelectr:",
+            "there is no field podSelectr here",
+            "did you mean podSelector?",
+        ),
+        (
+            "              cidr: 10.20.0.123/32",
+            "              cidr: 10.20.0.123/24",
+            "has more than the first 24 bits",
+            "write 10.20.0.0/24",
+        ),
+    ] {
+        let text = text.replacen(good, bad, 1);
+        let place = bad.lines().next().unwrap();
+        let output = Kvshoot::new()
+            .file("shoot.yaml", &text)
+            .run("validate -f shoot.yaml");
+        assert_eq!(output.code, 3, "{output}");
+        let place = format!("{} │", line(&text, place));
+        for part in [told, hint, &place] {
+            assert!(output.err.contains(part), "{part}: {output}");
+        }
+    }
+}
+
+/// Specs of policies, and whether the API server takes them.
+const SPECS: [(&str, bool); 26] = [
+    ("{}", true),
+    (
+        "{podSelector: {matchLabels: {example.org/a: b}, matchExpressions: [{key: a, operator: In, values: [b, \"\"]}]}}",
+        true,
+    ),
+    ("{podSelector: {matchLabels: {a b: c}}}", false),
+    ("{podSelector: {matchLabels: {a: -c}}}", false),
+    (
+        "{podSelector: {matchExpressions: [{key: a, operator: Is, values: [b]}]}}",
+        false,
+    ),
+    (
+        "{podSelector: {matchExpressions: [{key: a, operator: NotIn}]}}",
+        false,
+    ),
+    (
+        "{podSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}",
+        false,
+    ),
+    (
+        "{policyTypes: [Egress, Ingress], ingress: [{}], egress: [{}]}",
+        true,
+    ),
+    ("{policyTypes: [egress]}", false),
+    ("{policyTypes: [Egress, Ingress, Egress]}", false),
+    (
+        "{egress: [{to: [{podSelector: {}}, {namespaceSelector: {}, podSelector: {}}]}]}",
+        true,
+    ),
+    ("{egress: [{to: [{}]}]}", false),
+    (
+        "{egress: [{to: [{podSelector: {}, ipBlock: {cidr: 10.0.0.0/8}}]}]}",
+        false,
+    ),
+    (
+        "{egress: [{to: [{ipBlock: {cidr: \"::/0\", except: [\"fc00::/7\"]}}]}]}",
+        true,
+    ),
+    ("{egress: [{to: [{ipBlock: {cidr: /32}}]}]}", false),
+    (
+        "{egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8, except: [11.0.0.0/16]}}]}]}",
+        false,
+    ),
+    (
+        "{egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/8]}}]}]}",
+        false,
+    ),
+    (
+        "{ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0, except: [\"fd00::/8\"]}}]}]}",
+        false,
+    ),
+    (
+        "{ingress: [{ports: [{}, {port: dns-tcp}, {port: 1, endPort: 65535, protocol: SCTP}]}]}",
+        true,
+    ),
+    ("{ingress: [{ports: [{port: 0}]}]}", false),
+    ("{ingress: [{ports: [{port: 65536}]}]}", false),
+    ("{ingress: [{ports: [{port: \"53\"}]}]}", false),
+    ("{ingress: [{ports: [{port: 53, protocol: udp}]}]}", false),
+    ("{ingress: [{ports: [{port: 53, endPort: 52}]}]}", false),
+    ("{ingress: [{ports: [{port: dns, endPort: 60}]}]}", false),
+    ("{ingress: [{ports: [{endPort: 60}]}]}", false),
+];
+
+#[test]
+fn what_is_told_of_policies_is_what_the_api_server_would_say() {
+    let provider = Provider::new();
+    let try_only = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    let example = Manifest::example("network-policies");
+    for (spec, is_taken) in SPECS {
+        let spec: Value = serde_yaml::from_str(spec).unwrap();
+        let object = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
+            "metadata": { "name": "a" }, "spec": spec,
+        });
+        let object = serde_json::from_value(object).unwrap();
+        let policies = provider.api(provider::NETWORK_POLICY);
+        let answer = provider.block_on(policies.create(&try_only, &object));
+        assert_eq!(answer.is_ok(), is_taken, "{spec}: {answer:?}");
+        let manifest = example
+            .clone()
+            .with(|it| config(it)["customNetworkPolicies"][0]["spec"] = spec.clone());
+        let kvshoot = Kvshoot::new().file("shoot.yaml", &manifest.text());
+        let output = kvshoot.run("validate -f shoot.yaml");
+        assert_eq!(output.code == 0, is_taken, "{spec}: {output}");
+    }
+}

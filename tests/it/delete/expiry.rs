@@ -1,0 +1,76 @@
+//! What nobody wants any more is taken by gc, what is protected stays, and what others have is not touched.
+
+use crate::support::provider::{self, Provider};
+use crate::support::shoots::Manifest;
+use kube::api::{DeleteParams, PropagationPolicy};
+use serde_json::json;
+
+const PAST: &str = "2026-01-01T00:00:00Z";
+
+#[test]
+fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
+    let provider = Provider::new();
+    let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shoot--local--foreign"}});
+    provider.create(provider::CONFIG_MAP, foreign);
+    let empty = provider.dump();
+    let kvshoot = provider.kvshoot();
+    let code = |line: &str, code: i32| {
+        let output = kvshoot.run(line);
+        assert_eq!(output.code, code, "{line}: {output}");
+        output
+    };
+    for name in ["old", "kept"] {
+        provider.applied(&Manifest::small(name), "created");
+    }
+    assert_eq!(code("gc", 0).err, "there is nothing to delete\n");
+
+    assert_eq!(code("ttl old", 0).out, "it does not expire\n");
+    assert!(code("ttl old 90m", 0).out.contains(", in 90m"));
+    for name in ["old", "kept"] {
+        let _ = code(&format!("ttl {name} --until {PAST}"), 0);
+    }
+    let protect = ["protect", "kept", "--reason", "demo of Friday"];
+    assert_eq!(kvshoot.args(protect).code, 0);
+    let refused = code("delete kept --yes", 12);
+    assert!(refused.err.contains("demo of Friday"), "{refused}");
+    // A run that writes the record keeps what people said of the shoot.
+    let edited = Manifest::small("kept").pool(|it| it["labels"] = json!({"a": "b"}));
+    provider.applied(&edited, "configured");
+
+    let dry = code("gc --dry-run", 1);
+    assert_eq!(dry.out, "shoot.core.gardener.cloud/old\n");
+    let first = kvshoot.start("gc");
+    let second = kvshoot.run("gc");
+    let first = first.wait();
+    assert_eq!((first.code, second.code), (0, 0), "{first}\n{second}");
+    let names = |line: &str| code(line, 0).out;
+    assert_eq!(names("list -o name"), "shoot.core.gardener.cloud/kept\n");
+
+    let orphan = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Orphan),
+        ..DeleteParams::default()
+    };
+    let records = provider.api(provider::CONFIG_MAP);
+    let _ = provider
+        .block_on(records.delete("shoot--local--kept", &orphan))
+        .unwrap();
+    provider.until("the record to be gone", |it| {
+        it.get(provider::CONFIG_MAP, "shoot--local--kept").is_none()
+    });
+    let left = code("gc --dry-run", 1);
+    assert!(left.err.contains("has no record"), "{left}");
+    let _ = code("gc --expired", 0);
+    let _ = code("gc", 0);
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+fn a_shoot_that_is_not_there_can_be_neither_protected_nor_given_a_life() {
+    let provider = Provider::new();
+    for line in ["protect none", "unprotect none", "ttl none 2h"] {
+        let output = provider.kvshoot().run(line);
+        assert_eq!(output.code, 7, "{line}: {output}");
+    }
+    let output = provider.kvshoot().run("ttl none soon");
+    assert_eq!(output.code, 2, "{output}");
+}

@@ -1,0 +1,66 @@
+//! What is said of a shoot's objects, on both sides and while it is said.
+
+use crate::support::provider::{Provider, Resource};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const EVENT: Resource = Resource("", "v1", "Event");
+
+fn say(provider: &Provider, name: &str, about: &str, message: &str) {
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": { "name": name },
+        "involvedObject": {
+            "kind": "VirtualMachine", "name": about, "namespace": provider.namespace,
+        },
+        "type": "Warning", "reason": "Told", "message": message, "count": 1,
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    });
+    provider.create(EVENT, event);
+}
+
+#[test]
+fn events_of_both_sides_are_shown_and_what_comes_too() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("said");
+    provider.applied(&shoot, "created");
+    let kvshoot = provider.kvshoot();
+    let shown = kvshoot.run("events said -o json");
+    assert_eq!(shown.code, 0, "{shown}");
+    let list: Value = serde_json::from_str(&shown.out).unwrap();
+    let all = list["items"].as_array().unwrap();
+    let has = |side: &str, object: &str| {
+        let told = |it: &Value| it["object"].as_str().unwrap().starts_with(object);
+        all.iter().any(|it| it["side"] == side && told(it))
+    };
+    assert!(
+        has("provider", "virtualmachine/shoot--local--said-"),
+        "{shown}"
+    );
+    assert!(has("shoot", "node/shoot--local--said-"), "{shown}");
+    let times = |it: &Value| it["lastSeen"].as_str().unwrap().to_owned();
+    assert!(all.iter().map(times).is_sorted(), "{shown}");
+
+    let mut watch = kvshoot.start("events said --watch --types Warning");
+    let vm = format!("{}-x", shoot.id());
+    say(
+        &provider,
+        "others",
+        "shoot--local--saidless-x",
+        "of another",
+    );
+    say(&provider, "ours", &vm, "of ours,\nin two lines");
+    let wanted = format!("Warning  Told  virtualmachine/{vm}: of ours, in two lines\n");
+    let end = Instant::now() + Duration::from_secs(60);
+    while !watch.out().contains(&wanted) {
+        assert!(Instant::now() < end, "{}", watch.out());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    watch.interrupt();
+    let watch = watch.end(Duration::from_secs(60));
+    assert_eq!(watch.code, 130, "{watch}");
+    assert!(!watch.out.contains("of another"), "{watch}");
+    assert!(!watch.out.contains("Normal"), "{watch}");
+    assert_eq!(kvshoot.run("events none").code, 7);
+    provider.deleted("said");
+}

@@ -1,0 +1,341 @@
+//! A bundle holds what a maintainer would ask for, of whatever is left of a shoot, and no byte of a secret.
+
+use super::permissions;
+use crate::delete::user_resources::{create, inside};
+use crate::support::kvshoot::{Kvshoot, Output};
+use crate::support::provider::{self, Provider};
+use crate::support::shoots::Manifest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::api::{Api, DeleteParams, ListParams, PropagationPolicy};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Unpacked: files by their paths, without the folder that all are in.
+type Files = BTreeMap<String, String>;
+
+const USER_DATA: &str = "canary-of-user-data-1f3a";
+const PASSWORD: &str = "canary-of-an-environment-77b0";
+const APPLIED: &str = "canary-of-an-annotation-90cd";
+const SETTING: &str = "canary-of-a-users-configmap-5e21";
+/// What every bundle of a shoot has that has got so far.
+const OUTSIDE: [&str; 6] = [
+    "README.md",
+    "provider/events.txt",
+    "provider/objects/services.yaml",
+    "provider/objects/secrets.yaml",
+    "provider/objects/configmaps.yaml",
+    "summary/doctor.txt",
+];
+const WHOLE: [&str; 14] = [
+    "summary/status.txt",
+    "summary/nodes.txt",
+    "summary/plan.txt",
+    "record/shoot.yaml",
+    "record/history.txt",
+    "provider/objects/virtualmachines.kubevirt.io.yaml",
+    "provider/objects/virtualmachineinstances.kubevirt.io.yaml",
+    "provider/objects/datavolumes.cdi.kubevirt.io.yaml",
+    "provider/objects/kubevirts.kubevirt.io.yaml",
+    "shoot/events.txt",
+    "shoot/objects/nodes.yaml",
+    "shoot/objects/leases.coordination.k8s.io.yaml",
+    "shoot/objects/certificatesigningrequests.certificates.k8s.io.yaml",
+    "shoot/objects/apiservices.apiregistration.k8s.io.yaml",
+];
+
+#[test]
+fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
+    let provider = Provider::new();
+    let manifest = Manifest::small("told").pool(|it| {
+        let files = format!("#cloud-config\nwrite_files:\n- path: /x\n  content: {USER_DATA}\n");
+        it["providerConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "WorkerConfig",
+            "userData": files,
+        });
+    });
+    half_made(&provider);
+    provider.applied(&manifest, "created");
+    people_s(&provider);
+    let kvshoot = provider.kvshoot();
+    let output = kvshoot.run("bundle told");
+    assert_eq!(output.code, 0, "{output}");
+    let file = kvshoot.home().join(output.out.trim());
+    let name = file.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(
+        name.starts_with("told-2") && name.ends_with("Z.tar.gz"),
+        "{name}"
+    );
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let files = unpacked(&std::fs::read(&file).unwrap());
+    for path in OUTSIDE.into_iter().chain(WHOLE) {
+        assert!(
+            files.get(path).is_some_and(|it| !it.is_empty()),
+            "{path}: {:?}",
+            files.keys()
+        );
+    }
+    for log in ["etcd.log", "kube-apiserver.log", "coredns.log"] {
+        assert!(
+            files
+                .iter()
+                .any(|it| it.0.ends_with(log) && !it.1.is_empty()),
+            "{log}"
+        );
+    }
+    let readme = text(&files, "README.md");
+    assert!(
+        readme.contains("Everything could.") && readme.contains("consoles/shoot--local--told"),
+        "{readme}"
+    );
+    for fact in [
+        "KubeVirt ",
+        "provider's version ",
+        "shoot's version ",
+        "kvshoot ",
+    ] {
+        assert!(readme.contains(fact), "{fact}: {readme}");
+    }
+    nothing_secret(&provider, &files);
+    unreadable(&provider, &kvshoot);
+    unreachable(&provider, &kvshoot);
+    unrecorded(&provider, &kvshoot);
+}
+
+/// A shoot that was cut off: what there is of it is told, and its neighbour is not.
+fn half_made(provider: &Provider) {
+    let manifest = Manifest::small("told-2");
+    let kvshoot = provider.applying(&manifest);
+    let cut = kvshoot.run("apply -f shoot.yaml --timeout 3s");
+    assert_eq!(cut.code, 124, "{cut}");
+    let (files, output) = bundle(&kvshoot, "told-2");
+    for path in OUTSIDE {
+        assert!(
+            files.get(path).is_some_and(|it| !it.is_empty()),
+            "{path}: {output}"
+        );
+    }
+    assert!(
+        text(&files, "record/history.txt").contains("timeout"),
+        "{output}"
+    );
+    let readme = text(&files, "README.md");
+    assert!(readme.contains("everything inside the shoot: "), "{readme}");
+    provider.deleted("told-2");
+}
+
+/// What people keep in a shoot, in places where it should not be.
+fn people_s(provider: &Provider) {
+    let client = inside(provider, "told");
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    let applied = "kubectl.kubernetes.io/last-applied-configuration";
+    let secret = json!({
+        "metadata": { "name": "people-s", "annotations": { applied: format!("{{\"stringData\":{{\"a\":\"{APPLIED}\"}}}}") } },
+        "stringData": { "login": "canary-of-a-users-secret-c44e" },
+    });
+    create(provider, &secrets, secret);
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let config_map = json!({ "metadata": { "name": "people-s" }, "data": { "setting": SETTING } });
+    create(provider, &config_maps, config_map);
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    let pod = json!({
+        "metadata": { "name": "people-s" },
+        "spec": { "containers": [{
+            "name": "db", "image": "registry.example/db",
+            "args": ["--login=canary-of-a-users-secret-c44e"],
+            "env": [{ "name": "DB_PASSWORD", "value": PASSWORD }],
+        }] },
+    });
+    create(provider, &pods, pod);
+}
+
+fn nothing_secret(provider: &Provider, files: &Files) {
+    let client = inside(provider, "told");
+    let outer: Api<Secret> = Api::namespaced(provider.client(), &provider.namespace);
+    let inner: Api<Secret> = Api::all(client);
+    let all = ListParams::default();
+    let (outer, inner) = provider
+        .block_on(async { tokio::try_join!(outer.list(&all), inner.list(&all)) })
+        .unwrap();
+    let (mut names, mut values) = (BTreeSet::new(), BTreeSet::new());
+    for secret in outer.items.iter().chain(&inner.items) {
+        names.insert(secret.metadata.name.clone().unwrap());
+        values.extend(held(secret));
+    }
+    assert!(
+        names.len() > 15 && values.len() > 60,
+        "{} {}",
+        names.len(),
+        values.len()
+    );
+    // The same search finds what is to be found.
+    for name in &names {
+        assert!(!places(files, name).is_empty(), "Secret {name} is not told");
+    }
+    let record = provider
+        .get(provider::CONFIG_MAP, "shoot--local--told")
+        .unwrap();
+    assert!(record.data.to_string().contains(USER_DATA));
+    values.extend([USER_DATA, PASSWORD, APPLIED, SETTING].map(str::to_owned));
+    for value in &values {
+        let found = places(files, value);
+        assert!(found.is_empty(), "{value:?} stands in {found:?}");
+    }
+}
+
+/// What is secret of a Secret: raw, in base64, and line by line where it is of many.
+fn held(secret: &Secret) -> Vec<String> {
+    let is_public = |key: &str| match secret.type_.as_deref() {
+        Some("bootstrap.kubernetes.io/token") => key != "token-secret",
+        Some("kubernetes.io/service-account-token") => key == "namespace",
+        _ => false,
+    };
+    let data = secret.data.iter().flatten();
+    let data = data.filter(|it| !is_public(it.0) && it.1.0.len() >= 8);
+    let forms = |bytes: &Vec<u8>| {
+        let plain = String::from_utf8_lossy(bytes).into_owned();
+        let lines = plain
+            .lines()
+            .filter(|it| it.len() >= 60 && !it.contains(' '));
+        let mut forms: Vec<String> = lines.map(str::to_owned).collect();
+        forms.push(STANDARD.encode(bytes));
+        forms.push(plain.trim().to_owned());
+        forms
+    };
+    data.flat_map(|it| forms(&it.1.0)).collect()
+}
+
+/// Without a right, the bundle says what is missing.
+fn unreadable(provider: &Provider, kvshoot: &Kvshoot) {
+    let mut rules = permissions::rules();
+    rules.retain(|it| it.1 != "pods/log" && it.1 != "resourcequotas");
+    let less = permissions::as_account(provider, "less", &rules);
+    let (files, output) = bundle(&less, "told");
+    let readme = text(&files, "README.md");
+    assert!(
+        readme.contains("etcd.log: not allowed to get pods/log"),
+        "{readme}"
+    );
+    assert!(
+        readme.contains("resourcequotas of the provider: not allowed"),
+        "{readme}"
+    );
+    assert!(output.err.contains("could not be read"), "{output}");
+    let doctor = less.run("doctor");
+    assert!(doctor.out.contains("missing: get pods/log"), "{doctor}");
+    for (line, code) in [
+        ("bundle told -o /proc/nowhere/a.tar.gz", 4),
+        ("bundle told -o /dev/full", 4),
+        ("bundle nobody", 7),
+    ] {
+        let output = kvshoot.run(line);
+        assert_eq!(output.code, code, "{line}: {output}");
+    }
+    assert!(
+        Path::new("/dev/full")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o170_000
+            == 0o020_000
+    );
+    let child = kvshoot.command(
+        Path::new(env!("CARGO_BIN_EXE_kvshoot")),
+        ["bundle", "told", "-o", "-"],
+    );
+    let output = { child }.output().unwrap();
+    assert!(unpacked(&output.stdout).len() > 50);
+}
+
+/// No API server: all of the provider's side is there.
+fn unreachable(provider: &Provider, kvshoot: &Kvshoot) {
+    let name = "shoot--local--told-kube-apiserver";
+    let none = json!({ "spec": { "replicas": 0 } });
+    provider.patch(provider::DEPLOYMENT, name, &none);
+    provider.until("the API server to be gone", |it| {
+        !it.names(provider::POD)
+            .iter()
+            .any(|it| it.starts_with(name))
+    });
+    let (files, output) = bundle(kvshoot, "told");
+    let readme = text(&files, "README.md");
+    assert!(readme.contains("everything inside the shoot: "), "{readme}");
+    let of_record = [
+        "record/shoot.yaml",
+        "summary/status.txt",
+        "summary/nodes.txt",
+    ];
+    for path in OUTSIDE.into_iter().chain(of_record) {
+        assert!(
+            files.get(path).is_some_and(|it| !it.is_empty()),
+            "{path}: {output}"
+        );
+    }
+    assert!(!files.keys().any(|it| it.starts_with("shoot/")), "{output}");
+}
+
+/// No record: what bears its name is told all the same.
+fn unrecorded(provider: &Provider, kvshoot: &Kvshoot) {
+    let orphan = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Orphan),
+        ..DeleteParams::default()
+    };
+    let records = provider.api(provider::CONFIG_MAP);
+    let _ = provider
+        .block_on(records.delete("shoot--local--told", &orphan))
+        .unwrap();
+    provider.until("the record to be gone", |it| {
+        it.get(provider::CONFIG_MAP, "shoot--local--told").is_none()
+    });
+    let (files, output) = bundle(kvshoot, "told");
+    assert!(
+        text(&files, "README.md").contains("has no record"),
+        "{output}"
+    );
+    for path in OUTSIDE {
+        assert!(
+            files.get(path).is_some_and(|it| !it.is_empty()),
+            "{path}: {output}"
+        );
+    }
+}
+
+fn bundle(kvshoot: &Kvshoot, name: &str) -> (Files, Output) {
+    let output = kvshoot.run(&format!("bundle {name} -o a.tar.gz --timeout 1m"));
+    assert_eq!(output.code, 0, "{output}");
+    let files = unpacked(&std::fs::read(kvshoot.home().join("a.tar.gz")).unwrap());
+    (files, output)
+}
+
+fn unpacked(bytes: &[u8]) -> Files {
+    let mut archive = tar::Archive::new(GzDecoder::new(bytes));
+    let entries = archive.entries().unwrap().map(|entry| {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().to_string_lossy().into_owned();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        (path.split_once('/').unwrap().1.to_owned(), text)
+    });
+    entries.collect()
+}
+
+fn text(files: &Files, path: &str) -> String {
+    files[path].clone()
+}
+
+/// Where a text stands, in names of files too.
+fn places<'a>(files: &'a Files, what: &str) -> Vec<&'a str> {
+    let files = files
+        .iter()
+        .filter(|(path, text)| path.contains(what) || text.contains(what));
+    files.map(|it| it.0.as_str()).collect()
+}

@@ -1,0 +1,6 @@
+//! Documentation and examples: every command in them runs.
+
+mod examples;
+mod kubermatic;
+mod pipelines;
+mod readme;

@@ -1,0 +1,107 @@
+//! The examples for CI systems: each of their steps that is a command does what it says, on the sandbox.
+
+use crate::support::kvshoot::{Kvshoot, Output};
+use crate::support::provider::Provider;
+use serde_yaml::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// A runner: the program in its path, the repository in its folder, and the provider's kubeconfig.
+fn runner(provider: &Provider, forge: &str) -> Kvshoot {
+    let kvshoot = provider.kvshoot().env(forge, "true").env("CI", "true");
+    let home = kvshoot.home().to_owned();
+    fs::create_dir(home.join("bin")).unwrap();
+    symlink(env!("CARGO_BIN_EXE_kvshoot"), home.join("bin/kvshoot")).unwrap();
+    symlink(fs::canonicalize("examples").unwrap(), home.join("examples")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
+    let test = "test -s \"$KUBECONFIG\" && echo tested in $KVSHOOT_NAME\nexit ${E2E:-0}\n";
+    kvshoot
+        .file("e2e.sh", test)
+        .env("PATH", &path)
+        .env("KVSHOOT_NAMESPACE", &provider.namespace)
+}
+
+fn sh(runner: &Kvshoot, command: &str) -> Output {
+    let output = runner.program(Path::new("/bin/sh"), ["-euc", command]);
+    println!("$ {command}\n{output}");
+    output
+}
+
+fn yaml(path: &str) -> Value {
+    serde_yaml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The commands of a list of steps, whichever way they are written down.
+fn commands(steps: &Value) -> Vec<String> {
+    let steps = steps.as_sequence().unwrap().iter();
+    let command = |it: &Value| it.as_str().or(it["run"].as_str()).map(str::to_owned);
+    steps.filter_map(command).collect()
+}
+
+#[test]
+fn the_steps_of_github_s_example_run_and_fold_their_log() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let kubeconfig = fs::read_to_string(provider.kubeconfig()).unwrap();
+    let runner = runner(&provider, "GITHUB_ACTIONS").env("PROVIDER_KUBECONFIG", &kubeconfig);
+    let own = runner.home().join("provider.kubeconfig");
+    let runner = runner.env("KUBECONFIG", own.to_str().unwrap());
+    let workflow = yaml("examples/ci/github-actions.yaml");
+    for (job, steps) in [("e2e", 3), ("clean-up", 2)] {
+        let commands = commands(&workflow["jobs"][job]["steps"]);
+        assert_eq!(commands.len(), steps);
+        for command in commands {
+            let output = sh(&runner, &command);
+            assert_eq!(output.code, 0, "{output}");
+            if command.starts_with("kvshoot run") {
+                assert!(output.out.starts_with("tested in minimal-"), "{output}");
+                let folds = output.err.matches("::group::").count();
+                assert_eq!((folds, output.err.matches("::endgroup::").count()), (2, 2));
+            }
+        }
+    }
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+fn the_steps_of_gitlab_s_example_run_and_a_failure_leaves_an_artifact() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let pipeline = yaml("examples/ci/gitlab-ci.yml");
+    let artifacts = pipeline["variables"]["KVSHOOT_ARTIFACTS"].as_str().unwrap();
+    let runner = runner(&provider, "GITLAB_CI")
+        .env("KVSHOOT_ARTIFACTS", artifacts)
+        .env("E2E", "3");
+    for job in ["e2e", "clean-up"] {
+        for command in commands(&pipeline[job]["script"]) {
+            let output = sh(&runner, &command);
+            let wanted = if command.starts_with("kvshoot run") {
+                3
+            } else {
+                0
+            };
+            assert_eq!(output.code, wanted, "{output}");
+            let folds = output.err.matches("\x1b[0Ksection_start:").count();
+            assert_eq!(folds, wanted as usize, "make, collect, delete: {output}");
+        }
+    }
+    let bundles = fs::read_dir(runner.home().join(artifacts)).unwrap();
+    assert_eq!(bundles.count(), 1);
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+fn the_script_with_a_trap_gives_the_code_of_its_steps_and_leaves_nothing() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let runner = runner(&provider, "CI").env("E2E", "4");
+    let output = sh(
+        &runner,
+        "examples/ci/cluster.sh examples/minimal.yaml sh e2e.sh",
+    );
+    assert_eq!(output.code, 4, "{output}");
+    let wanted = "shoot.core.gardener.cloud/minimal created\ntested in\n./minimal-";
+    assert!(output.out.starts_with(wanted), "{output}");
+    assert_eq!(provider.dump(), empty);
+}

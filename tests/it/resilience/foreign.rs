@@ -1,0 +1,294 @@
+//! What is not ours stays as it is, and what is ours is mended.
+
+use crate::support::provider::{self, Provider, Resource};
+use crate::support::shoots::Manifest;
+use serde_json::{Value, json};
+
+const NETWORK: &str = r#"{"cniVersion": "0.3.1", "type": "bridge", "bridge": "storage0"}"#;
+
+/// One machine with a network of its own.
+fn networked(name: &str) -> Manifest {
+    Manifest::small(name).with(|it| {
+        it.shoot["spec"]["provider"]["infrastructureConfig"] = json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "InfrastructureConfig",
+            "networks": {"tenantNetworks": [{"name": "storage", "config": NETWORK}]},
+        });
+    })
+}
+
+fn object(Resource(group, version, kind): Resource, name: &str, content: Value) -> Value {
+    let version = match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    };
+    let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": {"app": "other"}}});
+    for (key, value) in content.as_object().unwrap() {
+        object[key] = value.clone();
+    }
+    object
+}
+
+/// An object of each kind that belongs to somebody else.
+fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
+    let volume = json!({"spec": {
+        "source": {"blank": {}},
+        "pvc": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "standard"},
+    }});
+    let machine = json!({"spec": {"runStrategy": "Halted", "template": {"spec": {"domain": {
+        "devices": {}, "resources": {"requests": {"memory": "64Mi"}},
+    }}}}});
+    [
+        (provider::CONFIG_MAP, json!({"data": {"a": "b"}})),
+        (provider::SECRET, json!({"stringData": {"a": "b"}})),
+        (provider::NETWORK, json!({"spec": {"config": NETWORK}})),
+        (provider::DATA_VOLUME, volume),
+        (provider::VM, machine),
+    ]
+    .into_iter()
+    .map(|(kind, content)| (kind, object(kind, &name(kind), content)))
+    .collect()
+}
+
+/// Of somebody else, and of another shoot in the same namespace.
+#[test]
+fn what_others_have_in_the_namespace_is_the_same_afterwards() {
+    let provider = Provider::new();
+    for (kind, object) in others(|_| "other".to_owned()) {
+        provider.create(kind, object);
+    }
+    // Beside ours by name, and marked as ours in part.
+    let mut near = object(
+        provider::SECRET,
+        "shoot--local--near-too-worker-z1-00000-9",
+        json!({}),
+    );
+    near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near-too"});
+    provider.create(provider::SECRET, near);
+    let neighbour = networked("near");
+    provider.applied(&neighbour, "created");
+    provider.at_rest();
+    let before = provider.dump();
+    let shoot = networked("near-too");
+    provider.applied(&shoot, "created");
+    let roll = shoot.pool(|it| it["machine"]["type"] = json!("medium"));
+    provider.applied(&roll, "configured");
+    provider.deleted("near-too");
+    assert_eq!(provider.dump(), before);
+    provider.unchanged(&neighbour);
+}
+
+/// The names that a shoot will give, by kind.
+fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
+    let rendered = crate::support::kvshoot::Kvshoot::new().file("shoot.yaml", &manifest.text());
+    let rendered = rendered.run("render -f shoot.yaml -o json").out;
+    let list: Value = serde_json::from_str(&rendered).unwrap();
+    move |kind| {
+        let objects = list["items"].as_array().unwrap();
+        let object = objects.iter().find(|it| it["kind"] == kind.2).unwrap();
+        object["metadata"]["name"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_name_that_somebody_else_has_is_refused_and_told() {
+    let provider = Provider::new();
+    let shoot = networked("taken");
+    for (kind, object) in others(names(&shoot)) {
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        provider.create(kind, object);
+        provider.at_rest();
+        let before = provider.dump();
+        let output = provider.apply(&shoot);
+        let wanted: &[i32] = if kind.2 == "ConfigMap" { &[4] } else { &[4, 5] };
+        assert!(wanted.contains(&output.code), "{}: {output}", kind.2);
+        let told = format!("{} {name}", kind.2);
+        assert!(output.err.contains(&told), "{told}: {output}");
+        assert_eq!(output.out, "");
+        let after = provider.dump();
+        let key = format!("{} {name}", kind.2);
+        assert_eq!(after[&key], before[&key]);
+        if output.code == 4 {
+            let lease = format!("Lease {}", shoot.id());
+            let same = after.iter().filter(|it| *it.0 != lease);
+            assert!(
+                same.eq(before.iter().filter(|it| *it.0 != lease)),
+                "{output}"
+            );
+        }
+        provider.delete(kind, &name);
+        provider.until("it to be gone", |it| it.get(kind, &name).is_none());
+        provider.until("its claim to be gone", |it| {
+            it.get(provider::CLAIM, &name).is_none()
+        });
+        let _ = provider
+            .kvshoot()
+            .run("delete taken --yes --ignore-not-found");
+    }
+    provider.applied(&shoot, "created");
+}
+
+#[test]
+fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
+    let provider = Provider::new();
+    let shoot = Manifest::named("mend");
+    provider.applied(&shoot, "created");
+    let names = provider.names(provider::VM);
+    let before = provider.at_rest();
+
+    provider.delete(provider::SECRET, &names[0]);
+    provider.applied(&shoot, "configured");
+    assert!(provider.get(provider::SECRET, &names[0]).is_some());
+    let changed = changed(&before, &provider.at_rest());
+    let record = format!("ConfigMap {}", shoot.id());
+    assert_eq!(changed, [record.clone(), format!("Secret {}", names[0])]);
+
+    let before = provider.at_rest();
+    provider.delete(provider::VM, &names[1]);
+    provider.until("it to be gone", |it| {
+        it.get(provider::VM, &names[1]).is_none()
+    });
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.names(provider::VM).len(), 3);
+    let after = provider.at_rest();
+    for kind in ["VirtualMachine", "Secret"] {
+        let others = names.iter().filter(|it| **it != names[1]);
+        for name in others.map(|it| format!("{kind} {it}")) {
+            assert_eq!(after.get(&name), before.get(&name), "{name}");
+        }
+    }
+    provider.unchanged(&shoot);
+}
+
+/// CDI takes its time to remove a disk; a machine of the same name would start from it, and lose it then.
+#[test]
+fn a_machine_is_not_made_anew_on_the_disk_of_the_one_that_is_gone() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("disk");
+    provider.applied(&shoot, "created");
+    let names = provider.names(provider::VM);
+    let held = |held: &[&str]| {
+        let patch = serde_json::json!({ "metadata": { "finalizers": held } });
+        provider.patch(provider::DATA_VOLUME, &names[0], &patch);
+    };
+    held(&["kvshoot.io/test"]);
+    provider.delete(provider::VM, &names[0]);
+    provider.until("it to be gone", |it| {
+        it.get(provider::VM, &names[0]).is_none()
+    });
+    provider.applied(&shoot, "configured");
+    let machines = provider.names(provider::VM);
+    assert_eq!(machines.len(), 1);
+    assert_ne!(machines, names);
+    held(&[]);
+    provider.until("the disk to be gone", |it| {
+        it.get(provider::DATA_VOLUME, &names[0]).is_none()
+    });
+    provider.unchanged(&shoot);
+}
+
+/// Every node has written down by which address it reaches the API server.
+#[test]
+fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it() {
+    let provider = Provider::new();
+    let shoot = Manifest::small("back");
+    provider.applied(&shoot, "created");
+    let machines = provider.uids();
+    let name = |part: &str| format!("{}-{part}", shoot.id());
+    let address = |name: &str| {
+        let service = provider.get(provider::SERVICE, name).unwrap();
+        service.data["spec"]["clusterIP"].clone()
+    };
+    let before = address(&name("kube-apiserver"));
+    provider.delete(provider::SERVICE, &name("kube-apiserver"));
+    provider.delete(provider::DEPLOYMENT, &name("kube-apiserver"));
+    provider.delete(provider::SECRET, &name("kube-apiserver"));
+    provider.applied(&shoot, "configured");
+    assert_eq!(address(&name("kube-apiserver")), before);
+    assert_eq!(provider.uids(), machines);
+    provider.unchanged(&shoot);
+}
+
+/// Objects of which the version moved.
+fn changed(
+    before: &std::collections::BTreeMap<String, String>,
+    after: &std::collections::BTreeMap<String, String>,
+) -> Vec<String> {
+    let all: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let all = all
+        .into_iter()
+        .filter(|it| before.get(*it) != after.get(*it));
+    all.cloned().collect()
+}
+
+#[test]
+fn what_somebody_wrote_over_is_as_it_was_again() {
+    let provider = Provider::new();
+    let shoot = networked("tamper");
+    provider.applied(&shoot, "created");
+    let network = provider.names(provider::NETWORK).remove(0);
+    let machine = provider.names(provider::VM).remove(0);
+    let uids = provider.uids();
+    let no_hash = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": null}}});
+    provider.patch(provider::NETWORK, &network, &no_hash);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let no_label = json!({"metadata": {"annotations": {"kvshoot.io/pool-metadata": "{}"}}});
+    provider.patch(provider::VM, &machine, &no_label);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let record = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": "0"}}, "data": {"shoot.yaml": "nothing"}});
+    provider.patch(provider::CONFIG_MAP, &shoot.id(), &record);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    let mut images = provider.names(provider::DATA_VOLUME).into_iter();
+    let image = images.find(|it| it.contains("-ubuntu-")).unwrap();
+    provider.patch(provider::DATA_VOLUME, &image, &no_hash);
+    provider.applied(&shoot, "configured");
+    assert_eq!(provider.uids(), uids);
+    provider.unchanged(&shoot);
+
+    a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(&provider, &shoot);
+}
+
+/// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
+fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
+    provider: &Provider,
+    shoot: &Manifest,
+) {
+    for (is_replaced, marks) in [
+        (true, json!({"annotations": {"kvshoot.io/spec-hash": null}})),
+        (
+            true,
+            json!({"annotations": {"kvshoot.io/spec-hash": "fedcba0987654321"}}),
+        ),
+        (false, json!({"labels": {"kvshoot.io/pool": null}})),
+        (false, json!({"labels": {"kvshoot.io/zone-index": "7"}})),
+    ] {
+        let uids = provider.uids();
+        let machine = provider.names(provider::VM).remove(0);
+        provider.patch(provider::VM, &machine, &json!({ "metadata": marks }));
+        let output = provider
+            .applying(shoot)
+            .run("apply -f shoot.yaml --timeout 4m");
+        assert_eq!(output.code, 0, "{marks}: {output}");
+        let now = provider.uids();
+        assert_eq!(now.len(), 1, "{marks}");
+        assert_eq!(now != uids, is_replaced, "{marks}");
+        provider.unchanged(shoot);
+    }
+}
+
+#[test]
+fn the_record_takes_everything_with_it() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    provider.applied(&networked("cascade"), "created");
+    provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
+    provider.until("all to be gone", |it| it.dump() == empty);
+}

@@ -1,0 +1,164 @@
+//! kill -9 at every write of an apply, a roll and a delete: in the end all is as after an undisturbed run.
+
+use crate::support::audit;
+use crate::support::kvshoot::Kvshoot;
+use crate::support::provider::{self, Provider};
+use crate::support::proxy::{Act, Phase, Proxy, wait_until};
+use crate::support::shoot_api::Inside;
+use crate::support::small_shoots::{Small, assert_pairs, there};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(180);
+/// Of runs of which each is killed.
+const MOST: usize = 600;
+const PHASES: [Phase; 3] = [Phase::Before, Phase::Unanswered, Phase::Answered];
+
+/// A shoot, the way to it, and how the walk goes.
+struct Walk {
+    provider: Provider,
+    proxy: Proxy,
+    kvshoot: Kvshoot,
+    begun: Instant,
+    kills: usize,
+}
+
+impl Walk {
+    fn new(manifests: &[(&str, &Small)]) -> Walk {
+        let provider = Provider::new();
+        let proxy = Proxy::new(&provider);
+        let mut kvshoot = proxy.kvshoot(&provider);
+        for (file, shoot) in manifests {
+            kvshoot = kvshoot.file(file, &shoot.manifest());
+        }
+        Walk {
+            provider,
+            proxy,
+            kvshoot,
+            begun: Instant::now(),
+            kills: 0,
+        }
+    }
+
+    /// Runs undisturbed; gives its writes.
+    fn run(&self, line: &str) -> usize {
+        self.proxy.calm();
+        let output = self.kvshoot.start(line).end(LIMIT);
+        assert_eq!(output.code, 0, "{line}\n{output}\n{}", self.trace());
+        self.proxy.writes().len()
+    }
+
+    /// The same has nothing more to do, and says so.
+    fn is_quiet(&self, line: &str) {
+        self.proxy.calm();
+        let output = self.kvshoot.start(line).end(LIMIT);
+        let is_unchanged = output.code == 0 && output.out.ends_with(" unchanged\n");
+        assert!(is_unchanged, "{line}\n{output}");
+        assert_eq!(self.proxy.writes(), []);
+    }
+
+    /// Runs again and again, and is killed at its first write to either API server, until nothing is left to write.
+    fn walk(&mut self, line: &str) -> usize {
+        let before = audit::written(&self.provider).len();
+        let mut writes = 0;
+        for phase in PHASES.into_iter().cycle().take(MOST) {
+            if !self.kill(line, phase) {
+                let inside = audit::written(&self.provider).split_off(before);
+                self.told(line, writes, inside.len());
+                return writes;
+            }
+            // Whatever comes after that write is held up, so that each of them is one on every computer; those inside land
+            // side by side, and a run that one of these ends has written nothing here.
+            writes += usize::from(phase != Phase::Before && !self.proxy.writes().is_empty());
+        }
+        panic!(
+            "`{line}` is not through after {MOST} runs\n{}",
+            self.trace()
+        );
+    }
+
+    /// Runs until it is killed at its first write; says whether there was one.
+    fn kill(&mut self, line: &str, phase: Phase) -> bool {
+        self.proxy.script(move |seen| match seen.write == 1 {
+            true => Act::Kill(phase),
+            false => Act::Forward,
+        });
+        let inside = audit::written(&self.provider).len();
+        let mut running = self.kvshoot.start(line);
+        self.proxy.victim(running.pid());
+        let output = running.end_or(LIMIT, || {
+            // Not by way of the proxy: it is killed once the shoot's API server has told of the write.
+            audit::written(&self.provider).len() > inside
+        });
+        let was_killed = output.code == 128 + 9;
+        assert!(
+            was_killed || output.code == 0,
+            "{line}, {phase:?}\n{output}"
+        );
+        self.kills += usize::from(was_killed);
+        was_killed
+    }
+
+    fn trace(&self) -> String {
+        let line =
+            |it: &crate::support::proxy::Seen| format!("{} {} {}\n", it.verb, it.resource, it.name);
+        self.proxy.writes().iter().map(line).collect()
+    }
+
+    fn told(&self, line: &str, writes: usize, inside: usize) {
+        let kills = self.kills;
+        let seconds = self.begun.elapsed().as_secs();
+        println!("{line}: killed at {writes} writes, {inside} inside; {kills} kills, {seconds} s");
+    }
+
+    /// Each machine is a node, each node a machine, and no token is left.
+    fn is_whole(&self) {
+        assert_pairs(&self.provider);
+        let inside = Inside::of(&self.provider, &self.kvshoot, "cut");
+        assert_eq!(inside.nodes(), self.provider.names(provider::VM));
+        assert_eq!(inside.tokens(), Vec::<String>::new());
+    }
+}
+
+/// On one shoot, whose control plane takes longer than all the runs that are killed.
+#[test]
+fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
+    let old = Small {
+        pools: vec![("one", 1), ("two", 1)],
+        ..Small::new("cut")
+    };
+    let new = Small {
+        machine_type: "medium",
+        ..old.clone()
+    };
+    let undisturbed = Walk::new(&[("old.yaml", &old)]);
+    let written = undisturbed.run("apply -f old.yaml");
+    let wanted = kinds(&undisturbed.provider);
+    drop(undisturbed);
+
+    let mut walk = Walk::new(&[("old.yaml", &old), ("new.yaml", &new)]);
+    // All but what is noted at the end of a run.
+    let most = written - written / 10;
+    for (line, at_least) in [("apply -f old.yaml", most), ("apply -f new.yaml", 8)] {
+        let writes = walk.walk(line);
+        assert!(writes >= at_least, "{line}: {writes} writes");
+        assert_eq!(kinds(&walk.provider), wanted);
+        walk.is_quiet(line);
+        walk.is_whole();
+    }
+    let writes = walk.walk("delete cut --yes --ignore-not-found");
+    assert!(writes >= 20, "{writes} writes delete a shoot");
+    assert_eq!(there(&walk.provider), Vec::<String>::new());
+    // The lease goes with its record, by the garbage collector.
+    wait_until(|| walk.provider.names(provider::LEASE).is_empty());
+}
+
+/// How many there are of each kind.
+fn kinds(provider: &Provider) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for object in there(provider) {
+        let (kind, _) = object.split_once(' ').unwrap();
+        *kinds.entry(kind.to_owned()).or_default() += 1;
+    }
+    kinds
+}

@@ -1,0 +1,4 @@
+//! The sandbox: its command and its control-plane pods.
+
+mod command;
+mod pods;

@@ -1,0 +1,4 @@
+//! Rules for the source code that no lint knows.
+
+pub(crate) mod arrows;
+pub(crate) mod files;

@@ -1,0 +1,11 @@
+//! Helpers: the program, the sandbox, the proxy and small shoots.
+
+pub(crate) mod audit;
+pub(crate) mod kvshoot;
+pub(crate) mod process;
+pub(crate) mod provider;
+pub(crate) mod proxy;
+pub(crate) mod shoot_api;
+pub(crate) mod shoots;
+pub(crate) mod small_shoots;
+pub(crate) mod vm_watcher;

@@ -1,0 +1,293 @@
+//! One sandbox for all tests: real API server, webhooks and controllers; a namespace for each test.
+
+use super::kvshoot::Kvshoot;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::runtime::Runtime;
+
+/// The sandbox of this test process. It is reset when the process has ended, however it ended.
+struct Sandbox {
+    name: String,
+    kubeconfig: PathBuf,
+    runtime: Runtime,
+    client: kube::Client,
+}
+
+static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+/// Another one, for faults that would hit every test.
+static FAULTY: OnceLock<Sandbox> = OnceLock::new();
+
+/// A namespace of the provider cluster that nobody else uses.
+pub(crate) struct Provider {
+    pub(crate) namespace: String,
+    sandbox: &'static Sandbox,
+}
+
+/// A kind as the provider serves it.
+#[derive(Clone, Copy)]
+pub(crate) struct Resource(
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+);
+
+pub(crate) const VM: Resource = Resource("kubevirt.io", "v1", "VirtualMachine");
+pub(crate) const VMI: Resource = Resource("kubevirt.io", "v1", "VirtualMachineInstance");
+pub(crate) const DATA_VOLUME: Resource = Resource("cdi.kubevirt.io", "v1beta1", "DataVolume");
+pub(crate) const NETWORK: Resource =
+    Resource("k8s.cni.cncf.io", "v1", "NetworkAttachmentDefinition");
+pub(crate) const INSTANCETYPE: Resource = Resource(
+    "instancetype.kubevirt.io",
+    "v1beta1",
+    "VirtualMachineInstancetype",
+);
+pub(crate) const PREFERENCE: Resource = Resource(
+    "instancetype.kubevirt.io",
+    "v1beta1",
+    "VirtualMachinePreference",
+);
+pub(crate) const SECRET: Resource = Resource("", "v1", "Secret");
+pub(crate) const CONFIG_MAP: Resource = Resource("", "v1", "ConfigMap");
+pub(crate) const LEASE: Resource = Resource("coordination.k8s.io", "v1", "Lease");
+pub(crate) const POD: Resource = Resource("", "v1", "Pod");
+pub(crate) const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
+pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
+pub(crate) const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
+pub(crate) const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
+pub(crate) const NETWORK_POLICY: Resource = Resource("networking.k8s.io", "v1", "NetworkPolicy");
+pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
+
+impl Provider {
+    /// Starts the sandbox for the first test that asks, and makes a namespace.
+    pub(crate) fn new() -> Provider {
+        Provider::of(SANDBOX.get_or_init(|| Sandbox::start("")))
+    }
+
+    /// In a sandbox of its own, where things may be made to fail; for one test only.
+    pub(crate) fn apart() -> Provider {
+        Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults")))
+    }
+
+    fn of(sandbox: &'static Sandbox) -> Provider {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let provider = Provider {
+            namespace: format!("it-{number}"),
+            sandbox,
+        };
+        let object = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": provider.namespace },
+        });
+        provider.create(NAMESPACE, object);
+        provider
+    }
+
+    /// The program with this namespace as its provider.
+    pub(crate) fn kvshoot(&self) -> Kvshoot {
+        Kvshoot::new()
+            .env("KUBECONFIG", &self.kubeconfig())
+            .env("KVSHOOT_NAMESPACE", &self.namespace)
+    }
+
+    pub(crate) fn kubeconfig(&self) -> String {
+        self.sandbox.kubeconfig.display().to_string()
+    }
+
+    /// Where the sandbox keeps what its pods say.
+    pub(crate) fn pod_logs(&self) -> PathBuf {
+        self.folder().join("logs/pods")
+    }
+
+    /// `kvshoot sandbox fail …` on the sandbox of this provider.
+    pub(crate) fn fail(&self, fault: &str) {
+        let words = ["sandbox", "fail"]
+            .into_iter()
+            .chain(fault.split_whitespace());
+        let more = ["--name", &self.sandbox.name, "--namespace", &self.namespace];
+        let args: Vec<&str> = words.chain(more).collect();
+        assert!(program(&args).status().unwrap().success(), "{args:?}");
+    }
+
+    /// What `kvshoot sandbox status` says.
+    pub(crate) fn status(&self) -> String {
+        let told = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
+        String::from_utf8(told.unwrap().stdout).unwrap()
+    }
+
+    /// A test that waits for a program of the sandbox that is no more knows nothing of it.
+    #[expect(clippy::print_stderr, reason = "beside what the test says")]
+    fn tell_what_ended(&self) {
+        let status = self.status();
+        for line in status.lines().filter(|it| it.contains(" ended ")) {
+            eprintln!("of sandbox {}: {line}", self.sandbox.name);
+        }
+    }
+
+    /// Where the sandbox has its files.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let status = self.status();
+        let line = status.lines().find_map(|it| it.strip_prefix("data "));
+        PathBuf::from(line.unwrap().trim())
+    }
+
+    /// All objects of a kind in the namespace, by name.
+    pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
+        let api = self.api(resource);
+        let all = ListParams::default();
+        let mut objects = self.block_on(api.list(&all)).unwrap().items;
+        objects.sort_by_key(|it| it.metadata.name.clone());
+        objects
+    }
+
+    pub(crate) fn names(&self, resource: Resource) -> Vec<String> {
+        let objects = self.list(resource).into_iter();
+        objects.map(|it| it.metadata.name.unwrap()).collect()
+    }
+
+    /// Names of the Secrets with user data; there are others, of keys and certificates.
+    pub(crate) fn user_data(&self) -> Vec<String> {
+        let is_of_machine = |it: &DynamicObject| {
+            let mut labels = it.metadata.labels.iter().flatten();
+            labels.any(|it| it.0 == "app.kubernetes.io/component" && it.1 == "user-data")
+        };
+        let mut secrets = self.list(SECRET);
+        secrets.retain(is_of_machine);
+        let names = secrets.into_iter().map(|it| it.metadata.name.unwrap());
+        names.collect()
+    }
+
+    pub(crate) fn get(&self, resource: Resource, name: &str) -> Option<DynamicObject> {
+        self.block_on(self.api(resource).get_opt(name)).unwrap()
+    }
+
+    pub(crate) fn create(&self, resource: Resource, object: serde_json::Value) -> DynamicObject {
+        let object = serde_json::from_value(object).unwrap();
+        let api = self.api(resource);
+        self.block_on(api.create(&PostParams::default(), &object))
+            .unwrap()
+    }
+
+    pub(crate) fn delete(&self, resource: Resource, name: &str) {
+        let api = self.api(resource);
+        let _ = self
+            .block_on(api.delete(name, &DeleteParams::background()))
+            .unwrap();
+    }
+
+    /// As `kubectl patch --type merge` does.
+    pub(crate) fn patch(&self, resource: Resource, name: &str, patch: &serde_json::Value) {
+        let (api, patch) = (self.api(resource), Patch::Merge(patch));
+        self.block_on(api.patch(name, &PatchParams::default(), &patch))
+            .unwrap();
+    }
+
+    pub(crate) fn api(&self, Resource(group, version, kind): Resource) -> Api<DynamicObject> {
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let resource = match kind {
+            "NetworkAttachmentDefinition" => {
+                ApiResource::from_gvk_with_plural(&gvk, "network-attachment-definitions")
+            }
+            _ => ApiResource::from_gvk(&gvk),
+        };
+        let client = self.sandbox.client.clone();
+        match kind {
+            "Namespace" | "Node" | "StorageClass" | "ClusterRole" | "ClusterRoleBinding" => {
+                Api::all_with(client, &resource)
+            }
+            _ => Api::namespaced_with(client, &self.namespace, &resource),
+        }
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        self.sandbox.client.clone()
+    }
+
+    /// Goes on until the tests end.
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.sandbox.runtime.spawn(future);
+    }
+
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.sandbox.runtime.block_on(future)
+    }
+}
+
+/// Control planes are processes here, which end with their namespace, however the test ended.
+impl Drop for Provider {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell_what_ended();
+        }
+        let namespaces = self.api(NAMESPACE);
+        let pods = self.api(POD);
+        let at_once = DeleteParams::default().grace_period(0);
+        self.block_on(async {
+            let _ = namespaces
+                .delete(&self.namespace, &DeleteParams::background())
+                .await;
+            // None are made any more, and nobody waits for these to end gently.
+            let _ = pods
+                .delete_collection(&at_once, &ListParams::default())
+                .await;
+        });
+    }
+}
+
+impl Sandbox {
+    fn start(suffix: &str) -> Sandbox {
+        let name = format!("it-{}{suffix}", std::process::id());
+        reset_when_over(&name);
+        // The programs are built once for all, so this one keeps the person's own cache.
+        let up = program(&["sandbox", "up", "--name", &name]).status();
+        assert!(up.unwrap().success(), "the sandbox does not start");
+        let told = program(&["sandbox", "kubeconfig", "--name", &name]).output();
+        let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
+        std::fs::write(&kubeconfig, told.unwrap().stdout).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let client = runtime.block_on(async {
+            let config = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
+            let options = Default::default();
+            let config = kube::Config::from_custom_kubeconfig(config, &options).await;
+            kube::Client::try_from(config.unwrap()).unwrap()
+        });
+        Sandbox {
+            name,
+            kubeconfig,
+            runtime,
+            client,
+        }
+    }
+}
+
+/// With the environment of whoever runs the tests.
+pub(crate) fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Waits for the end of this process in one of its own, and leaves nothing running.
+fn reset_when_over(name: &str) {
+    let own = std::process::id();
+    let kvshoot = env!("CARGO_BIN_EXE_kvshoot");
+    let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
+    let script = format!(
+        "while kill -0 {own} 2>/dev/null; do sleep 1; done; '{kvshoot}' sandbox reset --name {name}; rm -f '{}'",
+        kubeconfig.display()
+    );
+    let watchdog = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    // It outlives this process, which therefore cannot wait for it.
+    std::mem::forget(watchdog);
+}

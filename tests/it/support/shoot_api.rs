@@ -1,0 +1,136 @@
+//! The API server of a shoot, by the kubeconfig that the program prints.
+
+use super::kvshoot::Kvshoot;
+use super::provider::{Provider, Resource};
+use super::shoots::LONG;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, Config, ResourceExt};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+pub(crate) const NODE: Resource = Resource("", "v1", "Node");
+pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
+
+pub(crate) struct Inside<'a> {
+    provider: &'a Provider,
+    pub(crate) kubeconfig: String,
+    config: Config,
+    client: Client,
+}
+
+impl Inside<'_> {
+    pub(crate) fn of<'a>(provider: &'a Provider, kvshoot: &Kvshoot, name: &str) -> Inside<'a> {
+        let output = kvshoot.run(&format!("kubeconfig get {name} --ttl 1h"));
+        assert_eq!(output.code, 0, "{output}");
+        let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options);
+        let config = provider.block_on(config).unwrap();
+        let inside = Inside {
+            provider,
+            kubeconfig: output.out,
+            client: client(provider, config.clone()),
+            config,
+        };
+        // What the group of the kubeconfig may do is granted soon after the API server is there.
+        provider.until("rights in the shoot", |_| {
+            inside.answers("/api/v1/nodes", Duration::from_secs(10))
+        });
+        inside
+    }
+
+    /// All of a kind, in every namespace.
+    pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
+        let all = ListParams::default();
+        self.provider.block_on(api.list(&all)).unwrap().items
+    }
+
+    pub(crate) fn get(&self, resource: Resource, namespace: &str, name: &str) -> DynamicObject {
+        let api = self.api(resource, namespace);
+        self.provider.block_on(api.get(name)).unwrap()
+    }
+
+    pub(crate) fn create(&self, resource: Resource, namespace: &str, object: Value) {
+        let object = serde_json::from_value(object).unwrap();
+        let api = self.api(resource, namespace);
+        let params = PostParams::default();
+        self.provider
+            .block_on(api.create(&params, &object))
+            .unwrap();
+    }
+
+    fn api(&self, resource: Resource, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &kind(resource))
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let nodes = self.list(NODE);
+        let mut names: Vec<String> = nodes.iter().map(|it| it.name_any()).collect();
+        names.sort();
+        names
+    }
+
+    /// Bootstrap tokens of machines.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");
+        let tokens = ListParams::default().fields("type=bootstrap.kubernetes.io/token");
+        let tokens = self.provider.block_on(secrets.list(&tokens)).unwrap();
+        tokens.iter().map(|it| it.name_any()).collect()
+    }
+
+    /// The code that somebody without a name gets.
+    pub(crate) fn anonymous(&self, path: &str) -> u16 {
+        let mut config = self.config.clone();
+        config.auth_info = AuthInfo::default();
+        let client = client(self.provider, config);
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        match self.provider.block_on(client.request_text(request)) {
+            Ok(_) => 200,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    /// Whether there is a good answer in time.
+    pub(crate) fn answers(&self, path: &str, limit: Duration) -> bool {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let answer = self.client.request_text(request);
+        self.provider
+            .block_on(async { tokio::time::timeout(limit, answer).await })
+            .is_ok_and(|it| it.is_ok())
+    }
+
+    /// The object once it is as it should be.
+    pub(crate) fn until(
+        &self,
+        resource: Resource,
+        (namespace, name): (&str, &str),
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            let object = self.get(resource, namespace, name);
+            let object = serde_json::to_value(object).unwrap();
+            if holds(&object) {
+                return object;
+            }
+            assert!(Instant::now() < end, "it stays as it is: {object:#}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn kind(Resource(group, version, kind): Resource) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+/// It is made inside the runtime, where its tasks will run.
+fn client(provider: &Provider, config: Config) -> Client {
+    provider
+        .block_on(async { Client::try_from(config) })
+        .unwrap()
+}

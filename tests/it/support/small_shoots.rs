@@ -1,0 +1,122 @@
+//! Small shoots for the sandbox's CloudProfile, and what has to be there of one.
+
+use super::provider::{self, Provider, Resource};
+
+/// Two pools, a tenant network, a golden volume.
+#[derive(Clone)]
+pub(crate) struct Small {
+    pub(crate) name: &'static str,
+    /// Name and size.
+    pub(crate) pools: Vec<(&'static str, usize)>,
+    pub(crate) machine_type: &'static str,
+    pub(crate) network: bool,
+    /// Of the first pool.
+    pub(crate) surge: usize,
+}
+
+impl Small {
+    pub(crate) fn new(name: &'static str) -> Small {
+        Small {
+            name,
+            pools: vec![("one", 2), ("two", 1)],
+            machine_type: "small",
+            network: true,
+            surge: 1,
+        }
+    }
+
+    /// With the CloudProfile.
+    pub(crate) fn manifest(&self) -> String {
+        let example = std::fs::read_to_string("examples/three-zones.yaml").unwrap();
+        let (_, profile) = example.split_once("\n---\n").unwrap();
+        let workers: Vec<_> = self.pools.iter().map(|it| self.pool(it.0, it.1)).collect();
+        let networks = serde_json::json!({ "networks": { "tenantNetworks": [{
+            "name": "lan", "config": r#"{"cniVersion":"0.4.0","type":"bridge","bridge":"br0"}"#,
+        }] } });
+        let mut infrastructure = serde_json::json!({
+            "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
+            "kind": "InfrastructureConfig",
+        });
+        if self.network {
+            infrastructure["networks"] = networks["networks"].clone();
+        }
+        let shoot = serde_json::json!({
+            "apiVersion": "core.gardener.cloud/v1beta1",
+            "kind": "Shoot",
+            "metadata": { "name": self.name },
+            "spec": {
+                "cloudProfileName": "sandbox",
+                "region": "sandbox",
+                "provider": {
+                    "type": "kubevirt",
+                    "infrastructureConfig": infrastructure,
+                    "workers": workers,
+                },
+                "networking": {
+                    "type": "flannel",
+                    "nodes": "10.64.0.0/12", "pods": "100.96.0.0/11", "services": "100.64.0.0/13",
+                },
+                "kubernetes": { "version": "1.34" },
+            },
+        });
+        format!("{}---\n{profile}", serde_yaml::to_string(&shoot).unwrap())
+    }
+
+    fn pool(&self, name: &str, size: usize) -> serde_json::Value {
+        // What serves the cluster as a whole needs a machine in each zone.
+        let zones = &["zone-a", "zone-b"][..size.min(2)];
+        serde_json::json!({
+            "name": name,
+            "machine": { "type": self.machine_type, "image": { "name": "ubuntu", "version": "24.04" } },
+            "minimum": size, "maximum": size, "maxSurge": self.surge, "maxUnavailable": 1,
+            "volume": { "type": "standard", "size": "20Gi" },
+            "zones": zones,
+        })
+    }
+}
+
+/// What a shoot has in its namespace, as kind and name. Machines of a pool are alike, so their ordinals do not count;
+/// how many there are does.
+pub(crate) fn there(provider: &Provider) -> Vec<String> {
+    const KINDS: [Resource; 9] = [
+        provider::CONFIG_MAP,
+        provider::NETWORK,
+        provider::DATA_VOLUME,
+        provider::SECRET,
+        provider::VM,
+        provider::SERVICE,
+        provider::DEPLOYMENT,
+        provider::STATEFUL_SET,
+        provider::NETWORK_POLICY,
+    ];
+    let mut there = Vec::new();
+    for kind in KINDS {
+        for object in provider.list(kind) {
+            let name = object.metadata.name.unwrap();
+            let mut labels = object.metadata.labels.iter().flatten();
+            let is_machines = labels.any(|it| it.0 == "kvshoot.io/pool");
+            let name = match name.rsplit_once('-') {
+                Some((alike, _)) if is_machines => alike,
+                _ => &name,
+            };
+            // Volumes that are cloned into belong to their machines, and are named by them.
+            let of_machine = kind.2 == "DataVolume"
+                && !object
+                    .metadata
+                    .owner_references
+                    .iter()
+                    .flatten()
+                    .all(|it| it.kind == "ConfigMap");
+            if name != "kube-root-ca.crt" && !of_machine {
+                there.push(format!("{} {name}", kind.2));
+            }
+        }
+    }
+    there.sort();
+    there
+}
+
+/// Each machine has its Secret, by name, and each Secret its machine.
+pub(crate) fn assert_pairs(provider: &Provider) {
+    assert_eq!(provider.names(provider::VM), provider.user_data());
+}
