@@ -1,7 +1,15 @@
-//! Rules of the house that no lint knows.
+//! Sizes of files and folders, and that every file is compiled.
 
+use super::syntax::Crate;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Source files beside each other in one folder.
+const FILES_IN_A_FOLDER: usize = 15;
+
+/// Lines of `use` that fit on one screen with the module's doc comment.
+const LINES_OF_USE: usize = 30;
 
 /// Every Rust file below a directory.
 pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
@@ -19,31 +27,59 @@ pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_file_here_is_a_module_of_main() {
-    let main = fs::read_to_string("tests/it/main.rs").unwrap();
-    for file in rust_files(Path::new("tests/it")) {
-        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        let is_top = file.parent() == Some(Path::new("tests/it"));
-        assert!(
-            name == "main" || !is_top || main.contains(&format!("mod {name};")),
-            "{} is never compiled",
-            file.display()
-        );
-    }
+fn every_integration_test_is_compiled() {
+    let compiled: BTreeSet<PathBuf> = Crate::read(Path::new("tests/it/main.rs"))
+        .0
+        .into_values()
+        .map(|it| it.file)
+        .collect();
+    let files: BTreeSet<PathBuf> = rust_files(Path::new("tests/it")).into_iter().collect();
+    assert_eq!(compiled, files);
 }
 
 #[test]
-fn no_file_is_longer_than_a_reader_bears() {
-    let files = [
+fn a_folder_shows_its_files_at_a_glance() {
+    let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for file in sources() {
+        let is_test = file.to_string_lossy().ends_with("_tests.rs");
+        if !is_test && let Some(folder) = file.parent() {
+            *folders.entry(folder.to_owned()).or_default() += 1;
+        }
+    }
+    folders.retain(|_, files| *files > FILES_IN_A_FOLDER);
+    assert!(folders.is_empty(), "folders with many files: {folders:#?}");
+}
+
+#[test]
+fn imports_fit_on_one_screen() {
+    let long: Vec<String> = sources()
+        .iter()
+        .map(|file| (file, lines_of_use(&fs::read_to_string(file).unwrap())))
+        .filter(|(_, lines)| *lines > LINES_OF_USE)
+        .map(|(file, lines)| format!("{}: {lines} lines of use", file.display()))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+fn sources() -> Vec<PathBuf> {
+    [
         rust_files(Path::new("src")),
         rust_files(Path::new("tests/it")),
     ]
-    .concat();
-    let long: Vec<String> = files
-        .iter()
-        .map(|file| (file, fs::read_to_string(file).unwrap().lines().count()))
-        .filter(|(_, lines)| *lines > 500)
-        .map(|(file, lines)| format!("{}: {lines} lines", file.display()))
-        .collect();
-    assert!(long.is_empty(), "split at 500 lines:\n{}", long.join("\n"));
+    .concat()
+}
+
+/// Lines of the `use` declarations at the top level of a file.
+fn lines_of_use(text: &str) -> usize {
+    let mut in_use = false;
+    text.lines()
+        .filter(|line| {
+            let starts = ["use ", "pub use ", "pub(crate) use ", "pub(super) use "]
+                .iter()
+                .any(|it| line.starts_with(it));
+            let counts = in_use || starts;
+            in_use = counts && !line.trim_end().ends_with(';');
+            counts
+        })
+        .count()
 }

@@ -1,4 +1,8 @@
 //! Rules for the source code that no lint knows.
 
-pub(crate) mod arrows;
+mod arrows;
+mod circles;
 pub(crate) mod files;
+mod syntax;
+mod type_names;
+mod words;
