@@ -2,5 +2,6 @@
 
 mod examples;
 mod kubermatic;
+mod picture;
 mod pipelines;
 mod readme;
