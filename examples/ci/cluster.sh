@@ -1,13 +1,13 @@
 #!/bin/sh
-# A cluster for steps that `kvshoot run` would not fit around: with a trap, and an expiry in the manifest for the case that
-# even the trap does not come to its turn.
+# A cluster for steps that do not fit into one `kvshoot run`: a trap deletes it, and an expiry in the manifest covers the
+# case that the trap does not run.
 #
 #     examples/ci/cluster.sh examples/minimal.yaml sh e2e.sh
 set -eu
 
 manifest=$1
 shift
-# Gone an hour from now, whatever becomes of this script: kvshoot gc, or any kvshoot run, takes it then.
+# The cluster expires in an hour; then `kvshoot gc`, or any `kvshoot run`, deletes it even if this script was killed.
 end=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)
 expiring=$(sed "/^kind: Shoot/,/^spec:/s|^metadata:|&\n  annotations:\n    shoot.gardener.cloud/expiration-timestamp: \"$end\"|" "$manifest")
 name=$(echo "$expiring" | kvshoot validate -f - | sed -n 's|^shoot[^/]*/\(.*\) valid$|\1|p')
