@@ -4,7 +4,7 @@ use serde_yaml::{Mapping, Value};
 
 /// The shoot that entries are of; it stands beside them, so that others' entries are told from them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct EntryOwner {
     /// The technical ID.
     pub(crate) shoot: String,
     pub(crate) namespace: String,
@@ -35,7 +35,7 @@ const CURRENT: &str = "current-context";
 pub(crate) fn merge(
     text: &str,
     addition: &serde_json::Value,
-    mark: &Mark,
+    mark: &EntryOwner,
     switch: bool,
 ) -> Result<String, KubeconfigError> {
     let mut whole = parse(text)?;
@@ -80,13 +80,13 @@ pub(crate) fn remove(
 ) -> Result<Option<String>, KubeconfigError> {
     let mut whole = parse(text)?;
     let is_of =
-        |mark: &Mark| mark.shoot == shoot && namespace.is_none_or(|it| it == mark.namespace);
+        |mark: &EntryOwner| mark.shoot == shoot && namespace.is_none_or(|it| it == mark.namespace);
     let mut gone = Vec::new();
     let mut any = false;
     for (list, field, _) in LISTS {
         let entries = entries(&mut whole, list)?;
         entries.retain(|entry| {
-            let is_ours = Mark::of(&entry[field]).is_some_and(|it| is_of(&it));
+            let is_ours = EntryOwner::of(&entry[field]).is_some_and(|it| is_of(&it));
             any |= is_ours;
             if is_ours && list == "contexts" {
                 gone.push(entry["name"].clone());
@@ -107,12 +107,12 @@ pub(crate) fn has_context(text: &str, name: &str) -> bool {
     contexts.is_some_and(|it| it.iter().any(|it| it["name"] == *name))
 }
 
-impl Mark {
-    fn of(content: &Value) -> Option<Mark> {
+impl EntryOwner {
+    fn of(content: &Value) -> Option<EntryOwner> {
         let extensions = content.get("extensions")?.as_sequence()?;
         let ours = extensions.iter().find(|it| it["name"] == *EXTENSION)?;
         let word = |key: &str| Some(ours.get("extension")?.get(key)?.as_str()?.to_owned());
-        Some(Mark {
+        Some(EntryOwner {
             shoot: word("shoot")?,
             namespace: word("namespace")?,
             server: word("server")?,
@@ -120,7 +120,7 @@ impl Mark {
     }
 
     fn is_on(&self, content: &Value) -> bool {
-        Mark::of(content).is_some_and(|it| it == *self)
+        EntryOwner::of(content).is_some_and(|it| it == *self)
     }
 
     fn put_on(&self, content: &mut Value) {
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn mark() -> Mark {
-        Mark {
+    fn mark() -> EntryOwner {
+        EntryOwner {
             shoot: "shoot--local--dev".to_owned(),
             namespace: "shoots".to_owned(),
             server: "https://provider:6443".to_owned(),
@@ -261,7 +261,7 @@ users:
             "cluster dev is there already, and not of this shoot"
         );
         assert_eq!(remove(&others, "shoot--local--dev", None).unwrap(), None);
-        let elsewhere = Mark {
+        let elsewhere = EntryOwner {
             server: "https://other".to_owned(),
             ..mark()
         };

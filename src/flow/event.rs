@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// `at` counts from the start of the run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct RunEvent {
     pub(crate) at: Duration,
     pub(crate) kind: EventKind,
 }
@@ -27,7 +27,7 @@ pub(crate) enum EventKind {
     Item {
         id: String,
         title: String,
-        status: Status,
+        status: ItemStatus,
         why: Option<String>,
     },
     /// The item has no place in the plan any more: a removed machine is gone.
@@ -57,7 +57,7 @@ pub(crate) enum EventKind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Status {
+pub(crate) enum ItemStatus {
     /// Held back by what it needs.
     Blocked,
     /// A request is on its way, or about to be.
@@ -68,14 +68,14 @@ pub(crate) enum Status {
     Failed,
 }
 
-impl Status {
+impl ItemStatus {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Status::Blocked => "blocked",
-            Status::Working => "working",
-            Status::Waiting => "waiting",
-            Status::Done => "done",
-            Status::Failed => "failed",
+            ItemStatus::Blocked => "blocked",
+            ItemStatus::Working => "working",
+            ItemStatus::Waiting => "waiting",
+            ItemStatus::Done => "done",
+            ItemStatus::Failed => "failed",
         }
     }
 }

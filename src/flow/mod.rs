@@ -1,13 +1,13 @@
 //! Runs plans until all is done; knows neither Kubernetes nor the terminal.
 
 mod event;
-mod progress;
+mod changes;
 mod retry;
 mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use event::{Event, EventKind, Status};
+pub(crate) use event::{RunEvent, EventKind, ItemStatus};
 #[cfg(test)]
-pub(crate) use progress::Progress;
-pub(crate) use run::{Answer, Limits, Outcome, Report, run};
+pub(crate) use changes::ChangeTracker;
+pub(crate) use run::{ActionResult, RunLimits, Outcome, RunReport, run};

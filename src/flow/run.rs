@@ -1,7 +1,7 @@
 //! The loop: look, plan, start what is due, wait for whatever comes first.
 
-use super::event::{Event, EventKind};
-use super::progress::Progress;
+use super::event::{RunEvent, EventKind};
+use super::changes::ChangeTracker;
 use super::retry::{Retries, Trials, Window};
 use crate::plan::item::{Action, Failure, Item, Key, Plan, State};
 use crate::plan::observed::{Facts, Observed};
@@ -22,21 +22,21 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// What came of an action.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum ActionResult {
     Done,
     /// A passing error; `asked` is how long the server wants to be left alone.
-    Again {
+    Retry {
         cause: String,
-        asked: Option<Duration>,
+        retry_after: Option<Duration>,
     },
     /// The world is not what the plan was made from: look again.
-    Look(String),
+    Replan(String),
     /// The same would be refused again.
     Refused(Failure),
 }
 
 /// Bounds of a run.
-pub(crate) struct Limits {
+pub(crate) struct RunLimits {
     /// When the run began; all times of its events count from here.
     pub(crate) started: Instant,
     /// Actions on their way at once, at most.
@@ -62,7 +62,7 @@ pub(crate) enum Outcome {
 
 /// How a run ended.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct RunReport {
     pub(crate) outcome: Outcome,
     /// Actions that were carried out.
     pub(crate) performed: usize,
@@ -79,14 +79,14 @@ pub(crate) struct Report {
 /// `plan` is asked again whenever the facts have changed; what else was due in an older plan stays due, so its
 /// rest may be worked off. Cancelling starts nothing new, and waits a while for the answers that are still due.
 pub(crate) async fn run<F>(
-    limits: &Limits,
+    limits: &RunLimits,
     mut facts: watch::Receiver<Arc<Facts>>,
     plan: impl Fn(&Observed) -> Plan,
     perform: impl Fn(Action, Arc<Facts>) -> F,
-    tell: impl FnMut(Event),
-) -> Report
+    tell: impl FnMut(RunEvent),
+) -> RunReport
 where
-    F: Future<Output = Answer>,
+    F: Future<Output = ActionResult>,
 {
     let mut run = Run::new(limits, tell);
     let mut running = FuturesUnordered::new();
@@ -133,10 +133,10 @@ where
 
 /// What one run knows beside the facts.
 struct Run<'a, T> {
-    limits: &'a Limits,
+    limits: &'a RunLimits,
     tell: T,
     observed: Observed,
-    progress: Progress,
+    progress: ChangeTracker,
     retries: Retries,
     window: Window,
     trials: Trials,
@@ -147,13 +147,13 @@ struct Run<'a, T> {
     last_answers: Instant,
 }
 
-impl<'a, T: FnMut(Event)> Run<'a, T> {
-    fn new(limits: &'a Limits, tell: T) -> Self {
+impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
+    fn new(limits: &'a RunLimits, tell: T) -> Self {
         Run {
             limits,
             tell,
             observed: Observed::default(),
-            progress: Progress::default(),
+            progress: ChangeTracker::default(),
             retries: Retries::default(),
             window: Window::new(limits.actions),
             trials: Trials::default(),
@@ -171,7 +171,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
 
     fn tell(&mut self, kind: EventKind) {
         let at = self.now();
-        (self.tell)(Event { at, kind });
+        (self.tell)(RunEvent { at, kind });
     }
 
     fn plan(&mut self, plan: impl Fn(&Observed) -> Plan) -> Plan {
@@ -241,18 +241,18 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         started
     }
 
-    fn answer(&mut self, action: &Action, answer: Answer) {
+    fn answer(&mut self, action: &Action, answer: ActionResult) {
         let key = action.key();
         self.observed.sent.remove(key);
-        self.trials.end(action, answer == Answer::Done);
+        self.trials.end(action, answer == ActionResult::Done);
         match answer {
-            Answer::Done => {
+            ActionResult::Done => {
                 self.performed += 1;
                 self.window.grow();
                 self.retries.forget(key);
                 self.count_setback(action);
             }
-            Answer::Again { cause, asked } => {
+            ActionResult::Retry { cause, retry_after: asked } => {
                 self.window.shrink();
                 let again = self.retries.again(key, self.now(), asked);
                 self.tell(EventKind::Retried {
@@ -261,7 +261,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
                     again,
                 });
             }
-            Answer::Look(cause) => {
+            ActionResult::Replan(cause) => {
                 let again = self.retries.again(key, self.now(), None);
                 self.tell(EventKind::Retried {
                     id: key.to_string(),
@@ -269,7 +269,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
                     again,
                 });
             }
-            Answer::Refused(failure) => {
+            ActionResult::Refused(failure) => {
                 self.window.shrink();
                 self.observed
                     .refused
@@ -349,9 +349,9 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         }
     }
 
-    fn report(self, outcome: Outcome, plan: &Plan) -> Report {
+    fn report(self, outcome: Outcome, plan: &Plan) -> RunReport {
         let (done, total) = self.progress.numbers();
-        let mut report = Report {
+        let mut report = RunReport {
             outcome,
             performed: self.performed,
             done,

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> RunLimits {
+    RunLimits {
         started: Instant::now(),
         actions: 32,
         timeout: Duration::from_secs(60),
@@ -67,7 +67,7 @@ fn there(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
     });
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &RunEvent) -> String {
     let at = event.at.as_millis();
     match &event.kind {
         EventKind::Item {
@@ -94,7 +94,7 @@ async fn an_empty_plan_has_converged() {
         &limits(),
         heard,
         plan_of(&[]),
-        |_, _| async { Answer::Done },
+        |_, _| async { ActionResult::Done },
         |_| {},
     )
     .await;
@@ -108,13 +108,13 @@ async fn a_transient_error_is_tried_again() {
     let perform = |action: Action, _| {
         *tries.borrow_mut() += 1;
         let answer = match *tries.borrow() {
-            1 | 2 => Answer::Again {
+            1 | 2 => ActionResult::Retry {
                 cause: "not yet".into(),
-                asked: None,
+                retry_after: None,
             },
             _ => {
                 there(&facts, action.key());
-                Answer::Done
+                ActionResult::Done
             }
         };
         async { answer }
@@ -147,10 +147,10 @@ async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
     let perform = |action: Action, _| {
         sent.borrow_mut().push(action.key().name.to_string());
         let answer = if &*action.key().name == "a" {
-            Answer::Refused(Failure::new(Class::Refused, "no"))
+            ActionResult::Refused(Failure::new(Class::Refused, "no"))
         } else {
             there(&facts, action.key());
-            Answer::Done
+            ActionResult::Done
         };
         async { answer }
     };
@@ -177,7 +177,7 @@ async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
         );
         plan
     };
-    let report = run(&limits, heard, plan, |_, _| async { Answer::Done }, |_| {}).await;
+    let report = run(&limits, heard, plan, |_, _| async { ActionResult::Done }, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
     assert_eq!(report.waiting, [("Import a".to_owned(), "room".to_owned())]);
     assert_eq!(limits.started.elapsed().as_secs(), 60);
@@ -196,7 +196,7 @@ async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
         async move {
             tokio::time::sleep(Duration::from_secs(3)).await;
             there(facts, action.key());
-            Answer::Done
+            ActionResult::Done
         }
     };
     let report = run(&limits, heard, plan_of(&["a", "b"]), perform, |_| {}).await;
@@ -254,7 +254,7 @@ async fn the_first_machine_of_a_pool_goes_alone() {
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());
-        async { Answer::Refused(Failure::new(Class::Refused, "no".to_owned())) }
+        async { ActionResult::Refused(Failure::new(Class::Refused, "no".to_owned())) }
     };
     let report = run(&limits(), seen, plan, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);

@@ -1,6 +1,6 @@
 //! Roots, and what they issue.
 
-use super::{Certificate, Life, Pair, PkiError, subject};
+use super::{CertificateInfo, Validity, PemPair, PkiError, subject};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
@@ -11,13 +11,13 @@ use std::time::Duration;
 pub(crate) struct Authority {
     name: String,
     issuer: Issuer<'static, KeyPair>,
-    pair: Pair,
+    pair: PemPair,
     expires: i64,
 }
 
 /// Whom a leaf names, and what it is good for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Profile<'a> {
+pub(crate) struct LeafProfile<'a> {
     pub(crate) common_name: &'a str,
     /// Groups of a user.
     pub(crate) organizations: &'a [&'a str],
@@ -28,7 +28,7 @@ pub(crate) struct Profile<'a> {
 }
 
 impl Authority {
-    pub(crate) fn new(name: &str, life: Life) -> Result<Self, PkiError> {
+    pub(crate) fn new(name: &str, life: Validity) -> Result<Self, PkiError> {
         let make = || {
             let key = KeyPair::generate()?;
             let mut params = params(name, None, &[], life.from(), life.until())?;
@@ -38,7 +38,7 @@ impl Authority {
                 KeyUsagePurpose::CrlSign,
                 KeyUsagePurpose::DigitalSignature,
             ];
-            let pair = Pair {
+            let pair = PemPair {
                 certificate: params.self_signed(&key)?.pem(),
                 key: key.serialize_pem(),
             };
@@ -53,11 +53,11 @@ impl Authority {
     }
 
     /// A root that was made before.
-    pub(crate) fn load(pair: Pair) -> Result<Self, PkiError> {
-        let certificate = Certificate::parse(&pair.certificate)?;
+    pub(crate) fn load(pair: PemPair) -> Result<Self, PkiError> {
+        let certificate = CertificateInfo::parse(&pair.certificate)?;
         let key = KeyPair::from_pem(&pair.key).map_err(PkiError::Key)?;
         if super::certificate::pin(&key.subject_public_key_info()) != certificate.pin {
-            return Err(PkiError::Strangers);
+            return Err(PkiError::KeyMismatch);
         }
         let name = certificate.common_name;
         let issuer = Issuer::from_ca_cert_pem(&pair.certificate, key)
@@ -70,12 +70,12 @@ impl Authority {
         })
     }
 
-    pub(crate) fn pair(&self) -> &Pair {
+    pub(crate) fn pair(&self) -> &PemPair {
         &self.pair
     }
 
     /// A leaf does not outlive its root.
-    pub(crate) fn issue(&self, profile: &Profile, life: Life) -> Result<Pair, PkiError> {
+    pub(crate) fn issue(&self, profile: &LeafProfile, life: Validity) -> Result<PemPair, PkiError> {
         let until = life.until().min(self.expires);
         if until <= life.now {
             return Err(PkiError::Expired(self.name.clone()));
@@ -108,7 +108,7 @@ impl Authority {
                     subject::replaced(signed.der(), profile.common_name, many, self.issuer.key())?
                 }
             };
-            Ok(Pair {
+            Ok(PemPair {
                 certificate,
                 key: key.serialize_pem(),
             })
@@ -118,9 +118,9 @@ impl Authority {
 }
 
 /// A key pair that signs tokens.
-pub(crate) fn signing_key(name: &str) -> Result<Pair, PkiError> {
+pub(crate) fn signing_key(name: &str) -> Result<PemPair, PkiError> {
     let key = KeyPair::generate().map_err(|source| failed(name, source))?;
-    Ok(Pair {
+    Ok(PemPair {
         certificate: key.public_key_pem(),
         key: key.serialize_pem(),
     })
@@ -151,7 +151,7 @@ fn params(
 }
 
 fn failed(name: &str, source: rcgen::Error) -> PkiError {
-    PkiError::Make {
+    PkiError::Generate {
         name: name.to_owned(),
         source,
     }

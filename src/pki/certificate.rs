@@ -8,7 +8,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub(crate) struct CertificateInfo {
     pub(crate) common_name: String,
     /// DNS names and addresses.
     pub(crate) names: Vec<String>,
@@ -19,9 +19,9 @@ pub(crate) struct Certificate {
     pub(crate) pin: String,
 }
 
-impl Certificate {
+impl CertificateInfo {
     /// The first one of a PEM text.
-    pub(crate) fn parse(pem: &str) -> Result<Certificate, PkiError> {
+    pub(crate) fn parse(pem: &str) -> Result<CertificateInfo, PkiError> {
         let none = |error: String| PkiError::Certificate(error);
         let (_, pem) = parse_x509_pem(pem.as_bytes()).map_err(|it| none(it.to_string()))?;
         let parsed = pem.parse_x509()?;
@@ -31,7 +31,7 @@ impl Certificate {
         let names = names.iter().flat_map(|it| &it.value.general_names);
         let common_name = parsed.subject().iter_common_name().next();
         let common_name = common_name.and_then(|it| it.as_str().ok());
-        Ok(Certificate {
+        Ok(CertificateInfo {
             common_name: common_name.unwrap_or_default().to_owned(),
             names: names.filter_map(name).collect(),
             from: parsed.validity().not_before.timestamp(),

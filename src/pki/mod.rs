@@ -5,9 +5,9 @@ mod certificate;
 mod random;
 mod subject;
 
-pub(crate) use authority::{Authority, Profile, signing_key};
-pub(crate) use certificate::Certificate;
-pub(crate) use random::{bootstrap_token, encryption_configuration, suffix};
+pub(crate) use authority::{Authority, LeafProfile, signing_key};
+pub(crate) use certificate::CertificateInfo;
+pub(crate) use random::{bootstrap_token, encryption_configuration, random_suffix};
 
 use x509_parser::nom;
 
@@ -15,31 +15,31 @@ use x509_parser::nom;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PkiError {
     #[error("cannot make the keys of {name}: {source}")]
-    Make { name: String, source: rcgen::Error },
+    Generate { name: String, source: rcgen::Error },
     #[error("the certificate is none: {0}")]
     Certificate(String),
     #[error("the private key is none: {0}")]
     Key(rcgen::Error),
     #[error("the private key is not that of the certificate")]
-    Strangers,
+    KeyMismatch,
     #[error("the root {0} has expired")]
     Expired(String),
     #[error("there is no root {0} to issue it")]
-    NoRoot(String),
+    CaNotFound(String),
     #[error("the operating system gives no random numbers")]
-    NoRandom,
+    Random,
 }
 
 /// A certificate, or a public key, and the private key to it; both in PEM. Shows neither when it is printed.
 #[derive(Clone)]
-pub(crate) struct Pair {
+pub(crate) struct PemPair {
     pub(crate) certificate: String,
     pub(crate) key: String,
 }
 
 /// How long a certificate holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Life {
+pub(crate) struct Validity {
     now: i64,
     seconds: i64,
 }
@@ -49,19 +49,19 @@ const BACKDATED: i64 = 5 * 60;
 
 const DAY: i64 = 24 * 60 * 60;
 
-impl Life {
+impl Validity {
     /// Of a root, as kubeadm has it: ten years.
-    pub(crate) fn of_root(now: i64) -> Life {
-        Life::of_seconds(now, 10 * 365 * DAY)
+    pub(crate) fn for_ca(now: i64) -> Validity {
+        Validity::for_seconds(now, 10 * 365 * DAY)
     }
 
     /// Of a leaf, as kubeadm has it: one year.
-    pub(crate) fn of_leaf(now: i64) -> Life {
-        Life::of_seconds(now, 365 * DAY)
+    pub(crate) fn for_leaf(now: i64) -> Validity {
+        Validity::for_seconds(now, 365 * DAY)
     }
 
-    pub(crate) fn of_seconds(now: i64, seconds: i64) -> Life {
-        Life { now, seconds }
+    pub(crate) fn for_seconds(now: i64, seconds: i64) -> Validity {
+        Validity { now, seconds }
     }
 
     fn from(self) -> i64 {

@@ -14,7 +14,7 @@ pub(crate) fn bootstrap_token() -> Result<(String, String), PkiError> {
 }
 
 /// Five characters that make a name unlike others.
-pub(crate) fn suffix() -> Result<String, PkiError> {
+pub(crate) fn random_suffix() -> Result<String, PkiError> {
     characters(5)
 }
 
@@ -51,6 +51,6 @@ fn bytes<const COUNT: usize>() -> Result<[u8; COUNT], PkiError> {
     let mut bytes = [0; COUNT];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| PkiError::NoRandom)?;
+        .map_err(|_| PkiError::Random)?;
     Ok(bytes)
 }

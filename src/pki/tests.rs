@@ -12,15 +12,15 @@ fn der(pem: &str) -> Vec<u8> {
 }
 
 fn root() -> Authority {
-    Authority::new("kubernetes", Life::of_root(NOW)).expect("a root")
+    Authority::new("kubernetes", Validity::for_ca(NOW)).expect("a root")
 }
 
-fn server(names: &[String]) -> Profile<'_> {
-    Profile {
+fn server(names: &[String]) -> LeafProfile<'_> {
+    LeafProfile {
         common_name: "kube-apiserver",
         names,
         server: true,
-        ..Profile::default()
+        ..LeafProfile::default()
     }
 }
 
@@ -29,7 +29,7 @@ fn leaves_of_a_reloaded_root_verify_against_it() {
     let loaded = Authority::load(root().pair().clone()).expect("the same root");
     let names = ["a.example".to_owned(), "10.0.0.1".to_owned()];
     let leaf = loaded
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
     let (root, leaf) = (der(&loaded.pair().certificate), der(&leaf.certificate));
     let (_, root) = parse_x509_certificate(&root).expect("a certificate");
@@ -47,14 +47,14 @@ fn leaves_of_a_reloaded_root_verify_against_it() {
 fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
     let root = root();
     for (server, client) in [(true, false), (false, true), (true, true)] {
-        let profile = Profile {
+        let profile = LeafProfile {
             common_name: "a",
             organizations: &["b"],
             server,
             client,
-            ..Profile::default()
+            ..LeafProfile::default()
         };
-        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let leaf = root.issue(&profile, Validity::for_leaf(NOW)).expect("a leaf");
         let leaf = der(&leaf.certificate);
         let (_, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
         let extended = leaf.extended_key_usage().expect("one").expect("some").value;
@@ -75,13 +75,13 @@ fn a_user_may_be_in_many_groups() {
     let root = root();
     let long = "x".repeat(300);
     for groups in [&["b", "c"][..], &["b", "c", &long, "d"]] {
-        let profile = Profile {
+        let profile = LeafProfile {
             common_name: "a",
             organizations: groups,
             client: true,
-            ..Profile::default()
+            ..LeafProfile::default()
         };
-        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let leaf = root.issue(&profile, Validity::for_leaf(NOW)).expect("a leaf");
         let (root, leaf) = (der(&root.pair().certificate), der(&leaf.certificate));
         let (_, root) = parse_x509_certificate(&root).expect("a certificate");
         let (rest, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
@@ -103,26 +103,26 @@ fn what_a_certificate_says_is_read_back() {
     let names = ["a.example", "10.0.0.1", "::1"].map(str::to_owned);
     let root = root();
     let leaf = root
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    let leaf = CertificateInfo::parse(&leaf.certificate).expect("a certificate");
     assert_eq!(leaf.common_name, "kube-apiserver");
     assert_eq!(leaf.names, names);
     assert_eq!((leaf.from, leaf.until), (NOW - 300, NOW + 365 * DAY));
-    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    let root = CertificateInfo::parse(&root.pair().certificate).expect("a certificate");
     assert_eq!((root.from, root.until), (NOW - 300, NOW + 3650 * DAY));
     assert!(root.pin != leaf.pin && root.pin.len() == "sha256:".len() + 64);
 }
 
 #[test]
 fn a_leaf_does_not_outlive_its_root() {
-    let root = Authority::new("ca", Life::of_seconds(NOW, 10 * DAY)).expect("a root");
+    let root = Authority::new("ca", Validity::for_seconds(NOW, 10 * DAY)).expect("a root");
     let leaf = root
-        .issue(&server(&[]), Life::of_leaf(NOW))
+        .issue(&server(&[]), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    let leaf = CertificateInfo::parse(&leaf.certificate).expect("a certificate");
     assert_eq!(leaf.until, NOW + 10 * DAY);
-    let late = root.issue(&server(&[]), Life::of_leaf(NOW + 10 * DAY));
+    let late = root.issue(&server(&[]), Validity::for_leaf(NOW + 10 * DAY));
     let error = late.err().expect("it is too late").to_string();
     assert_eq!(error, "the root ca has expired");
 }
@@ -130,13 +130,13 @@ fn a_leaf_does_not_outlive_its_root() {
 #[test]
 fn a_root_is_not_loaded_with_the_key_of_another() {
     let (one, other) = (root().pair().clone(), root().pair().clone());
-    let mixed = Pair {
+    let mixed = PemPair {
         certificate: one.certificate.clone(),
         key: other.key,
     };
-    assert!(matches!(Authority::load(mixed), Err(PkiError::Strangers)));
+    assert!(matches!(Authority::load(mixed), Err(PkiError::KeyMismatch)));
     for (certificate, key) in [("", &*one.key), (&*one.certificate, ""), ("x", "y")] {
-        let pair = Pair {
+        let pair = PemPair {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         };
@@ -199,15 +199,15 @@ fn openssl_agrees() {
     let root = Authority::load(root().pair().clone()).expect("a root");
     let names = ["a.example".to_owned()];
     let leaf = root
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let groups = Profile {
+    let groups = LeafProfile {
         common_name: "a",
         organizations: &["b", "c"],
         client: true,
-        ..Profile::default()
+        ..LeafProfile::default()
     };
-    let client = root.issue(&groups, Life::of_leaf(NOW)).expect("a leaf");
+    let client = root.issue(&groups, Validity::for_leaf(NOW)).expect("a leaf");
     for (name, text) in [
         ("ca.crt", &root.pair().certificate),
         ("ca.key", &root.pair().key),
@@ -231,6 +231,6 @@ fn openssl_agrees() {
     ]);
     let digest = openssl(&["dgst", "-sha256", "-hex", "pub"]).expect("it was there");
     let digest = digest.trim().rsplit(' ').next().expect("a word");
-    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    let root = CertificateInfo::parse(&root.pair().certificate).expect("a certificate");
     assert_eq!(root.pin, format!("sha256:{digest}"));
 }

@@ -1,36 +1,36 @@
 //! Prints; nothing else does. Results go to stdout, all else to stderr.
 
-mod age;
-mod ask;
-mod fold;
+mod relative_time;
+mod prompt;
+mod ci_log_groups;
 mod output;
 mod panic;
 pub(crate) mod problems;
 mod progress;
-mod steps;
-mod stream;
+mod preparation;
+mod tty_stream;
 mod style;
 mod table;
 mod width;
 
-use progress::json::JsonLog;
+use progress::json::JsonEvents;
 use std::io::Write;
 use std::sync::Arc;
-use stream::Stream;
+use tty_stream::Stream;
 
-pub(crate) use age::age;
-pub(crate) use ask::Refused;
-pub(crate) use fold::{Fold, Forge};
-pub(crate) use output::{Format, Row, wide};
-pub(crate) use panic::{FAULT, tell_panics};
+pub(crate) use relative_time::age;
+pub(crate) use prompt::Refused;
+pub(crate) use ci_log_groups::{LogGroup, CiSystem};
+pub(crate) use output::{Format, ListRow, wide_table};
+pub(crate) use panic::{BUG_EXIT_CODE, install_panic_hook};
 pub(crate) use progress::{Progress, ProgressMode};
-pub(crate) use steps::Steps;
+pub(crate) use preparation::Preparation;
 pub(crate) use style::{Color, Style};
 pub(crate) use table::Table;
 
 /// What decides how to talk, as flags and the environment have it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub(crate) struct UiSettings {
     pub(crate) color: Color,
     pub(crate) progress: ProgressMode,
     pub(crate) quiet: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     /// Nobody watches, and nobody answers.
     pub(crate) ci: bool,
     /// Who shows what goes to stderr, if that is known.
-    pub(crate) forge: Option<Forge>,
+    pub(crate) forge: Option<CiSystem>,
     pub(crate) no_color: bool,
     pub(crate) force_color: bool,
     /// `TERM=dumb`.
@@ -46,12 +46,12 @@ pub(crate) struct Settings {
     /// `COLUMNS`, for where no terminal tells its width.
     pub(crate) columns: Option<usize>,
     /// Set when the command changes things, so that its event stream has an end whatever happens.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<RunLabel>,
 }
 
 /// One invocation that changes things.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct RunLabel {
     /// `apply` or `delete`.
     pub(crate) verb: &'static str,
     pub(crate) id: String,
@@ -62,33 +62,33 @@ pub(crate) struct Run {
 pub(crate) struct Ui {
     out: Arc<Stream>,
     err: Arc<Stream>,
-    settings: Arc<Settings>,
+    settings: Arc<UiSettings>,
     /// Set when events are told as JSON: then all that goes to stderr does.
-    json: Option<Arc<JsonLog>>,
+    json: Option<Arc<JsonEvents>>,
 }
 
 /// What a command failed of. Message and causes are lower-case fragments.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct ErrorMessage<'a> {
     pub(crate) message: &'a str,
     pub(crate) causes: &'a [String],
     pub(crate) hints: &'a [String],
 }
 
 impl Ui {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: UiSettings) -> Self {
         let out = Stream::stdout(&settings);
         let err = Stream::stderr(&settings);
         Self::with_streams(out, err, settings)
     }
 
-    fn with_streams(out: Stream, err: Stream, settings: Settings) -> Self {
+    fn with_streams(out: Stream, err: Stream, settings: UiSettings) -> Self {
         let err = Arc::new(err);
         let json = settings
             .run
             .clone()
             .filter(|_| settings.progress == ProgressMode::Json)
-            .map(|run| Arc::new(JsonLog::new(Arc::clone(&err), run)));
+            .map(|run| Arc::new(JsonEvents::new(Arc::clone(&err), run)));
         if let Some(json) = &json {
             panic::end_stream_at_panic(Arc::clone(json));
         }
@@ -162,7 +162,7 @@ impl Ui {
     }
 
     /// The error, its causes, and last what to do about it.
-    pub(crate) fn failure(&self, failure: Failure<'_>) {
+    pub(crate) fn failure(&self, failure: ErrorMessage<'_>) {
         if let Some(json) = &self.json {
             return json.fail(failure);
         }
@@ -170,7 +170,7 @@ impl Ui {
     }
 
     /// Why not all of the result could be written, if a reader that went away is not the reason.
-    pub(crate) fn unwritten(&self) -> Option<String> {
+    pub(crate) fn write_failure(&self) -> Option<String> {
         self.out.flush();
         self.out.failure()
     }
@@ -188,13 +188,13 @@ impl Ui {
     }
 
     /// Tells how a preparation goes, the way that `--progress` and the terminal ask for.
-    pub(crate) fn steps(&self) -> Steps {
-        Steps::new(self)
+    pub(crate) fn preparation(&self) -> Preparation {
+        Preparation::new(self)
     }
 
     /// Where log lines go, so that they stay above what is drawn live.
     pub(crate) fn log_writer(&self) -> impl Write + use<> {
-        stream::LogLine::new(self.clone())
+        tty_stream::LogLine::new(self.clone())
     }
 
     /// Paints what goes to stdout by [`Ui::data`], or leaves it plain.
@@ -224,7 +224,7 @@ impl Ui {
         }
     }
 
-    fn failure_text(&self, failure: Failure<'_>) -> String {
+    fn failure_text(&self, failure: ErrorMessage<'_>) -> String {
         let style = self.err_style();
         let mut text = format!("{} {}\n", style.red("error:"), failure.message);
         for (index, cause) in failure.causes.iter().enumerate() {

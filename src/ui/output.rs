@@ -19,7 +19,7 @@ pub(crate) enum Format {
 }
 
 /// A thing that lists show.
-pub(crate) trait Row: Serialize {
+pub(crate) trait ListRow: Serialize {
     fn headers() -> &'static [&'static str];
 
     /// Columns that only `-o wide` has; they stand after the others.
@@ -48,7 +48,7 @@ struct List<'a, T> {
 
 impl Ui {
     /// Prints a list of things; `none` says it when there is nothing for a table to show.
-    pub(crate) fn list<T: Row>(&self, format: Format, rows: &[T], none: &str) {
+    pub(crate) fn list<T: ListRow>(&self, format: Format, rows: &[T], none: &str) {
         match format {
             Format::Table | Format::Wide if rows.is_empty() => self.status(none),
             Format::Table | Format::Wide => self.data(&table(format, rows).render()),
@@ -65,7 +65,7 @@ impl Ui {
     }
 
     /// Prints one thing; as a table of one row where no program reads it.
-    pub(crate) fn item<T: Row>(&self, format: Format, row: &T) {
+    pub(crate) fn item<T: ListRow>(&self, format: Format, row: &T) {
         match format {
             Format::Json | Format::Yaml => self.value(format, row),
             _ => self.list(format, std::slice::from_ref(row), ""),
@@ -83,11 +83,11 @@ impl Ui {
 }
 
 /// All columns of a list, where it goes into a file.
-pub(crate) fn wide<T: Row>(rows: &[T]) -> String {
+pub(crate) fn wide_table<T: ListRow>(rows: &[T]) -> String {
     table(Format::Wide, rows).render()
 }
 
-fn table<T: Row>(format: Format, rows: &[T]) -> Table {
+fn table<T: ListRow>(format: Format, rows: &[T]) -> Table {
     let wide = format == Format::Wide;
     let more = if wide { T::wide_headers() } else { &[] };
     let mut table = Table::new(T::headers().iter().chain(more).copied());
@@ -98,6 +98,6 @@ fn table<T: Row>(format: Format, rows: &[T]) -> Table {
     table
 }
 
-fn names<T: Row>(rows: &[T]) -> String {
+fn names<T: ListRow>(rows: &[T]) -> String {
     rows.iter().map(|it| it.name() + "\n").collect()
 }

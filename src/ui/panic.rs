@@ -1,15 +1,15 @@
 //! A fault of kvshoot itself: few words, where to tell it, exit code 70.
 
-use super::progress::json::JsonLog;
+use super::progress::json::JsonEvents;
 use std::io::{Write, stderr};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::Arc;
 
 /// The exit code of a fault.
-pub(crate) const FAULT: u8 = 70;
+pub(crate) const BUG_EXIT_CODE: u8 = 70;
 
 /// From now on a panic on any thread ends the program.
-pub(crate) fn tell_panics() {
+pub(crate) fn install_panic_hook() {
     set_hook(Box::new(|info| {
         // There is nobody left to tell that stderr is closed.
         let _ = stderr().write_all(text(info).as_bytes());
@@ -18,10 +18,10 @@ pub(crate) fn tell_panics() {
 }
 
 /// A stream of events is told of a panic as of any other end, and nothing comes after it.
-pub(super) fn end_stream_at_panic(json: Arc<JsonLog>) {
+pub(super) fn end_stream_at_panic(json: Arc<JsonEvents>) {
     let tell = take_hook();
     set_hook(Box::new(move |info| {
-        if json.panicked(FAULT, &message(info)) {
+        if json.panicked(BUG_EXIT_CODE, &message(info)) {
             leave();
         }
         tell(info);
@@ -57,5 +57,5 @@ fn text(info: &PanicHookInfo<'_>) -> String {
     reason = "a panic on another thread would else be lost, or end in a signal"
 )]
 fn leave() -> ! {
-    std::process::exit(FAULT.into())
+    std::process::exit(BUG_EXIT_CODE.into())
 }

@@ -89,7 +89,7 @@ pub(crate) fn text(
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let shown = Shown {
+    let shown = ProblemDiagnostic {
         problem,
         severity,
         sources,
@@ -108,7 +108,7 @@ pub(crate) fn text(
         .render_report(&mut out, &shown)
         .expect("a String takes everything");
     for (place, label) in related {
-        let file = Shown {
+        let file = ProblemDiagnostic {
             problem,
             severity,
             sources,
@@ -116,7 +116,7 @@ pub(crate) fn text(
             label,
         };
         handler
-            .render_report(&mut out, &Aside(file))
+            .render_report(&mut out, &RelatedExcerpt(file))
             .expect("a String takes everything");
     }
     out
@@ -131,7 +131,7 @@ fn is_near(one: Place, other: Place, sources: &[Source]) -> bool {
 
 /// A problem as miette wants it: labels in one source.
 #[derive(Debug)]
-struct Shown<'p> {
+struct ProblemDiagnostic<'p> {
     problem: &'p Problem,
     severity: Severity,
     sources: &'p [Source],
@@ -139,14 +139,14 @@ struct Shown<'p> {
     label: &'p str,
 }
 
-impl Shown<'_> {
+impl ProblemDiagnostic<'_> {
     /// The lines of a Secret are not shown, only their number.
     fn is_secret(&self, place: Place) -> bool {
         self.sources[place.source as usize].is_secret(place.start)
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ProblemDiagnostic<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place.filter(|place| self.is_secret(*place)) {
             let source = &self.sources[place.source as usize];
@@ -161,9 +161,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for ProblemDiagnostic<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for ProblemDiagnostic<'_> {
     fn severity(&self) -> Option<Severity> {
         Some(self.severity)
     }
@@ -201,17 +201,17 @@ impl Diagnostic for Shown<'_> {
 
 /// The other file of a problem: the excerpt alone.
 #[derive(Debug)]
-struct Aside<'p>(Shown<'p>);
+struct RelatedExcerpt<'p>(ProblemDiagnostic<'p>);
 
-impl fmt::Display for Aside<'_> {
+impl fmt::Display for RelatedExcerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.label)
     }
 }
 
-impl std::error::Error for Aside<'_> {}
+impl std::error::Error for RelatedExcerpt<'_> {}
 
-impl Diagnostic for Aside<'_> {
+impl Diagnostic for RelatedExcerpt<'_> {
     fn severity(&self) -> Option<Severity> {
         Some(Severity::Advice)
     }

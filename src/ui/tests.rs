@@ -1,5 +1,5 @@
-use super::stream::Stream;
-use super::{Failure, Format, ProgressMode, Row, Run, Settings, Ui};
+use super::tty_stream::Stream;
+use super::{ErrorMessage, Format, ProgressMode, ListRow, RunLabel, UiSettings, Ui};
 use crate::ui::Color;
 use serde::Serialize;
 use snapbox::{assert_data_eq, str};
@@ -27,7 +27,7 @@ impl Write for Written {
 }
 
 /// What a person sees on stdout and then on stderr.
-pub(super) fn check(settings: Settings, tell: impl FnOnce(&Ui)) -> String {
+pub(super) fn check(settings: UiSettings, tell: impl FnOnce(&Ui)) -> String {
     let (out, err) = (Written::default(), Written::default());
     let stream = |it: &Written| Stream::new(Box::new(it.clone()), false, None, &settings);
     let ui = Ui::with_streams(stream(&out), stream(&err), settings.clone());
@@ -41,7 +41,7 @@ struct Shoot {
     nodes: u32,
 }
 
-impl Row for Shoot {
+impl ListRow for Shoot {
     fn headers() -> &'static [&'static str] {
         &["NAME", "NODES"]
     }
@@ -76,7 +76,7 @@ const SHOOTS: [Shoot; 2] = [
 
 #[test]
 fn a_list_in_every_format() {
-    let told = check(Settings::default(), |ui| {
+    let told = check(UiSettings::default(), |ui| {
         for format in [
             Format::Table,
             Format::Wide,
@@ -130,7 +130,7 @@ nodes: 3
 
 #[test]
 fn an_empty_list_is_said_to_people_and_shown_to_programs() {
-    let told = check(Settings::default(), |ui| {
+    let told = check(UiSettings::default(), |ui| {
         ui.list::<Shoot>(Format::Table, &[], "no clusters in namespace ci");
         ui.list::<Shoot>(Format::Json, &[], "no clusters in namespace ci");
     });
@@ -153,12 +153,12 @@ fn tell_all(ui: &Ui) {
     ui.status("looking");
     ui.warn("dns is ignored");
     ui.hint("kvshoot plan -f shoot.yaml");
-    ui.failure(Failure {
+    ui.failure(ErrorMessage {
         message: "cannot apply local/dev",
         causes: &["not allowed to create secrets".to_owned()],
         hints: &[],
     });
-    ui.failure(Failure {
+    ui.failure(ErrorMessage {
         message: "cannot connect",
         causes: &[
             "no answer from 10.0.0.1".to_owned(),
@@ -174,7 +174,7 @@ fn tell_all(ui: &Ui) {
 #[test]
 fn the_error_comes_last_with_its_causes_and_a_hint() {
     assert_data_eq!(
-        check(Settings::default(), tell_all),
+        check(UiSettings::default(), tell_all),
         str![[r#"
 --
 looking
@@ -196,9 +196,9 @@ hint: or look at
 
 #[test]
 fn quiet_keeps_warnings_and_errors() {
-    let quiet = Settings {
+    let quiet = UiSettings {
         quiet: true,
-        ..Settings::default()
+        ..UiSettings::default()
     };
     assert_data_eq!(
         check(quiet, tell_all),
@@ -222,11 +222,11 @@ hint: or look at
 #[test]
 fn colour_is_taken_when_asked_for_and_never_against_no_color() {
     let colored = |color, no_color, force_color| {
-        let settings = Settings {
+        let settings = UiSettings {
             color,
             no_color,
             force_color,
-            ..Settings::default()
+            ..UiSettings::default()
         };
         check(settings, |ui| ui.warn("x")).contains('\x1b')
     };
@@ -239,13 +239,13 @@ fn colour_is_taken_when_asked_for_and_never_against_no_color() {
 
 #[test]
 fn a_run_told_as_json_tells_all_as_json() {
-    let settings = Settings {
+    let settings = UiSettings {
         progress: ProgressMode::Json,
-        run: Some(Run {
+        run: Some(RunLabel {
             verb: "delete",
             id: "r1".to_owned(),
         }),
-        ..Settings::default()
+        ..UiSettings::default()
     };
     let told = check(settings, |ui| {
         tell_all(ui);
@@ -283,12 +283,12 @@ impl Write for Broken {
 #[test]
 fn a_reader_that_went_away_is_no_failure_but_a_full_disk_is() {
     let closed = |kind| {
-        let settings = Settings::default();
+        let settings = UiSettings::default();
         let out = Stream::new(Box::new(Broken(kind)), false, None, &settings);
         let err = Stream::new(Box::new(Written::default()), false, None, &settings);
         let ui = Ui::with_streams(out, err, settings);
         ui.data("x");
-        ui.unwritten()
+        ui.write_failure()
     };
     assert_eq!(closed(io::ErrorKind::BrokenPipe), None);
     assert_eq!(

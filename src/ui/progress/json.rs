@@ -1,8 +1,8 @@
 //! Events for programs: one JSON object a line, and `run.finished` always the last.
 
-use super::super::stream::Stream;
-use super::super::{Failure, Run};
-use crate::flow::{Event, EventKind};
+use super::super::tty_stream::Stream;
+use super::super::{ErrorMessage, RunLabel};
+use crate::flow::{RunEvent, EventKind};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -13,9 +13,9 @@ use std::time::Duration;
 /// Raised when a field changes its meaning or goes; new fields and types do not raise it.
 const VERSION: u32 = 1;
 
-pub(in super::super) struct JsonLog {
+pub(in super::super) struct JsonEvents {
     err: Arc<Stream>,
-    run: Run,
+    run: RunLabel,
     now: fn() -> Timestamp,
     state: Mutex<State>,
 }
@@ -30,8 +30,8 @@ struct State {
     closed: bool,
 }
 
-impl JsonLog {
-    pub(in super::super) fn new(err: Arc<Stream>, run: Run) -> Self {
+impl JsonEvents {
+    pub(in super::super) fn new(err: Arc<Stream>, run: RunLabel) -> Self {
         Self {
             err,
             run,
@@ -45,7 +45,7 @@ impl JsonLog {
         Self { now, ..self }
     }
 
-    pub(super) fn event(&self, event: &Event) {
+    pub(super) fn event(&self, event: &RunEvent) {
         let fields = fields(&event.kind);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.at = event.at;
@@ -72,7 +72,7 @@ impl JsonLog {
     }
 
     /// Keeps the error, for it belongs to the last line.
-    pub(in super::super) fn fail(&self, failure: Failure<'_>) {
+    pub(in super::super) fn fail(&self, failure: ErrorMessage<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.error = Some(json!({
             "message": failure.message,
@@ -207,7 +207,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-impl fmt::Debug for JsonLog {
+impl fmt::Debug for JsonEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonLog")
             .field("run", &self.run)

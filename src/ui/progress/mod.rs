@@ -1,23 +1,23 @@
 //! The readers of a run's events: a live picture, plain lines, JSON, or silence.
 
-mod bars;
-mod frame;
+mod live_view;
+mod layout;
 pub(super) mod json;
-mod lines;
-mod names;
-mod term;
+mod plain_lines;
+mod short_names;
+mod terminal_mode;
 #[cfg(test)]
 mod tests;
-mod track;
+mod item_tracker;
 
-use super::{Failure, Ui};
-use crate::flow::{Event, EventKind};
-use bars::Bars;
-use json::JsonLog;
-use lines::Lines;
+use super::{ErrorMessage, Ui};
+use crate::flow::{RunEvent, EventKind};
+use live_view::LiveView;
+use json::JsonEvents;
+use plain_lines::PlainLines;
 use std::sync::Arc;
 use std::time::Duration;
-use term::NoEcho;
+use terminal_mode::NoEcho;
 
 /// How to tell how it goes
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -46,9 +46,9 @@ pub(crate) struct Progress {
 
 #[derive(Debug)]
 enum Reader {
-    Bars(Bars),
-    Lines(Lines),
-    Json(Arc<JsonLog>),
+    Bars(LiveView),
+    Lines(PlainLines),
+    Json(Arc<JsonEvents>),
     Silent,
 }
 
@@ -57,12 +57,12 @@ impl Progress {
         let reader = match (mode(ui), &ui.json) {
             (_, Some(log)) => Reader::Json(Arc::clone(log)),
             (ProgressMode::Tty, None) => {
-                let bars = Bars::stderr(ui.err_style());
+                let bars = LiveView::stderr(ui.err_style());
                 ui.err.set_live(Some(bars.live()));
                 Reader::Bars(bars)
             }
             (ProgressMode::None, None) => Reader::Silent,
-            _ => Reader::Lines(Lines::new(ui.err_style())),
+            _ => Reader::Lines(PlainLines::new(ui.err_style())),
         };
         let is_live = matches!(reader, Reader::Bars(_));
         Self {
@@ -72,7 +72,7 @@ impl Progress {
         }
     }
 
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn event(&mut self, event: &RunEvent) {
         match &mut self.reader {
             Reader::Bars(bars) => bars.event(event),
             Reader::Lines(lines) => self.ui.err.write(&lines.event(event)),
@@ -93,7 +93,7 @@ impl Progress {
         }
     }
 
-    fn tell_failed_end(&self, event: &Event) {
+    fn tell_failed_end(&self, event: &RunEvent) {
         if let EventKind::RunFinished {
             exit_code: 1..,
             summary,
@@ -101,7 +101,7 @@ impl Progress {
             ..
         } = &event.kind
         {
-            self.ui.failure(Failure {
+            self.ui.failure(ErrorMessage {
                 message: summary,
                 causes: &[],
                 hints: resume.as_slice(),

@@ -1,21 +1,21 @@
-use super::super::json::JsonLog;
+use super::super::json::JsonEvents;
 use super::script::{at, failure, midway, start};
 use crate::flow::EventKind;
-use crate::ui::stream::Stream;
+use crate::ui::tty_stream::Stream;
 use crate::ui::tests::Written;
-use crate::ui::{Failure, Run, Settings};
+use crate::ui::{ErrorMessage, RunLabel, UiSettings};
 use snapbox::{assert_data_eq, str};
 use std::sync::Arc;
 
-fn check(tell: impl FnOnce(&JsonLog)) -> String {
+fn check(tell: impl FnOnce(&JsonEvents)) -> String {
     let written = Written::default();
     let writer = Box::new(written.clone());
-    let stream = Stream::new(writer, false, None, &Settings::default());
-    let run = Run {
+    let stream = Stream::new(writer, false, None, &UiSettings::default());
+    let run = RunLabel {
         verb: "apply",
         id: "r1".to_owned(),
     };
-    let log = JsonLog::new(Arc::new(stream), run).at(|| jiff::Timestamp::UNIX_EPOCH);
+    let log = JsonEvents::new(Arc::new(stream), run).at(|| jiff::Timestamp::UNIX_EPOCH);
     tell(&log);
     written.text()
 }
@@ -78,7 +78,7 @@ fn every_event_is_a_line() {
 fn the_last_line_is_the_end_also_without_a_run_and_only_once() {
     let told = check(|log| {
         log.note("warning", "dns is ignored");
-        log.fail(Failure {
+        log.fail(ErrorMessage {
             message: "2 problems in shoot.yaml",
             causes: &[],
             hints: &["kvshoot explain shoot.spec".to_owned()],

@@ -1,13 +1,13 @@
-use super::super::lines::Lines;
+use super::super::plain_lines::PlainLines;
 use super::script::{at, failure, finish, item, midway, start};
-use crate::flow::{Event, EventKind, Status};
+use crate::flow::{RunEvent, EventKind, ItemStatus};
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;
 
 /// The lines of a run, with the clock looked at each second between events.
-fn check(events: impl IntoIterator<Item = Event>, until: u64) -> String {
-    let mut lines = Lines::new(Style { on: false });
+fn check(events: impl IntoIterator<Item = RunEvent>, until: u64) -> String {
+    let mut lines = PlainLines::new(Style { on: false });
     let mut text = String::new();
     let mut second = 1;
     for event in events {
@@ -93,7 +93,7 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
             second.into(),
             "image/a",
             "Import image a",
-            Status::Waiting,
+            ItemStatus::Waiting,
             &why,
         )
     };
@@ -122,7 +122,7 @@ fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
             at,
             id,
             &format!("Machine {id}"),
-            Status::Waiting,
+            ItemStatus::Waiting,
             "it boots",
         )
     };
@@ -146,13 +146,13 @@ fn machines_that_swap_places_are_told_once() {
         item(at, &id, title, status, why)
     };
     let events = [
-        machine(0.0, "0", "Machine a-0 runs", Status::Done, ""),
-        machine(0.0, "1", "Make machine a-1 in zone a", Status::Working, ""),
-        machine(0.1, "1", "Make machine a-1", Status::Waiting, "an answer"),
-        machine(0.2, "1", "Start machine a-1", Status::Waiting, "Starting"),
-        machine(2.0, "0", "Machine a-1 runs", Status::Done, ""),
-        machine(2.0, "1", "Machine a-0 runs", Status::Done, ""),
-        item(3.0, "remove/u", "Remove machine a-0", Status::Working, ""),
+        machine(0.0, "0", "Machine a-0 runs", ItemStatus::Done, ""),
+        machine(0.0, "1", "Make machine a-1 in zone a", ItemStatus::Working, ""),
+        machine(0.1, "1", "Make machine a-1", ItemStatus::Waiting, "an answer"),
+        machine(0.2, "1", "Start machine a-1", ItemStatus::Waiting, "Starting"),
+        machine(2.0, "0", "Machine a-1 runs", ItemStatus::Done, ""),
+        machine(2.0, "1", "Machine a-0 runs", ItemStatus::Done, ""),
+        item(3.0, "remove/u", "Remove machine a-0", ItemStatus::Working, ""),
         at(
             4.0,
             EventKind::ItemGone {

@@ -1,8 +1,8 @@
 //! The live picture, read back through a terminal emulator.
 
-use super::super::bars::Bars;
+use super::super::live_view::LiveView;
 use super::script::{at, failure, finish, item, machine, midway, progress, start};
-use crate::flow::{Event, EventKind, Status};
+use crate::flow::{RunEvent, EventKind, ItemStatus};
 use crate::ui::Style;
 use indicatif::TermLike;
 use snapbox::{assert_data_eq, str};
@@ -20,9 +20,9 @@ impl Screen {
         ))))
     }
 
-    fn bars(&self) -> Bars {
+    fn bars(&self) -> LiveView {
         let size = (self.width().into(), self.height().into());
-        Bars::new(
+        LiveView::new(
             Box::new(self.clone()),
             Box::new(move || size),
             Style { on: false },
@@ -95,7 +95,7 @@ impl TermLike for Screen {
     }
 }
 
-fn check(events: impl IntoIterator<Item = Event>, now: f64) -> String {
+fn check(events: impl IntoIterator<Item = RunEvent>, now: f64) -> String {
     let screen = Screen::new(24, 80);
     let mut bars = screen.bars();
     for event in events {
@@ -196,7 +196,7 @@ fn a_crowd_is_kept_within_the_screen() {
         machine(
             place as f64 / 10.0,
             place,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "the node has not joined",
         )
     }));
@@ -237,7 +237,7 @@ fn wide_letters_are_counted_as_two() {
     let why = "ネットワークがまだ準備できていません".repeat(3);
     let events = [
         start(),
-        vec![item(8.0, "image/x", &title, Status::Waiting, &why)],
+        vec![item(8.0, "image/x", &title, ItemStatus::Waiting, &why)],
     ]
     .concat();
     assert_data_eq!(

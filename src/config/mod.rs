@@ -1,14 +1,14 @@
 //! Environment and directories; no other room reads them.
 
-mod identity;
+mod process_identity;
 pub(crate) mod kubeconfig;
-pub(crate) mod private;
+pub(crate) mod secure_file;
 
 use directories::{BaseDirs, ProjectDirs};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-pub(crate) use identity::ProcessIdentity;
+pub(crate) use process_identity::ProcessIdentity;
 
 /// Variables that say that no person is watching.
 const CI: [&str; 3] = ["CI", "GITHUB_ACTIONS", "GITLAB_CI"];
@@ -140,7 +140,7 @@ impl Config {
 
     /// Who runs this, as the holder of a lock is told.
     pub(crate) fn user_at_host(&self) -> String {
-        format!("{}@{}", self.user(), identity::host())
+        format!("{}@{}", self.user(), process_identity::host())
     }
 
     pub(crate) fn user(&self) -> String {
