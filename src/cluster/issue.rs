@@ -4,7 +4,7 @@ use super::error::Error;
 use super::perform::Performer;
 use super::project::text;
 use super::root::{Root, keys};
-use crate::pki::{self, Authority, CertificateInfo, Validity, PemPair, PkiError, LeafProfile};
+use crate::pki::{self, Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::plan::Hash;
 use crate::plan::item::{Issue, Issued, Key, Leaf};
 use crate::plan::names;
@@ -91,7 +91,12 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
 }
 
 impl Made {
-    fn certificate(&mut self, pair: &PemPair, root: &PemPair, bundle: String) -> Result<(), PkiError> {
+    fn certificate(
+        &mut self,
+        pair: &PemPair,
+        root: &PemPair,
+        bundle: String,
+    ) -> Result<(), PkiError> {
         let certificate = CertificateInfo::parse(&pair.certificate)?;
         let issuer = CertificateInfo::parse(&root.certificate)?;
         self.data.insert("tls.crt", pair.certificate.clone());

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::kinds;
 use super::project::text;
 use super::request::Place;
-use crate::pki::{Authority, CertificateInfo, Validity, PemPair, PkiError, LeafProfile};
+use crate::pki::{Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::plan::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -2,7 +2,7 @@
 
 use super::{CommandError, Exit, complete, logging};
 use crate::config::{Config, quoted};
-use crate::ui::{Color, CiSystem, ProgressMode, RunLabel, UiSettings, Ui};
+use crate::ui::{CiSystem, Color, ProgressMode, RunLabel, Ui, UiSettings};
 use clap::ArgMatches;
 use clap::builder::FalseyValueParser;
 use clap::parser::ValueSource;

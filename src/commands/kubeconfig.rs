@@ -3,7 +3,7 @@ use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Provider};
-use crate::config::kubeconfig::{self, KubeconfigError, EntryOwner};
+use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
 use crate::config::secure_file::{self, FileError, FileLock};
 use crate::plan::names;
 use clap_complete::engine::ArgValueCompleter;
@@ -194,7 +194,7 @@ fn lock(file: &Path, context: &Context) -> Result<FileLock, CommandError> {
         context.config.user_at_host(),
         context.run_id
     );
-    FileLock::take(file, &holder).map_err(no_file)
+    FileLock::acquire(file, &holder).map_err(no_file)
 }
 
 fn no_file(error: FileError) -> CommandError {

@@ -7,7 +7,9 @@ use crate::cluster::{
     Beside, Error, Fence, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
 };
 use crate::config::ProcessIdentity;
-use crate::flow::{self, ActionResult, RunEvent, EventKind, RunLimits, Outcome, RunReport, ItemStatus};
+use crate::flow::{
+    self, ActionResult, EventKind, ItemStatus, Outcome, RunEvent, RunLimits, RunReport,
+};
 use crate::plan::item::{Action, Plan};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::record::{HISTORY, Run};

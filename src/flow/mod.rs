@@ -1,13 +1,13 @@
-//! Runs plans until all is done; knows neither Kubernetes nor the terminal.
+//! Runs plans until every item is done. Independent of Kubernetes clients and the terminal.
 
-mod event;
 mod changes;
+mod event;
 mod retry;
 mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use event::{RunEvent, EventKind, ItemStatus};
 #[cfg(test)]
 pub(crate) use changes::ChangeTracker;
-pub(crate) use run::{ActionResult, RunLimits, Outcome, RunReport, run};
+pub(crate) use event::{EventKind, ItemStatus, RunEvent};
+pub(crate) use run::{ActionResult, Outcome, RunLimits, RunReport, run};

@@ -1,4 +1,4 @@
-//! The loop by hand-moved time: plans come from closures, and events are what is compared.
+//! The control loop with paused time, plans from closures, and events compared as text.
 
 use super::*;
 use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Plan, State, Wanted};
@@ -29,7 +29,7 @@ fn apply(name: &str) -> Action {
     })
 }
 
-/// One item for each name: done when it is there.
+/// A plan with one item per name, done when the object exists.
 fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
         let mut plan = Plan::default();
@@ -54,7 +54,7 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     }
 }
 
-fn there(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
+fn create(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
     facts.send_modify(|it| {
         let object = Object {
             uid: "u".into(),
@@ -88,11 +88,11 @@ fn line(event: &RunEvent) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_plan_has_converged() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn an_empty_plan_converges() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let report = run(
         &limits(),
-        heard,
+        receiver,
         plan_of(&[]),
         |_, _| async { ActionResult::Done },
         |_| {},
@@ -102,8 +102,8 @@ async fn an_empty_plan_has_converged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transient_error_is_tried_again() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn transient_errors_are_retried() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let tries = RefCell::new(0);
     let perform = |action: Action, _| {
         *tries.borrow_mut() += 1;
@@ -113,14 +113,14 @@ async fn a_transient_error_is_tried_again() {
                 retry_after: None,
             },
             _ => {
-                there(&facts, action.key());
+                create(&facts, action.key());
                 ActionResult::Done
             }
         };
         async { answer }
     };
     let mut events = Vec::new();
-    let report = run(&limits(), heard, plan_of(&["a"]), perform, |it| {
+    let report = run(&limits(), receiver, plan_of(&["a"]), perform, |it| {
         events.push(line(&it))
     })
     .await;
@@ -141,20 +141,27 @@ async fn a_transient_error_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn a_refused_action_is_not_retried_and_does_not_block_others() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let sent = RefCell::new(Vec::new());
     let perform = |action: Action, _| {
         sent.borrow_mut().push(action.key().name.to_string());
         let answer = if &*action.key().name == "a" {
             ActionResult::Refused(Failure::new(Class::Refused, "no"))
         } else {
-            there(&facts, action.key());
+            create(&facts, action.key());
             ActionResult::Done
         };
         async { answer }
     };
-    let report = run(&limits(), heard, plan_of(&["a", "b", "c"]), perform, |_| {}).await;
+    let report = run(
+        &limits(),
+        receiver,
+        plan_of(&["a", "b", "c"]),
+        perform,
+        |_| {},
+    )
+    .await;
     assert_eq!(report.outcome, Outcome::Stuck);
     assert_eq!(report.failed.len(), 1);
     let mut sent = sent.take();
@@ -163,8 +170,8 @@ async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn a_run_that_waits_too_long_times_out_and_reports_the_reason() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let plan = |observed: &Observed| {
         let mut plan = Plan::default();
@@ -173,19 +180,29 @@ async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
             "a".to_owned().into(),
             "Import a".into(),
             [],
-            State::Waiting("room".into()),
+            State::Waiting("quota exceeded".into()),
         );
         plan
     };
-    let report = run(&limits, heard, plan, |_, _| async { ActionResult::Done }, |_| {}).await;
+    let report = run(
+        &limits,
+        receiver,
+        plan,
+        |_, _| async { ActionResult::Done },
+        |_| {},
+    )
+    .await;
     assert_eq!(report.outcome, Outcome::Timeout);
-    assert_eq!(report.waiting, [("Import a".to_owned(), "room".to_owned())]);
+    assert_eq!(
+        report.waiting,
+        [("Import a".to_owned(), "quota exceeded".to_owned())]
+    );
     assert_eq!(limits.started.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn an_interrupted_run_finishes_requests_in_flight_and_starts_no_others() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let interrupt = limits.interrupt.clone();
     let count = RefCell::new(0);
@@ -195,11 +212,11 @@ async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
         let facts = &facts;
         async move {
             tokio::time::sleep(Duration::from_secs(3)).await;
-            there(facts, action.key());
+            create(facts, action.key());
             ActionResult::Done
         }
     };
-    let report = run(&limits, heard, plan_of(&["a", "b"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a", "b"]), perform, |_| {}).await;
     assert_eq!(
         (report.outcome, report.performed, *count.borrow()),
         (Outcome::Interrupted, 1, 1)
@@ -208,20 +225,20 @@ async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_never_comes_holds_up_an_interrupt_for_ten_seconds_at_most() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn an_interrupted_run_waits_at_most_ten_seconds_for_requests_in_flight() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let interrupt = limits.interrupt.clone();
     let perform = |_: Action, _| {
         interrupt.cancel();
         std::future::pending()
     };
-    let report = run(&limits, heard, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert_eq!(limits.started.elapsed().as_secs(), 10);
 }
 
-/// A machine of pool `p` by its number.
+/// Creates machine `number` of pool `p`.
 fn machine(number: u32) -> Action {
     Action::Apply(Wanted {
         key: Key::provider(Kind::Machine, format!("m{number}")),
@@ -235,10 +252,10 @@ fn machine(number: u32) -> Action {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_machine_of_a_pool_goes_alone() {
-    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+async fn the_first_machine_of_a_pool_is_created_alone() {
+    let (_facts, receiver) = watch::channel(Arc::new(Facts::default()));
     let asked = RefCell::new(Vec::new());
-    // A refused machine takes its pool with it, as in the real plan.
+    // A refused machine fails its pool, as in the real plan.
     let plan = |observed: &Observed| {
         let mut plan = Plan::default();
         let refused = observed.refused.values().next().map(|it| it.1.clone());
@@ -256,17 +273,17 @@ async fn the_first_machine_of_a_pool_goes_alone() {
         asked.borrow_mut().push(action.key().name.clone());
         async { ActionResult::Refused(Failure::new(Class::Refused, "no".to_owned())) }
     };
-    let report = run(&limits(), seen, plan, perform, |_| {}).await;
+    let report = run(&limits(), receiver, plan, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);
     assert_eq!(asked.into_inner(), ["m0".into()]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_ends_is_left_behind_when_time_is_up() {
-    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+async fn a_request_that_never_ends_is_abandoned_after_the_timeout() {
+    let (_facts, receiver) = watch::channel(Arc::new(Facts::default()));
     let limits = limits();
     let perform = |_: Action, _| std::future::pending();
-    let report = run(&limits, seen, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
     assert_eq!(limits.started.elapsed(), Duration::from_secs(70));
 }

@@ -3,7 +3,7 @@
 use super::error::SandboxError;
 use super::files;
 use super::state::{Ports, Row};
-use crate::pki::{Authority, Validity, PemPair, LeafProfile, signing_key};
+use crate::pki::{Authority, LeafProfile, PemPair, Validity, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,16 +1,16 @@
 //! Prints; nothing else does. Results go to stdout, all else to stderr.
 
-mod relative_time;
-mod prompt;
 mod ci_log_groups;
 mod output;
 mod panic;
+mod preparation;
 pub(crate) mod problems;
 mod progress;
-mod preparation;
-mod tty_stream;
+mod prompt;
+mod relative_time;
 mod style;
 mod table;
+mod tty_stream;
 mod width;
 
 use progress::json::JsonEvents;
@@ -18,13 +18,13 @@ use std::io::Write;
 use std::sync::Arc;
 use tty_stream::Stream;
 
-pub(crate) use relative_time::age;
-pub(crate) use prompt::Refused;
-pub(crate) use ci_log_groups::{LogGroup, CiSystem};
+pub(crate) use ci_log_groups::{CiSystem, LogGroup};
 pub(crate) use output::{Format, ListRow, wide_table};
 pub(crate) use panic::{BUG_EXIT_CODE, install_panic_hook};
-pub(crate) use progress::{Progress, ProgressMode};
 pub(crate) use preparation::Preparation;
+pub(crate) use progress::{Progress, ProgressMode};
+pub(crate) use prompt::Refused;
+pub(crate) use relative_time::age;
 pub(crate) use style::{Color, Style};
 pub(crate) use table::Table;
 

@@ -1,5 +1,5 @@
 use super::tty_stream::Stream;
-use super::{ErrorMessage, Format, ProgressMode, ListRow, RunLabel, UiSettings, Ui};
+use super::{ErrorMessage, Format, ListRow, ProgressMode, RunLabel, Ui, UiSettings};
 use crate::ui::Color;
 use serde::Serialize;
 use snapbox::{assert_data_eq, str};

@@ -2,7 +2,7 @@
 
 use super::super::tty_stream::Stream;
 use super::super::{ErrorMessage, RunLabel};
-use crate::flow::{RunEvent, EventKind};
+use crate::flow::{EventKind, RunEvent};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

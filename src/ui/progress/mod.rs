@@ -1,19 +1,19 @@
 //! The readers of a run's events: a live picture, plain lines, JSON, or silence.
 
-mod live_view;
-mod layout;
+mod item_tracker;
 pub(super) mod json;
+mod layout;
+mod live_view;
 mod plain_lines;
 mod short_names;
 mod terminal_mode;
 #[cfg(test)]
 mod tests;
-mod item_tracker;
 
 use super::{ErrorMessage, Ui};
-use crate::flow::{RunEvent, EventKind};
-use live_view::LiveView;
+use crate::flow::{EventKind, RunEvent};
 use json::JsonEvents;
+use live_view::LiveView;
 use plain_lines::PlainLines;
 use std::sync::Arc;
 use std::time::Duration;

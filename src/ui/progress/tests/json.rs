@@ -1,8 +1,8 @@
 use super::super::json::JsonEvents;
 use super::script::{at, failure, midway, start};
 use crate::flow::EventKind;
-use crate::ui::tty_stream::Stream;
 use crate::ui::tests::Written;
+use crate::ui::tty_stream::Stream;
 use crate::ui::{ErrorMessage, RunLabel, UiSettings};
 use snapbox::{assert_data_eq, str};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 use super::super::plain_lines::PlainLines;
 use super::script::{at, failure, finish, item, midway, start};
-use crate::flow::{RunEvent, EventKind, ItemStatus};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;
@@ -147,12 +147,36 @@ fn machines_that_swap_places_are_told_once() {
     };
     let events = [
         machine(0.0, "0", "Machine a-0 runs", ItemStatus::Done, ""),
-        machine(0.0, "1", "Make machine a-1 in zone a", ItemStatus::Working, ""),
-        machine(0.1, "1", "Make machine a-1", ItemStatus::Waiting, "an answer"),
-        machine(0.2, "1", "Start machine a-1", ItemStatus::Waiting, "Starting"),
+        machine(
+            0.0,
+            "1",
+            "Make machine a-1 in zone a",
+            ItemStatus::Working,
+            "",
+        ),
+        machine(
+            0.1,
+            "1",
+            "Make machine a-1",
+            ItemStatus::Waiting,
+            "an answer",
+        ),
+        machine(
+            0.2,
+            "1",
+            "Start machine a-1",
+            ItemStatus::Waiting,
+            "Starting",
+        ),
         machine(2.0, "0", "Machine a-1 runs", ItemStatus::Done, ""),
         machine(2.0, "1", "Machine a-0 runs", ItemStatus::Done, ""),
-        item(3.0, "remove/u", "Remove machine a-0", ItemStatus::Working, ""),
+        item(
+            3.0,
+            "remove/u",
+            "Remove machine a-0",
+            ItemStatus::Working,
+            "",
+        ),
         at(
             4.0,
             EventKind::ItemGone {

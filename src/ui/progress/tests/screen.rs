@@ -2,7 +2,7 @@
 
 use super::super::live_view::LiveView;
 use super::script::{at, failure, finish, item, machine, midway, progress, start};
-use crate::flow::{RunEvent, EventKind, ItemStatus};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
 use crate::ui::Style;
 use indicatif::TermLike;
 use snapbox::{assert_data_eq, str};

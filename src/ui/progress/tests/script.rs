@@ -1,6 +1,6 @@
 //! Runs as lists of events.
 
-use crate::flow::{RunEvent, EventKind, ItemStatus};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
 use std::time::Duration;
 
 pub(super) fn at(seconds: f64, kind: EventKind) -> RunEvent {

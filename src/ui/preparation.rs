@@ -1,0 +1,192 @@
+//! How a long preparation goes: one live line on a terminal, elsewhere a line every so often.
+
+use super::Ui;
+use super::progress::{ProgressMode, mode};
+use super::relative_time::{clock, elapsed};
+use super::width::cut;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A count is told again after so many percent more, or so long a silence.
+const PERCENT: usize = 10;
+const SILENCE: Duration = Duration::from_secs(15);
+/// A step that took as long leaves a line behind.
+const LONG: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    ui: Ui,
+    /// Set on a terminal that somebody watches.
+    bar: Option<ProgressBar>,
+    silent: bool,
+    title: String,
+    begun: Duration,
+    /// The count that was told last, in percent, and when.
+    told: (usize, Duration),
+}
+
+impl Preparation {
+    pub(super) fn new(ui: &Ui) -> Preparation {
+        let mode = mode(ui);
+        let bar = (mode == ProgressMode::Tty && ui.json.is_none()).then(|| live(ui));
+        ui.err.set_live(bar.clone());
+        Preparation {
+            ui: ui.clone(),
+            bar,
+            silent: mode == ProgressMode::None,
+            title: String::new(),
+            begun: Duration::ZERO,
+            told: (0, Duration::ZERO),
+        }
+    }
+
+    /// What is done now, `at` after the beginning; `count` is so many of so many packages.
+    pub(crate) fn step(&mut self, at: Duration, title: &str, count: Option<(usize, usize)>) {
+        let is_new = self.title != title;
+        if is_new {
+            self.leave_line(at);
+            title.clone_into(&mut self.title);
+            (self.begun, self.told) = (at, (0, at));
+        }
+        if let Some(bar) = &self.bar {
+            let count = count.map(|(done, total)| format!(": {done} of {total} packages"));
+            let text = format!("{title}{}", count.unwrap_or_default());
+            bar.set_message(cut(&text, self.ui.err_width().saturating_sub(11)));
+        } else if !self.silent && (is_new || self.is_due(at, count)) {
+            self.line(at, count);
+        }
+    }
+
+    /// Something that stays to be read.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.silent {
+            self.ui.status(text);
+        }
+    }
+
+    fn is_due(&mut self, at: Duration, count: Option<(usize, usize)>) -> bool {
+        let Some((done, total)) = count else {
+            return false;
+        };
+        let percent = percent(done, total);
+        let due = percent >= self.told.0 + PERCENT
+            || at >= self.told.1 + SILENCE
+            || done == total && self.told.0 < 100;
+        if due {
+            self.told = (percent, at);
+        }
+        due
+    }
+
+    fn line(&self, at: Duration, count: Option<(usize, usize)>) {
+        let count = count.filter(|it| it.0 > 0);
+        let count = count.map_or_else(String::new, |(done, total)| {
+            format!(": {done} of {total} packages, {}%", percent(done, total))
+        });
+        let text = format!("{}  sandbox  {}{count}", clock(at), self.title);
+        self.ui.status(&text);
+    }
+
+    /// On a terminal the live line is all there is; what took long is worth one that stays.
+    fn leave_line(&self, at: Duration) {
+        let took = at.saturating_sub(self.begun);
+        if self.bar.is_some() && !self.title.is_empty() && took >= LONG {
+            let word = self.ui.err_style().green("done   ");
+            let text = format!("{word}  {} ({})", self.title, elapsed(took));
+            self.ui.status(&text);
+        }
+    }
+}
+
+impl Drop for Preparation {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            self.ui.err.set_live(None);
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn live(ui: &Ui) -> ProgressBar {
+    let target = ProgressDrawTarget::term_like(Box::new(console::Term::buffered_stderr()));
+    let bar = ProgressBar::with_draw_target(None, target);
+    let time = |state: &ProgressState, out: &mut dyn Write| {
+        // A line that cannot be drawn is not missed.
+        let _ = write!(out, "{:>7}", elapsed(state.elapsed()));
+    };
+    let template = format!("{}  {{msg}}", ui.err_style().cyan("{time}"));
+    let style = ProgressStyle::with_template(&template).expect("the template has known keys");
+    bar.set_style(style.with_key("time", time));
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+fn percent(done: usize, total: usize) -> usize {
+    100 * done.min(total) / total.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+    use super::super::{ProgressMode, UiSettings};
+    use snapbox::{assert_data_eq, str};
+    use std::time::Duration;
+
+    fn told(progress: ProgressMode) -> String {
+        let settings = UiSettings {
+            progress,
+            ..UiSettings::default()
+        };
+        check(settings, |ui| {
+            let mut steps = ui.preparation();
+            let mut step =
+                |at, title: &str, count| steps.step(Duration::from_secs(at), title, count);
+            step(0, "Fetching what kubernetes needs", None);
+            for second in 0..=100 {
+                step(
+                    3 + second,
+                    "Building kubernetes",
+                    Some((second as usize * 3, 300)),
+                );
+            }
+            step(105, "Building etcd", Some((0, 100)));
+            step(115, "Building etcd", Some((1, 100)));
+            step(121, "Building etcd", Some((2, 100)));
+            step(122, "Building etcd", Some((100, 100)));
+            step(123, "Starting etcd", None);
+        })
+    }
+
+    #[test]
+    fn a_count_is_told_every_ten_percent_or_fifteen_seconds() {
+        assert_data_eq!(
+            told(ProgressMode::Plain),
+            str![[r#"
+--
++00:00  sandbox  Fetching what kubernetes needs
++00:03  sandbox  Building kubernetes
++00:13  sandbox  Building kubernetes: 30 of 300 packages, 10%
++00:23  sandbox  Building kubernetes: 60 of 300 packages, 20%
++00:33  sandbox  Building kubernetes: 90 of 300 packages, 30%
++00:43  sandbox  Building kubernetes: 120 of 300 packages, 40%
++00:53  sandbox  Building kubernetes: 150 of 300 packages, 50%
++01:03  sandbox  Building kubernetes: 180 of 300 packages, 60%
++01:13  sandbox  Building kubernetes: 210 of 300 packages, 70%
++01:23  sandbox  Building kubernetes: 240 of 300 packages, 80%
++01:33  sandbox  Building kubernetes: 270 of 300 packages, 90%
++01:43  sandbox  Building kubernetes: 300 of 300 packages, 100%
++01:45  sandbox  Building etcd
++02:01  sandbox  Building etcd: 2 of 100 packages, 2%
++02:02  sandbox  Building etcd: 100 of 100 packages, 100%
++02:03  sandbox  Starting etcd
+
+"#]]
+        );
+    }
+
+    #[test]
+    fn nothing_is_told_when_nothing_is_asked_for() {
+        assert_eq!(told(ProgressMode::None), "--\n");
+    }
+}
