@@ -203,6 +203,7 @@ impl Context {
             no_color: config.no_color(),
             force_color: config.force_color(),
             dumb: config.dumb_terminal(),
+            unicode: config.unicode(),
             columns: config.columns(),
             run: verb.map(|verb| RunLabel {
                 verb,

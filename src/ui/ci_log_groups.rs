@@ -1,91 +1,87 @@
-//! What the logs of CI systems make of some lines: groups that fold, and notes beside the lines of a file.
+//! Collapsible log groups and annotations of CI systems.
 
-use super::Ui;
+use super::settings::CiSystem;
+use super::tty_stream::Stream;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Who shows the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CiSystem {
-    GitHub,
-    GitLab,
-}
-
-/// Lines of the log that fold into one; they end with it.
+/// A group of log lines; ends when dropped.
 #[derive(Debug)]
 pub(crate) struct LogGroup<'a> {
-    ui: &'a Ui,
-    forge: Option<CiSystem>,
-    /// Of a section, for GitLab.
+    stream: &'a Stream,
+    system: Option<CiSystem>,
+    /// Name of the section, for GitLab.
     name: &'static str,
 }
 
-impl Ui {
-    /// What is told from now on stands below `title`; `name` has letters and underscores only.
-    pub(crate) fn log_group(&self, name: &'static str, title: &str) -> LogGroup<'_> {
-        let forge = self.settings.forge.filter(|_| self.json.is_none());
+impl<'a> LogGroup<'a> {
+    pub(super) fn begin(
+        stream: &'a Stream,
+        system: Option<CiSystem>,
+        name: &'static str,
+        title: &str,
+    ) -> LogGroup<'a> {
         let title = title.replace(['\n', '\r'], " ");
-        match forge {
-            Some(CiSystem::GitHub) => self.err.write(&format!("::group::{title}\n")),
+        match system {
+            Some(CiSystem::GitHub) => stream.write(&format!("::group::{title}\n")),
             Some(CiSystem::GitLab) => {
                 let start = section("start", &format!("{name}[collapsed=true]"));
-                self.err.write(&format!("{start}{title}\n"));
+                stream.write(&format!("{start}{title}\n"));
             }
             None => {}
         }
         LogGroup {
-            ui: self,
-            forge,
+            stream,
+            system,
             name,
         }
     }
+}
 
-    /// Notes beside the lines that problems of manifests stand on, where there is somebody to show them.
-    pub(super) fn annotate(&self, level: &str, problem: &Value) {
-        if self.settings.forge != Some(CiSystem::GitHub) {
-            return;
-        }
-        let text = |key: &str| problem[key].as_str().unwrap_or_default();
-        let places = ["file", "line", "column"]
-            .into_iter()
-            .zip(["file", "line", "col"]);
-        let places = places.filter_map(|(key, name)| match &problem[key] {
+/// Annotation of a manifest line with a problem, for CI systems that support it.
+pub(super) fn annotation(system: Option<CiSystem>, level: &str, problem: &Value) -> Option<String> {
+    if system != Some(CiSystem::GitHub) {
+        return None;
+    }
+    let text = |key: &str| problem[key].as_str().unwrap_or_default();
+    let title = format!("title={}", escaped(text("code"), true));
+    let properties: Vec<String> = [("file", "file"), ("line", "line"), ("column", "col")]
+        .into_iter()
+        .filter_map(|(key, name)| match &problem[key] {
             Value::String(text) => Some(format!("{name}={}", escaped(text, true))),
             Value::Number(number) => Some(format!("{name}={number}")),
             _ => None,
-        });
-        let title = format!("title={}", escaped(text("code"), true));
-        let properties: Vec<String> = places.chain([title]).collect();
-        let message = match text("path") {
-            "" => text("message").to_owned(),
-            path => format!("{path}: {}", text("message")),
-        };
-        let (properties, message) = (properties.join(","), escaped(&message, false));
-        self.err
-            .write(&format!("::{level} {properties}::{message}\n"));
-    }
+        })
+        .chain([title])
+        .collect();
+    let message = match text("path") {
+        "" => text("message").to_owned(),
+        path => format!("{path}: {}", text("message")),
+    };
+    let (properties, message) = (properties.join(","), escaped(&message, false));
+    Some(format!("::{level} {properties}::{message}\n"))
 }
 
 impl Drop for LogGroup<'_> {
     fn drop(&mut self) {
-        match self.forge {
-            Some(CiSystem::GitHub) => self.ui.err.write("::endgroup::\n"),
+        match self.system {
+            Some(CiSystem::GitHub) => self.stream.write("::endgroup::\n"),
             Some(CiSystem::GitLab) => {
                 let end = section("end", self.name);
-                self.ui.err.write(&format!("{end}\n"));
+                self.stream.write(&format!("{end}\n"));
             }
             None => {}
         }
     }
 }
 
-/// The marks are overwritten by what follows, where a terminal shows them.
+/// A GitLab section marker. Terminals overwrite it with the text that follows.
 fn section(what: &str, name: &str) -> String {
     let now = Timestamp::now().as_second();
     format!("\x1b[0Ksection_{what}:{now}:kvshoot_{name}\r\x1b[0K")
 }
 
-/// As GitHub's own toolkit does it.
+/// Escapes text for a GitHub workflow command, like `@actions/core`.
 fn escaped(text: &str, is_property: bool) -> String {
     let text = text
         .replace('%', "%25")
@@ -99,33 +95,34 @@ fn escaped(text: &str, is_property: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::UiSettings;
+    use super::super::printer::Ui;
+    use super::super::settings::UiSettings;
     use super::super::tests::check;
     use super::*;
     use serde_json::json;
 
-    fn told(forge: Option<CiSystem>, tell: impl FnOnce(&Ui)) -> String {
+    fn printed(forge: Option<CiSystem>, print: impl FnOnce(&Ui)) -> String {
         let settings = UiSettings {
             forge,
             ..UiSettings::default()
         };
-        check(settings, tell)
+        check(settings, print)
     }
 
     #[test]
-    fn a_group_folds_where_somebody_folds_it() {
-        let tell = |ui: &Ui| {
-            let _fold = ui.log_group("make", "Make shoot a");
+    fn groups_use_the_syntax_of_the_ci_system() {
+        let print = |ui: &Ui| {
+            let _group = ui.log_group("make", "Make shoot a");
             ui.status("done");
         };
-        assert_eq!(told(None, tell), "--\ndone\n");
-        let github = told(Some(CiSystem::GitHub), tell);
+        assert_eq!(printed(None, print), "--\ndone\n");
+        let github = printed(Some(CiSystem::GitHub), print);
         assert_eq!(github, "--\n::group::Make shoot a\ndone\n::endgroup::\n");
-        let gitlab = told(Some(CiSystem::GitLab), tell);
+        let gitlab = printed(Some(CiSystem::GitLab), print);
         let digits = |it: char| it.is_ascii_digit();
         let gitlab: Vec<&str> = gitlab.split(digits).filter(|it| !it.is_empty()).collect();
-        // The zeros are of the marks: ESC [ 0 K.
-        let wanted = [
+        // Splitting at digits also removes the zeros of ESC [ 0 K.
+        let expected = [
             "--\n\x1b[",
             "Ksection_start:",
             ":kvshoot_make[collapsed=true]\r\x1b[",
@@ -134,18 +131,18 @@ mod tests {
             ":kvshoot_make\r\x1b[",
             "K\n",
         ];
-        assert_eq!(gitlab, wanted);
+        assert_eq!(gitlab, expected);
     }
 
     #[test]
-    fn a_problem_stands_beside_its_line() {
+    fn problems_annotate_their_line_on_github() {
         let problem = json!({
             "file": "a,b.yaml", "line": 3, "column": 5, "code": "pool/name",
             "path": "spec.x", "message": "100% wrong\nreally",
         });
-        let tell = |ui: &Ui| ui.problems("text", [("warning", problem.clone())]);
-        let wanted = "--\ntext\n::warning file=a%2Cb.yaml,line=3,col=5,title=pool/name::spec.x: 100%25 wrong%0Areally\n";
-        assert_eq!(told(Some(CiSystem::GitHub), tell), wanted);
-        assert_eq!(told(Some(CiSystem::GitLab), tell), "--\ntext\n");
+        let print = |ui: &Ui| ui.problems("text", [("warning", problem.clone())]);
+        let expected = "--\ntext\n::warning file=a%2Cb.yaml,line=3,col=5,title=pool/name::spec.x: 100%25 wrong%0Areally\n";
+        assert_eq!(printed(Some(CiSystem::GitHub), print), expected);
+        assert_eq!(printed(Some(CiSystem::GitLab), print), "--\ntext\n");
     }
 }

@@ -1,32 +1,32 @@
-//! Questions, which only a person at a terminal is asked.
+//! Confirmation prompts, shown only on an interactive terminal.
 
-use super::Ui;
+use super::printer::Ui;
 use std::io::{IsTerminal, stdin};
 
-/// Why there is no yes.
+/// Reason for a missing confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Nobody is there to ask; a flag has to say it.
+    /// No terminal to prompt on; a flag has to confirm.
     NotInteractive,
-    /// The person said no, or something else than the name.
+    /// The user declined or typed something else than the name.
     Declined,
 }
 
 impl Ui {
-    /// Whether a question would reach a person.
+    /// True if a prompt would reach a user.
     pub(crate) fn can_prompt(&self) -> bool {
         let settings = &self.settings;
-        let nobody = settings.no_input || settings.ci || self.json.is_some();
-        !nobody && self.err.terminal && stdin().is_terminal()
+        let suppressed = settings.no_input || settings.ci || self.json.is_some();
+        !suppressed && self.err.terminal && stdin().is_terminal()
     }
 
-    /// Asks to type `name`, for what cannot be taken back.
+    /// Asks the user to type `name` to confirm an irreversible operation.
     pub(crate) fn confirm_name(&self, question: &str, name: &str) -> Result<(), Refused> {
-        self.ask(question, |answer| answer == name)
+        self.prompt(question, |answer| answer == name)
     }
 
-    /// Reads a whole line: a prompt that reads keys hides the cursor, and Ctrl-C would leave it so.
-    fn ask(&self, question: &str, is_yes: impl Fn(&str) -> bool) -> Result<(), Refused> {
+    /// Reads a complete line. A prompt that reads single keys would hide the cursor, also after Ctrl-C.
+    fn prompt(&self, question: &str, is_confirmed: impl Fn(&str) -> bool) -> Result<(), Refused> {
         if !self.can_prompt() {
             return Err(Refused::NotInteractive);
         }
@@ -34,9 +34,9 @@ impl Ui {
             .with_prompt(question)
             .allow_empty(true)
             .interact_on(&console::Term::stderr());
-        // A prompt that broke is no yes.
+        // An error while reading counts as no.
         match answer {
-            Ok(answer) if is_yes(answer.trim()) => Ok(()),
+            Ok(answer) if is_confirmed(answer.trim()) => Ok(()),
             Ok(_) | Err(_) => Err(Refused::Declined),
         }
     }

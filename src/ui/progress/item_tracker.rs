@@ -1,6 +1,6 @@
-//! What was told of the items so far.
+//! State of the items reported so far.
 
-use super::short_names::subject;
+use super::short_names::{is_deletion, subject};
 use crate::flow::ItemStatus;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct ItemTracker {
     items: BTreeMap<String, TrackedItem>,
-    /// Machines and other things by their own name: items may swap places.
+    /// Status of machines and other objects by name, since machines may swap their slots.
     subjects: HashMap<String, ItemStatus>,
-    /// How many were ever told of: the next one's place in the order.
-    told: usize,
+    /// Number of items reported so far, the position of the next one.
+    count: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -20,12 +20,12 @@ pub(super) struct TrackedItem {
     pub(super) title: String,
     pub(super) status: ItemStatus,
     pub(super) why: Option<String>,
-    /// When it began to run, or was told of for the first time.
+    /// Start of the item, or its first report if it is not running.
     pub(super) since: Duration,
     order: usize,
 }
 
-/// Machines of one pool that are as they should be, and all of them.
+/// Number of ready machines of a pool, and of all its machines.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PoolProgress {
     pub(super) ready: usize,
@@ -33,8 +33,8 @@ pub(super) struct PoolProgress {
 }
 
 impl ItemTracker {
-    /// Takes over the state of an item, and gives what it was before.
-    pub(super) fn take(
+    /// Stores the state of an item and returns the previous one.
+    pub(super) fn update(
         &mut self,
         at: Duration,
         id: &str,
@@ -43,59 +43,64 @@ impl ItemTracker {
         why: Option<&str>,
     ) -> Option<TrackedItem> {
         let before = self.items.get(id).cloned();
-        let goes_on = before.as_ref().filter(|it| it.runs() && runs(status));
-        let order = before.as_ref().map_or(self.told, |it| it.order);
-        self.told += usize::from(before.is_none());
+        let still_running = before
+            .as_ref()
+            .filter(|it| it.is_running() && is_running(status));
+        let order = before.as_ref().map_or(self.count, |it| it.order);
+        self.count += usize::from(before.is_none());
         let now = TrackedItem {
             id: id.to_owned(),
             title: title.to_owned(),
             status,
             why: why.map(str::to_owned),
-            since: goes_on.map_or(at, |it| it.since),
+            since: still_running.map_or(at, |it| it.since),
             order,
         };
         self.items.insert(id.to_owned(), now);
         before
     }
 
-    /// Takes over the state of what a title is about, and gives what it was before.
-    ///
-    /// What is held back has no state of its own yet.
-    pub(super) fn subject(&mut self, title: &str, status: ItemStatus) -> Option<ItemStatus> {
-        let subject = subject(title);
+    /// Stores the status of the subject of a title and returns the previous one. Blocked subjects have no status yet.
+    pub(super) fn update_subject(
+        &mut self,
+        id: &str,
+        title: &str,
+        status: ItemStatus,
+    ) -> Option<ItemStatus> {
+        let subject = subject(id, title);
         match status {
             ItemStatus::Blocked => self.subjects.get(subject).copied(),
             _ => self.subjects.insert(subject.to_owned(), status),
         }
     }
 
-    /// Takes over why an item that runs is not through yet, and gives it if that is news.
+    /// Stores the cause of a retry; returns the item if the cause is new.
     pub(super) fn retried(&mut self, id: &str, cause: &str) -> Option<&TrackedItem> {
         let item = self.items.get_mut(id)?;
-        let news = item.why.as_deref() != Some(cause);
+        let is_new = item.why.as_deref() != Some(cause);
         item.why = Some(cause.to_owned());
-        news.then_some(item)
+        is_new.then_some(item)
     }
 
-    pub(super) fn gone(&mut self, id: &str) -> Option<TrackedItem> {
+    pub(super) fn remove(&mut self, id: &str) -> Option<TrackedItem> {
         let item = self.items.remove(id)?;
-        // Another one may take its name.
-        self.subjects.remove(subject(&item.title));
-        if id.starts_with("remove/") {
+        // The name may be reused.
+        self.subjects.remove(subject(id, &item.title));
+        if is_deletion(id) {
             let name = item.title.rsplit(' ').next().unwrap_or_default();
             self.subjects.remove(name);
         }
         Some(item)
     }
 
-    /// In the order in which they were first told of, which is that of the plan.
+    /// Running items, in the order of the plan.
     pub(super) fn running(&self) -> Vec<&TrackedItem> {
-        let mut running: Vec<_> = self.items.values().filter(|it| it.runs()).collect();
+        let mut running: Vec<_> = self.items.values().filter(|it| it.is_running()).collect();
         running.sort_by_key(|it| it.order);
         running
     }
 
-    /// What runs longest, the first of the plan if several do.
+    /// The item that has been running longest, the first of the plan if there are several.
     pub(super) fn longest(&self) -> Option<&TrackedItem> {
         self.running().into_iter().min_by_key(|it| it.since)
     }
@@ -114,16 +119,17 @@ impl ItemTracker {
 }
 
 impl TrackedItem {
-    pub(super) fn runs(&self) -> bool {
-        runs(self.status)
+    pub(super) fn is_running(&self) -> bool {
+        is_running(self.status)
     }
 
+    /// Pool of the machine, if the item is one.
     pub(super) fn pool(&self) -> Option<&str> {
-        let (pool, place) = self.id.strip_prefix("machine/")?.split_once('/')?;
-        place.starts_with('z').then_some(pool)
+        let (pool, slot) = self.id.strip_prefix("machine/")?.split_once('/')?;
+        slot.starts_with('z').then_some(pool)
     }
 }
 
-pub(super) fn runs(status: ItemStatus) -> bool {
+pub(super) fn is_running(status: ItemStatus) -> bool {
     matches!(status, ItemStatus::Working | ItemStatus::Waiting)
 }

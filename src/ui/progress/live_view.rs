@@ -1,48 +1,52 @@
-//! The live picture: what runs stands at the foot of the screen, what is done scrolls away above it.
+//! The live view: running items at the bottom of the screen, finished ones scroll away above them.
 
-use super::super::relative_time::elapsed;
-use super::super::style::Style;
-use super::super::width::wrapped;
 use super::item_tracker::ItemTracker;
 use super::layout::{Header, frame};
-use super::plain_lines::{INTERRUPTED, closing, resume_hint};
-use super::short_names::{self, ShortNames};
+use super::plain_lines::{INTERRUPTED, MIN_WAIT, resume_hint};
+use super::short_names::{ShortNames, deleted_object, is_deletion, is_part, subject};
+use super::terminal::FrameTerminal;
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::ui::format::style::Style;
+use crate::ui::format::width::{Elision, wrapped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-/// Between two pictures; what scrolls away does not wait.
-const FRAME: Duration = Duration::from_millis(100);
+/// Minimum time between two frames. Lines above the live view are printed at once.
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) struct LiveView {
     bar: ProgressBar,
-    /// Columns and lines.
+    /// Columns and lines of the terminal.
     size: Box<dyn Fn() -> (usize, usize) + Send>,
     style: Style,
+    elision: Elision,
     names: ShortNames,
-    track: ItemTracker,
+    items: ItemTracker,
+    /// Subjects whose work began in this run; only their completion is printed.
+    begun: HashSet<String>,
     header: Header,
-    drawn: Option<Duration>,
+    last_frame: Option<Duration>,
 }
 
 impl LiveView {
-    pub(super) fn stderr(style: Style) -> Self {
-        let term = console::Term::buffered_stderr();
-        let size = term.clone();
-        let size = move || {
-            let (lines, columns) = size.size();
+    pub(super) fn stderr(style: Style, elision: Elision) -> Self {
+        let size = || {
+            let (lines, columns) = console::Term::stderr().size();
             (columns.into(), lines.into())
         };
-        Self::new(Box::new(term), Box::new(size), style)
+        let term = Box::new(FrameTerminal::stderr());
+        Self::new(term, Box::new(size), style, elision)
     }
 
     pub(super) fn new(
         term: Box<dyn TermLike>,
         size: Box<dyn Fn() -> (usize, usize) + Send>,
         style: Style,
+        elision: Elision,
     ) -> Self {
-        // No rate of its own: it would drop the last picture before a silence.
+        // indicatif's rate limit is off: it would drop the last frame before a pause.
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::term_like(term));
         bar.set_style(
             ProgressStyle::with_template("{msg}").expect("the template has one known key"),
@@ -51,14 +55,16 @@ impl LiveView {
             bar,
             size,
             style,
+            elision,
             names: ShortNames::default(),
-            track: ItemTracker::default(),
+            items: ItemTracker::default(),
+            begun: HashSet::new(),
             header: Header::default(),
-            drawn: None,
+            last_frame: None,
         }
     }
 
-    /// What others have to write above.
+    /// The bar above which other output is printed.
     pub(super) fn live(&self) -> ProgressBar {
         self.bar.clone()
     }
@@ -79,28 +85,35 @@ impl LiveView {
                 why,
             } => self.item(event.at, id, title, *status, why.as_deref()),
             EventKind::ItemGone { id } => {
-                if let Some(item) = self
-                    .track
-                    .gone(id)
-                    .filter(|it| it.status != ItemStatus::Done && !short_names::is_part(&it.title))
-                {
-                    self.above(self.style.green("gone   "), &short_names::gone(&item.title));
+                let item = self.items.remove(id);
+                let unfinished = item.filter(|it| it.status != ItemStatus::Done);
+                if let Some(item) = unfinished.filter(|it| !is_part(id, &it.title)) {
+                    match is_deletion(id) {
+                        true => {
+                            let object = deleted_object(&item.title);
+                            self.above(&self.style.green("deleted"), &object);
+                        }
+                        false => self.above("dropped", &item.title),
+                    }
                 }
             }
             EventKind::Progress { done, total } => {
                 (self.header.done, self.header.total) = (*done, *total);
             }
             EventKind::Retried { id, cause, .. } => {
-                self.track.retried(id, cause);
+                self.items.retried(id, cause);
             }
-            EventKind::Note { text } => self.above("note   ".to_owned(), text),
+            EventKind::Note { text } => self.above("note   ", text),
             EventKind::Interrupted => {
                 self.header.stopping = true;
-                self.above(self.style.yellow("stop   "), INTERRUPTED);
+                self.above(&self.style.yellow("stop   "), INTERRUPTED);
             }
             EventKind::RunFinished { .. } => return self.finish(event),
         }
-        if self.drawn.is_none_or(|it| event.at >= it + FRAME) {
+        if self
+            .last_frame
+            .is_none_or(|it| event.at >= it + FRAME_INTERVAL)
+        {
             self.draw(event.at);
         }
     }
@@ -116,52 +129,65 @@ impl LiveView {
     }
 
     fn item(&mut self, at: Duration, id: &str, title: &str, status: ItemStatus, why: Option<&str>) {
-        let before = self.track.take(at, id, title, status, why);
-        let known = self.track.subject(title, status);
-        let news = known != Some(status);
+        let before = self.items.update(at, id, title, status, why);
+        let is_new = self.items.update_subject(id, title, status) != Some(status);
+        let subject = subject(id, title);
         let text = why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"));
         match status {
-            ItemStatus::Failed if news => self.above(self.style.red("failed "), &text),
-            // What was so before the run is no news.
-            ItemStatus::Done if news && (before.is_some() || known.is_some()) => {
-                self.above(self.style.green("done   "), &text);
+            ItemStatus::Working if !is_part(id, title) => {
+                self.begun.insert(subject.to_owned());
+            }
+            ItemStatus::Failed if is_new => self.above(&self.style.red("failed "), &text),
+            ItemStatus::Done => {
+                let waited = before
+                    .filter(|it| it.status == ItemStatus::Waiting && at >= it.since + MIN_WAIT);
+                if self.begun.remove(subject) || waited.is_some() && is_new && !is_part(id, title) {
+                    self.above(&self.style.green("done   "), &text);
+                }
             }
             _ => {}
         }
     }
 
-    /// A line that stays, on as many lines of the screen as it needs.
-    fn above(&self, word: String, text: &str) {
+    /// Prints text above the live view, wrapped to the screen.
+    fn above(&self, word: &str, text: &str) {
         let (columns, _) = (self.size)();
-        let indent = console::measure_text_width(&word) + 2;
+        let indent = console::measure_text_width(word) + 2;
         let lines = wrapped(text, columns.saturating_sub(indent + 1));
         let next = format!("\n{:indent$}", "");
         self.bar.println(format!("{word}  {}", lines.join(&next)));
     }
 
     fn draw(&mut self, now: Duration) {
-        self.drawn = Some(now);
-        let picture = frame(&self.header, &self.track, now, (self.size)(), self.style);
-        self.bar.set_message(picture.join("\n"));
+        self.last_frame = Some(now);
+        let size = (self.size)();
+        let lines = frame(
+            &self.header,
+            &self.items,
+            now,
+            size,
+            self.style,
+            self.elision,
+        );
+        self.bar.set_message(lines.join("\n"));
     }
 
     fn finish(&self, event: &RunEvent) {
         let EventKind::RunFinished {
             exit_code,
-            outcome,
             summary,
             resume,
+            ..
         } = &event.kind
         else {
             return;
         };
-        let word = format!("{outcome:<7}");
-        let word = match exit_code {
-            0 => self.style.green(word),
-            _ => self.style.red(word),
-        };
-        let summary = format!("{} ({})", closing(outcome, summary), elapsed(event.at));
-        self.above(word, &summary);
+        let (columns, _) = (self.size)();
+        let summary = wrapped(summary, columns.saturating_sub(1)).join("\n");
+        self.bar.println(match exit_code {
+            0 => self.style.green(summary),
+            _ => self.style.red(summary),
+        });
         let hint = resume_hint(self.style, resume.as_deref());
         if !hint.is_empty() {
             self.bar.println(hint.trim_end());
@@ -172,7 +198,7 @@ impl LiveView {
 
 impl fmt::Debug for LiveView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bars")
+        f.debug_struct("LiveView")
             .field("header", &self.header)
             .finish_non_exhaustive()
     }

@@ -1,42 +1,40 @@
-//! A line for each change, as logs of CI jobs want it, and a sign of life when nothing changes.
+//! Plain progress: one line per change, for logs of CI jobs, and a periodic line if nothing changes.
 
-use super::super::relative_time::{clock, elapsed};
-use super::super::style::Style;
-use super::item_tracker::ItemTracker;
-use super::short_names::{self, ShortNames, subject};
+use super::item_tracker::{ItemTracker, is_running};
+use super::short_names::{ShortNames, deleted_object, is_deletion, is_part, subject};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::ui::format::relative_time::{clock, elapsed};
+use crate::ui::format::style::Style;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// Without a change for so long, a line says what is waited for.
+/// After this time without output, a line reports the item that has been running longest.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// What passes by itself within this is no news, and only the numbers in a reason are not told more often.
-const CALM: Duration = Duration::from_secs(5);
-/// Nor with fewer percent more, unless there was silence for as long as a heartbeat.
+/// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers.
+pub(super) const MIN_WAIT: Duration = Duration::from_secs(5);
+/// Minimum increase of a percentage before it is printed again.
 const PERCENT: u32 = 10;
-/// What a request waits for: said of nearly every item, and of no use to a person.
-const ANSWER: &str = "an answer";
 
 #[derive(Debug)]
 pub(super) struct PlainLines {
     style: Style,
     names: ShortNames,
-    track: ItemTracker,
-    /// What is waited for, by subject.
+    items: ItemTracker,
+    /// Reasons of waiting items, by subject.
     reasons: BTreeMap<String, Reason>,
-    /// Subjects that a line said are under way; only of these it is news that they are done.
+    /// Subjects printed as working or waiting; only their completion is printed.
     begun: HashSet<String>,
     last_line: Duration,
 }
 
-/// Why something is not through yet.
+/// Reason of a waiting item.
 #[derive(Debug)]
 struct Reason {
     title: String,
     why: String,
     since: Duration,
-    /// When it was told last, and the percentage in it.
-    told: Option<(Duration, Option<u32>)>,
+    /// When it was last printed, and the percentage in it.
+    printed: Option<(Duration, Option<u32>)>,
 }
 
 impl PlainLines {
@@ -44,14 +42,14 @@ impl PlainLines {
         Self {
             style,
             names: ShortNames::default(),
-            track: ItemTracker::default(),
+            items: ItemTracker::default(),
             reasons: BTreeMap::new(),
             begun: HashSet::new(),
             last_line: Duration::ZERO,
         }
     }
 
-    /// What there is to tell of an event: nothing, or whole lines.
+    /// Returns the lines for an event, if any.
     pub(super) fn event(&mut self, event: &RunEvent) -> String {
         let event = &self.names.shorten(event);
         let at = event.at;
@@ -68,58 +66,64 @@ impl PlainLines {
                 status,
                 why,
             } => self.item(at, id, title, *status, why.as_deref()),
-            EventKind::ItemGone { id } => match self.track.gone(id) {
+            EventKind::ItemGone { id } => match self.items.remove(id) {
                 Some(item) if item.status != ItemStatus::Done => {
-                    self.reasons.remove(subject(&item.title));
-                    match short_names::is_part(&item.title) {
-                        true => String::new(),
-                        false => self.line(at, "gone", &short_names::gone(&item.title)),
+                    self.reasons.remove(subject(id, &item.title));
+                    match (is_part(id, &item.title), is_deletion(id)) {
+                        (true, _) => String::new(),
+                        (false, true) => self.line(at, "deleted", &deleted_object(&item.title)),
+                        (false, false) => self.line(at, "dropped", &item.title),
                     }
                 }
                 _ => String::new(),
             },
             EventKind::Progress { .. } => String::new(),
             EventKind::Retried { id, cause, again } => {
-                let Some(item) = self.track.retried(id, cause) else {
+                let Some(item) = self.items.retried(id, cause) else {
                     return String::new();
                 };
-                let text = format!("{}: {cause}; again in {}", item.title, elapsed(*again));
+                let text = format!("{}: {cause} (retrying in {})", item.title, elapsed(*again));
                 self.line(at, "retry", &text)
             }
             EventKind::Note { text } => self.line(at, "note", text),
             EventKind::Interrupted => self.line(at, "stop", INTERRUPTED),
             EventKind::RunFinished {
-                outcome,
+                exit_code,
                 summary,
                 resume,
                 ..
             } => {
-                self.line(at, outcome, closing(outcome, summary))
-                    + &resume_hint(self.style, resume.as_deref())
+                let summary = summary.replace('\n', " ");
+                let summary = match exit_code {
+                    0 => self.style.green(summary),
+                    _ => self.style.red(summary),
+                };
+                let hint = resume_hint(self.style, resume.as_deref());
+                format!("{}  {summary}\n{hint}", clock(at))
             }
         }
     }
 
-    /// What has been waited for long enough to be told, and a sign of life when one is due.
+    /// Returns lines for items that have been waiting long enough, or a heartbeat if one is due.
     pub(super) fn tick(&mut self, now: Duration) -> String {
         let reasons = self.reasons(now);
         if !reasons.is_empty() || now < self.last_line + HEARTBEAT {
             return reasons;
         }
-        let running = self.track.running().len();
-        let Some(longest) = self.track.longest() else {
+        let running = self.items.running().len();
+        let Some(longest) = self.items.longest() else {
             return String::new();
         };
         let time = elapsed(now.saturating_sub(longest.since));
         let title = format!("{} ({time})", longest.title);
-        let mut text = told(&title, longest.why.as_deref());
+        let mut text = with_reason(&title, longest.why.as_deref());
         if running > 1 {
-            text += &format!("; and {} more", running - 1);
+            text += &format!(" (and {} more)", running - 1);
         }
         self.line(now, "still", &text)
     }
 
-    /// A line for each reason that is due; of many machines that wait for the same, one is named.
+    /// Returns a line for each reason that is due; machines that wait for the same reason share a line.
     fn reasons(&mut self, now: Duration) -> String {
         let mut due: BTreeMap<String, (String, usize)> = BTreeMap::new();
         let mut order = Vec::new();
@@ -127,12 +131,12 @@ impl PlainLines {
             if !reason.is_due(now) {
                 continue;
             }
-            reason.told = Some((now, percent(&reason.why)));
+            reason.printed = Some((now, percent(&reason.why)));
             self.begun.insert(subject.clone());
             let common = reason.why.replace(subject, "");
             let first = due.entry(common.clone()).or_insert_with(|| {
                 order.push(common);
-                (told(&reason.title, Some(&reason.why)), 0)
+                (with_reason(&reason.title, Some(&reason.why)), 0)
             });
             first.1 += 1;
         }
@@ -141,7 +145,7 @@ impl PlainLines {
             let (first, count) = &due[&common];
             let more = match count - 1 {
                 0 => String::new(),
-                more => format!("; and {more} more"),
+                more => format!(" (and {more} more)"),
             };
             text += &self.line(now, ItemStatus::Waiting.word(), &format!("{first}{more}"));
         }
@@ -156,44 +160,46 @@ impl PlainLines {
         status: ItemStatus,
         why: Option<&str>,
     ) -> String {
-        let before = self.track.take(at, id, title, status, why);
-        let known = self.track.subject(title, status);
-        self.take_reason(at, title, status, why);
+        let before = self.items.update(at, id, title, status, why);
+        let known = self.items.update_subject(id, title, status);
+        let subject = subject(id, title);
+        self.update_reason(
+            at,
+            subject,
+            title,
+            why.filter(|_| status == ItemStatus::Waiting),
+        );
         let is_news = match status {
             ItemStatus::Blocked | ItemStatus::Waiting => false,
-            ItemStatus::Working => {
-                !known.is_some_and(super::item_tracker::runs) && !short_names::is_part(title)
-            }
-            // What was so before the run is no news, nor what wavered unseen.
-            ItemStatus::Done => self.begun.remove(subject(title)),
+            ItemStatus::Working => !known.is_some_and(is_running) && !is_part(id, title),
+            // Items that were done before the run, or waited only briefly, are not reported.
+            ItemStatus::Done => self.begun.remove(subject),
             ItemStatus::Failed => {
                 let same = before.is_some_and(|it| same_but_numbers(it.why.as_deref(), why));
                 known != Some(status) || !same
             }
         };
         if is_news && status == ItemStatus::Working {
-            self.begun.insert(subject(title).to_owned());
+            self.begun.insert(subject.to_owned());
         }
         match is_news {
-            true => self.line(at, status.word(), &told(title, why)),
+            true => self.line(at, status.word(), &with_reason(title, why)),
             false => String::new(),
         }
     }
 
-    fn take_reason(&mut self, at: Duration, title: &str, status: ItemStatus, why: Option<&str>) {
-        let subject = subject(title);
-        let Some(why) = why.filter(|it| status == ItemStatus::Waiting && *it != ANSWER) else {
-            self.reasons.remove(subject);
+    fn update_reason(&mut self, at: Duration, subject: &str, title: &str, why: Option<&str>) {
+        let before = self.reasons.remove(subject);
+        let Some(why) = why else {
             return;
         };
-        let before = self.reasons.remove(subject);
         let same = before.filter(|it| same_but_numbers(Some(&it.why), Some(why)));
-        let (since, told) = same.map_or((at, None), |it| (it.since, it.told));
+        let (since, printed) = same.map_or((at, None), |it| (it.since, it.printed));
         let reason = Reason {
             title: title.to_owned(),
             why: why.to_owned(),
             since,
-            told,
+            printed,
         };
         self.reasons.insert(subject.to_owned(), reason);
     }
@@ -202,9 +208,9 @@ impl PlainLines {
         self.last_line = at;
         let word = format!("{word:<7}");
         let word = match word.trim_end() {
-            "done" | "converged" => self.style.green(word),
-            "failed" | "timeout" | "refused" => self.style.red(word),
-            "retry" | "stop" | "interrupted" => self.style.yellow(word),
+            "done" | "deleted" => self.style.green(word),
+            "failed" => self.style.red(word),
+            "retry" | "stop" => self.style.yellow(word),
             _ => word,
         };
         format!("{}  {word}  {}\n", clock(at), text.replace('\n', " "))
@@ -212,34 +218,29 @@ impl PlainLines {
 }
 
 impl Reason {
-    /// Once it has stood for a while; again when its numbers have come on.
+    /// True once the item has waited long enough, and again when its percentage has increased.
     fn is_due(&self, now: Duration) -> bool {
-        let Some((last, then)) = self.told else {
-            return now >= self.since + CALM;
+        let Some((last, then)) = self.printed else {
+            return now >= self.since + MIN_WAIT;
         };
         let silence = now.saturating_sub(last);
-        let more = percent(&self.why).zip(then);
-        let came_on = more.is_some_and(|(now, then)| now >= then + PERCENT);
-        came_on && silence >= CALM
+        let has_increased = percent(&self.why)
+            .zip(then)
+            .is_some_and(|(now, then)| now >= then + PERCENT);
+        has_increased && silence >= MIN_WAIT
     }
 }
 
 pub(super) const INTERRUPTED: &str =
-    "interrupted: what is under way is finished; Ctrl-C again leaves at once";
-
-/// The summary without the word that stands before it.
-pub(super) fn closing<'a>(outcome: &str, summary: &'a str) -> &'a str {
-    let rest = summary.strip_prefix(outcome);
-    rest.and_then(|it| it.strip_prefix(", ")).unwrap_or(summary)
-}
+    "Interrupted. Finishing current operations; interrupt again to exit now.";
 
 pub(super) fn resume_hint(style: Style, resume: Option<&str>) -> String {
     resume.map_or_else(String::new, |command| {
-        format!("{} to go on: {command}\n", style.cyan("hint:"))
+        format!("{} {command}\n", style.cyan("To resume:"))
     })
 }
 
-fn told(title: &str, why: Option<&str>) -> String {
+fn with_reason(title: &str, why: Option<&str>) -> String {
     why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"))
 }
 

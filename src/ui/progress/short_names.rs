@@ -1,15 +1,16 @@
-//! Names as a person reads them: what is said once, at the beginning, is not said again on each line.
+//! Names without the prefix that all objects of a run share, and what titles of items are about.
 
 use crate::flow::{EventKind, RunEvent};
+use crate::plan::item::REQUEST_SENT;
 
-/// Knows what the names of all objects of the run begin with.
+/// Shortens object names in the events of one run.
 #[derive(Debug, Default)]
 pub(super) struct ShortNames {
     prefix: Option<String>,
 }
 
 impl ShortNames {
-    /// The event with names short; programs are given the whole ones.
+    /// Returns the event for people: names are short, and a request in flight is not mentioned.
     pub(super) fn shorten(&mut self, event: &RunEvent) -> RunEvent {
         let mut event = event.clone();
         if let EventKind::RunStarted { technical_id, .. } = &event.kind {
@@ -24,10 +25,11 @@ impl ShortNames {
         match &mut event.kind {
             EventKind::Item { title, why, .. } => {
                 short(title);
+                why.take_if(|why| why == REQUEST_SENT);
                 why.as_mut().map(short);
             }
             EventKind::Retried { cause: text, .. } | EventKind::Note { text } => short(text),
-            // The end names what somebody has to look for with other programs.
+            // The result has full names, to be used with kubectl.
             EventKind::RunFinished { .. }
             | EventKind::RunStarted { .. }
             | EventKind::ItemGone { .. }
@@ -38,41 +40,45 @@ impl ShortNames {
     }
 }
 
-/// What a title is about: a machine, in whatever state it is and whichever place it takes; else the title itself.
-pub(super) fn subject(title: &str) -> &str {
-    let name = title
-        .split_once("achine ")
-        .and_then(|(_, rest)| rest.split(' ').next());
-    match name {
-        Some(name) if name != "of" && !title.starts_with("Remove ") => name,
-        _ => title,
+/// True if the item deletes an object.
+pub(super) fn is_deletion(id: &str) -> bool {
+    id.starts_with("remove/")
+}
+
+/// The machine that an item is about, in all its states and independent of its slot; else the title.
+pub(super) fn subject<'a>(id: &str, title: &'a str) -> &'a str {
+    if is_deletion(id) {
+        return title;
     }
+    title
+        .split_once("achine ")
+        .and_then(|(_, rest)| rest.split(' ').next())
+        .filter(|name| name.contains('-'))
+        .unwrap_or(title)
 }
 
-/// What belongs to a machine or a control plane comes and goes with that, and is told only when it does not.
-pub(super) fn is_part(title: &str) -> bool {
-    const PARTS: [&str; 6] = [
-        "Remove user data of machine ",
-        "Remove bootstrap token ",
-        "Label node ",
-        "Issue the certificate of ",
-        "Make the root certificate of ",
-        "Make the key that ",
-    ];
-    PARTS.iter().any(|it| title.starts_with(it))
+/// True for parts of a machine or control plane, which are not reported one by one.
+pub(super) fn is_part(id: &str, title: &str) -> bool {
+    let of_machine = ["user data of machine", "bootstrap token"];
+    id.starts_with("certificate/")
+        || title.starts_with("Label node ")
+        || is_deletion(id) && of_machine.iter().any(|part| title.contains(part))
 }
 
-/// The title of a removal, once what it removes is gone.
-pub(super) fn gone(title: &str) -> String {
-    let what = title.strip_prefix("Remove ").unwrap_or(title);
-    let mut letters = what.chars();
+/// The object in the title of a deletion: `Machine a` for `Remove machine a`.
+pub(super) fn deleted_object(title: &str) -> String {
+    let object = ["Remove ", "Delete "]
+        .iter()
+        .find_map(|verb| title.strip_prefix(verb))
+        .unwrap_or(title);
+    let mut letters = object.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{gone, subject};
+    use super::{deleted_object, is_part, subject};
 
     #[test]
     fn a_machine_is_the_subject_in_all_its_states() {
@@ -82,15 +88,25 @@ mod tests {
             "Machine worker-z1-3fa2c-0 runs",
             "Apply user data of machine worker-z1-3fa2c-0",
         ] {
-            assert_eq!(subject(title), "worker-z1-3fa2c-0");
+            assert_eq!(subject("machine/worker/z1/0", title), "worker-z1-3fa2c-0");
         }
-        for title in [
-            "Remove machine worker-z1-3fa2c-0",
-            "Make a machine of pool worker in zone a",
-            "Apply network blue",
+        for (id, title) in [
+            ("remove/1", "Remove machine worker-z1-3fa2c-0"),
+            (
+                "machine/worker/z1/0",
+                "Make a machine of pool worker in zone a",
+            ),
+            ("network/blue", "Apply network blue"),
         ] {
-            assert_eq!(subject(title), title);
+            assert_eq!(subject(id, title), title);
         }
-        assert_eq!(gone("Remove machine a"), "Machine a");
+        assert_eq!(deleted_object("Remove machine a"), "Machine a");
+    }
+
+    #[test]
+    fn certificates_and_user_data_are_parts() {
+        assert!(is_part("certificate/ca", "Issue the certificate of etcd"));
+        assert!(is_part("remove/1", "Remove user data of machine a-0"));
+        assert!(!is_part("machine/a/z1/0", "Make machine a-0"));
     }
 }

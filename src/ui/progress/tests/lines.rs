@@ -1,11 +1,12 @@
 use super::super::plain_lines::PlainLines;
 use super::script::{at, failure, finish, item, midway, start};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::plan::item::REQUEST_SENT;
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;
 
-/// The lines of a run, with the clock looked at each second between events.
+/// Prints a run, with one tick per second between events.
 fn check(events: impl IntoIterator<Item = RunEvent>, until: u64) -> String {
     let mut lines = PlainLines::new(Style { on: false });
     let mut text = String::new();
@@ -23,7 +24,7 @@ fn check(events: impl IntoIterator<Item = RunEvent>, until: u64) -> String {
 }
 
 #[test]
-fn a_run_that_fails() {
+fn a_failed_run() {
     let events = [start(), midway(), failure()].concat();
     assert_data_eq!(
         check(events, 0),
@@ -53,7 +54,7 @@ hint: to go on: kvshoot apply -f shoot.yaml
 }
 
 #[test]
-fn a_run_that_converges() {
+fn a_successful_run() {
     let events = [start(), midway(), finish()].concat();
     assert_data_eq!(
         check(events, 0),
@@ -82,7 +83,7 @@ fn a_run_that_converges() {
 }
 
 #[test]
-fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
+fn percentages_are_printed_every_ten_percent_and_at_most_every_five_seconds() {
     let import = |second: u32| {
         let why = format!(
             "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
@@ -116,7 +117,7 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
 }
 
 #[test]
-fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
+fn the_longest_running_item_is_printed_every_thirty_seconds() {
     let waiting = |at, id: &str| {
         item(
             at,
@@ -140,7 +141,7 @@ fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
 }
 
 #[test]
-fn machines_that_swap_places_are_told_once() {
+fn machines_that_swap_slots_are_printed_once() {
     let machine = |at, place: &str, title: &str, status, why| {
         let id = format!("machine/worker/z1/{place}");
         item(at, &id, title, status, why)
@@ -159,7 +160,7 @@ fn machines_that_swap_places_are_told_once() {
             "1",
             "Make machine a-1",
             ItemStatus::Waiting,
-            "an answer",
+            REQUEST_SENT,
         ),
         machine(
             0.2,
@@ -197,12 +198,12 @@ fn machines_that_swap_places_are_told_once() {
 }
 
 #[test]
-fn notes_and_interrupts_are_told() {
+fn notes_and_interrupts_are_printed() {
     let events = [
         at(
             1.0,
             EventKind::Note {
-                text: "the lock was left by a dead run".to_owned(),
+                text: "the lock of a terminated run was released".to_owned(),
             },
         ),
         at(2.0, EventKind::Interrupted),
@@ -211,7 +212,7 @@ fn notes_and_interrupts_are_told() {
             EventKind::RunFinished {
                 exit_code: 130,
                 outcome: "interrupted",
-                summary: "interrupted, 3 of 6 done".to_owned(),
+                summary: "Interrupted after 3s (3 of 6 items done)".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),

@@ -1,4 +1,4 @@
-//! Runs as lists of events.
+//! Sample runs as lists of events.
 
 use crate::flow::{EventKind, ItemStatus, RunEvent};
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(super) fn machine(seconds: f64, place: usize, status: ItemStatus, why: &str)
     item(seconds, &id, &title, status, why)
 }
 
-/// From the start until the image is being imported.
+/// A run until the image import has begun.
 pub(super) fn start() -> Vec<RunEvent> {
     vec![
         at(
@@ -106,7 +106,7 @@ pub(super) fn start() -> Vec<RunEvent> {
     ]
 }
 
-/// Machines come up, one of them not yet.
+/// The run until one of three machines is ready.
 pub(super) fn midway() -> Vec<RunEvent> {
     vec![
         item(41.0, "image/ubuntu", IMAGE, ItemStatus::Done, ""),
@@ -140,7 +140,7 @@ pub(super) fn failure() -> Vec<RunEvent> {
             EventKind::RunFinished {
                 exit_code: 9,
                 outcome: "failed",
-                summary: "1 of 6 failed".to_owned(),
+                summary: "Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
@@ -157,7 +157,7 @@ pub(super) fn finish() -> Vec<RunEvent> {
             EventKind::RunFinished {
                 exit_code: 0,
                 outcome: "converged",
-                summary: "dev is as the manifest says".to_owned(),
+                summary: "Created shoot dev in 2m11s (3/3 nodes ready)".to_owned(),
                 resume: None,
             },
         ),
