@@ -199,7 +199,7 @@ impl Context {
             quiet: flags.quiet,
             no_input: flags.no_input,
             ci: config.ci(),
-            forge: forge(config),
+            ci_system: forge(config),
             no_color: config.no_color(),
             force_color: config.force_color(),
             dumb: config.dumb_terminal(),

@@ -5,7 +5,8 @@ use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Plan, State,
 use crate::plan::observed::{Facts, Object, Observed};
 use crate::plan::{Hash, observed::Fact};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -286,4 +287,49 @@ async fn a_request_that_never_ends_is_abandoned_after_the_timeout() {
     let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
     assert_eq!(limits.started.elapsed(), Duration::from_secs(70));
+}
+
+#[test]
+fn log_lines_of_an_action_have_its_item_and_object() {
+    let log = LogBuffer::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        runtime.block_on(async {
+            let (facts, receiver) = watch::channel(Arc::default());
+            let perform = |action: Action, _| {
+                let facts = &facts;
+                async move {
+                    tracing::info!("request sent");
+                    create(facts, action.key());
+                    ActionResult::Done
+                }
+            };
+            run(&limits(), receiver, plan_of(&["a"]), perform, |_| {}).await;
+        });
+    });
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let span = r#"action{verb="apply" object=NetworkAttachmentDefinition a item=a}"#;
+    assert!(text.contains(span), "{text}");
+}
+
+#[derive(Clone, Default)]
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for LogBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -101,9 +101,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn printed(forge: Option<CiSystem>, print: impl FnOnce(&Ui)) -> String {
+    fn printed(ci_system: Option<CiSystem>, print: impl FnOnce(&Ui)) -> String {
         let settings = UiSettings {
-            forge,
+            ci_system,
             ..UiSettings::default()
         };
         check(settings, print)

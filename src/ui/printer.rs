@@ -103,7 +103,7 @@ impl Ui {
         }
         self.err.write_text(&with_newline(text));
         for (level, problem) in values {
-            let annotation = ci_log_groups::annotation(self.settings.forge, level, &problem);
+            let annotation = ci_log_groups::annotation(self.settings.ci_system, level, &problem);
             if let Some(annotation) = annotation {
                 self.err.write(&annotation);
             }
@@ -122,7 +122,7 @@ impl Ui {
     ///
     /// `name` consists of letters and underscores.
     pub(crate) fn log_group(&self, name: &'static str, title: &str) -> LogGroup<'_> {
-        let system = self.settings.forge.filter(|_| self.json.is_none());
+        let system = self.settings.ci_system.filter(|_| self.json.is_none());
         LogGroup::begin(&self.err, system, name, title)
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct UiSettings {
     /// Runs in a CI job: no live view, no prompts.
     pub(crate) ci: bool,
     /// The CI system that shows stderr, if known.
-    pub(crate) forge: Option<CiSystem>,
+    pub(crate) ci_system: Option<CiSystem>,
     pub(crate) no_color: bool,
     pub(crate) force_color: bool,
     /// `TERM=dumb`.
@@ -34,7 +34,7 @@ impl Default for UiSettings {
             quiet: false,
             no_input: false,
             ci: false,
-            forge: None,
+            ci_system: None,
             no_color: false,
             force_color: false,
             dumb: false,

@@ -143,7 +143,7 @@ mod tests {
     fn a_long_reason_keeps_its_beginning_and_its_end() {
         let reason = Some("VM running, waiting for the node to register; see its console");
         let fitted = |unicode| Elision::new(unicode).title_and_reason("worker-z1", reason, 40);
-        assert_eq!(fitted(true), "worker-z1: VM running, wai…ee its console");
-        assert_eq!(fitted(false), "worker-z1: VM running, wa...e its console");
+        assert_eq!(fitted(true), "worker-z1: VM running, wa…ee its console");
+        assert_eq!(fitted(false), "worker-z1: VM running, w...e its console");
     }
 }

@@ -82,7 +82,7 @@ impl PlainLines {
                 let Some(item) = self.items.retried(id, cause) else {
                     return String::new();
                 };
-                let text = format!("{}: {cause} (retrying in {})", item.title, elapsed(*again));
+                let text = format!("{}: {cause}, retrying in {}", item.title, elapsed(*again));
                 self.line(at, "retry", &text)
             }
             EventKind::Note { text } => self.line(at, "note", text),

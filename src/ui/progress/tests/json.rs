@@ -68,7 +68,7 @@ fn every_event_is_one_line() {
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","done":5,"total":6}
 {"v":1,"type":"item.gone","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","id":"remove/u1"}
 {"v":1,"type":"run.interrupted","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply"}
-{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"1 of 6 failed"}
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending"}
 
 "#]]
     );
@@ -108,7 +108,7 @@ fn notes_after_the_run_precede_its_final_event() {
         printed,
         str![[r#"
 {"v":1,"type":"note","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","level":"info","text":"the kubeconfig is kept"}
-{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"1 of 6 failed"}
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending"}
 
 "#]]
     );

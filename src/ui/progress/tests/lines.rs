@@ -39,15 +39,15 @@ fn a_failed_run() {
 +00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
 +02:10  failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
 +02:11  done     Machine worker-z3-3fa2c-0 runs
-+02:11  failed   1 of 6 failed
-hint: to go on: kvshoot apply -f shoot.yaml
++02:11  Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );
@@ -69,14 +69,14 @@ fn a_successful_run() {
 +00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
 +02:10  done     Machine worker-z1-3fa2c-0 runs
 +02:11  done     Machine worker-z3-3fa2c-0 runs
-+02:11  converged  dev is as the manifest says
++02:11  Created shoot dev in 2m11s (3/3 nodes ready)
 
 "#]]
     );
@@ -132,9 +132,9 @@ fn the_longest_running_item_is_printed_every_thirty_seconds() {
         str![[r#"
 +00:05  waiting  Machine a: it boots
 +00:07  waiting  Machine b: it boots
-+00:37  still    Machine a (37s): it boots; and 1 more
-+01:07  still    Machine a (1m07s): it boots; and 1 more
-+01:37  still    Machine a (1m37s): it boots; and 1 more
++00:37  still    Machine a (37s): it boots (and 1 more)
++01:07  still    Machine a (1m07s): it boots (and 1 more)
++01:37  still    Machine a (1m37s): it boots (and 1 more)
 
 "#]]
     );
@@ -191,7 +191,7 @@ fn machines_that_swap_slots_are_printed_once() {
 +00:00  working  Make machine a-1 in zone a
 +00:02  done     Machine a-1 runs
 +00:03  working  Remove machine a-0
-+00:04  gone     Machine a-0
++00:04  deleted  Machine a-0
 
 "#]]
     );
@@ -220,10 +220,10 @@ fn notes_and_interrupts_are_printed() {
     assert_data_eq!(
         check(events, 0),
         str![[r#"
-+00:01  note     the lock was left by a dead run
-+00:02  stop     interrupted: what is under way is finished; Ctrl-C again leaves at once
-+00:03  interrupted  3 of 6 done
-hint: to go on: kvshoot apply -f shoot.yaml
++00:01  note     the lock of a terminated run was released
++00:02  stop     Interrupted. Finishing current operations; interrupt again to exit now.
++00:03  Interrupted after 3s (3 of 6 items done)
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );

@@ -131,7 +131,7 @@ done     Import image ubuntu 24.04
 done     Machine worker-z2-3fa2c-0 runs
 apply dev in namespace ci                 [=============       ] 4/6  1m12s
 pool worker   1/3 ready
-  waiting     30s  worker-z1-3fa2c-0: …ng, StorageClass fast has no provisioner
+  waiting     30s  worker-z1-3fa2c-0: VirtualMachine worke…t has no provisioner
   waiting     30s  Start machine worker-z3-3fa2c-0: the node has not joined
 
 "#]]
@@ -150,8 +150,9 @@ done     Machine worker-z2-3fa2c-0 runs
 failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0:
          DataVolume is Pending, StorageClass fast has no provisioner
 done     Machine worker-z3-3fa2c-0 runs
-failed   1 of 6 failed (2m11s)
-hint: to go on: kvshoot apply -f shoot.yaml
+Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0:
+DataVolume is Pending
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );
@@ -168,7 +169,7 @@ done     Import image ubuntu 24.04
 done     Machine worker-z2-3fa2c-0 runs
 done     Machine worker-z1-3fa2c-0 runs
 done     Machine worker-z3-3fa2c-0 runs
-converged  dev is as the manifest says (2m11s)
+Created shoot dev in 2m11s (3/3 nodes ready)
 
 "#]]
     );
@@ -181,8 +182,8 @@ fn an_interrupt_explains_the_effect_of_a_second_one() {
         check(events, 10.5),
         str![[r#"
 done     Apply network tenant-a
-stop     interrupted: what is under way is finished; Ctrl-C again leaves at
-         once
+stop     Interrupted. Finishing current operations; interrupt again to exit
+         now.
 apply dev in namespace ci (stopping)      [======              ] 2/6  10s
 waiting     10s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
 pool worker   0/3 ready
@@ -248,7 +249,7 @@ fn wide_letters_take_two_columns() {
 done     Apply network tenant-a
 apply dev in namespace ci                 [======              ] 2/6  9s
 waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-waiting      1s  画像を取り込む画像を取り込む…: …ワークがまだ準備できていません
+waiting      1s  画像を取り込む画像を取り込む…: ネットワークが…備できていません
 pool worker   0/3 ready
 
 "#]]
@@ -282,5 +283,11 @@ fn items_that_were_done_before_the_run_are_not_printed() {
         ),
         progress(0.2, 2, 2),
     ];
-    assert_data_eq!(check(events, 0.3), str![[""]]);
+    assert_data_eq!(
+        check(events, 0.3),
+        str![[r#"
+apply dev in namespace ci                 [====================] 2/2  0s
+
+"#]]
+    );
 }
