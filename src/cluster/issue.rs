@@ -4,7 +4,7 @@ use super::error::Error;
 use super::perform::Performer;
 use super::project::text;
 use super::root::{Root, keys};
-use crate::pki::{self, Authority, Certificate, Life, Pair, PkiError, Profile};
+use crate::pki::{self, Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::plan::Hash;
 use crate::plan::item::{Issue, Issued, Key, Leaf};
 use crate::plan::names;
@@ -54,7 +54,7 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
     let mut made = Made::default();
     match (what, root) {
         (Issued::Root { common_name }, _) => {
-            let root = Authority::new(common_name, Life::of_root(now))?;
+            let root = Authority::new(common_name, Validity::for_ca(now))?;
             let pair = root.pair();
             made.certificate(pair, pair, pair.certificate.clone())?;
             let bundle = pair.certificate.clone();
@@ -63,20 +63,20 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
         }
         (Issued::Leaf(leaf), Some(root)) => {
             let organizations: Vec<&str> = leaf.organization.into_iter().collect();
-            let profile = Profile {
+            let profile = LeafProfile {
                 common_name: &leaf.common_name,
                 organizations: &organizations,
                 names: &leaf.names,
                 server: leaf.server,
                 client: leaf.client,
             };
-            let pair = root.authority.issue(&profile, Life::of_leaf(now))?;
+            let pair = root.authority.issue(&profile, Validity::for_leaf(now))?;
             made.certificate(&pair, root.authority.pair(), root.bundle.clone())?;
             if let Some(server) = &leaf.kubeconfig {
                 made.data.insert("kubeconfig", kubeconfig(server, leaf));
             }
         }
-        (Issued::Leaf(leaf), None) => return Err(PkiError::NoRoot(leaf.root.to_string())),
+        (Issued::Leaf(leaf), None) => return Err(PkiError::CaNotFound(leaf.root.to_string())),
         (Issued::SigningKey, _) => {
             let pair = pki::signing_key("service account tokens")?;
             made.data.insert("key", pair.key);
@@ -91,9 +91,14 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
 }
 
 impl Made {
-    fn certificate(&mut self, pair: &Pair, root: &Pair, bundle: String) -> Result<(), PkiError> {
-        let certificate = Certificate::parse(&pair.certificate)?;
-        let issuer = Certificate::parse(&root.certificate)?;
+    fn certificate(
+        &mut self,
+        pair: &PemPair,
+        root: &PemPair,
+        bundle: String,
+    ) -> Result<(), PkiError> {
+        let certificate = CertificateInfo::parse(&pair.certificate)?;
+        let issuer = CertificateInfo::parse(&root.certificate)?;
         self.data.insert("tls.crt", pair.certificate.clone());
         self.data.insert("tls.key", pair.key.clone());
         self.data.insert("ca.crt", bundle);

@@ -215,7 +215,7 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     assert_eq!(fact(&performer, "a-ca").ca.as_deref(), Some(&*trusted));
     assert_eq!(shared.text("a-ca", "ca.crt"), trusted);
     assert_eq!(shared.text("a-kube-scheduler", "ca.crt"), trusted);
-    let read = Certificate::parse(&shared.text("a-kube-scheduler", "tls.crt"));
+    let read = CertificateInfo::parse(&shared.text("a-kube-scheduler", "tls.crt"));
     assert_eq!(read.expect("one").common_name, "system:kube-scheduler");
 
     let text = shared.text("a-kube-scheduler", "kubeconfig");
@@ -342,7 +342,7 @@ async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
     let groups = ["kvshoot:cluster-admins", "viewers"];
     let client = provider.client_certificate("a", "kvshoot:admin", &groups, 3600);
     let client = client.await.expect("a certificate");
-    let read = Certificate::parse(&client.certificate).expect("a certificate");
+    let read = CertificateInfo::parse(&client.certificate).expect("a certificate");
     assert_eq!(
         (&*read.common_name, read.until),
         ("kvshoot:admin", NOW + 3600)

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::kinds;
 use super::project::text;
 use super::request::Place;
-use crate::pki::{Authority, Certificate, Life, Pair, PkiError, Profile};
+use crate::pki::{Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::plan::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,17 +45,17 @@ impl Provider {
     ) -> Result<ClientCertificate, Error> {
         let secret = names::control_plane(id, names::part::CA);
         let root = self.root(id, &secret).await?;
-        let profile = Profile {
+        let profile = LeafProfile {
             common_name: user,
             organizations: groups,
             client: true,
-            ..Profile::default()
+            ..LeafProfile::default()
         };
         let issue = || {
-            let life = Life::of_seconds(self.time(), seconds);
+            let life = Validity::for_seconds(self.time(), seconds);
             let pair = root.authority.issue(&profile, life)?;
             Ok(ClientCertificate {
-                expires: Certificate::parse(&pair.certificate)?.until,
+                expires: CertificateInfo::parse(&pair.certificate)?.until,
                 certificate: pair.certificate,
                 key: pair.key.into(),
                 ca: root.bundle.clone(),
@@ -89,7 +89,7 @@ impl Provider {
             });
         }
         let data = &there["data"];
-        let pair = Pair {
+        let pair = PemPair {
             certificate: decoded(&data["tls.crt"]),
             key: decoded(&data["tls.key"]),
         };

@@ -4,7 +4,7 @@ use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
 use crate::plan::record;
-use crate::ui::{Format, Row, Style};
+use crate::ui::{Format, ListRow, Style};
 use crate::validate::control_plane::Exposure;
 use crate::validate::{Network, ValidShoot};
 use clap_complete::engine::ArgValueCompleter;
@@ -146,7 +146,7 @@ impl Serialize for Line {
     }
 }
 
-impl Row for Line {
+impl ListRow for Line {
     fn headers() -> &'static [&'static str] {
         &["STATUS", "CHECK", "MESSAGE"]
     }

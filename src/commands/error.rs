@@ -1,6 +1,6 @@
 //! What a command failed of, as a person reads it: the error, its causes, a hint, and an exit code.
 
-use crate::ui::{FAULT, Failure, Refused, Ui};
+use crate::ui::{BUG_EXIT_CODE, ErrorMessage, Refused, Ui};
 
 /// The exit codes; scripts rely on them, so none ever changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Exit {
             Exit::Guest => 10,
             Exit::Leftovers => 11,
             Exit::Declined => 12,
-            Exit::Bug => FAULT,
+            Exit::Bug => BUG_EXIT_CODE,
             Exit::Timeout => 124,
             Exit::Exec => 125,
             Exit::Interrupted => 130,
@@ -146,7 +146,7 @@ impl CommandError {
     pub(crate) fn refused(refused: Refused, what: &str, flag: &str) -> Self {
         match refused {
             Refused::Declined => Self::new(Exit::Declined, format!("not told to {what}")),
-            Refused::Nobody => Self::new(
+            Refused::NotInteractive => Self::new(
                 Exit::Usage,
                 format!("cannot {what} without being told so, and there is nobody to ask"),
             )
@@ -157,7 +157,7 @@ impl CommandError {
     /// Says it to the person, and gives what to exit with.
     pub(super) fn tell(&self, ui: &Ui) -> Exit {
         if !self.silent {
-            ui.failure(Failure {
+            ui.failure(ErrorMessage {
                 message: &self.message,
                 causes: &self.causes,
                 hints: &self.hints,

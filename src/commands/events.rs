@@ -5,7 +5,7 @@ use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{EventSeen, Provider, Said, Where};
 use crate::plan::item::Side;
-use crate::ui::{Format, Row, age};
+use crate::ui::{Format, ListRow, age};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -213,7 +213,7 @@ impl Event {
     }
 }
 
-impl Row for Event {
+impl ListRow for Event {
     fn headers() -> &'static [&'static str] {
         &["LAST SEEN", "SIDE", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     }

@@ -4,7 +4,7 @@ use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Way};
-use crate::config::private;
+use crate::config::secure_file;
 use clap_complete::engine::ArgValueCompleter;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -60,7 +60,7 @@ pub(super) fn entry(
     credentials: &cluster::ClientCertificate,
 ) -> Result<Entry, CommandError> {
     let value = cluster::kubeconfig(&context_name(id), &way.url, credentials);
-    let file = private::temporary(&value.to_string()).map_err(|error| {
+    let file = secure_file::temporary(&value.to_string()).map_err(|error| {
         let told = CommandError::new(Exit::Precondition, "cannot write a temporary kubeconfig");
         told.cause(error.to_string())
     })?;

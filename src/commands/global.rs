@@ -2,7 +2,7 @@
 
 use super::{CommandError, Exit, complete, logging};
 use crate::config::{Config, quoted};
-use crate::ui::{Color, Forge, ProgressMode, Run, Settings, Ui};
+use crate::ui::{CiSystem, Color, ProgressMode, RunLabel, Ui, UiSettings};
 use clap::ArgMatches;
 use clap::builder::FalseyValueParser;
 use clap::parser::ValueSource;
@@ -193,18 +193,19 @@ impl Context {
         let config = Config::default();
         let run_id = config.run_id();
         let flags = &global.output;
-        let ui = Ui::new(Settings {
+        let ui = Ui::new(UiSettings {
             color: flags.color.unwrap_or_default(),
             progress: flags.progress.unwrap_or_default(),
             quiet: flags.quiet,
             no_input: flags.no_input,
             ci: config.ci(),
-            forge: forge(config),
+            ci_system: forge(config),
             no_color: config.no_color(),
             force_color: config.force_color(),
             dumb: config.dumb_terminal(),
+            unicode: config.unicode(),
             columns: config.columns(),
-            run: verb.map(|verb| Run {
+            run: verb.map(|verb| RunLabel {
                 verb,
                 id: run_id.clone(),
             }),
@@ -248,10 +249,10 @@ impl Context {
     }
 }
 
-fn forge(config: Config) -> Option<Forge> {
+fn forge(config: Config) -> Option<CiSystem> {
     match (config.github(), config.gitlab()) {
-        (true, _) => Some(Forge::GitHub),
-        (false, true) => Some(Forge::GitLab),
+        (true, _) => Some(CiSystem::GitHub),
+        (false, true) => Some(CiSystem::GitLab),
         (false, false) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::running::Session;
-use crate::flow::{Outcome, Report};
+use crate::flow::{Outcome, RunReport};
 use crate::plan::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const KEPT: usize = 20;
 /// A record that cannot be written is no reason to fail a run that did its work.
 pub(super) async fn tell(
     session: &Session<'_>,
-    report: &Report,
+    report: &RunReport,
     is_first: bool,
     context: &Context,
 ) {
@@ -33,7 +33,7 @@ pub(super) async fn tell(
     }
 }
 
-fn operation(report: &Report, is_first: bool) -> Operation {
+fn operation(report: &RunReport, is_first: bool) -> Operation {
     let (state, description) = match report.outcome {
         Outcome::Converged => (
             "Succeeded",
@@ -70,7 +70,7 @@ fn operation(report: &Report, is_first: bool) -> Operation {
     }
 }
 
-fn run(session: &Session<'_>, report: &Report, context: &Context) -> Run {
+fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> Run {
     let elapsed = session.elapsed();
     let started = jiff::Timestamp::now()
         .checked_sub(jiff::SignedDuration::try_from(elapsed).unwrap_or_default());

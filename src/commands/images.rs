@@ -3,7 +3,7 @@ use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{ImageSeen, Provider};
 use crate::plan::names::parts;
-use crate::ui::{Format, Row, wide};
+use crate::ui::{Format, ListRow, wide_table};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, Comman
     let seen = provider.images(Some(id)).await.map_err(failed)?;
     let now = provider.server_time();
     let images: Vec<_> = seen.iter().map(|it| Image::of(it, now)).collect();
-    Ok(wide(&images))
+    Ok(wide_table(&images))
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -93,7 +93,7 @@ impl Image {
     }
 }
 
-impl Row for Image {
+impl ListRow for Image {
     fn headers() -> &'static [&'static str] {
         &["NAME", "SHOOT", "IMAGE", "PHASE", "IMPORTED", "SIZE", "AGE"]
     }

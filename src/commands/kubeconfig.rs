@@ -3,8 +3,8 @@ use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Provider};
-use crate::config::kubeconfig::{self, KubeconfigError, Mark};
-use crate::config::private::{self, FileError, Lock};
+use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
+use crate::config::secure_file::{self, FileError, FileLock};
 use crate::plan::names;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
@@ -82,7 +82,7 @@ async fn get(args: &GetArgs, context: &Context) -> Result<(), CommandError> {
     let value = made(&provider, &record.name, &name, &args.access, context).await?;
     let text = serde_yaml::to_string(&value).expect("JSON is YAML");
     match &args.file {
-        Some(file) => private::write(file, &text).map_err(no_file)?,
+        Some(file) => secure_file::write(file, &text).map_err(no_file)?,
         None => context.ui.data(&text),
     }
     Ok(())
@@ -94,7 +94,7 @@ async fn merge(args: &MergeArgs, context: &Context) -> Result<(), CommandError> 
     let name = args.named.clone();
     let name = name.unwrap_or_else(|| context_name(&record.name));
     let value = made(&provider, &record.name, &name, &args.access, context).await?;
-    let mark = Mark {
+    let mark = EntryOwner {
         shoot: record.name.to_string(),
         namespace: provider.namespace().to_string(),
         server: provider.server().to_owned(),
@@ -104,10 +104,10 @@ async fn merge(args: &MergeArgs, context: &Context) -> Result<(), CommandError> 
         None => file_to_merge_into(&name, context)?,
     };
     let _lock = lock(&file, context)?;
-    let before = private::read(&file).map_err(no_file)?;
+    let before = secure_file::read(&file).map_err(no_file)?;
     let after = kubeconfig::merge(&before, &value, &mark, args.switch)
         .map_err(|it| malformed(&file, &it))?;
-    private::write(&file, &after).map_err(no_file)?;
+    secure_file::write(&file, &after).map_err(no_file)?;
     context.ui.data(&format!("context/{name} merged\n"));
     context.ui.hint(&match args.switch {
         true => "kubectl get nodes".to_owned(),
@@ -126,11 +126,11 @@ fn remove(args: &RemoveArgs, context: &Context) -> Result<(), CommandError> {
     let mut any = false;
     for file in files.iter().filter(|it| it.exists()) {
         let _lock = lock(file, context)?;
-        let before = private::read(file).map_err(no_file)?;
+        let before = secure_file::read(file).map_err(no_file)?;
         let after =
             kubeconfig::remove(&before, &id, namespace).map_err(|it| malformed(file, &it))?;
         if let Some(after) = after {
-            private::write(file, &after).map_err(no_file)?;
+            secure_file::write(file, &after).map_err(no_file)?;
             any = true;
         }
     }
@@ -178,7 +178,7 @@ async fn made(
 fn file_to_merge_into(name: &str, context: &Context) -> Result<PathBuf, CommandError> {
     let files = context.config.kubeconfigs();
     let has = |file: &&PathBuf| {
-        private::read(file).is_ok_and(|text| kubeconfig::has_context(&text, name))
+        secure_file::read(file).is_ok_and(|text| kubeconfig::has_context(&text, name))
     };
     let holder = files.iter().find(has).cloned();
     let file = holder.or_else(|| context.config.kubeconfig_to_write());
@@ -188,13 +188,13 @@ fn file_to_merge_into(name: &str, context: &Context) -> Result<PathBuf, CommandE
     })
 }
 
-fn lock(file: &Path, context: &Context) -> Result<Lock, CommandError> {
+fn lock(file: &Path, context: &Context) -> Result<FileLock, CommandError> {
     let holder = format!(
         "{}, kvshoot run {}",
         context.config.user_at_host(),
         context.run_id
     );
-    Lock::take(file, &holder).map_err(no_file)
+    FileLock::acquire(file, &holder).map_err(no_file)
 }
 
 fn no_file(error: FileError) -> CommandError {

@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::shoots::Summary;
 use super::{CommandError, Context, Exit};
 use crate::cluster::Where;
-use crate::ui::{Format, Row};
+use crate::ui::{Format, ListRow};
 
 /// List clusters
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, CommandErr
 #[derive(Debug, serde::Serialize)]
 struct Everywhere(Summary);
 
-impl Row for Everywhere {
+impl ListRow for Everywhere {
     fn headers() -> &'static [&'static str] {
         &[
             "NAMESPACE",

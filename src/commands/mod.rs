@@ -47,7 +47,7 @@ mod wait;
 mod why;
 
 use crate::config::Config;
-use crate::ui::tell_panics;
+use crate::ui::install_panic_hook;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use std::ffi::{OsStr, OsString};
@@ -111,7 +111,7 @@ enum Command {
 
 /// Runs what was asked for, and gives the exit code; `kvshoot help exit-codes` lists them.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    tell_panics();
+    install_panic_hook();
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(exit) = complete(&args) {
         return exit;
@@ -175,7 +175,7 @@ fn run(mut cli: Cli, matches: &ArgMatches) -> ExitCode {
         .and_then(|()| context.log())
         .and_then(|()| cli.command.run(&context));
     let mut exit = result.unwrap_or_else(|error| error.tell(&context.ui));
-    if let Some(cause) = context.ui.unwritten()
+    if let Some(cause) = context.ui.write_failure()
         && exit == Exit::Done
     {
         exit = CommandError::new(Exit::No, "cannot write the result")

@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{MachineSeen, NodeSeen, Provider};
-use crate::ui::{Format, Row, Ui, wide};
+use crate::ui::{Format, ListRow, Ui, wide_table};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, Comman
     let mut warnings = String::new();
     let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
     let machines = look(None, provider, id, warn).await?;
-    Ok(wide(&machines) + &warnings)
+    Ok(wide_table(&machines) + &warnings)
 }
 
 /// Machines with the nodes that they are; `tell` hears when the shoot cannot be asked.
@@ -232,7 +232,7 @@ fn status(seen: &MachineSeen, joined: Joined) -> String {
     status
 }
 
-impl Row for Machine {
+impl ListRow for Machine {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME", "POOL", "ZONE", "STATUS", "ROLES", "VERSION", "ADDRESS", "AGE",

@@ -3,7 +3,7 @@ use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::MachineSeen;
 use crate::model::Worker;
-use crate::ui::{Format, Row};
+use crate::ui::{Format, ListRow};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ impl Pool {
     }
 }
 
-impl Row for Pool {
+impl ListRow for Pool {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME", "TYPE", "IMAGE", "ZONES", "MIN", "MAX", "MACHINES", "READY",

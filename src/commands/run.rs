@@ -371,9 +371,9 @@ impl Ephemeral<'_> {
         }
     }
 
-    fn fold(&self, name: &'static str, title: &str) -> crate::ui::Fold<'_> {
+    fn fold(&self, name: &'static str, title: &str) -> crate::ui::LogGroup<'_> {
         let title = format!("{title} shoot {}", self.name);
-        self.context.ui.fold(name, &title)
+        self.context.ui.log_group(name, &title)
     }
 
     fn say(&self, text: &str) {

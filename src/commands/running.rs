@@ -7,7 +7,9 @@ use crate::cluster::{
     Beside, Error, Fence, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
 };
 use crate::config::ProcessIdentity;
-use crate::flow::{self, Answer, Event, EventKind, Limits, Outcome, Report, Status};
+use crate::flow::{
+    self, ActionResult, EventKind, ItemStatus, Outcome, RunEvent, RunLimits, RunReport,
+};
 use crate::plan::item::{Action, Plan};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::record::{HISTORY, Run};
@@ -89,7 +91,7 @@ impl<'a> Session<'a> {
             technical_id: about.id.to_owned(),
             namespace: provider.namespace().to_string(),
         };
-        progress.borrow_mut().event(&Event {
+        progress.borrow_mut().event(&RunEvent {
             at: Duration::ZERO,
             kind: run,
         });
@@ -102,7 +104,7 @@ impl<'a> Session<'a> {
         let is_gone = is_gone(own);
         let tell = |held: &Error| {
             let text = format!("waiting for the lock: {held}");
-            progress.borrow_mut().event(&Event {
+            progress.borrow_mut().event(&RunEvent {
                 at: started.elapsed(),
                 kind: EventKind::Note { text },
             });
@@ -153,9 +155,9 @@ impl<'a> Session<'a> {
         &self,
         plan: impl Fn(&Observed) -> Plan,
         render: impl Fn(&Facts, &Action) -> Vec<Value>,
-    ) -> Result<Report, CommandError> {
+    ) -> Result<RunReport, CommandError> {
         let lost = CancellationToken::new();
-        let limits = Limits {
+        let limits = RunLimits {
             started: self.started,
             actions: WRITES,
             timeout: self.started.elapsed().saturating_add(self.signals.left()),
@@ -166,7 +168,7 @@ impl<'a> Session<'a> {
             let objects = render(&facts, &action);
             async move { answer(self.performer.perform(&action, objects).await) }
         };
-        let tell = |event: Event| self.progress.borrow_mut().event(&event);
+        let tell = |event: RunEvent| self.progress.borrow_mut().event(&event);
         tokio::select! {
             report = flow::run(&limits, self.observer.facts(), plan, perform, tell) => Ok(report),
             never = self.beside(lost.clone()) => match never {},
@@ -246,7 +248,7 @@ impl<'a> Session<'a> {
     }
 
     fn tell(&self, kind: EventKind) {
-        self.progress.borrow_mut().event(&Event {
+        self.progress.borrow_mut().event(&RunEvent {
             at: self.started.elapsed(),
             kind,
         });
@@ -305,7 +307,7 @@ impl<'a> Session<'a> {
         self.tell(EventKind::Item {
             id,
             title,
-            status: Status::Waiting,
+            status: ItemStatus::Waiting,
             why: Some(why.to_owned()),
         });
         self.progress.borrow_mut().tick(self.started.elapsed());
@@ -334,7 +336,7 @@ impl<'a> Session<'a> {
             summary: end.summary,
             resume: end.resume,
         };
-        self.progress.borrow_mut().event(&Event {
+        self.progress.borrow_mut().event(&RunEvent {
             at: self.started.elapsed(),
             kind,
         });
@@ -361,7 +363,7 @@ pub(super) struct End {
 impl End {
     /// `done` is what to say when all is well.
     pub(super) fn of(
-        report: &Report,
+        report: &RunReport,
         signals: &Signals,
         resume: Option<String>,
         done: String,
@@ -401,14 +403,14 @@ impl End {
 }
 
 /// The worst class decides; what a person has to mend first.
-fn stuck(report: &Report) -> Exit {
+fn stuck(report: &RunReport) -> Exit {
     let classes = report.failed.iter().map(|it| it.1.class);
     classes
         .min()
         .map_or(Exit::Partly, |it| exit_of_class(it, report.performed > 0))
 }
 
-fn first_failure(report: &Report) -> String {
+fn first_failure(report: &RunReport) -> String {
     match report.failed.as_slice() {
         [] => "nothing can move any more".to_owned(),
         [(title, failure)] => format!("failed to {}: {}", lower(title), failure.message),
@@ -423,7 +425,7 @@ fn first_failure(report: &Report) -> String {
     }
 }
 
-fn first_wait(report: &Report) -> String {
+fn first_wait(report: &RunReport) -> String {
     match report.waiting.as_slice() {
         [] => "nothing is waited for".to_owned(),
         [(title, why)] => format!("{}: waiting for {why}", lower(title)),
@@ -442,9 +444,9 @@ fn lower(title: &str) -> String {
         .map_or_else(String::new, |it| it.to_lowercase().chain(letters).collect())
 }
 
-fn answer(result: Result<(), Error>) -> Answer {
+fn answer(result: Result<(), Error>) -> ActionResult {
     let Err(error) = result else {
-        return Answer::Done;
+        return ActionResult::Done;
     };
     match error.verdict() {
         Verdict::Again => {
@@ -452,13 +454,13 @@ fn answer(result: Result<(), Error>) -> Answer {
                 Error::Throttled { retry_after, .. } => *retry_after,
                 _ => None,
             };
-            Answer::Again {
+            ActionResult::Retry {
                 cause: error.to_string(),
-                asked,
+                retry_after: asked,
             }
         }
-        Verdict::Look => Answer::Look(error.to_string()),
-        Verdict::Refuse(_) => Answer::Refused(error.failure()),
+        Verdict::Look => ActionResult::Replan(error.to_string()),
+        Verdict::Refuse(_) => ActionResult::Refused(error.failure()),
     }
 }
 

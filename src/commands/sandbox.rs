@@ -3,7 +3,7 @@ use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Kubeconfigs, Source};
 use crate::sandbox::{self, Dirs, Fault, Guest, Sandbox, SandboxError, Step, Up};
-use crate::ui::Steps;
+use crate::ui::Preparation;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -349,14 +349,14 @@ fn last_lines(text: &str) -> String {
 /// Tells the steps of what takes long.
 struct Telling {
     begun: Instant,
-    steps: Steps,
+    steps: Preparation,
 }
 
 impl Telling {
     fn new(context: &Context) -> Telling {
         Telling {
             begun: Instant::now(),
-            steps: context.ui.steps(),
+            steps: context.ui.preparation(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::{CommandError, Exit};
 use crate::cluster::{Provider, RecordSeen};
 use crate::plan::names::{id_of, parts};
 use crate::plan::record::{LAST_OPERATION, Operation};
-use crate::ui::{Row, age};
+use crate::ui::{ListRow, age};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ pub(super) fn shown_age(then: Option<i64>, now: Option<i64>) -> String {
     )
 }
 
-impl Row for Summary {
+impl ListRow for Summary {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME",

@@ -1,52 +1,58 @@
-//! A person's kubeconfig as text: what kvshoot puts into it, and takes out again. All else in it stays.
+//! Merges kvshoot's entries into a user's kubeconfig and removes them. Other entries are preserved.
 
 use serde_yaml::{Mapping, Value};
 
-/// The shoot that entries are of; it stands beside them, so that others' entries are told from them.
+/// Owner of kubeconfig entries, stored as an extension of each entry to distinguish them from foreign ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// The technical ID.
+pub(crate) struct EntryOwner {
+    /// Technical ID of the shoot.
     pub(crate) shoot: String,
     pub(crate) namespace: String,
-    /// API server of the provider cluster.
+    /// URL of the provider cluster's API server.
     pub(crate) server: String,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KubeconfigError {
-    #[error("it is no kubeconfig: {0}")]
+    #[error("not a valid kubeconfig: {0}")]
     Malformed(String),
-    #[error("{kind} {name} is there already, and not of this shoot")]
+    #[error("{kind} \"{name}\" already exists and does not belong to this shoot")]
     Taken { kind: &'static str, name: String },
 }
 
-/// Lists of a kubeconfig: the list, the field in which an entry has its content, and what an entry is called.
+/// Lists of a kubeconfig: name of the list, field with the content of an entry, and kind of an entry.
 const LISTS: [(&str, &str, &str); 3] = [
     ("clusters", "cluster", "cluster"),
     ("users", "user", "user"),
     ("contexts", "context", "context"),
 ];
-/// Name of the extension that [`Mark`] stands in.
+/// Name of the extension that holds [`EntryOwner`].
 const EXTENSION: &str = "kvshoot.io";
 const CURRENT: &str = "current-context";
 
-/// Puts the entries of `addition` into a kubeconfig. Those that are there of the same shoot are renewed, and keep what
-/// others wrote to them.
+/// Merges the entries of `addition` into a kubeconfig.
+///
+/// Existing entries of the same shoot are updated; fields that others added to them are kept. `switch` also sets the
+/// current context.
+///
+/// # Errors
+///
+/// [`KubeconfigError::Taken`] if an entry of that name has another owner.
 pub(crate) fn merge(
     text: &str,
     addition: &serde_json::Value,
-    mark: &Mark,
+    owner: &EntryOwner,
     switch: bool,
 ) -> Result<String, KubeconfigError> {
-    let mut whole = parse(text)?;
+    let mut kubeconfig = parse(text)?;
     let addition = serde_yaml::to_value(addition).expect("JSON is YAML");
     for (list, field, kind) in LISTS {
-        let entries = entries(&mut whole, list)?;
+        let entries = entries(&mut kubeconfig, list)?;
         for new in addition[list].as_sequence().into_iter().flatten() {
             let name = new["name"].as_str().unwrap_or_default();
-            let there = entries.iter_mut().find(|it| it["name"] == *name);
-            let entry = match there {
-                Some(entry) if mark.is_on(&entry[field]) => entry,
+            let existing = entries.iter_mut().find(|entry| entry["name"] == *name);
+            let entry = match existing {
+                Some(entry) if owner.owns(&entry[field]) => entry,
                 Some(_) => {
                     let name = name.to_owned();
                     return Err(KubeconfigError::Taken { kind, name });
@@ -56,74 +62,77 @@ pub(crate) fn merge(
                     entry.insert("name".into(), name.into());
                     entry.insert(field.into(), Mapping::new().into());
                     entries.push(entry.into());
-                    entries.last_mut().expect("it was just put there")
+                    entries.last_mut().expect("an entry was just added")
                 }
             };
             let content = &mut entry[field];
             for (key, value) in new[field].as_mapping().into_iter().flatten() {
                 content[key] = value.clone();
             }
-            mark.put_on(content);
+            owner.write_to(content);
         }
     }
     if switch {
-        whole.insert(CURRENT.into(), addition[CURRENT].clone());
+        kubeconfig.insert(CURRENT.into(), addition[CURRENT].clone());
     }
-    Ok(written(&whole))
+    Ok(serialize(&kubeconfig))
 }
 
-/// Takes out what [`merge`] put there for a shoot; in any namespace when none is given. None when there is nothing.
+/// Removes the entries that [`merge`] added for a shoot, in `namespace` or in all namespaces.
+///
+/// Returns none if the kubeconfig has no such entries.
 pub(crate) fn remove(
     text: &str,
     shoot: &str,
     namespace: Option<&str>,
 ) -> Result<Option<String>, KubeconfigError> {
-    let mut whole = parse(text)?;
-    let is_of =
-        |mark: &Mark| mark.shoot == shoot && namespace.is_none_or(|it| it == mark.namespace);
-    let mut gone = Vec::new();
-    let mut any = false;
+    let mut kubeconfig = parse(text)?;
+    let is_of = |owner: &EntryOwner| {
+        owner.shoot == shoot && namespace.is_none_or(|it| it == owner.namespace)
+    };
+    let mut removed_contexts = Vec::new();
+    let mut changed = false;
     for (list, field, _) in LISTS {
-        let entries = entries(&mut whole, list)?;
+        let entries = entries(&mut kubeconfig, list)?;
         entries.retain(|entry| {
-            let is_ours = Mark::of(&entry[field]).is_some_and(|it| is_of(&it));
-            any |= is_ours;
+            let is_ours = EntryOwner::of(&entry[field]).is_some_and(|it| is_of(&it));
+            changed |= is_ours;
             if is_ours && list == "contexts" {
-                gone.push(entry["name"].clone());
+                removed_contexts.push(entry["name"].clone());
             }
             !is_ours
         });
     }
-    if gone.contains(whole.get(CURRENT).unwrap_or(&Value::Null)) {
-        whole.insert(CURRENT.into(), "".into());
+    if removed_contexts.contains(kubeconfig.get(CURRENT).unwrap_or(&Value::Null)) {
+        kubeconfig.insert(CURRENT.into(), "".into());
     }
-    Ok(any.then(|| written(&whole)))
+    Ok(changed.then(|| serialize(&kubeconfig)))
 }
 
-/// Whether there is a context of this name.
+/// True if the kubeconfig has a context with this name.
 pub(crate) fn has_context(text: &str, name: &str) -> bool {
-    let whole = parse(text).unwrap_or_default();
-    let contexts = whole.get("contexts").and_then(Value::as_sequence);
+    let kubeconfig = parse(text).unwrap_or_default();
+    let contexts = kubeconfig.get("contexts").and_then(Value::as_sequence);
     contexts.is_some_and(|it| it.iter().any(|it| it["name"] == *name))
 }
 
-impl Mark {
-    fn of(content: &Value) -> Option<Mark> {
+impl EntryOwner {
+    fn of(content: &Value) -> Option<EntryOwner> {
         let extensions = content.get("extensions")?.as_sequence()?;
         let ours = extensions.iter().find(|it| it["name"] == *EXTENSION)?;
         let word = |key: &str| Some(ours.get("extension")?.get(key)?.as_str()?.to_owned());
-        Some(Mark {
+        Some(EntryOwner {
             shoot: word("shoot")?,
             namespace: word("namespace")?,
             server: word("server")?,
         })
     }
 
-    fn is_on(&self, content: &Value) -> bool {
-        Mark::of(content).is_some_and(|it| it == *self)
+    fn owns(&self, content: &Value) -> bool {
+        EntryOwner::of(content).is_some_and(|it| it == *self)
     }
 
-    fn put_on(&self, content: &mut Value) {
+    fn write_to(&self, content: &mut Value) {
         let mut ours = Mapping::new();
         let words = [
             ("shoot", &self.shoot),
@@ -146,39 +155,42 @@ impl Mark {
     }
 }
 
-/// An empty file is a kubeconfig without entries.
+/// Parses a kubeconfig; an empty file has no entries.
 fn parse(text: &str) -> Result<Mapping, KubeconfigError> {
-    // The parser's own words show the lines around, and with them what is secret.
-    let whole = serde_yaml::from_str(text).map_err(|it| {
+    // The parser's message quotes surrounding lines, which may contain credentials.
+    let kubeconfig = serde_yaml::from_str(text).map_err(|it| {
         KubeconfigError::Malformed(it.location().map_or_else(
-            || "not YAML".to_owned(),
-            |it| format!("no YAML in line {}", it.line()),
+            || "invalid YAML".to_owned(),
+            |it| format!("invalid YAML in line {}", it.line()),
         ))
     })?;
-    match whole {
-        Value::Mapping(whole) => Ok(whole),
+    match kubeconfig {
+        Value::Mapping(kubeconfig) => Ok(kubeconfig),
         Value::Null => {
-            let mut whole = Mapping::new();
-            whole.insert("apiVersion".into(), "v1".into());
-            whole.insert("kind".into(), "Config".into());
-            Ok(whole)
+            let mut kubeconfig = Mapping::new();
+            kubeconfig.insert("apiVersion".into(), "v1".into());
+            kubeconfig.insert("kind".into(), "Config".into());
+            Ok(kubeconfig)
         }
-        _ => Err(KubeconfigError::Malformed("no mapping".to_owned())),
+        _ => Err(KubeconfigError::Malformed("not a mapping".to_owned())),
     }
 }
 
-fn entries<'a>(whole: &'a mut Mapping, list: &str) -> Result<&'a mut Vec<Value>, KubeconfigError> {
-    let entries = whole.entry(list.into()).or_insert(Value::Null);
+fn entries<'a>(
+    kubeconfig: &'a mut Mapping,
+    list: &str,
+) -> Result<&'a mut Vec<Value>, KubeconfigError> {
+    let entries = kubeconfig.entry(list.into()).or_insert(Value::Null);
     if entries.is_null() {
         *entries = Value::Sequence(Vec::new());
     }
     entries
         .as_sequence_mut()
-        .ok_or_else(|| KubeconfigError::Malformed(format!("{list} is no list")))
+        .ok_or_else(|| KubeconfigError::Malformed(format!("{list} is not a list")))
 }
 
-fn written(whole: &Mapping) -> String {
-    serde_yaml::to_string(whole).expect("what was read can be written")
+fn serialize(kubeconfig: &Mapping) -> String {
+    serde_yaml::to_string(kubeconfig).expect("a parsed mapping can be serialized")
 }
 
 #[cfg(test)]
@@ -186,8 +198,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn mark() -> Mark {
-        Mark {
+    fn owner() -> EntryOwner {
+        EntryOwner {
             shoot: "shoot--local--dev".to_owned(),
             namespace: "shoots".to_owned(),
             server: "https://provider:6443".to_owned(),
@@ -225,8 +237,8 @@ users:
     }
 
     #[test]
-    fn what_is_merged_and_removed_again_leaves_all_as_it_was() {
-        let merged = merge(OTHERS, &addition("https://a"), &mark(), false).unwrap();
+    fn removing_merged_entries_restores_the_kubeconfig() {
+        let merged = merge(OTHERS, &addition("https://a"), &owner(), false).unwrap();
         let it = value(&merged);
         assert_eq!(it["current-context"], *"prod");
         assert_eq!(it["x-own"], *"kept");
@@ -237,13 +249,13 @@ users:
     }
 
     #[test]
-    fn a_second_merge_renews_and_keeps_what_others_wrote() {
-        let first = merge("", &addition("https://a"), &mark(), true).unwrap();
+    fn a_second_merge_updates_entries_and_keeps_foreign_fields() {
+        let first = merge("", &addition("https://a"), &owner(), true).unwrap();
         assert!(has_context(&first, "dev"));
         let mut edited = value(&first);
         edited["contexts"][0]["context"]["namespace"] = "mine".into();
         let edited = serde_yaml::to_string(&edited).unwrap();
-        let second = value(&merge(&edited, &addition("https://b"), &mark(), false).unwrap());
+        let second = value(&merge(&edited, &addition("https://b"), &owner(), false).unwrap());
         assert_eq!(second["clusters"].as_sequence().unwrap().len(), 1);
         assert_eq!(second["clusters"][0]["cluster"]["server"], *"https://b");
         assert_eq!(second["contexts"][0]["context"]["namespace"], *"mine");
@@ -253,35 +265,35 @@ users:
     }
 
     #[test]
-    fn entries_of_others_are_neither_taken_nor_removed() {
+    fn foreign_entries_are_neither_overwritten_nor_removed() {
         let others = OTHERS.replace("prod", "dev");
-        let error = merge(&others, &addition("https://a"), &mark(), false).unwrap_err();
+        let error = merge(&others, &addition("https://a"), &owner(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cluster dev is there already, and not of this shoot"
+            "cluster \"dev\" already exists and does not belong to this shoot"
         );
         assert_eq!(remove(&others, "shoot--local--dev", None).unwrap(), None);
-        let elsewhere = Mark {
+        let elsewhere = EntryOwner {
             server: "https://other".to_owned(),
-            ..mark()
+            ..owner()
         };
         let merged = merge("", &addition("https://a"), &elsewhere, false).unwrap();
-        assert!(merge(&merged, &addition("https://a"), &mark(), false).is_err());
+        assert!(merge(&merged, &addition("https://a"), &owner(), false).is_err());
     }
 
     #[test]
-    fn no_context_is_current_that_is_gone() {
-        let merged = merge("", &addition("https://a"), &mark(), true).unwrap();
+    fn removing_the_current_context_clears_it() {
+        let merged = merge("", &addition("https://a"), &owner(), true).unwrap();
         let removed = remove(&merged, "shoot--local--dev", None).unwrap().unwrap();
         assert_eq!(value(&removed)["current-context"], *"");
         assert_eq!(remove(&removed, "shoot--local--dev", None).unwrap(), None);
     }
 
     #[test]
-    fn what_is_no_kubeconfig_is_told_without_what_is_in_it() {
-        let error = merge("token: [secret\n", &addition("a"), &mark(), false).unwrap_err();
+    fn errors_for_invalid_kubeconfigs_do_not_quote_them() {
+        let error = merge("token: [secret\n", &addition("a"), &owner(), false).unwrap_err();
         assert!(!error.to_string().contains("secret"), "{error}");
-        assert!(merge("- a\n", &addition("a"), &mark(), false).is_err());
-        assert!(merge("clusters: 1\n", &addition("a"), &mark(), false).is_err());
+        assert!(merge("- a\n", &addition("a"), &owner(), false).is_err());
+        assert!(merge("clusters: 1\n", &addition("a"), &owner(), false).is_err());
     }
 }

@@ -1,81 +1,83 @@
-//! What a run tells while it goes: one order of events, read by the terminal, by plain lines and by JSON.
+//! Events of a run, in one order for all readers: live view, plain lines and JSON.
 
 use std::time::Duration;
 
-/// `at` counts from the start of the run.
+/// An event of a run; `at` is the time since its start.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct RunEvent {
     pub(crate) at: Duration,
     pub(crate) kind: EventKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum EventKind {
-    /// Always the first.
+    /// The first event of every run.
     RunStarted {
-        /// What the person typed: `apply` or `delete`.
+        /// The command: `apply` or `delete`.
         verb: &'static str,
         shoot: String,
-        /// The technical ID, with which the names of all objects begin.
+        /// Technical ID of the shoot, the prefix of all object names.
         technical_id: String,
         namespace: String,
     },
-    /// The state of an item, whenever it or its reason differs from what was told last.
+    /// The state of an item; sent when title, status or reason changes.
     ///
-    /// `id` is stable over a run: `network/NAME`, `image/NAME`, `machine/POOL/zK/I` (a place in a pool, whichever
-    /// machine takes it) or `remove/UID`. The title of an item may change with its state.
+    /// `id` is stable during a run: `network/NAME`, `image/NAME`, `machine/POOL/zK/I` (a slot of a pool, independent of
+    /// the machine that fills it) or `remove/UID`. The title of an item may change with its state.
     Item {
         id: String,
         title: String,
-        status: Status,
+        status: ItemStatus,
+        /// A clause that stands alone, such as `import at 12%`.
         why: Option<String>,
     },
-    /// The item has no place in the plan any more: a removed machine is gone.
+    /// The item is no longer part of the plan, for example because its object was deleted.
     ItemGone { id: String },
-    /// Neither number shrinks, unless what was done comes undone.
+    /// Number of items done and in total. They decrease only if a finished item is undone.
     Progress { done: usize, total: usize },
-    /// A request met a passing error and is sent again after a while.
+    /// A request failed with a transient error and is retried after `again`.
     Retried {
         id: String,
         cause: String,
         again: Duration,
     },
-    /// Something that the person should know, and that stops nothing.
+    /// Information that does not affect the run.
     Note { text: String },
-    /// The first Ctrl-C or SIGTERM: nothing new is begun.
+    /// The first SIGINT or SIGTERM: no new actions are started.
     Interrupted,
-    /// Always the last.
+    /// The last event of every run.
     RunFinished {
         exit_code: u8,
-        /// One word for machines: `converged`, `failed`, `timeout`, `interrupted`, `refused`.
+        /// For programs: `converged`, `failed`, `timeout`, `interrupted` or `refused`.
         outcome: &'static str,
-        /// A sentence for people.
+        /// The result in one line, such as `Created shoot dev in 16s (2/2 nodes ready)`.
         summary: String,
-        /// The command that goes on from here.
+        /// The command that resumes the run.
         resume: Option<String>,
     },
 }
 
+/// State of an item, without its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Status {
-    /// Held back by what it needs.
+pub(crate) enum ItemStatus {
+    /// Held back by a dependency.
     Blocked,
-    /// A request is on its way, or about to be.
+    /// A request is in flight or about to be sent.
     Working,
-    /// The provider cluster is at it.
+    /// In progress in the provider cluster or the shoot.
     Waiting,
     Done,
     Failed,
 }
 
-impl Status {
+impl ItemStatus {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Status::Blocked => "blocked",
-            Status::Working => "working",
-            Status::Waiting => "waiting",
-            Status::Done => "done",
-            Status::Failed => "failed",
+            ItemStatus::Blocked => "blocked",
+            ItemStatus::Working => "working",
+            ItemStatus::Waiting => "waiting",
+            ItemStatus::Done => "done",
+            ItemStatus::Failed => "failed",
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Runs plans until all is done; knows neither Kubernetes nor the terminal.
+//! Runs plans until every item is done. Independent of Kubernetes clients and the terminal.
 
+mod changes;
 mod event;
-mod progress;
 mod retry;
 mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use event::{Event, EventKind, Status};
 #[cfg(test)]
-pub(crate) use progress::Progress;
-pub(crate) use run::{Answer, Limits, Outcome, Report, run};
+pub(crate) use changes::ChangeTracker;
+pub(crate) use event::{EventKind, ItemStatus, RunEvent};
+pub(crate) use run::{ActionResult, Outcome, RunLimits, RunReport, run};

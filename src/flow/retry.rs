@@ -1,36 +1,42 @@
-//! What met a passing error, and when it may be tried again; and how much may be on its way at once.
+//! Backoff after transient errors, and limits on concurrent requests.
 
 use crate::plan::item::{Action, Content, Key};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(10);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(250);
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
 
-/// By object, and not by item: another item may want the same of it.
+/// Backoff by object instead of by item, since several items may change the same object.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
+    /// Number of attempts, and when the next one is allowed.
     held: HashMap<Key, (u32, Duration)>,
 }
 
 impl Retries {
-    /// Holds the object back, longer each time; `asked` is what the server asked for. Says how long.
-    pub(super) fn again(&mut self, key: &Key, now: Duration, asked: Option<Duration>) -> Duration {
+    /// Delays the object, exponentially longer each time and at least `retry_after`. Returns the delay.
+    pub(super) fn delay(
+        &mut self,
+        key: &Key,
+        now: Duration,
+        retry_after: Option<Duration>,
+    ) -> Duration {
         let (tries, until) = self.held.entry(key.clone()).or_default();
-        let doubled = FIRST
+        let doubled = INITIAL_BACKOFF
             .saturating_mul(2u32.saturating_pow((*tries).min(16)))
-            .min(LONGEST);
+            .min(MAX_BACKOFF);
         *tries += 1;
-        // Spread by name, so that a thousand of them do not come back at once.
-        let share = key
+        // Jitter derived from the name, so that many objects are not retried at once.
+        let jitter = key
             .name
             .bytes()
             .fold(0u32, |sum, it| sum.wrapping_mul(31).wrapping_add(it.into()))
             % 256;
         let wait = doubled
-            .mul_f64(0.75 + f64::from(share) / 512.0)
-            .max(asked.unwrap_or_default());
+            .mul_f64(0.75 + f64::from(jitter) / 512.0)
+            .max(retry_after.unwrap_or_default());
         *until = now + wait;
         wait
     }
@@ -39,61 +45,61 @@ impl Retries {
         self.held.remove(key);
     }
 
-    pub(super) fn allow(&self, key: &Key, now: Duration) -> bool {
+    pub(super) fn is_allowed(&self, key: &Key, now: Duration) -> bool {
         self.held.get(key).is_none_or(|it| it.1 <= now)
     }
 
-    /// When the next one may be tried.
+    /// Time of the next retry.
     pub(super) fn next(&self, now: Duration) -> Option<Duration> {
         self.held
             .values()
-            .map(|it| it.1)
-            .filter(|it| *it > now)
+            .map(|(_, until)| *until)
+            .filter(|until| *until > now)
             .min()
     }
 }
 
-/// How many requests may be on their way: one at first, so that what is refused is refused once.
+/// Number of concurrent requests (slow start). Begins with one, so that an error common to all occurs once.
 #[derive(Debug)]
 pub(super) struct Window {
     size: usize,
-    most: usize,
+    max: usize,
 }
 
 impl Window {
-    pub(super) fn new(most: usize) -> Window {
+    pub(super) fn new(max: usize) -> Window {
         Window {
             size: 1,
-            most: most.max(1),
+            max: max.max(1),
         }
     }
 
-    pub(super) fn room(&self, running: usize) -> usize {
+    pub(super) fn available(&self, running: usize) -> usize {
         self.size.saturating_sub(running)
     }
 
-    /// Each answer lets one more go, so the window doubles with every round.
+    /// Called for each successful response, so the window doubles per round trip.
     pub(super) fn grow(&mut self) {
-        self.size = (self.size + 1).min(self.most);
+        self.size = (self.size + 1).min(self.max);
     }
 
-    /// The server has enough.
+    /// Halves the window when the server is overloaded.
     pub(super) fn shrink(&mut self) {
         self.size = (self.size / 2).max(1);
     }
 }
 
-/// The first machine of a pool goes alone: what is wrong with it is wrong with all of them.
+/// Creates the first machine of a pool alone, as a canary: an error in it would affect all of them.
 #[derive(Debug, Default)]
-pub(super) struct Trials {
+pub(super) struct CanaryMachines {
     passed: HashSet<Arc<str>>,
-    /// Pools whose first machine is on its way, or was refused in this plan.
+    /// Pools whose first machine is being created or was refused in the current plan.
     held: HashSet<Arc<str>>,
     refused: Vec<Arc<str>>,
 }
 
-impl Trials {
-    /// Whether it may start now; if so it counts as started.
+impl CanaryMachines {
+    /// Returns true and marks the action as started if it may start now.
     pub(super) fn start(&mut self, action: &Action) -> bool {
         pool(action).is_none_or(|it| self.passed.contains(it) || self.held.insert(it.clone()))
     }
@@ -109,8 +115,8 @@ impl Trials {
         }
     }
 
-    /// A new plan knows what was refused, so what is due in it may be tried.
-    pub(super) fn plan(&mut self) {
+    /// Releases refused pools: a new plan takes refusals into account, so its due actions may start.
+    pub(super) fn new_plan(&mut self) {
         for pool in self.refused.drain(..) {
             self.held.remove(&pool);
         }
@@ -133,38 +139,38 @@ mod tests {
     use crate::plan::item::Kind;
 
     #[test]
-    fn a_retry_waits_longer_each_time_and_not_for_ever() {
+    fn backoff_grows_up_to_a_limit() {
         let mut retries = Retries::default();
         let key = Key::provider(Kind::Machine, "m");
         let waits: Vec<Duration> = (0..12)
-            .map(|_| retries.again(&key, Duration::ZERO, None))
+            .map(|_| retries.delay(&key, Duration::ZERO, None))
             .collect();
         assert!(
             waits.is_sorted()
-                && waits[0] >= FIRST.mul_f64(0.75)
-                && waits[11] <= LONGEST.mul_f64(1.25),
+                && waits[0] >= INITIAL_BACKOFF.mul_f64(0.75)
+                && waits[11] <= MAX_BACKOFF.mul_f64(1.25),
             "{waits:?}"
         );
-        assert!(!retries.allow(&key, Duration::ZERO));
+        assert!(!retries.is_allowed(&key, Duration::ZERO));
         retries.forget(&key);
-        assert!(retries.allow(&key, Duration::ZERO));
+        assert!(retries.is_allowed(&key, Duration::ZERO));
     }
 
     #[test]
-    fn what_the_server_asks_for_is_the_least() {
+    fn retry_after_is_a_lower_bound() {
         let key = Key::provider(Kind::Machine, "m");
-        let wait = Retries::default().again(&key, Duration::ZERO, Some(Duration::from_secs(7)));
+        let wait = Retries::default().delay(&key, Duration::ZERO, Some(Duration::from_secs(7)));
         assert_eq!(wait, Duration::from_secs(7));
     }
 
     #[test]
-    fn the_window_doubles_with_every_round_and_is_halved_on_demand() {
+    fn the_window_doubles_per_round_trip_and_halves_on_overload() {
         let mut window = Window::new(32);
         for expected in [1, 2, 4, 8, 16, 32, 32] {
-            assert_eq!(window.room(0), expected);
+            assert_eq!(window.available(0), expected);
             (0..expected).for_each(|_| window.grow());
         }
         window.shrink();
-        assert_eq!(window.room(10), 6);
+        assert_eq!(window.available(10), 6);
     }
 }

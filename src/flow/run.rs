@@ -1,8 +1,8 @@
-//! The loop: look, plan, start what is due, wait for whatever comes first.
+//! The control loop: observe, plan, start due actions, wait for the next change.
 
-use super::event::{Event, EventKind};
-use super::progress::Progress;
-use super::retry::{Retries, Trials, Window};
+use super::changes::ChangeTracker;
+use super::event::{EventKind, RunEvent};
+use super::retry::{CanaryMachines, Retries, Window};
 use crate::plan::item::{Action, Failure, Item, Key, Plan, State};
 use crate::plan::observed::{Facts, Observed};
 use futures::StreamExt;
@@ -14,97 +14,99 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
-/// Plans are made at most so often.
-const BETWEEN_PLANS: Duration = Duration::from_millis(100);
-/// So long may what is on its way still take when a run is to end.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
+/// Minimum time between two plans.
+const PLAN_INTERVAL: Duration = Duration::from_millis(100);
+/// Time that requests in flight get to finish when a run ends.
+const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// What came of an action.
+/// Result of an action.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum ActionResult {
     Done,
-    /// A passing error; `asked` is how long the server wants to be left alone.
-    Again {
+    /// A transient error; `retry_after` is the minimum delay that the server requested.
+    Retry {
         cause: String,
-        asked: Option<Duration>,
+        retry_after: Option<Duration>,
     },
-    /// The world is not what the plan was made from: look again.
-    Look(String),
-    /// The same would be refused again.
+    /// The object differs from the observation; plan again.
+    Replan(String),
+    /// A permanent error: the same request would fail again.
     Refused(Failure),
 }
 
-/// Bounds of a run.
-pub(crate) struct Limits {
-    /// When the run began; all times of its events count from here.
+/// Limits of a run.
+pub(crate) struct RunLimits {
+    /// Start of the run; event times are relative to it.
     pub(crate) started: Instant,
-    /// Actions on their way at once, at most.
+    /// Maximum number of concurrent actions.
     pub(crate) actions: usize,
-    /// How long the run may take in all.
+    /// Maximum duration of the run.
     pub(crate) timeout: Duration,
-    /// Cancelled when the person wants to stop.
+    /// Cancelled on SIGINT or SIGTERM.
     pub(crate) interrupt: CancellationToken,
-    /// Cancelled when another run may write to the same shoot.
+    /// Cancelled when the lease is lost and another run may write to the shoot.
     pub(crate) lost: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Converged,
-    /// Something failed, and the rest needs it.
+    /// An item failed, and the remaining items depend on it.
     Stuck,
     Timeout,
     Interrupted,
-    /// Another run took the shoot over.
+    /// Another run took over the shoot.
     Lost,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct RunReport {
     pub(crate) outcome: Outcome,
-    /// Actions that were carried out.
+    /// Number of actions that succeeded.
     pub(crate) performed: usize,
     pub(crate) done: usize,
     pub(crate) total: usize,
-    /// Titles of what failed, and why.
+    /// Titles of failed items, with the cause.
     pub(crate) failed: Vec<(String, Failure)>,
-    /// Titles of what was still waited for, and for what.
+    /// Titles of waiting items, with the reason, a clause that stands alone.
     pub(crate) waiting: Vec<(String, String)>,
 }
 
-/// Runs until all is done, nothing can move any more, or time is up.
+/// Runs until all items are done, no item can make progress, or the timeout expires.
 ///
-/// `plan` is asked again whenever the facts have changed; what else was due in an older plan stays due, so its
-/// rest may be worked off. Cancelling starts nothing new, and waits a while for the answers that are still due.
+/// Plans again whenever the facts change, at most every 100 ms; in between, the remaining due actions of the previous
+/// plan may start. After a cancellation no action starts, and requests in flight get 10 s to finish.
 pub(crate) async fn run<F>(
-    limits: &Limits,
+    limits: &RunLimits,
     mut facts: watch::Receiver<Arc<Facts>>,
     plan: impl Fn(&Observed) -> Plan,
     perform: impl Fn(Action, Arc<Facts>) -> F,
-    tell: impl FnMut(Event),
-) -> Report
+    emit: impl FnMut(RunEvent),
+) -> RunReport
 where
-    F: Future<Output = Answer>,
+    F: Future<Output = ActionResult>,
 {
-    let mut run = Run::new(limits, tell);
+    let mut run = Run::new(limits, emit);
     let mut running = FuturesUnordered::new();
     loop {
         run.observed.facts = facts.borrow_and_update().clone();
         let plan = run.plan(&plan);
         if running.is_empty()
-            && let Some(outcome) = run.verdict(&plan)
+            && let Some(outcome) = run.outcome(&plan)
         {
             return run.report(outcome, &plan);
         }
         run.queue_due(&plan);
         let mut dirty = false;
-        let earliest = Instant::now() + BETWEEN_PLANS;
+        let earliest = Instant::now() + PLAN_INTERVAL;
         loop {
             for action in run.start(running.len()) {
-                let answer = perform(action.clone(), run.observed.facts.clone());
-                running.push(async move { (action, answer.await) });
+                let span = span(&action, &plan);
+                let result = perform(action.clone(), run.observed.facts.clone()).instrument(span);
+                running.push(async move { (action, result.await) });
             }
             if run.has_stopped(running.is_empty()) {
                 let outcome = run.stopped_by();
@@ -115,11 +117,11 @@ where
             }
             tokio::select! {
                 biased;
-                Some((action, answer)) = running.next() => {
-                    run.answer(&action, answer);
+                Some((action, result)) = running.next() => {
+                    run.finish(&action, result);
                     dirty = true;
                 }
-                () = run.stop(), if !run.stopping => run.interrupt(),
+                () = run.cancelled(), if !run.stopping => run.interrupt(),
                 changed = facts.changed() => {
                     dirty = true;
                     if changed.is_err() { break }
@@ -131,37 +133,38 @@ where
     }
 }
 
-/// What one run knows beside the facts.
+/// State of a run.
 struct Run<'a, T> {
-    limits: &'a Limits,
-    tell: T,
+    limits: &'a RunLimits,
+    emit: T,
     observed: Observed,
-    progress: Progress,
+    changes: ChangeTracker,
     retries: Retries,
     window: Window,
-    trials: Trials,
+    canaries: CanaryMachines,
     queue: VecDeque<Action>,
     performed: usize,
     round: u64,
     stopping: bool,
-    last_answers: Instant,
+    /// End of the grace period once the run is stopping.
+    deadline: Instant,
 }
 
-impl<'a, T: FnMut(Event)> Run<'a, T> {
-    fn new(limits: &'a Limits, tell: T) -> Self {
+impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
+    fn new(limits: &'a RunLimits, emit: T) -> Self {
         Run {
             limits,
-            tell,
+            emit,
             observed: Observed::default(),
-            progress: Progress::default(),
+            changes: ChangeTracker::default(),
             retries: Retries::default(),
             window: Window::new(limits.actions),
-            trials: Trials::default(),
+            canaries: CanaryMachines::default(),
             queue: VecDeque::new(),
             performed: 0,
             round: 0,
             stopping: false,
-            last_answers: limits.started,
+            deadline: limits.started,
         }
     }
 
@@ -169,27 +172,27 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         self.limits.started.elapsed()
     }
 
-    fn tell(&mut self, kind: EventKind) {
+    fn emit(&mut self, kind: EventKind) {
         let at = self.now();
-        (self.tell)(Event { at, kind });
+        (self.emit)(RunEvent { at, kind });
     }
 
     fn plan(&mut self, plan: impl Fn(&Observed) -> Plan) -> Plan {
         self.observed.now = self.now();
         let plan = plan(&self.observed);
         self.round += 1;
-        for event in self.progress.update(&plan, self.round) {
-            self.tell(event);
+        for event in self.changes.update(&plan, self.round) {
+            self.emit(event);
         }
         plan
     }
 
-    /// Blocked items keep no run alive: they move only when what they need does.
-    fn verdict(&self, plan: &Plan) -> Option<Outcome> {
-        let moves = |it: &Item| matches!(it.state, State::Due(_) | State::Waiting(_));
+    /// Outcome if no action is running. Blocked items do not keep a run alive, since their dependencies must move first.
+    fn outcome(&self, plan: &Plan) -> Option<Outcome> {
+        let can_progress = |item: &Item| matches!(item.state, State::Due(_) | State::Waiting(_));
         if plan.items.iter().all(|it| it.state == State::Done) {
             Some(Outcome::Converged)
-        } else if !plan.items.iter().any(moves) {
+        } else if !plan.items.iter().any(can_progress) {
             Some(Outcome::Stuck)
         } else {
             (self.now() >= self.limits.timeout).then_some(Outcome::Timeout)
@@ -198,7 +201,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
 
     fn queue_due(&mut self, plan: &Plan) {
         self.queue.clear();
-        self.trials.plan();
+        self.canaries.new_plan();
         if self.stopping || self.now() >= self.limits.timeout {
             return;
         }
@@ -206,7 +209,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         let mut keys: HashSet<&Key> = HashSet::new();
         for item in &plan.items {
             if let State::Due(action) = &item.state
-                && self.retries.allow(action.key(), now)
+                && self.retries.is_allowed(action.key(), now)
                 && keys.insert(action.key())
             {
                 self.queue.push_back(action.clone());
@@ -218,15 +221,15 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         if self.stopping {
             return Vec::new();
         }
-        let mut room = self.window.room(running);
+        let mut available = self.window.available(running);
         let mut held = VecDeque::new();
         let mut started = Vec::new();
-        while room > 0
+        while available > 0
             && let Some(action) = self.queue.pop_front()
         {
-            if self.trials.start(&action) {
+            if self.canaries.start(&action) {
                 started.push(action);
-                room -= 1;
+                available -= 1;
             } else {
                 held.push_back(action);
             }
@@ -241,35 +244,35 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         started
     }
 
-    fn answer(&mut self, action: &Action, answer: Answer) {
+    fn finish(&mut self, action: &Action, result: ActionResult) {
         let key = action.key();
         self.observed.sent.remove(key);
-        self.trials.end(action, answer == Answer::Done);
-        match answer {
-            Answer::Done => {
+        self.canaries.end(action, result == ActionResult::Done);
+        match result {
+            ActionResult::Done => {
                 self.performed += 1;
                 self.window.grow();
                 self.retries.forget(key);
                 self.count_setback(action);
             }
-            Answer::Again { cause, asked } => {
+            ActionResult::Retry { cause, retry_after } => {
                 self.window.shrink();
-                let again = self.retries.again(key, self.now(), asked);
-                self.tell(EventKind::Retried {
+                let again = self.retries.delay(key, self.now(), retry_after);
+                self.emit(EventKind::Retried {
                     id: key.to_string(),
                     cause,
                     again,
                 });
             }
-            Answer::Look(cause) => {
-                let again = self.retries.again(key, self.now(), None);
-                self.tell(EventKind::Retried {
+            ActionResult::Replan(cause) => {
+                let again = self.retries.delay(key, self.now(), None);
+                self.emit(EventKind::Retried {
                     id: key.to_string(),
                     cause,
                     again,
                 });
             }
-            Answer::Refused(failure) => {
+            ActionResult::Refused(failure) => {
                 self.window.shrink();
                 self.observed
                     .refused
@@ -278,7 +281,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         }
     }
 
-    /// A machine that goes because it failed counts against its zone.
+    /// Counts the deletion of a failed machine against its zone.
     fn count_setback(&mut self, action: &Action) {
         let (Action::Delete(target) | Action::Drain(target)) = action else {
             return;
@@ -297,7 +300,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         }
     }
 
-    async fn stop(&self) {
+    async fn cancelled(&self) {
         tokio::select! {
             () = self.limits.interrupt.cancelled() => {}
             () = self.limits.lost.cancelled() => {}
@@ -307,17 +310,17 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
     fn interrupt(&mut self) {
         self.stopping = true;
         self.queue.clear();
-        self.last_answers = Instant::now() + LAST_ANSWERS;
-        self.tell(EventKind::Interrupted);
+        self.deadline = Instant::now() + GRACE_PERIOD;
+        self.emit(EventKind::Interrupted);
     }
 
     fn has_stopped(&self, is_idle: bool) -> bool {
-        self.stopping && (is_idle || Instant::now() >= self.last_answers)
+        self.stopping && (is_idle || Instant::now() >= self.deadline)
     }
 
-    /// Time is up, and what was on its way then does not end.
+    /// The timeout expired, and requests in flight did not finish within the grace period.
     fn is_overdue(&self) -> bool {
-        self.now() >= self.limits.timeout.saturating_add(LAST_ANSWERS)
+        self.now() >= self.limits.timeout.saturating_add(GRACE_PERIOD)
     }
 
     fn stopped_by(&self) -> Outcome {
@@ -328,30 +331,31 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         }
     }
 
-    /// When time alone would change something.
+    /// When the passage of time alone would change the plan.
     fn wake(&self, plan: &Plan) -> Instant {
         let now = self.now();
-        let limits = [
-            plan.wake.filter(|it| *it > now),
+        let timeout = self.limits.timeout;
+        let first = [
+            plan.wake,
             self.retries.next(now),
-            Some(self.limits.timeout).filter(|it| *it > now),
-            Some(self.limits.timeout.saturating_add(LAST_ANSWERS)).filter(|it| *it > now),
-        ];
-        let first = limits
-            .into_iter()
-            .flatten()
-            .min()
-            .map_or(Instant::now() + LAST_ANSWERS, |it| self.limits.started + it);
+            Some(timeout),
+            Some(timeout.saturating_add(GRACE_PERIOD)),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|at| *at > now)
+        .min()
+        .map_or(Instant::now() + GRACE_PERIOD, |at| self.limits.started + at);
         if self.stopping {
-            first.min(self.last_answers)
+            first.min(self.deadline)
         } else {
             first
         }
     }
 
-    fn report(self, outcome: Outcome, plan: &Plan) -> Report {
-        let (done, total) = self.progress.numbers();
-        let mut report = Report {
+    fn report(self, outcome: Outcome, plan: &Plan) -> RunReport {
+        let (done, total) = self.changes.numbers();
+        let mut report = RunReport {
             outcome,
             performed: self.performed,
             done,
@@ -368,4 +372,25 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         }
         report
     }
+}
+
+/// Span of an action in the log, with the ID of the item that it belongs to.
+fn span(action: &Action, plan: &Plan) -> Span {
+    let verb = match action {
+        Action::Apply(_) => "apply",
+        Action::Delete(_) => "delete",
+        Action::Drain(_) => "drain",
+    };
+    let span =
+        tracing::info_span!("action", verb, object = %action.key(), item = tracing::field::Empty);
+    if !span.is_disabled() {
+        let item = plan
+            .items
+            .iter()
+            .find(|item| matches!(&item.state, State::Due(due) if due.key() == action.key()));
+        if let Some(item) = item {
+            span.record("item", tracing::field::display(&item.id));
+        }
+    }
+    span
 }

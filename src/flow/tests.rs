@@ -1,18 +1,19 @@
-//! The loop by hand-moved time: plans come from closures, and events are what is compared.
+//! The control loop with paused time, plans from closures, and events compared as text.
 
 use super::*;
 use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Plan, State, Wanted};
 use crate::plan::observed::{Facts, Object, Observed};
 use crate::plan::{Hash, observed::Fact};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> RunLimits {
+    RunLimits {
         started: Instant::now(),
         actions: 32,
         timeout: Duration::from_secs(60),
@@ -29,7 +30,7 @@ fn apply(name: &str) -> Action {
     })
 }
 
-/// One item for each name: done when it is there.
+/// A plan with one item per name, done when the object exists.
 fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
         let mut plan = Plan::default();
@@ -54,7 +55,7 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     }
 }
 
-fn there(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
+fn create(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
     facts.send_modify(|it| {
         let object = Object {
             uid: "u".into(),
@@ -67,7 +68,7 @@ fn there(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
     });
 }
 
-fn line(event: &Event) -> String {
+fn line(event: &RunEvent) -> String {
     let at = event.at.as_millis();
     match &event.kind {
         EventKind::Item {
@@ -88,13 +89,13 @@ fn line(event: &Event) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_plan_has_converged() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn an_empty_plan_converges() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let report = run(
         &limits(),
-        heard,
+        receiver,
         plan_of(&[]),
-        |_, _| async { Answer::Done },
+        |_, _| async { ActionResult::Done },
         |_| {},
     )
     .await;
@@ -102,25 +103,25 @@ async fn an_empty_plan_has_converged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transient_error_is_tried_again() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn transient_errors_are_retried() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let tries = RefCell::new(0);
     let perform = |action: Action, _| {
         *tries.borrow_mut() += 1;
         let answer = match *tries.borrow() {
-            1 | 2 => Answer::Again {
+            1 | 2 => ActionResult::Retry {
                 cause: "not yet".into(),
-                asked: None,
+                retry_after: None,
             },
             _ => {
-                there(&facts, action.key());
-                Answer::Done
+                create(&facts, action.key());
+                ActionResult::Done
             }
         };
         async { answer }
     };
     let mut events = Vec::new();
-    let report = run(&limits(), heard, plan_of(&["a"]), perform, |it| {
+    let report = run(&limits(), receiver, plan_of(&["a"]), perform, |it| {
         events.push(line(&it))
     })
     .await;
@@ -141,20 +142,27 @@ async fn a_transient_error_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn a_refused_action_is_not_retried_and_does_not_block_others() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let sent = RefCell::new(Vec::new());
     let perform = |action: Action, _| {
         sent.borrow_mut().push(action.key().name.to_string());
         let answer = if &*action.key().name == "a" {
-            Answer::Refused(Failure::new(Class::Refused, "no"))
+            ActionResult::Refused(Failure::new(Class::Refused, "no"))
         } else {
-            there(&facts, action.key());
-            Answer::Done
+            create(&facts, action.key());
+            ActionResult::Done
         };
         async { answer }
     };
-    let report = run(&limits(), heard, plan_of(&["a", "b", "c"]), perform, |_| {}).await;
+    let report = run(
+        &limits(),
+        receiver,
+        plan_of(&["a", "b", "c"]),
+        perform,
+        |_| {},
+    )
+    .await;
     assert_eq!(report.outcome, Outcome::Stuck);
     assert_eq!(report.failed.len(), 1);
     let mut sent = sent.take();
@@ -163,8 +171,8 @@ async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn a_run_that_waits_too_long_times_out_and_reports_the_reason() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let plan = |observed: &Observed| {
         let mut plan = Plan::default();
@@ -173,19 +181,29 @@ async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
             "a".to_owned().into(),
             "Import a".into(),
             [],
-            State::Waiting("room".into()),
+            State::Waiting("quota exceeded".into()),
         );
         plan
     };
-    let report = run(&limits, heard, plan, |_, _| async { Answer::Done }, |_| {}).await;
+    let report = run(
+        &limits,
+        receiver,
+        plan,
+        |_, _| async { ActionResult::Done },
+        |_| {},
+    )
+    .await;
     assert_eq!(report.outcome, Outcome::Timeout);
-    assert_eq!(report.waiting, [("Import a".to_owned(), "room".to_owned())]);
+    assert_eq!(
+        report.waiting,
+        [("Import a".to_owned(), "quota exceeded".to_owned())]
+    );
     assert_eq!(limits.started.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
-    let (facts, heard) = watch::channel(Arc::default());
+async fn an_interrupted_run_finishes_requests_in_flight_and_starts_no_others() {
+    let (facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let interrupt = limits.interrupt.clone();
     let count = RefCell::new(0);
@@ -195,11 +213,11 @@ async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
         let facts = &facts;
         async move {
             tokio::time::sleep(Duration::from_secs(3)).await;
-            there(facts, action.key());
-            Answer::Done
+            create(facts, action.key());
+            ActionResult::Done
         }
     };
-    let report = run(&limits, heard, plan_of(&["a", "b"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a", "b"]), perform, |_| {}).await;
     assert_eq!(
         (report.outcome, report.performed, *count.borrow()),
         (Outcome::Interrupted, 1, 1)
@@ -208,20 +226,20 @@ async fn an_interrupt_starts_nothing_new_and_waits_for_what_is_on_its_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_never_comes_holds_up_an_interrupt_for_ten_seconds_at_most() {
-    let (_facts, heard) = watch::channel(Arc::default());
+async fn an_interrupted_run_waits_at_most_ten_seconds_for_requests_in_flight() {
+    let (_facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let interrupt = limits.interrupt.clone();
     let perform = |_: Action, _| {
         interrupt.cancel();
         std::future::pending()
     };
-    let report = run(&limits, heard, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert_eq!(limits.started.elapsed().as_secs(), 10);
 }
 
-/// A machine of pool `p` by its number.
+/// Creates machine `number` of pool `p`.
 fn machine(number: u32) -> Action {
     Action::Apply(Wanted {
         key: Key::provider(Kind::Machine, format!("m{number}")),
@@ -235,10 +253,10 @@ fn machine(number: u32) -> Action {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_machine_of_a_pool_goes_alone() {
-    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+async fn the_first_machine_of_a_pool_is_created_alone() {
+    let (_facts, receiver) = watch::channel(Arc::new(Facts::default()));
     let asked = RefCell::new(Vec::new());
-    // A refused machine takes its pool with it, as in the real plan.
+    // A refused machine fails its pool, as in the real plan.
     let plan = |observed: &Observed| {
         let mut plan = Plan::default();
         let refused = observed.refused.values().next().map(|it| it.1.clone());
@@ -254,19 +272,64 @@ async fn the_first_machine_of_a_pool_goes_alone() {
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());
-        async { Answer::Refused(Failure::new(Class::Refused, "no".to_owned())) }
+        async { ActionResult::Refused(Failure::new(Class::Refused, "no".to_owned())) }
     };
-    let report = run(&limits(), seen, plan, perform, |_| {}).await;
+    let report = run(&limits(), receiver, plan, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);
     assert_eq!(asked.into_inner(), ["m0".into()]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_ends_is_left_behind_when_time_is_up() {
-    let (_facts, seen) = watch::channel(Arc::new(Facts::default()));
+async fn a_request_that_never_ends_is_abandoned_after_the_timeout() {
+    let (_facts, receiver) = watch::channel(Arc::new(Facts::default()));
     let limits = limits();
     let perform = |_: Action, _| std::future::pending();
-    let report = run(&limits, seen, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
     assert_eq!(limits.started.elapsed(), Duration::from_secs(70));
+}
+
+#[test]
+fn log_lines_of_an_action_have_its_item_and_object() {
+    let log = LogBuffer::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        runtime.block_on(async {
+            let (facts, receiver) = watch::channel(Arc::default());
+            let perform = |action: Action, _| {
+                let facts = &facts;
+                async move {
+                    tracing::info!("request sent");
+                    create(facts, action.key());
+                    ActionResult::Done
+                }
+            };
+            run(&limits(), receiver, plan_of(&["a"]), perform, |_| {}).await;
+        });
+    });
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let span = r#"action{verb="apply" object=NetworkAttachmentDefinition a item=a}"#;
+    assert!(text.contains(span), "{text}");
+}
+
+#[derive(Clone, Default)]
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for LogBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -1,44 +1,56 @@
-//! Roots, and what they issue.
+//! Certificate authorities and the leaf certificates they issue.
 
-use super::{Certificate, Life, Pair, PkiError, subject};
+use super::certificate::{CertificateInfo, public_key_pin};
+use super::error::PkiError;
+use super::subject;
+use super::validity::Validity;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, date_time_ymd,
 };
 use std::time::Duration;
 
-/// A root that issues leaves.
+/// A certificate or public key with its private key, both in PEM. Not printable, so no key reaches a log.
+#[derive(Clone)]
+pub(crate) struct PemPair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// A self-signed CA that issues leaf certificates.
 pub(crate) struct Authority {
     name: String,
     issuer: Issuer<'static, KeyPair>,
-    pair: Pair,
+    pair: PemPair,
+    /// Seconds since 1970.
     expires: i64,
 }
 
-/// Whom a leaf names, and what it is good for.
+/// Subject, names and key usages of a leaf certificate.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Profile<'a> {
+pub(crate) struct LeafProfile<'a> {
     pub(crate) common_name: &'a str,
-    /// Groups of a user.
+    /// Kubernetes groups of a user.
     pub(crate) organizations: &'a [&'a str],
-    /// DNS names and addresses.
+    /// Subject alternative names: DNS names and IP addresses.
     pub(crate) names: &'a [String],
     pub(crate) server: bool,
     pub(crate) client: bool,
 }
 
 impl Authority {
-    pub(crate) fn new(name: &str, life: Life) -> Result<Self, PkiError> {
-        let make = || {
+    /// Generates a CA.
+    pub(crate) fn new(name: &str, validity: Validity) -> Result<Self, PkiError> {
+        let generate = || {
             let key = KeyPair::generate()?;
-            let mut params = params(name, None, &[], life.from(), life.until())?;
+            let mut params = params(name, None, &[], validity.not_before(), validity.not_after())?;
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.key_usages = vec![
                 KeyUsagePurpose::KeyCertSign,
                 KeyUsagePurpose::CrlSign,
                 KeyUsagePurpose::DigitalSignature,
             ];
-            let pair = Pair {
+            let pair = PemPair {
                 certificate: params.self_signed(&key)?.pem(),
                 key: key.serialize_pem(),
             };
@@ -46,18 +58,18 @@ impl Authority {
                 name: name.to_owned(),
                 issuer: Issuer::new(params, key),
                 pair,
-                expires: life.until(),
+                expires: validity.not_after(),
             })
         };
-        make().map_err(|source| failed(name, source))
+        generate().map_err(|source| failed(name, source))
     }
 
-    /// A root that was made before.
-    pub(crate) fn load(pair: Pair) -> Result<Self, PkiError> {
-        let certificate = Certificate::parse(&pair.certificate)?;
+    /// Loads a CA from its PEM files.
+    pub(crate) fn load(pair: PemPair) -> Result<Self, PkiError> {
+        let certificate = CertificateInfo::parse(&pair.certificate)?;
         let key = KeyPair::from_pem(&pair.key).map_err(PkiError::Key)?;
-        if super::certificate::pin(&key.subject_public_key_info()) != certificate.pin {
-            return Err(PkiError::Strangers);
+        if public_key_pin(&key.subject_public_key_info()) != certificate.pin {
+            return Err(PkiError::KeyMismatch);
         }
         let name = certificate.common_name;
         let issuer = Issuer::from_ca_cert_pem(&pair.certificate, key)
@@ -70,57 +82,69 @@ impl Authority {
         })
     }
 
-    pub(crate) fn pair(&self) -> &Pair {
+    pub(crate) fn pair(&self) -> &PemPair {
         &self.pair
     }
 
-    /// A leaf does not outlive its root.
-    pub(crate) fn issue(&self, profile: &Profile, life: Life) -> Result<Pair, PkiError> {
-        let until = life.until().min(self.expires);
-        if until <= life.now {
+    /// Issues a leaf certificate, valid no longer than the CA.
+    ///
+    /// # Errors
+    ///
+    /// [`PkiError::Expired`] if the CA is no longer valid.
+    pub(crate) fn issue(
+        &self,
+        profile: &LeafProfile,
+        validity: Validity,
+    ) -> Result<PemPair, PkiError> {
+        let not_after = validity.not_after().min(self.expires);
+        if not_after <= validity.now {
             return Err(PkiError::Expired(self.name.clone()));
         }
-        let make = || {
+        let generate = || {
             let key = KeyPair::generate()?;
             let mut params = params(
                 profile.common_name,
                 profile.organizations.first().copied(),
                 profile.names,
-                life.from(),
-                until,
+                validity.not_before(),
+                not_after,
             )?;
             params.is_ca = IsCa::ExplicitNoCa;
             params.key_usages = vec![
                 KeyUsagePurpose::DigitalSignature,
                 KeyUsagePurpose::KeyEncipherment,
             ];
-            let usages = [
+            params.extended_key_usages = [
                 (profile.server, ExtendedKeyUsagePurpose::ServerAuth),
                 (profile.client, ExtendedKeyUsagePurpose::ClientAuth),
-            ];
-            let usages = usages.into_iter().filter(|it| it.0).map(|it| it.1);
-            params.extended_key_usages = usages.collect();
+            ]
+            .into_iter()
+            .filter_map(|(enabled, usage)| enabled.then_some(usage))
+            .collect();
             params.use_authority_key_identifier_extension = true;
             let signed = params.signed_by(&key, &self.issuer)?;
             let certificate = match profile.organizations {
                 [] | [_] => signed.pem(),
-                many => {
-                    subject::replaced(signed.der(), profile.common_name, many, self.issuer.key())?
-                }
+                many => subject::with_organizations(
+                    signed.der(),
+                    profile.common_name,
+                    many,
+                    self.issuer.key(),
+                )?,
             };
-            Ok(Pair {
+            Ok(PemPair {
                 certificate,
                 key: key.serialize_pem(),
             })
         };
-        make().map_err(|source| failed(profile.common_name, source))
+        generate().map_err(|source| failed(profile.common_name, source))
     }
 }
 
-/// A key pair that signs tokens.
-pub(crate) fn signing_key(name: &str) -> Result<Pair, PkiError> {
+/// Generates a key pair that signs service account tokens; the certificate field holds the public key.
+pub(crate) fn signing_key(name: &str) -> Result<PemPair, PkiError> {
     let key = KeyPair::generate().map_err(|source| failed(name, source))?;
-    Ok(Pair {
+    Ok(PemPair {
         certificate: key.public_key_pem(),
         key: key.serialize_pem(),
     })
@@ -130,16 +154,16 @@ fn params(
     name: &str,
     organization: Option<&str>,
     names: &[String],
-    from: i64,
-    until: i64,
+    not_before: i64,
+    not_after: i64,
 ) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     let time = |seconds: i64| {
         let since = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         date_time_ymd(1970, 1, 1) + since
     };
-    params.not_before = time(from);
-    params.not_after = time(until);
+    params.not_before = time(not_before);
+    params.not_after = time(not_after);
     params.distinguished_name = DistinguishedName::new();
     if let Some(organization) = organization {
         params
@@ -151,7 +175,7 @@ fn params(
 }
 
 fn failed(name: &str, source: rcgen::Error) -> PkiError {
-    PkiError::Make {
+    PkiError::Generate {
         name: name.to_owned(),
         source,
     }

@@ -1,83 +1,17 @@
-//! Keys and certificates: ECDSA P-256, as short as they can be said. What time it is comes in, as seconds since 1970.
+//! Keys and certificates, all ECDSA P-256. Callers pass the current time in seconds since 1970.
 
 mod authority;
 mod certificate;
+mod error;
 mod random;
 mod subject;
+mod validity;
 
-pub(crate) use authority::{Authority, Profile, signing_key};
-pub(crate) use certificate::Certificate;
-pub(crate) use random::{bootstrap_token, encryption_configuration, suffix};
-
-use x509_parser::nom;
-
-/// None of these says what a private key is.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PkiError {
-    #[error("cannot make the keys of {name}: {source}")]
-    Make { name: String, source: rcgen::Error },
-    #[error("the certificate is none: {0}")]
-    Certificate(String),
-    #[error("the private key is none: {0}")]
-    Key(rcgen::Error),
-    #[error("the private key is not that of the certificate")]
-    Strangers,
-    #[error("the root {0} has expired")]
-    Expired(String),
-    #[error("there is no root {0} to issue it")]
-    NoRoot(String),
-    #[error("the operating system gives no random numbers")]
-    NoRandom,
-}
-
-/// A certificate, or a public key, and the private key to it; both in PEM. Shows neither when it is printed.
-#[derive(Clone)]
-pub(crate) struct Pair {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
-}
-
-/// How long a certificate holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Life {
-    now: i64,
-    seconds: i64,
-}
-
-/// Clocks may go wrong by so much: certificates hold since before they were made, as those of kubeadm.
-const BACKDATED: i64 = 5 * 60;
-
-const DAY: i64 = 24 * 60 * 60;
-
-impl Life {
-    /// Of a root, as kubeadm has it: ten years.
-    pub(crate) fn of_root(now: i64) -> Life {
-        Life::of_seconds(now, 10 * 365 * DAY)
-    }
-
-    /// Of a leaf, as kubeadm has it: one year.
-    pub(crate) fn of_leaf(now: i64) -> Life {
-        Life::of_seconds(now, 365 * DAY)
-    }
-
-    pub(crate) fn of_seconds(now: i64, seconds: i64) -> Life {
-        Life { now, seconds }
-    }
-
-    fn from(self) -> i64 {
-        self.now.saturating_sub(BACKDATED)
-    }
-
-    fn until(self) -> i64 {
-        self.now.saturating_add(self.seconds)
-    }
-}
-
-impl From<nom::Err<x509_parser::error::X509Error>> for PkiError {
-    fn from(error: nom::Err<x509_parser::error::X509Error>) -> PkiError {
-        PkiError::Certificate(error.to_string())
-    }
-}
+pub(crate) use authority::{Authority, LeafProfile, PemPair, signing_key};
+pub(crate) use certificate::CertificateInfo;
+pub(crate) use error::PkiError;
+pub(crate) use random::{bootstrap_token, encryption_configuration, random_suffix};
+pub(crate) use validity::Validity;
 
 #[cfg(test)]
 mod tests;

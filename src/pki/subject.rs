@@ -1,4 +1,4 @@
-//! Subjects with several organizations: for Kubernetes each is a group of the user, and rcgen writes but one.
+//! Subjects with several organizations. Kubernetes reads each as a group of the user; rcgen writes only one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,11 +13,11 @@ const BIT_STRING: u8 = 0x03;
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
 
-/// Place of the subject behind version, serial number, algorithm, issuer and validity.
+/// Index of the subject in a TBSCertificate, after version, serial number, algorithm, issuer and validity.
 const SUBJECT: usize = 5;
 
-/// The same certificate for another subject, signed anew, in PEM.
-pub(super) fn replaced(
+/// Replaces the subject of a DER-encoded certificate, signs it again and returns it in PEM.
+pub(super) fn with_organizations(
     certificate: &[u8],
     common_name: &str,
     organizations: &[&str],
@@ -33,7 +33,7 @@ pub(super) fn replaced(
         .get_mut(SUBJECT)
         .ok_or(Error::CouldNotParseCertificate)? = &subject;
     let content = tagged(SEQUENCE, &content.concat());
-    // No bits of the last byte are unused.
+    // A BIT STRING begins with the number of unused bits.
     let signature = [vec![0], issuer.sign(&content)?].concat();
     let signature = tagged(BIT_STRING, &signature);
     Ok(pem(&tagged(
@@ -43,37 +43,42 @@ pub(super) fn replaced(
 }
 
 fn subject(common_name: &str, organizations: &[&str]) -> Vec<u8> {
-    let one = |kind: &[u8], text: &str| {
+    let attribute = |kind: &[u8], text: &str| {
         let text = tagged(UTF8_STRING, text.as_bytes());
         tagged(SET, &tagged(SEQUENCE, &[kind, &text].concat()))
     };
-    let all = organizations.iter().map(|it| one(&ORGANIZATION, it));
-    let all = all.chain([one(&COMMON_NAME, common_name)]);
-    tagged(SEQUENCE, &all.collect::<Vec<_>>().concat())
+    let attributes: Vec<_> = organizations
+        .iter()
+        .map(|organization| attribute(&ORGANIZATION, organization))
+        .chain([attribute(&COMMON_NAME, common_name)])
+        .collect();
+    tagged(SEQUENCE, &attributes.concat())
 }
 
-/// What a sequence holds, each with its tag and length.
+/// Elements of a DER sequence, each with its tag and length.
 fn fields(sequence: &[u8]) -> Option<Vec<&[u8]>> {
     let (start, end) = span(sequence)?;
     let mut rest = sequence.get(start..end)?;
     let mut fields = Vec::new();
     while !rest.is_empty() {
-        let (field, behind) = rest.split_at_checked(span(rest)?.1)?;
+        let (field, remaining) = rest.split_at_checked(span(rest)?.1)?;
         fields.push(field);
-        rest = behind;
+        rest = remaining;
     }
     Some(fields)
 }
 
-/// Where the content of a value begins and ends.
+/// Start and end of the content of a DER value.
 fn span(value: &[u8]) -> Option<(usize, usize)> {
     let first = usize::from(*value.get(1)?);
     if first < 0x80 {
         return Some((2, 2 + first));
     }
     let start = 2 + (first - 0x80);
-    let length = value.get(2..start)?.iter();
-    let length = length.fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let length = value
+        .get(2..start)?
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     Some((start, start + length))
 }
 
@@ -98,9 +103,9 @@ fn pem(der: &[u8]) -> String {
     let mut lines = vec!["-----BEGIN CERTIFICATE-----"];
     let mut rest = &*text;
     while !rest.is_empty() {
-        let (line, behind) = rest.split_at(rest.len().min(64));
+        let (line, remaining) = rest.split_at(rest.len().min(64));
         lines.push(line);
-        rest = behind;
+        rest = remaining;
     }
     lines.push("-----END CERTIFICATE-----\n");
     lines.join("\n")

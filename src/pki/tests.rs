@@ -1,5 +1,6 @@
-//! Read back with another library, and where it is installed checked with OpenSSL.
+//! Certificates are read back with x509-parser and, where installed, verified with OpenSSL.
 
+use super::validity::DAY;
 use super::*;
 use std::process::Command;
 use x509_parser::parse_x509_certificate;
@@ -12,31 +13,31 @@ fn der(pem: &str) -> Vec<u8> {
 }
 
 fn root() -> Authority {
-    Authority::new("kubernetes", Life::of_root(NOW)).expect("a root")
+    Authority::new("kubernetes", Validity::for_ca(NOW)).expect("a CA")
 }
 
-fn server(names: &[String]) -> Profile<'_> {
-    Profile {
+fn server(names: &[String]) -> LeafProfile<'_> {
+    LeafProfile {
         common_name: "kube-apiserver",
         names,
         server: true,
-        ..Profile::default()
+        ..LeafProfile::default()
     }
 }
 
 #[test]
-fn leaves_of_a_reloaded_root_verify_against_it() {
-    let loaded = Authority::load(root().pair().clone()).expect("the same root");
+fn leaf_certificates_of_a_loaded_ca_verify_against_it() {
+    let loaded = Authority::load(root().pair().clone()).expect("the same CA");
     let names = ["a.example".to_owned(), "10.0.0.1".to_owned()];
     let leaf = loaded
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
     let (root, leaf) = (der(&loaded.pair().certificate), der(&leaf.certificate));
     let (_, root) = parse_x509_certificate(&root).expect("a certificate");
     let (_, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
     leaf.verify_signature(Some(root.public_key()))
-        .expect("its root signed it");
-    root.verify_signature(None).expect("it signed itself");
+        .expect("signed by its CA");
+    root.verify_signature(None).expect("self-signed");
     assert_eq!(leaf.issuer().as_raw(), root.subject().as_raw());
     assert!(root.is_ca() && !leaf.is_ca());
     let usage = root.key_usage().expect("one").expect("it has some").value;
@@ -44,17 +45,19 @@ fn leaves_of_a_reloaded_root_verify_against_it() {
 }
 
 #[test]
-fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
+fn a_leaf_has_exactly_the_requested_usages() {
     let root = root();
     for (server, client) in [(true, false), (false, true), (true, true)] {
-        let profile = Profile {
+        let profile = LeafProfile {
             common_name: "a",
             organizations: &["b"],
             server,
             client,
-            ..Profile::default()
+            ..LeafProfile::default()
         };
-        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let leaf = root
+            .issue(&profile, Validity::for_leaf(NOW))
+            .expect("a leaf");
         let leaf = der(&leaf.certificate);
         let (_, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
         let extended = leaf.extended_key_usage().expect("one").expect("some").value;
@@ -65,29 +68,31 @@ fn a_leaf_is_good_for_what_was_asked_and_for_nothing_else() {
         let usage = leaf.key_usage().expect("one").expect("some").value;
         assert!(usage.digital_signature() && usage.key_encipherment() && !usage.key_cert_sign());
         assert_eq!(leaf.subject().to_string(), "O=b, CN=a");
-        // etcd compares the names of a client with its address, when it has any.
+        // etcd checks the address of a client against the names in its certificate, if there are any.
         assert!(leaf.subject_alternative_name().expect("one").is_none());
     }
 }
 
 #[test]
-fn a_user_may_be_in_many_groups() {
+fn a_user_can_have_several_groups() {
     let root = root();
     let long = "x".repeat(300);
     for groups in [&["b", "c"][..], &["b", "c", &long, "d"]] {
-        let profile = Profile {
+        let profile = LeafProfile {
             common_name: "a",
             organizations: groups,
             client: true,
-            ..Profile::default()
+            ..LeafProfile::default()
         };
-        let leaf = root.issue(&profile, Life::of_leaf(NOW)).expect("a leaf");
+        let leaf = root
+            .issue(&profile, Validity::for_leaf(NOW))
+            .expect("a leaf");
         let (root, leaf) = (der(&root.pair().certificate), der(&leaf.certificate));
         let (_, root) = parse_x509_certificate(&root).expect("a certificate");
         let (rest, leaf) = parse_x509_certificate(&leaf).expect("a certificate");
         assert!(rest.is_empty());
         leaf.verify_signature(Some(root.public_key()))
-            .expect("its root signed it");
+            .expect("signed by its CA");
         let read = leaf.subject().iter_organization();
         let read: Vec<_> = read.filter_map(|it| it.as_str().ok()).collect();
         assert_eq!(read, groups);
@@ -99,59 +104,60 @@ fn a_user_may_be_in_many_groups() {
 }
 
 #[test]
-fn what_a_certificate_says_is_read_back() {
+fn a_parsed_certificate_has_the_issued_values() {
     let names = ["a.example", "10.0.0.1", "::1"].map(str::to_owned);
     let root = root();
     let leaf = root
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    let leaf = CertificateInfo::parse(&leaf.certificate).expect("a certificate");
     assert_eq!(leaf.common_name, "kube-apiserver");
     assert_eq!(leaf.names, names);
     assert_eq!((leaf.from, leaf.until), (NOW - 300, NOW + 365 * DAY));
-    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    let root = CertificateInfo::parse(&root.pair().certificate).expect("a certificate");
     assert_eq!((root.from, root.until), (NOW - 300, NOW + 3650 * DAY));
     assert!(root.pin != leaf.pin && root.pin.len() == "sha256:".len() + 64);
 }
 
 #[test]
-fn a_leaf_does_not_outlive_its_root() {
-    let root = Authority::new("ca", Life::of_seconds(NOW, 10 * DAY)).expect("a root");
+fn a_leaf_does_not_outlive_its_ca() {
+    let root = Authority::new("ca", Validity::for_seconds(NOW, 10 * DAY)).expect("a CA");
     let leaf = root
-        .issue(&server(&[]), Life::of_leaf(NOW))
+        .issue(&server(&[]), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let leaf = Certificate::parse(&leaf.certificate).expect("a certificate");
+    let leaf = CertificateInfo::parse(&leaf.certificate).expect("a certificate");
     assert_eq!(leaf.until, NOW + 10 * DAY);
-    let late = root.issue(&server(&[]), Life::of_leaf(NOW + 10 * DAY));
+    let late = root.issue(&server(&[]), Validity::for_leaf(NOW + 10 * DAY));
     let error = late.err().expect("it is too late").to_string();
-    assert_eq!(error, "the root ca has expired");
+    assert_eq!(error, "CA \"ca\" has expired");
 }
 
 #[test]
-fn a_root_is_not_loaded_with_the_key_of_another() {
+fn a_ca_is_not_loaded_with_the_key_of_another() {
     let (one, other) = (root().pair().clone(), root().pair().clone());
-    let mixed = Pair {
+    let mixed = PemPair {
         certificate: one.certificate.clone(),
         key: other.key,
     };
-    assert!(matches!(Authority::load(mixed), Err(PkiError::Strangers)));
+    assert!(matches!(Authority::load(mixed), Err(PkiError::KeyMismatch)));
     for (certificate, key) in [("", &*one.key), (&*one.certificate, ""), ("x", "y")] {
-        let pair = Pair {
+        let pair = PemPair {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         };
-        let error = Authority::load(pair).err().expect("that is no root");
+        let error = Authority::load(pair).err().expect("not a CA");
         assert!(!format!("{error} {error:?}").contains(one.key.lines().nth(1).expect("a line")));
     }
 }
 
 #[test]
-fn tokens_are_as_kubernetes_wants_them_and_never_the_same() {
-    let of = |text: &str, count: usize| text.len() == count && text.bytes().all(random_character);
+fn bootstrap_tokens_are_valid_and_unique() {
+    let is_random =
+        |text: &str, count: usize| text.len() == count && text.bytes().all(random_character);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..100 {
         let (id, secret) = bootstrap_token().expect("a token");
-        assert!(of(&id, 6) && of(&secret, 16), "{id}.{secret}");
+        assert!(is_random(&id, 6) && is_random(&secret, 16), "{id}.{secret}");
         assert!(seen.insert(secret));
     }
     let all: String = seen.into_iter().collect();
@@ -164,7 +170,7 @@ fn random_character(byte: u8) -> bool {
 }
 
 #[test]
-fn the_encryption_configuration_has_a_key_of_32_bytes_and_reads_what_is_plain() {
+fn the_encryption_configuration_has_a_32_byte_key_and_reads_unencrypted_secrets() {
     use base64::Engine as _;
     let text = encryption_configuration().expect("a configuration");
     let config: serde_json::Value = serde_yaml::from_str(&text).expect("YAML");
@@ -179,35 +185,37 @@ fn the_encryption_configuration_has_a_key_of_32_bytes_and_reads_what_is_plain() 
     assert_ne!(text, encryption_configuration().expect("another"));
 }
 
-/// The same pin as the recipe in kubeadm's documentation, and a chain that a server of C would take.
+/// OpenSSL verifies the chain, and the pin equals the result of the recipe in kubeadm's documentation.
 #[test]
-fn openssl_agrees() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
+fn openssl_accepts_the_certificates_and_computes_the_same_pin() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
     let openssl = |args: &[&str]| {
         let output = Command::new("openssl")
             .args(args)
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .output();
-        // Not everybody has it.
+        // Skipped where OpenSSL is not installed.
         let output = output.ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{args:?}: {wrong}");
         Some(text)
     };
-    let root = Authority::load(root().pair().clone()).expect("a root");
+    let root = Authority::load(root().pair().clone()).expect("a CA");
     let names = ["a.example".to_owned()];
     let leaf = root
-        .issue(&server(&names), Life::of_leaf(NOW))
+        .issue(&server(&names), Validity::for_leaf(NOW))
         .expect("a leaf");
-    let groups = Profile {
+    let groups = LeafProfile {
         common_name: "a",
         organizations: &["b", "c"],
         client: true,
-        ..Profile::default()
+        ..LeafProfile::default()
     };
-    let client = root.issue(&groups, Life::of_leaf(NOW)).expect("a leaf");
+    let client = root
+        .issue(&groups, Validity::for_leaf(NOW))
+        .expect("a leaf");
     for (name, text) in [
         ("ca.crt", &root.pair().certificate),
         ("ca.key", &root.pair().key),
@@ -229,8 +237,8 @@ fn openssl_agrees() {
     openssl(&[
         "pkey", "-in", "ca.key", "-pubout", "-outform", "der", "-out", "pub",
     ]);
-    let digest = openssl(&["dgst", "-sha256", "-hex", "pub"]).expect("it was there");
+    let digest = openssl(&["dgst", "-sha256", "-hex", "pub"]).expect("installed");
     let digest = digest.trim().rsplit(' ').next().expect("a word");
-    let root = Certificate::parse(&root.pair().certificate).expect("a certificate");
+    let root = CertificateInfo::parse(&root.pair().certificate).expect("a certificate");
     assert_eq!(root.pin, format!("sha256:{digest}"));
 }

@@ -12,6 +12,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Id(pub(crate) Arc<str>);
 
+/// Reason of an item whose request is in flight. Screens for people leave it out.
+pub(crate) const REQUEST_SENT: &str = "request sent";
+
 /// An item already in the plan. Only [`Plan::add`] makes one, so no cycle can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need(u32);

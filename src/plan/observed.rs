@@ -1,7 +1,7 @@
 //! What is there, as far as plans care: facts of the world, and of this run.
 
 use super::hash::Hash;
-use super::item::{Action, Class, Content, Failure, Key, Kind, Side, State, Wanted};
+use super::item::{Action, Class, Content, Failure, Key, Kind, REQUEST_SENT, Side, State, Wanted};
 use super::names;
 use super::relied::{Found, Relied};
 use super::roll::Phase;
@@ -358,7 +358,7 @@ impl Observed {
         let machine = machines.find_map(|it| it.get(&key.name));
         match (action, machine.and_then(|it| it.cause.as_deref())) {
             (Action::Drain(_), Some(cause)) => cause.to_owned(),
-            _ => "an answer".to_owned(),
+            _ => REQUEST_SENT.to_owned(),
         }
     }
 

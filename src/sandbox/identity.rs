@@ -3,7 +3,7 @@
 use super::error::SandboxError;
 use super::files;
 use super::state::{Ports, Row};
-use crate::pki::{Authority, Life, Pair, Profile, signing_key};
+use crate::pki::{Authority, LeafProfile, PemPair, Validity, signing_key};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -48,13 +48,13 @@ const SANS: [&str; 7] = [
 ];
 
 /// What a sandbox has is thrown away, not renewed: twenty years from the beginning of 2025.
-fn life() -> Life {
-    Life::of_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
+fn life() -> Validity {
+    Validity::for_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
 }
 
 /// For servers and clients alike.
-fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> Profile<'a> {
-    Profile {
+fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> LeafProfile<'a> {
+    LeafProfile {
         common_name: name,
         organizations: groups,
         names,
@@ -67,7 +67,7 @@ fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> Profil
 pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
     files::make_dir(&pki)?;
-    let save = |name: &str, pair: &Pair, public: &str| {
+    let save = |name: &str, pair: &PemPair, public: &str| {
         files::write(&pki.join(format!("{name}.key")), &pair.key)?;
         files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };

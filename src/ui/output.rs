@@ -1,9 +1,10 @@
-//! `-o`: the same result for people and for programs.
+//! Output formats (`-o`).
 
-use super::{Table, Ui};
+use super::format::table::Table;
+use super::printer::Ui;
 use serde::Serialize;
 
-/// How to print a result
+/// Output format
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// A table
@@ -18,11 +19,11 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// A thing that lists show.
-pub(crate) trait Row: Serialize {
+/// A row of a list.
+pub(crate) trait ListRow: Serialize {
     fn headers() -> &'static [&'static str];
 
-    /// Columns that only `-o wide` has; they stand after the others.
+    /// Additional columns of `-o wide`, after the others.
     fn wide_headers() -> &'static [&'static str] {
         &[]
     }
@@ -33,11 +34,11 @@ pub(crate) trait Row: Serialize {
         Vec::new()
     }
 
-    /// As `-o name` prints it: `shoot/dev`.
+    /// Name for `-o name`, such as `shoot/dev`.
     fn name(&self) -> String;
 }
 
-/// Programs get a list in the shape in which kubectl gives them.
+/// A list in the format of `kubectl get -o json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List<'a, T> {
@@ -47,8 +48,8 @@ struct List<'a, T> {
 }
 
 impl Ui {
-    /// Prints a list of things; `none` says it when there is nothing for a table to show.
-    pub(crate) fn list<T: Row>(&self, format: Format, rows: &[T], none: &str) {
+    /// Prints a list; for an empty table, prints `none` as status.
+    pub(crate) fn list<T: ListRow>(&self, format: Format, rows: &[T], none: &str) {
         match format {
             Format::Table | Format::Wide if rows.is_empty() => self.status(none),
             Format::Table | Format::Wide => self.data(&table(format, rows).render()),
@@ -64,15 +65,15 @@ impl Ui {
         }
     }
 
-    /// Prints one thing; as a table of one row where no program reads it.
-    pub(crate) fn item<T: Row>(&self, format: Format, row: &T) {
+    /// Prints one object; a table then has one row.
+    pub(crate) fn item<T: ListRow>(&self, format: Format, row: &T) {
         match format {
             Format::Json | Format::Yaml => self.value(format, row),
             _ => self.list(format, std::slice::from_ref(row), ""),
         }
     }
 
-    /// Prints a value as YAML, or as JSON when that is asked for.
+    /// Prints a value as JSON with `-o json`, otherwise as YAML.
     pub(crate) fn value<T: Serialize>(&self, format: Format, value: &T) {
         let text = match format {
             Format::Json => serde_json::to_string_pretty(value).map(|it| it + "\n"),
@@ -82,12 +83,12 @@ impl Ui {
     }
 }
 
-/// All columns of a list, where it goes into a file.
-pub(crate) fn wide<T: Row>(rows: &[T]) -> String {
+/// Renders a list with all columns.
+pub(crate) fn wide_table<T: ListRow>(rows: &[T]) -> String {
     table(Format::Wide, rows).render()
 }
 
-fn table<T: Row>(format: Format, rows: &[T]) -> Table {
+fn table<T: ListRow>(format: Format, rows: &[T]) -> Table {
     let wide = format == Format::Wide;
     let more = if wide { T::wide_headers() } else { &[] };
     let mut table = Table::new(T::headers().iter().chain(more).copied());
@@ -98,6 +99,6 @@ fn table<T: Row>(format: Format, rows: &[T]) -> Table {
     table
 }
 
-fn names<T: Row>(rows: &[T]) -> String {
+fn names<T: ListRow>(rows: &[T]) -> String {
     rows.iter().map(|it| it.name() + "\n").collect()
 }

@@ -1,30 +1,30 @@
-//! A fault of kvshoot itself: few words, where to tell it, exit code 70.
+//! Panics: a short message, a hint to report the bug, and exit code 70.
 
-use super::progress::json::JsonLog;
+use super::json_events::JsonEvents;
 use std::io::{Write, stderr};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::Arc;
 
-/// The exit code of a fault.
-pub(crate) const FAULT: u8 = 70;
+/// Exit code for a bug in kvshoot.
+pub(crate) const BUG_EXIT_CODE: u8 = 70;
 
-/// From now on a panic on any thread ends the program.
-pub(crate) fn tell_panics() {
+/// Makes a panic on any thread end the program.
+pub(crate) fn install_panic_hook() {
     set_hook(Box::new(|info| {
-        // There is nobody left to tell that stderr is closed.
+        // An error cannot be reported if stderr is closed.
         let _ = stderr().write_all(text(info).as_bytes());
-        leave();
+        exit();
     }));
 }
 
-/// A stream of events is told of a panic as of any other end, and nothing comes after it.
-pub(super) fn end_stream_at_panic(json: Arc<JsonLog>) {
-    let tell = take_hook();
+/// Writes the final event of a JSON stream on a panic.
+pub(super) fn end_events_on_panic(json: Arc<JsonEvents>) {
+    let previous = take_hook();
     set_hook(Box::new(move |info| {
-        if json.panicked(FAULT, &message(info)) {
-            leave();
+        if json.panicked(BUG_EXIT_CODE, &message(info)) {
+            exit();
         }
-        tell(info);
+        previous(info);
     }));
 }
 
@@ -34,7 +34,7 @@ fn message(info: &PanicHookInfo<'_>) -> String {
         .location()
         .map(|it| format!("{}:{}", it.file(), it.line()))
         .unwrap_or_default();
-    format!("kvshoot has a fault: {message} ({place})")
+    format!("bug in kvshoot: {message} ({place})")
 }
 
 fn text(info: &PanicHookInfo<'_>) -> String {
@@ -45,8 +45,8 @@ fn text(info: &PanicHookInfo<'_>) -> String {
     };
     format!(
         "{backtrace}error: {message}\n\
-         hint: what was made is safe; the same command goes on from here\n\
-         hint: please report this, with the command and {version}\n",
+         hint: no data is lost; run the same command again to resume\n\
+         hint: please report this bug with the command and {version}\n",
         message = message(info),
         version = concat!("kvshoot ", env!("CARGO_PKG_VERSION")),
     )
@@ -54,8 +54,8 @@ fn text(info: &PanicHookInfo<'_>) -> String {
 
 #[expect(
     clippy::exit,
-    reason = "a panic on another thread would else be lost, or end in a signal"
+    reason = "a panic on another thread would otherwise be lost or end in a signal"
 )]
-fn leave() -> ! {
-    std::process::exit(FAULT.into())
+fn exit() -> ! {
+    std::process::exit(BUG_EXIT_CODE.into())
 }

@@ -1,4 +1,4 @@
-//! Problems as a person and as a program want to see them.
+//! Problems of manifests, as text with excerpts and as JSON.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::manifest::{Place, Problem, Source};
 
-/// What `kvshoot validate -o json` prints.
+/// The output of `kvshoot validate -o json`.
 pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source]) -> Value {
     let list = |problems: &[Problem]| -> Vec<Value> {
         problems
@@ -21,7 +21,7 @@ pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source])
     json!({"valid": errors.is_empty(), "errors": list(errors), "warnings": list(warnings)})
 }
 
-/// All keys are always there, so that a program needs no cases.
+/// One problem as JSON. All keys are always present.
 pub(crate) fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
     let (file, line, column) = problem.place.map_or((None, None, None), |place| {
         let source = &sources[place.source as usize];
@@ -40,7 +40,7 @@ pub(crate) fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
     })
 }
 
-/// All that is wrong, warnings last but for the sum of all.
+/// All problems for a terminal: errors, warnings, then a summary.
 pub(crate) fn all_as_text(
     errors: &[Problem],
     warnings: &[Problem],
@@ -48,11 +48,11 @@ pub(crate) fn all_as_text(
     color: bool,
     width: usize,
 ) -> String {
-    let errors_shown = errors.iter().map(|it| (it, Severity::Error));
-    let warnings_shown = warnings.iter().map(|it| (it, Severity::Warning));
-    let mut out: String = errors_shown
-        .chain(warnings_shown)
-        .map(|(it, severity)| text(it, severity, sources, color, width))
+    let errors_with_severity = errors.iter().map(|it| (it, Severity::Error));
+    let warnings_with_severity = warnings.iter().map(|it| (it, Severity::Warning));
+    let mut out: String = errors_with_severity
+        .chain(warnings_with_severity)
+        .map(|(problem, severity)| text(problem, severity, sources, color, width))
         .collect();
     if let Some(summary) = summary(errors.len(), warnings.len()) {
         out += &summary;
@@ -61,7 +61,7 @@ pub(crate) fn all_as_text(
     out
 }
 
-/// The last line, such as `3 errors, 1 warning`; nothing when all is well.
+/// Summary such as `3 errors, 1 warning`; none without problems.
 fn summary(errors: usize, warnings: usize) -> Option<String> {
     let count = |n: usize, word: &str| match n {
         0 => None,
@@ -75,7 +75,7 @@ fn summary(errors: usize, warnings: usize) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// One problem with the lines where it stands, for a terminal.
+/// One problem with excerpts of its source lines, for a terminal.
 pub(crate) fn text(
     problem: &Problem,
     severity: Severity,
@@ -89,7 +89,7 @@ pub(crate) fn text(
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let shown = Shown {
+    let diagnostic = ProblemDiagnostic {
         problem,
         severity,
         sources,
@@ -105,10 +105,10 @@ pub(crate) fn text(
         .with_width(width)
         .with_context_lines(1);
     handler
-        .render_report(&mut out, &shown)
-        .expect("a String takes everything");
+        .render_report(&mut out, &diagnostic)
+        .expect("writing to a String cannot fail");
     for (place, label) in related {
-        let file = Shown {
+        let file = ProblemDiagnostic {
             problem,
             severity,
             sources,
@@ -116,22 +116,22 @@ pub(crate) fn text(
             label,
         };
         handler
-            .render_report(&mut out, &Aside(file))
-            .expect("a String takes everything");
+            .render_report(&mut out, &RelatedExcerpt(file))
+            .expect("writing to a String cannot fail");
     }
     out
 }
 
-/// Two places are drawn in one excerpt when few lines are between them; miette would show all that are.
+/// True if two places fit in one excerpt. miette prints all lines between them, so they must be close.
 fn is_near(one: Place, other: Place, sources: &[Source]) -> bool {
     const LINES: usize = 8;
     let line = |place: Place| sources[place.source as usize].line_column(place.start).0;
     one.source == other.source && line(one).abs_diff(line(other)) <= LINES
 }
 
-/// A problem as miette wants it: labels in one source.
+/// A problem as a miette diagnostic: labels in one source.
 #[derive(Debug)]
-struct Shown<'p> {
+struct ProblemDiagnostic<'p> {
     problem: &'p Problem,
     severity: Severity,
     sources: &'p [Source],
@@ -139,14 +139,14 @@ struct Shown<'p> {
     label: &'p str,
 }
 
-impl Shown<'_> {
-    /// The lines of a Secret are not shown, only their number.
+impl ProblemDiagnostic<'_> {
+    /// Lines of a Secret are not printed, only their numbers.
     fn is_secret(&self, place: Place) -> bool {
         self.sources[place.source as usize].is_secret(place.start)
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ProblemDiagnostic<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = self.place.filter(|place| self.is_secret(*place)) {
             let source = &self.sources[place.source as usize];
@@ -161,9 +161,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for ProblemDiagnostic<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for ProblemDiagnostic<'_> {
     fn severity(&self) -> Option<Severity> {
         Some(self.severity)
     }
@@ -199,19 +199,19 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// The other file of a problem: the excerpt alone.
+/// Excerpt of another place that a problem refers to.
 #[derive(Debug)]
-struct Aside<'p>(Shown<'p>);
+struct RelatedExcerpt<'p>(ProblemDiagnostic<'p>);
 
-impl fmt::Display for Aside<'_> {
+impl fmt::Display for RelatedExcerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.label)
     }
 }
 
-impl std::error::Error for Aside<'_> {}
+impl std::error::Error for RelatedExcerpt<'_> {}
 
-impl Diagnostic for Aside<'_> {
+impl Diagnostic for RelatedExcerpt<'_> {
     fn severity(&self) -> Option<Severity> {
         Some(Severity::Advice)
     }
@@ -228,7 +228,7 @@ impl Diagnostic for Aside<'_> {
     }
 }
 
-/// A label stays on its first line, and within a window that a terminal can show.
+/// Label for a place, limited to its first line and to [`WINDOW`].
 fn label(place: Place, text: &str, source: &Source) -> LabeledSpan {
     let (line, _) = source.line_column(place.start);
     let end = place
@@ -243,10 +243,11 @@ fn label(place: Place, text: &str, source: &Source) -> LabeledSpan {
     )
 }
 
-/// Bytes of one line that are shown at most.
+/// Maximum number of bytes printed of one line.
 const WINDOW: u32 = 240;
 
-/// miette's own reading of a `str` counts lines from the start of the text for every label: quadratic, and a line may be 3 MB long.
+/// miette's implementation for `str` counts lines from the start for every label, which is quadratic; a single line
+/// can be 3 MB long.
 impl SourceCode for Source {
     fn read_span<'a>(
         &'a self,
@@ -264,7 +265,7 @@ impl SourceCode for Source {
             first.saturating_sub(before).max(1),
             (last + after).min(self.line_count()),
         );
-        // Without context miette asks for the line and column of the span itself.
+        // Without context, miette expects the line and column of the span itself.
         let mut begin = if before == 0 {
             start
         } else {

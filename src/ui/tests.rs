@@ -1,6 +1,6 @@
-use super::stream::Stream;
-use super::{Failure, Format, ProgressMode, Row, Run, Settings, Ui};
-use crate::ui::Color;
+use super::printer::Ui;
+use super::tty_stream::Stream;
+use super::{Color, ErrorMessage, Format, ListRow, ProgressMode, RunLabel, UiSettings};
 use serde::Serialize;
 use snapbox::{assert_data_eq, str};
 use std::io::{self, Write};
@@ -26,12 +26,12 @@ impl Write for Written {
     }
 }
 
-/// What a person sees on stdout and then on stderr.
-pub(super) fn check(settings: Settings, tell: impl FnOnce(&Ui)) -> String {
+/// Returns the text on stdout, then on stderr.
+pub(super) fn check(settings: UiSettings, print: impl FnOnce(&Ui)) -> String {
     let (out, err) = (Written::default(), Written::default());
     let stream = |it: &Written| Stream::new(Box::new(it.clone()), false, None, &settings);
     let ui = Ui::with_streams(stream(&out), stream(&err), settings.clone());
-    tell(&ui);
+    print(&ui);
     format!("{}--\n{}", out.text(), err.text())
 }
 
@@ -41,7 +41,7 @@ struct Shoot {
     nodes: u32,
 }
 
-impl Row for Shoot {
+impl ListRow for Shoot {
     fn headers() -> &'static [&'static str] {
         &["NAME", "NODES"]
     }
@@ -76,7 +76,7 @@ const SHOOTS: [Shoot; 2] = [
 
 #[test]
 fn a_list_in_every_format() {
-    let told = check(Settings::default(), |ui| {
+    let printed = check(UiSettings::default(), |ui| {
         for format in [
             Format::Table,
             Format::Wide,
@@ -89,7 +89,7 @@ fn a_list_in_every_format() {
         ui.item(Format::Yaml, &SHOOTS[0]);
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
 NAME            NODES
 dev             3
@@ -129,13 +129,13 @@ nodes: 3
 }
 
 #[test]
-fn an_empty_list_is_said_to_people_and_shown_to_programs() {
-    let told = check(Settings::default(), |ui| {
+fn an_empty_list_is_a_message_for_people_and_an_object_for_programs() {
+    let printed = check(UiSettings::default(), |ui| {
         ui.list::<Shoot>(Format::Table, &[], "no clusters in namespace ci");
         ui.list::<Shoot>(Format::Json, &[], "no clusters in namespace ci");
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
 {
   "apiVersion": "v1",
@@ -149,16 +149,16 @@ no clusters in namespace ci
     );
 }
 
-fn tell_all(ui: &Ui) {
-    ui.status("looking");
+fn print_all(ui: &Ui) {
+    ui.status("observing");
     ui.warn("dns is ignored");
     ui.hint("kvshoot plan -f shoot.yaml");
-    ui.failure(Failure {
+    ui.failure(ErrorMessage {
         message: "cannot apply local/dev",
         causes: &["not allowed to create secrets".to_owned()],
         hints: &[],
     });
-    ui.failure(Failure {
+    ui.failure(ErrorMessage {
         message: "cannot connect",
         causes: &[
             "no answer from 10.0.0.1".to_owned(),
@@ -166,18 +166,18 @@ fn tell_all(ui: &Ui) {
         ],
         hints: &[
             "kvshoot doctor".to_owned(),
-            "or look at\nthe route".to_owned(),
+            "or check\nthe route".to_owned(),
         ],
     });
 }
 
 #[test]
-fn the_error_comes_last_with_its_causes_and_a_hint() {
+fn the_error_is_last_with_its_causes_and_hints() {
     assert_data_eq!(
-        check(Settings::default(), tell_all),
+        check(UiSettings::default(), print_all),
         str![[r#"
 --
-looking
+observing
 warning: dns is ignored
 hint: kvshoot plan -f shoot.yaml
 error: cannot apply local/dev
@@ -187,7 +187,7 @@ error: cannot connect
   2: timed out:
      after 10s
 hint: kvshoot doctor
-hint: or look at
+hint: or check
       the route
 
 "#]]
@@ -196,12 +196,12 @@ hint: or look at
 
 #[test]
 fn quiet_keeps_warnings_and_errors() {
-    let quiet = Settings {
+    let quiet = UiSettings {
         quiet: true,
-        ..Settings::default()
+        ..UiSettings::default()
     };
     assert_data_eq!(
-        check(quiet, tell_all),
+        check(quiet, print_all),
         str![[r#"
 --
 warning: dns is ignored
@@ -212,7 +212,7 @@ error: cannot connect
   2: timed out:
      after 10s
 hint: kvshoot doctor
-hint: or look at
+hint: or check
       the route
 
 "#]]
@@ -220,13 +220,13 @@ hint: or look at
 }
 
 #[test]
-fn colour_is_taken_when_asked_for_and_never_against_no_color() {
+fn colour_follows_the_flag_then_no_color_then_the_terminal() {
     let colored = |color, no_color, force_color| {
-        let settings = Settings {
+        let settings = UiSettings {
             color,
             no_color,
             force_color,
-            ..Settings::default()
+            ..UiSettings::default()
         };
         check(settings, |ui| ui.warn("x")).contains('\x1b')
     };
@@ -238,17 +238,17 @@ fn colour_is_taken_when_asked_for_and_never_against_no_color() {
 }
 
 #[test]
-fn a_run_told_as_json_tells_all_as_json() {
-    let settings = Settings {
+fn with_json_progress_everything_on_stderr_is_json() {
+    let settings = UiSettings {
         progress: ProgressMode::Json,
-        run: Some(Run {
+        run: Some(RunLabel {
             verb: "delete",
             id: "r1".to_owned(),
         }),
-        ..Settings::default()
+        ..UiSettings::default()
     };
-    let told = check(settings, |ui| {
-        tell_all(ui);
+    let printed = check(settings, |ui| {
+        print_all(ui);
         ui.problems(
             "text",
             [("error", serde_json::json!({"code": "schema/unknown"}))],
@@ -256,14 +256,14 @@ fn a_run_told_as_json_tells_all_as_json() {
         ui.close(8);
         ui.warn("too late");
     });
-    let lines: Vec<&str> = told.lines().skip(1).collect();
+    let lines: Vec<&str> = printed.lines().skip(1).collect();
     assert!(
         lines.iter().all(|it| it.starts_with(r#"{"v":1,"type":""#)),
-        "{told}"
+        "{printed}"
     );
     assert!(
         lines.last().unwrap().contains(r#""type":"run.finished""#),
-        "{told}"
+        "{printed}"
     );
 }
 
@@ -281,18 +281,32 @@ impl Write for Broken {
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_failure_but_a_full_disk_is() {
+fn a_closed_reader_is_not_a_failure_but_a_full_disk_is() {
     let closed = |kind| {
-        let settings = Settings::default();
+        let settings = UiSettings::default();
         let out = Stream::new(Box::new(Broken(kind)), false, None, &settings);
         let err = Stream::new(Box::new(Written::default()), false, None, &settings);
         let ui = Ui::with_streams(out, err, settings);
         ui.data("x");
-        ui.unwritten()
+        ui.write_failure()
     };
     assert_eq!(closed(io::ErrorKind::BrokenPipe), None);
     assert_eq!(
         closed(io::ErrorKind::StorageFull),
         Some("no storage space".to_owned())
     );
+}
+
+#[test]
+fn without_a_utf_8_locale_text_for_people_is_ascii() {
+    let settings = UiSettings {
+        unicode: false,
+        ..UiSettings::default()
+    };
+    let printed = check(settings, |ui| {
+        ui.data("… data\n");
+        ui.status("… more");
+        ui.problems("  ╭─[a.yaml:1]\n", []);
+    });
+    assert_eq!(printed, "… data\n--\n... more\n  ,-[a.yaml:1]\n");
 }

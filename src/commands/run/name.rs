@@ -24,7 +24,7 @@ pub(super) fn generated(mut texts: Texts) -> Result<Texts, CommandError> {
         if let Content::Shoot(shoot) = content
             && let Some(place) = manifest.locate(document, &path)
         {
-            let suffix = pki::suffix().map_err(|error| {
+            let suffix = pki::random_suffix().map_err(|error| {
                 CommandError::new(Exit::Bug, "no random name").cause(error.to_string())
             })?;
             changes.push((place, name(shoot, &suffix)));

@@ -6,7 +6,7 @@ use super::{
     controller_manager, csi, etcd, scheduler, service,
 };
 use crate::plan::component::Component;
-use crate::plan::item::{Key, Kind, Need, Plan, Side, State};
+use crate::plan::item::{Key, Kind, Need, Plan, REQUEST_SENT, Side, State};
 use crate::plan::names::{self, part};
 use crate::plan::observed::{Fact, Facts, Inside, Observed, Service};
 use crate::plan::{NO_UID, Site};
@@ -89,7 +89,7 @@ fn reached(plan: &mut Plan, observed: &Observed, api_server: Need) -> Need {
     let state = match &observed.facts.inside {
         Inside::Observed => State::Done,
         Inside::Unreachable(why) => State::Waiting(why.to_string()),
-        Inside::Absent if plan.is_done(api_server) => State::Waiting("an answer".into()),
+        Inside::Absent if plan.is_done(api_server) => State::Waiting(REQUEST_SENT.into()),
         Inside::Absent => State::Blocked,
     };
     let title = "Reach the shoot's API server".into();

@@ -3,7 +3,7 @@
 use super::seen::Seen;
 use super::{PATIENCE, Wants};
 use crate::plan::item::{
-    Action, Class, Content, Failure, Id, Key, Kind, Need, Plan, State, Wanted,
+    Action, Class, Content, Failure, Id, Key, Kind, Need, Plan, REQUEST_SENT, State, Wanted,
 };
 use crate::plan::observed::{Machine, Observed};
 use crate::plan::roll::{self, Phase};
@@ -70,7 +70,7 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
         let name = wants.name(judged.zone, judged.ordinal);
         return (
             format!("Make machine {name}"),
-            State::Waiting("an answer".into()),
+            State::Waiting(REQUEST_SENT.into()),
         );
     };
     let data = Key::provider(Kind::UserData, (*name).clone());

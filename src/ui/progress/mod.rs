@@ -1,70 +1,66 @@
-//! The readers of a run's events: a live picture, plain lines, JSON, or silence.
+//! Progress of a run, from its events: live view, plain lines, JSON, or errors only.
 
-mod bars;
-mod frame;
-pub(super) mod json;
-mod lines;
-mod names;
-mod term;
+mod item_tracker;
+mod layout;
+mod live_view;
+mod plain_lines;
+mod short_names;
+mod terminal;
 #[cfg(test)]
 mod tests;
-mod track;
 
-use super::{Failure, Ui};
-use crate::flow::{Event, EventKind};
-use bars::Bars;
-use json::JsonLog;
-use lines::Lines;
+use super::error_message::ErrorMessage;
+use super::format::width::Elision;
+use super::json_events::JsonEvents;
+use super::printer::Ui;
+use super::settings::ProgressMode;
+use crate::flow::{EventKind, RunEvent};
+use live_view::LiveView;
+use plain_lines::PlainLines;
 use std::sync::Arc;
 use std::time::Duration;
-use term::NoEcho;
+use terminal::NoEcho;
 
-/// How to tell how it goes
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ProgressMode {
-    /// tty on a terminal that a person watches, else plain
-    #[default]
-    Auto,
-    /// A live picture
-    Tty,
-    /// A line for each change
-    Plain,
-    /// An event on each line, for programs
-    Json,
-    /// Only how it ended, and only when it failed
-    None,
-}
+pub(super) use terminal::FrameTerminal;
 
-/// Reads the events of one run. Once it was given the last event, all has been told that has to be.
+/// Prints the events of one run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     ui: Ui,
     reader: Reader,
-    /// Held while a picture stands on the terminal.
+    /// Held while the live view is on the terminal.
     _keys: Option<NoEcho>,
 }
 
 #[derive(Debug)]
 enum Reader {
-    Bars(Bars),
-    Lines(Lines),
-    Json(Arc<JsonLog>),
+    Live(LiveView),
+    Plain(PlainLines),
+    Json(Arc<JsonEvents>),
     Silent,
 }
 
+impl Ui {
+    /// Starts printing the events of a run, as chosen with `--progress`.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::new(self)
+    }
+}
+
 impl Progress {
-    pub(super) fn new(ui: &Ui) -> Self {
-        let reader = match (mode(ui), &ui.json) {
+    fn new(ui: &Ui) -> Self {
+        let reader = match (ui.progress_mode(), &ui.json) {
             (_, Some(log)) => Reader::Json(Arc::clone(log)),
             (ProgressMode::Tty, None) => {
-                let bars = Bars::stderr(ui.err_style());
-                ui.err.set_live(Some(bars.live()));
-                Reader::Bars(bars)
+                let elision = Elision::new(ui.err.unicode);
+                let view = LiveView::stderr(ui.err_style(), elision);
+                ui.err.set_live(Some(view.live()));
+                Reader::Live(view)
             }
             (ProgressMode::None, None) => Reader::Silent,
-            _ => Reader::Lines(Lines::new(ui.err_style())),
+            _ => Reader::Plain(PlainLines::new(ui.err_style())),
         };
-        let is_live = matches!(reader, Reader::Bars(_));
+        let is_live = matches!(reader, Reader::Live(_));
         Self {
             ui: ui.clone(),
             reader,
@@ -72,28 +68,28 @@ impl Progress {
         }
     }
 
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn event(&mut self, event: &RunEvent) {
         match &mut self.reader {
-            Reader::Bars(bars) => bars.event(event),
-            Reader::Lines(lines) => self.ui.err.write(&lines.event(event)),
+            Reader::Live(view) => view.event(event),
+            Reader::Plain(lines) => self.ui.err.write_text(&lines.event(event)),
             Reader::Json(log) => log.event(event),
-            Reader::Silent => self.tell_failed_end(event),
+            Reader::Silent => self.print_error(event),
         }
         if matches!(event.kind, EventKind::RunFinished { .. }) {
             self.ui.err.set_live(None);
         }
     }
 
-    /// Time went on, `now` since the run began; to be called at least once a second.
+    /// Updates elapsed times; to be called at least once a second with the time since the start.
     pub(crate) fn tick(&mut self, now: Duration) {
         match &mut self.reader {
-            Reader::Bars(bars) => bars.tick(now),
-            Reader::Lines(lines) => self.ui.err.write(&lines.tick(now)),
+            Reader::Live(view) => view.tick(now),
+            Reader::Plain(lines) => self.ui.err.write_text(&lines.tick(now)),
             Reader::Json(_) | Reader::Silent => {}
         }
     }
 
-    fn tell_failed_end(&self, event: &Event) {
+    fn print_error(&self, event: &RunEvent) {
         if let EventKind::RunFinished {
             exit_code: 1..,
             summary,
@@ -101,8 +97,8 @@ impl Progress {
             ..
         } = &event.kind
         {
-            self.ui.failure(Failure {
-                message: summary,
+            self.ui.failure(ErrorMessage {
+                message: &lower_case(summary),
                 causes: &[],
                 hints: resume.as_slice(),
             });
@@ -111,25 +107,18 @@ impl Progress {
 }
 
 impl Drop for Progress {
-    /// A run that ends by an error leaves no picture behind that looks alive.
+    /// Clears the live view if the run ends with an error.
     fn drop(&mut self) {
-        if let Reader::Bars(bars) = &self.reader {
-            bars.close();
+        if let Reader::Live(view) = &self.reader {
+            view.close();
         }
         self.ui.err.set_live(None);
     }
 }
 
-/// What `--progress auto` means here.
-pub(super) fn mode(ui: &Ui) -> ProgressMode {
-    let settings = &ui.settings;
-    let watched = ui.err.terminal && !settings.ci && !settings.dumb;
-    match settings.progress {
-        ProgressMode::Auto if settings.quiet => ProgressMode::None,
-        ProgressMode::Auto if watched => ProgressMode::Tty,
-        ProgressMode::Auto => ProgressMode::Plain,
-        // There is nothing that can be drawn over in a file.
-        ProgressMode::Tty if !ui.err.terminal => ProgressMode::Plain,
-        chosen => chosen,
-    }
+/// The summary is a sentence; errors begin with a lower-case letter.
+fn lower_case(summary: &str) -> String {
+    let mut letters = summary.chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(letters).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::broken::Broken;
 use super::dice::Dice;
-use crate::flow::Progress;
+use crate::flow::ChangeTracker;
 use crate::plan::item::{Action, Key, Kind, Plan, State};
 use crate::plan::observed::{Fact, Facts, Look, Object, Observed};
 use crate::plan::{Hash, delete, plan_of_machines as plan};
@@ -43,7 +43,7 @@ struct World<'a> {
     shoot: Option<&'a ValidShoot>,
     observed: Observed,
     requests: Vec<Request>,
-    progress: Progress,
+    progress: ChangeTracker,
     numbers: (usize, usize),
     queue: Vec<Action>,
     /// The last number that was given: versions, UIDs and births are of one clock.
@@ -95,7 +95,7 @@ impl<'a> World<'a> {
                 ..Observed::default()
             },
             requests: Vec::new(),
-            progress: Progress::default(),
+            progress: ChangeTracker::default(),
             numbers: (0, 0),
             queue: Vec::new(),
             clock: 0,
@@ -213,7 +213,7 @@ impl<'a> World<'a> {
                 other => other,
             };
         }
-        self.progress = Progress::default();
+        self.progress = ChangeTracker::default();
         self.numbers = (0, 0);
         self.hurt = false;
     }

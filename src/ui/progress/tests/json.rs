@@ -1,28 +1,28 @@
-use super::super::json::JsonLog;
 use super::script::{at, failure, midway, start};
 use crate::flow::EventKind;
-use crate::ui::stream::Stream;
+use crate::ui::json_events::JsonEvents;
 use crate::ui::tests::Written;
-use crate::ui::{Failure, Run, Settings};
+use crate::ui::tty_stream::Stream;
+use crate::ui::{ErrorMessage, RunLabel, UiSettings};
 use snapbox::{assert_data_eq, str};
 use std::sync::Arc;
 
-fn check(tell: impl FnOnce(&JsonLog)) -> String {
+fn check(print: impl FnOnce(&JsonEvents)) -> String {
     let written = Written::default();
     let writer = Box::new(written.clone());
-    let stream = Stream::new(writer, false, None, &Settings::default());
-    let run = Run {
+    let stream = Stream::new(writer, false, None, &UiSettings::default());
+    let run = RunLabel {
         verb: "apply",
         id: "r1".to_owned(),
     };
-    let log = JsonLog::new(Arc::new(stream), run).at(|| jiff::Timestamp::UNIX_EPOCH);
-    tell(&log);
+    let log = JsonEvents::new(Arc::new(stream), run).at(|| jiff::Timestamp::UNIX_EPOCH);
+    print(&log);
     written.text()
 }
 
 #[test]
-fn every_event_is_a_line() {
-    let told = check(|log| {
+fn every_event_is_one_line() {
+    let printed = check(|log| {
         for event in [start(), midway(), failure()].concat() {
             log.event(&event);
         }
@@ -36,7 +36,7 @@ fn every_event_is_a_line() {
         log.close(9);
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
 {"v":1,"type":"run.started","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","namespace":"ci","shoot":"dev","technical_id":"shoot--local--dev"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","done":1,"total":6}
@@ -68,17 +68,17 @@ fn every_event_is_a_line() {
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","done":5,"total":6}
 {"v":1,"type":"item.gone","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","id":"remove/u1"}
 {"v":1,"type":"run.interrupted","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply"}
-{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"1 of 6 failed"}
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending"}
 
 "#]]
     );
 }
 
 #[test]
-fn the_last_line_is_the_end_also_without_a_run_and_only_once() {
-    let told = check(|log| {
+fn run_finished_is_last_and_printed_once_even_without_a_run() {
+    let printed = check(|log| {
         log.note("warning", "dns is ignored");
-        log.fail(Failure {
+        log.fail(ErrorMessage {
             message: "2 problems in shoot.yaml",
             causes: &[],
             hints: &["kvshoot explain shoot.spec".to_owned()],
@@ -88,7 +88,7 @@ fn the_last_line_is_the_end_also_without_a_run_and_only_once() {
         log.close(3);
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
 {"v":1,"type":"note","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","level":"warning","text":"dns is ignored"}
 {"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","error":{"causes":[],"hints":["kvshoot explain shoot.spec"],"message":"2 problems in shoot.yaml"},"exit_code":3,"outcome":"refused","summary":"2 problems in shoot.yaml"}
@@ -98,32 +98,32 @@ fn the_last_line_is_the_end_also_without_a_run_and_only_once() {
 }
 
 #[test]
-fn what_is_said_after_the_run_stands_before_its_end() {
-    let told = check(|log| {
+fn notes_after_the_run_precede_its_final_event() {
+    let printed = check(|log| {
         log.event(&failure().pop().unwrap());
         log.note("info", "the kubeconfig is kept");
         log.close(9);
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
 {"v":1,"type":"note","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","level":"info","text":"the kubeconfig is kept"}
-{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"1 of 6 failed"}
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","exit_code":9,"outcome":"failed","resume":"kvshoot apply -f shoot.yaml","summary":"Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending"}
 
 "#]]
     );
 }
 
 #[test]
-fn a_fault_is_the_end_of_a_run_that_seemed_through() {
-    let told = check(|log| {
+fn a_panic_replaces_the_final_event() {
+    let printed = check(|log| {
         log.event(&failure().pop().unwrap());
-        assert!(log.panicked(70, "kvshoot has a fault: boom (src/x.rs:1)"));
+        assert!(log.panicked(70, "bug in kvshoot: boom (src/x.rs:1)"));
     });
     assert_data_eq!(
-        told,
+        printed,
         str![[r#"
-{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","error":{"causes":[],"hints":[],"message":"kvshoot has a fault: boom (src/x.rs:1)"},"exit_code":70,"outcome":"refused","summary":"kvshoot has a fault: boom (src/x.rs:1)"}
+{"v":1,"type":"run.finished","ts":"1970-01-01T00:00:00Z","at_ms":131000,"run":"r1","verb":"apply","error":{"causes":[],"hints":[],"message":"bug in kvshoot: boom (src/x.rs:1)"},"exit_code":70,"outcome":"refused","summary":"bug in kvshoot: boom (src/x.rs:1)"}
 
 "#]]
     );

@@ -1,13 +1,14 @@
-use super::super::lines::Lines;
+use super::super::plain_lines::PlainLines;
 use super::script::{at, failure, finish, item, midway, start};
-use crate::flow::{Event, EventKind, Status};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::plan::item::REQUEST_SENT;
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;
 
-/// The lines of a run, with the clock looked at each second between events.
-fn check(events: impl IntoIterator<Item = Event>, until: u64) -> String {
-    let mut lines = Lines::new(Style { on: false });
+/// Prints a run, with one tick per second between events.
+fn check(events: impl IntoIterator<Item = RunEvent>, until: u64) -> String {
+    let mut lines = PlainLines::new(Style { on: false });
     let mut text = String::new();
     let mut second = 1;
     for event in events {
@@ -23,7 +24,7 @@ fn check(events: impl IntoIterator<Item = Event>, until: u64) -> String {
 }
 
 #[test]
-fn a_run_that_fails() {
+fn a_failed_run() {
     let events = [start(), midway(), failure()].concat();
     assert_data_eq!(
         check(events, 0),
@@ -38,22 +39,22 @@ fn a_run_that_fails() {
 +00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
 +02:10  failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
 +02:11  done     Machine worker-z3-3fa2c-0 runs
-+02:11  failed   1 of 6 failed
-hint: to go on: kvshoot apply -f shoot.yaml
++02:11  Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );
 }
 
 #[test]
-fn a_run_that_converges() {
+fn a_successful_run() {
     let events = [start(), midway(), finish()].concat();
     assert_data_eq!(
         check(events, 0),
@@ -68,21 +69,21 @@ fn a_run_that_converges() {
 +00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
 +00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
 +00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429); again in 2s
++00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
-+00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined; and 1 more
++00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
-+01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner; and 1 more
++01:41  still    Start machine worker-z1-3fa2c-0 (59s): VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner (and 1 more)
 +02:10  done     Machine worker-z1-3fa2c-0 runs
 +02:11  done     Machine worker-z3-3fa2c-0 runs
-+02:11  converged  dev is as the manifest says
++02:11  Created shoot dev in 2m11s (3/3 nodes ready)
 
 "#]]
     );
 }
 
 #[test]
-fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_seconds() {
+fn percentages_are_printed_every_ten_percent_and_at_most_every_five_seconds() {
     let import = |second: u32| {
         let why = format!(
             "{} % imported ({}.0/50.0 GiB, 31 MiB/s)",
@@ -93,7 +94,7 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
             second.into(),
             "image/a",
             "Import image a",
-            Status::Waiting,
+            ItemStatus::Waiting,
             &why,
         )
     };
@@ -116,13 +117,13 @@ fn numbers_alone_are_told_every_ten_percent_and_not_more_often_than_every_five_s
 }
 
 #[test]
-fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
+fn the_longest_running_item_is_printed_every_thirty_seconds() {
     let waiting = |at, id: &str| {
         item(
             at,
             id,
             &format!("Machine {id}"),
-            Status::Waiting,
+            ItemStatus::Waiting,
             "it boots",
         )
     };
@@ -131,28 +132,52 @@ fn silence_is_broken_every_thirty_seconds_by_what_is_waited_for_longest() {
         str![[r#"
 +00:05  waiting  Machine a: it boots
 +00:07  waiting  Machine b: it boots
-+00:37  still    Machine a (37s): it boots; and 1 more
-+01:07  still    Machine a (1m07s): it boots; and 1 more
-+01:37  still    Machine a (1m37s): it boots; and 1 more
++00:37  still    Machine a (37s): it boots (and 1 more)
++01:07  still    Machine a (1m07s): it boots (and 1 more)
++01:37  still    Machine a (1m37s): it boots (and 1 more)
 
 "#]]
     );
 }
 
 #[test]
-fn machines_that_swap_places_are_told_once() {
+fn machines_that_swap_slots_are_printed_once() {
     let machine = |at, place: &str, title: &str, status, why| {
         let id = format!("machine/worker/z1/{place}");
         item(at, &id, title, status, why)
     };
     let events = [
-        machine(0.0, "0", "Machine a-0 runs", Status::Done, ""),
-        machine(0.0, "1", "Make machine a-1 in zone a", Status::Working, ""),
-        machine(0.1, "1", "Make machine a-1", Status::Waiting, "an answer"),
-        machine(0.2, "1", "Start machine a-1", Status::Waiting, "Starting"),
-        machine(2.0, "0", "Machine a-1 runs", Status::Done, ""),
-        machine(2.0, "1", "Machine a-0 runs", Status::Done, ""),
-        item(3.0, "remove/u", "Remove machine a-0", Status::Working, ""),
+        machine(0.0, "0", "Machine a-0 runs", ItemStatus::Done, ""),
+        machine(
+            0.0,
+            "1",
+            "Make machine a-1 in zone a",
+            ItemStatus::Working,
+            "",
+        ),
+        machine(
+            0.1,
+            "1",
+            "Make machine a-1",
+            ItemStatus::Waiting,
+            REQUEST_SENT,
+        ),
+        machine(
+            0.2,
+            "1",
+            "Start machine a-1",
+            ItemStatus::Waiting,
+            "Starting",
+        ),
+        machine(2.0, "0", "Machine a-1 runs", ItemStatus::Done, ""),
+        machine(2.0, "1", "Machine a-0 runs", ItemStatus::Done, ""),
+        item(
+            3.0,
+            "remove/u",
+            "Remove machine a-0",
+            ItemStatus::Working,
+            "",
+        ),
         at(
             4.0,
             EventKind::ItemGone {
@@ -166,19 +191,19 @@ fn machines_that_swap_places_are_told_once() {
 +00:00  working  Make machine a-1 in zone a
 +00:02  done     Machine a-1 runs
 +00:03  working  Remove machine a-0
-+00:04  gone     Machine a-0
++00:04  deleted  Machine a-0
 
 "#]]
     );
 }
 
 #[test]
-fn notes_and_interrupts_are_told() {
+fn notes_and_interrupts_are_printed() {
     let events = [
         at(
             1.0,
             EventKind::Note {
-                text: "the lock was left by a dead run".to_owned(),
+                text: "the lock of a terminated run was released".to_owned(),
             },
         ),
         at(2.0, EventKind::Interrupted),
@@ -187,7 +212,7 @@ fn notes_and_interrupts_are_told() {
             EventKind::RunFinished {
                 exit_code: 130,
                 outcome: "interrupted",
-                summary: "interrupted, 3 of 6 done".to_owned(),
+                summary: "Interrupted after 3s (3 of 6 items done)".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
@@ -195,10 +220,10 @@ fn notes_and_interrupts_are_told() {
     assert_data_eq!(
         check(events, 0),
         str![[r#"
-+00:01  note     the lock was left by a dead run
-+00:02  stop     interrupted: what is under way is finished; Ctrl-C again leaves at once
-+00:03  interrupted  3 of 6 done
-hint: to go on: kvshoot apply -f shoot.yaml
++00:01  note     the lock of a terminated run was released
++00:02  stop     Interrupted. Finishing current operations; interrupt again to exit now.
++00:03  Interrupted after 3s (3 of 6 items done)
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );

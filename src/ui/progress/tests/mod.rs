@@ -1,4 +1,4 @@
-//! The same events, read by each reader.
+//! The same events, printed by each reader.
 
 mod json;
 mod lines;

@@ -1,9 +1,10 @@
-//! The live picture, read back through a terminal emulator.
+//! The live view, read back from a terminal emulator.
 
-use super::super::bars::Bars;
+use super::super::live_view::LiveView;
 use super::script::{at, failure, finish, item, machine, midway, progress, start};
-use crate::flow::{Event, EventKind, Status};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
 use crate::ui::Style;
+use crate::ui::format::width::Elision;
 use indicatif::TermLike;
 use snapbox::{assert_data_eq, str};
 use std::io;
@@ -20,12 +21,13 @@ impl Screen {
         ))))
     }
 
-    fn bars(&self) -> Bars {
+    fn live_view(&self) -> LiveView {
         let size = (self.width().into(), self.height().into());
-        Bars::new(
+        LiveView::new(
             Box::new(self.clone()),
             Box::new(move || size),
             Style { on: false },
+            Elision::new(true),
         )
     }
 
@@ -34,7 +36,7 @@ impl Screen {
         Ok(())
     }
 
-    /// What a person sees.
+    /// The visible text.
     fn text(&self) -> String {
         let parser = self.0.lock().unwrap();
         let columns = parser.screen().size().1;
@@ -95,18 +97,18 @@ impl TermLike for Screen {
     }
 }
 
-fn check(events: impl IntoIterator<Item = Event>, now: f64) -> String {
+fn check(events: impl IntoIterator<Item = RunEvent>, now: f64) -> String {
     let screen = Screen::new(24, 80);
-    let mut bars = screen.bars();
+    let mut view = screen.live_view();
     for event in events {
-        bars.event(&event);
+        view.event(&event);
     }
-    bars.tick(Duration::from_secs_f64(now));
+    view.tick(Duration::from_secs_f64(now));
     screen.text()
 }
 
 #[test]
-fn the_start_shows_what_runs_and_what_is_still_to_come() {
+fn running_items_and_pools_are_shown() {
     assert_data_eq!(
         check(start(), 9.0),
         str![[r#"
@@ -120,7 +122,7 @@ pool worker   0/3 ready
 }
 
 #[test]
-fn midway_the_pool_says_how_many_are_ready_and_a_machine_why_it_waits() {
+fn a_pool_shows_its_ready_machines_and_why_others_wait() {
     assert_data_eq!(
         check([start(), midway()].concat(), 72.0),
         str![[r#"
@@ -129,7 +131,7 @@ done     Import image ubuntu 24.04
 done     Machine worker-z2-3fa2c-0 runs
 apply dev in namespace ci                 [=============       ] 4/6  1m12s
 pool worker   1/3 ready
-  waiting     30s  worker-z1-3fa2c-0: …ng, StorageClass fast has no provisioner
+  waiting     30s  worker-z1-3fa2c-0: VirtualMachine worke…t has no provisioner
   waiting     30s  Start machine worker-z3-3fa2c-0: the node has not joined
 
 "#]]
@@ -137,7 +139,7 @@ pool worker   1/3 ready
 }
 
 #[test]
-fn a_failure_is_told_whole_and_the_picture_goes() {
+fn a_failure_is_printed_in_full_and_the_live_view_disappears() {
     let events = [start(), midway(), failure()].concat();
     assert_data_eq!(
         check(events, 140.0),
@@ -148,15 +150,16 @@ done     Machine worker-z2-3fa2c-0 runs
 failed   Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0:
          DataVolume is Pending, StorageClass fast has no provisioner
 done     Machine worker-z3-3fa2c-0 runs
-failed   1 of 6 failed (2m11s)
-hint: to go on: kvshoot apply -f shoot.yaml
+Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0:
+DataVolume is Pending
+To resume: kvshoot apply -f shoot.yaml
 
 "#]]
     );
 }
 
 #[test]
-fn at_the_end_only_what_stays_stands_there() {
+fn only_finished_lines_remain_at_the_end() {
     let events = [start(), midway(), finish()].concat();
     assert_data_eq!(
         check(events, 140.0),
@@ -166,21 +169,21 @@ done     Import image ubuntu 24.04
 done     Machine worker-z2-3fa2c-0 runs
 done     Machine worker-z1-3fa2c-0 runs
 done     Machine worker-z3-3fa2c-0 runs
-converged  dev is as the manifest says (2m11s)
+Created shoot dev in 2m11s (3/3 nodes ready)
 
 "#]]
     );
 }
 
 #[test]
-fn an_interrupt_says_what_a_second_one_does() {
+fn an_interrupt_explains_the_effect_of_a_second_one() {
     let events = [start(), vec![at(10.0, EventKind::Interrupted)]].concat();
     assert_data_eq!(
         check(events, 10.5),
         str![[r#"
 done     Apply network tenant-a
-stop     interrupted: what is under way is finished; Ctrl-C again leaves at
-         once
+stop     Interrupted. Finishing current operations; interrupt again to exit
+         now.
 apply dev in namespace ci (stopping)      [======              ] 2/6  10s
 waiting     10s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
 pool worker   0/3 ready
@@ -190,13 +193,13 @@ pool worker   0/3 ready
 }
 
 #[test]
-fn a_crowd_is_kept_within_the_screen() {
+fn many_machines_are_limited_to_the_screen() {
     let mut events = vec![start().remove(0), progress(0.0, 0, 200)];
     events.extend((1..=200).map(|place| {
         machine(
             place as f64 / 10.0,
             place,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "the node has not joined",
         )
     }));
@@ -232,12 +235,12 @@ pool worker   0/200 ready
 }
 
 #[test]
-fn wide_letters_are_counted_as_two() {
+fn wide_letters_take_two_columns() {
     let title = "画像を取り込む".repeat(4);
     let why = "ネットワークがまだ準備できていません".repeat(3);
     let events = [
         start(),
-        vec![item(8.0, "image/x", &title, Status::Waiting, &why)],
+        vec![item(8.0, "image/x", &title, ItemStatus::Waiting, &why)],
     ]
     .concat();
     assert_data_eq!(
@@ -246,8 +249,44 @@ fn wide_letters_are_counted_as_two() {
 done     Apply network tenant-a
 apply dev in namespace ci                 [======              ] 2/6  9s
 waiting      9s  Import image ubuntu 24.04: 14% (0.3/2.4 GiB)
-waiting      1s  画像を取り込む画像を取り込む…: …ワークがまだ準備できていません
+waiting      1s  画像を取り込む画像を取り込む…: ネットワークが…備できていません
 pool worker   0/3 ready
+
+"#]]
+    );
+}
+
+#[test]
+fn items_that_were_done_before_the_run_are_not_printed() {
+    let ready = |id, status, why| item(0.1, id, "Deploy scheduler", status, why);
+    let events = [
+        start().remove(0),
+        ready(
+            "control-plane/scheduler",
+            ItemStatus::Waiting,
+            "not observed yet",
+        ),
+        ready("control-plane/scheduler", ItemStatus::Done, ""),
+        item(
+            0.1,
+            "certificate/ca",
+            "Issue the certificate of etcd",
+            ItemStatus::Working,
+            "",
+        ),
+        item(
+            0.2,
+            "certificate/ca",
+            "Issue the certificate of etcd",
+            ItemStatus::Done,
+            "",
+        ),
+        progress(0.2, 2, 2),
+    ];
+    assert_data_eq!(
+        check(events, 0.3),
+        str![[r#"
+apply dev in namespace ci                 [====================] 2/2  0s
 
 "#]]
     );

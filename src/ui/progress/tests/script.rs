@@ -1,16 +1,16 @@
-//! Runs as lists of events.
+//! Sample runs as lists of events.
 
-use crate::flow::{Event, EventKind, Status};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
 use std::time::Duration;
 
-pub(super) fn at(seconds: f64, kind: EventKind) -> Event {
-    Event {
+pub(super) fn at(seconds: f64, kind: EventKind) -> RunEvent {
+    RunEvent {
         at: Duration::from_secs_f64(seconds),
         kind,
     }
 }
 
-pub(super) fn item(seconds: f64, id: &str, title: &str, status: Status, why: &str) -> Event {
+pub(super) fn item(seconds: f64, id: &str, title: &str, status: ItemStatus, why: &str) -> RunEvent {
     at(
         seconds,
         EventKind::Item {
@@ -22,7 +22,7 @@ pub(super) fn item(seconds: f64, id: &str, title: &str, status: Status, why: &st
     )
 }
 
-pub(super) fn progress(seconds: f64, done: usize, total: usize) -> Event {
+pub(super) fn progress(seconds: f64, done: usize, total: usize) -> RunEvent {
     at(seconds, EventKind::Progress { done, total })
 }
 
@@ -30,20 +30,20 @@ const IMAGE: &str = "Import image ubuntu 24.04";
 const PENDING: &str = "VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending, \
      StorageClass fast has no provisioner";
 
-pub(super) fn machine(seconds: f64, place: usize, status: Status, why: &str) -> Event {
+pub(super) fn machine(seconds: f64, place: usize, status: ItemStatus, why: &str) -> RunEvent {
     let id = format!("machine/worker/z{place}/1");
     let name = format!("shoot--local--dev-worker-z{place}-3fa2c-0");
     let title = match status {
-        Status::Blocked => format!("Make a machine of pool worker in zone zone-{place}"),
-        Status::Working => format!("Make machine {name} in zone zone-{place}"),
-        Status::Waiting | Status::Failed => format!("Start machine {name}"),
-        Status::Done => format!("Machine {name} runs"),
+        ItemStatus::Blocked => format!("Make a machine of pool worker in zone zone-{place}"),
+        ItemStatus::Working => format!("Make machine {name} in zone zone-{place}"),
+        ItemStatus::Waiting | ItemStatus::Failed => format!("Start machine {name}"),
+        ItemStatus::Done => format!("Machine {name} runs"),
     };
     item(seconds, &id, &title, status, why)
 }
 
-/// From the start until the image is being imported.
-pub(super) fn start() -> Vec<Event> {
+/// A run until the image import has begun.
+pub(super) fn start() -> Vec<RunEvent> {
     vec![
         at(
             0.0,
@@ -55,23 +55,23 @@ pub(super) fn start() -> Vec<Event> {
             },
         ),
         progress(0.0, 1, 6),
-        item(0.0, "record", "Record shoot dev", Status::Done, ""),
+        item(0.0, "record", "Record shoot dev", ItemStatus::Done, ""),
         item(
             0.0,
             "network/tenant-a",
             "Apply network tenant-a",
-            Status::Working,
+            ItemStatus::Working,
             "",
         ),
-        item(0.0, "image/ubuntu", IMAGE, Status::Working, ""),
-        machine(0.0, 1, Status::Blocked, "needs the image"),
-        machine(0.0, 2, Status::Blocked, "needs the image"),
-        machine(0.0, 3, Status::Blocked, "needs the image"),
+        item(0.0, "image/ubuntu", IMAGE, ItemStatus::Working, ""),
+        machine(0.0, 1, ItemStatus::Blocked, "needs the image"),
+        machine(0.0, 2, ItemStatus::Blocked, "needs the image"),
+        machine(0.0, 3, ItemStatus::Blocked, "needs the image"),
         item(
             0.4,
             "network/tenant-a",
             "Apply network tenant-a",
-            Status::Done,
+            ItemStatus::Done,
             "",
         ),
         progress(0.4, 2, 6),
@@ -79,41 +79,41 @@ pub(super) fn start() -> Vec<Event> {
             1.0,
             "image/ubuntu",
             IMAGE,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "3% (0.1/2.4 GiB)",
         ),
         item(
             3.0,
             "image/ubuntu",
             IMAGE,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "9% (0.2/2.4 GiB)",
         ),
         item(
             7.0,
             "image/ubuntu",
             IMAGE,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "12% (0.3/2.4 GiB)",
         ),
         item(
             8.0,
             "image/ubuntu",
             IMAGE,
-            Status::Waiting,
+            ItemStatus::Waiting,
             "14% (0.3/2.4 GiB)",
         ),
     ]
 }
 
-/// Machines come up, one of them not yet.
-pub(super) fn midway() -> Vec<Event> {
+/// The run until one of three machines is ready.
+pub(super) fn midway() -> Vec<RunEvent> {
     vec![
-        item(41.0, "image/ubuntu", IMAGE, Status::Done, ""),
+        item(41.0, "image/ubuntu", IMAGE, ItemStatus::Done, ""),
         progress(41.0, 3, 6),
-        machine(41.1, 1, Status::Working, ""),
-        machine(41.1, 2, Status::Working, ""),
-        machine(41.1, 3, Status::Working, ""),
+        machine(41.1, 1, ItemStatus::Working, ""),
+        machine(41.1, 2, ItemStatus::Working, ""),
+        machine(41.1, 3, ItemStatus::Working, ""),
         at(
             41.3,
             EventKind::Retried {
@@ -122,42 +122,42 @@ pub(super) fn midway() -> Vec<Event> {
                 again: Duration::from_secs(2),
             },
         ),
-        machine(42.0, 1, Status::Waiting, PENDING),
-        machine(43.5, 2, Status::Waiting, "the node has not joined"),
-        machine(43.6, 3, Status::Waiting, "the node has not joined"),
-        machine(71.0, 2, Status::Done, ""),
+        machine(42.0, 1, ItemStatus::Waiting, PENDING),
+        machine(43.5, 2, ItemStatus::Waiting, "the node has not joined"),
+        machine(43.6, 3, ItemStatus::Waiting, "the node has not joined"),
+        machine(71.0, 2, ItemStatus::Done, ""),
         progress(71.0, 4, 6),
     ]
 }
 
-pub(super) fn failure() -> Vec<Event> {
+pub(super) fn failure() -> Vec<RunEvent> {
     vec![
-        machine(130.0, 1, Status::Failed, PENDING),
-        machine(131.0, 3, Status::Done, ""),
+        machine(130.0, 1, ItemStatus::Failed, PENDING),
+        machine(131.0, 3, ItemStatus::Done, ""),
         progress(131.0, 5, 6),
         at(
             131.0,
             EventKind::RunFinished {
                 exit_code: 9,
                 outcome: "failed",
-                summary: "1 of 6 failed".to_owned(),
+                summary: "Failed after 2m11s: start machine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending".to_owned(),
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
     ]
 }
 
-pub(super) fn finish() -> Vec<Event> {
+pub(super) fn finish() -> Vec<RunEvent> {
     vec![
-        machine(130.0, 1, Status::Done, ""),
-        machine(131.0, 3, Status::Done, ""),
+        machine(130.0, 1, ItemStatus::Done, ""),
+        machine(131.0, 3, ItemStatus::Done, ""),
         progress(131.0, 6, 6),
         at(
             131.0,
             EventKind::RunFinished {
                 exit_code: 0,
                 outcome: "converged",
-                summary: "dev is as the manifest says".to_owned(),
+                summary: "Created shoot dev in 2m11s (3/3 nodes ready)".to_owned(),
                 resume: None,
             },
         ),

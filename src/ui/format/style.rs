@@ -1,17 +1,18 @@
-//! Colour, where it is wanted; the text reads the same without.
+//! Colours. Text reads the same without them.
 
 use std::fmt::Display;
 
 /// When to use colour
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On terminals, unless NO_COLOR or TERM=dumb says no
+    /// On terminals, unless NO_COLOR or TERM=dumb is set
     #[default]
     Auto,
     Always,
     Never,
 }
 
+/// Adds ANSI colours to text, if enabled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub(crate) on: bool,

@@ -1,19 +1,19 @@
-//! Environment and directories; no other room reads them.
+//! Environment variables and directories. No other module reads the environment.
 
-mod identity;
 pub(crate) mod kubeconfig;
-pub(crate) mod private;
+mod process_identity;
+pub(crate) mod secure_file;
 
 use directories::{BaseDirs, ProjectDirs};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-pub(crate) use identity::ProcessIdentity;
+pub(crate) use process_identity::ProcessIdentity;
 
-/// Variables that say that no person is watching.
+/// Environment variables set by CI systems.
 const CI: [&str; 3] = ["CI", "GITHUB_ACTIONS", "GITLAB_CI"];
 
-/// What surrounds the program. Everything is read where it is asked for, since most commands ask for little.
+/// Access to the environment. Each value is read on demand, since most commands need few of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Config {}
 
@@ -22,12 +22,12 @@ impl Config {
         CI.iter().any(|it| is_on(it))
     }
 
-    /// Whether GitHub Actions shows what is printed.
+    /// Runs in GitHub Actions.
     pub(crate) fn github(&self) -> bool {
         is_on("GITHUB_ACTIONS")
     }
 
-    /// Whether GitLab CI shows what is printed.
+    /// Runs in GitLab CI.
     pub(crate) fn gitlab(&self) -> bool {
         is_on("GITLAB_CI")
     }
@@ -44,11 +44,22 @@ impl Config {
         text("TERM").is_some_and(|it| it == "dumb")
     }
 
+    /// False if the locale is set to an encoding other than UTF-8, such as `LC_ALL=C`.
+    ///
+    /// An unset locale counts as UTF-8: containers and CI jobs rarely set one, and their logs are UTF-8.
+    pub(crate) fn unicode(&self) -> bool {
+        ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(text)
+            .is_none_or(|locale| is_utf8(&locale))
+    }
+
+    /// `COLUMNS`, a positive number.
     pub(crate) fn columns(&self) -> Option<usize> {
         text("COLUMNS")?.parse().ok().filter(|it| *it > 0)
     }
 
-    /// The kubeconfig files, the first one strongest: `KUBECONFIG`, else `~/.kube/config`.
+    /// Kubeconfig files, in order of precedence: those of `KUBECONFIG`, else `~/.kube/config`.
     pub(crate) fn kubeconfigs(&self) -> Vec<PathBuf> {
         match env::var_os("KUBECONFIG").filter(|it| !it.is_empty()) {
             Some(list) => env::split_paths(&list)
@@ -62,14 +73,17 @@ impl Config {
         }
     }
 
-    /// The file that kubectl would write to: the first that is there, else the last.
+    /// The kubeconfig file that kubectl would write: the first that exists, else the last.
     pub(crate) fn kubeconfig_to_write(&self) -> Option<PathBuf> {
         let files = self.kubeconfigs();
-        let there = files.iter().find(|it| it.exists());
-        there.or(files.last()).cloned()
+        files
+            .iter()
+            .find(|file| file.exists())
+            .or(files.last())
+            .cloned()
     }
 
-    /// Whether this runs in a pod that can reach its own cluster.
+    /// Runs in a pod with access to its own cluster.
     pub(crate) fn in_cluster(&self) -> bool {
         text("KUBERNETES_SERVICE_HOST").is_some()
     }
@@ -78,17 +92,17 @@ impl Config {
         BaseDirs::new().map(|it| it.home_dir().to_owned())
     }
 
-    /// What a person writes: `$XDG_CONFIG_HOME/kvshoot`.
+    /// User configuration: `$XDG_CONFIG_HOME/kvshoot`.
     pub(crate) fn config_dir(&self) -> Option<PathBuf> {
         project().map(|it| it.config_dir().to_owned())
     }
 
-    /// What may be lost at any time: `$XDG_CACHE_HOME/kvshoot`.
+    /// Cache: `$XDG_CACHE_HOME/kvshoot`.
     pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
         project().map(|it| it.cache_dir().to_owned())
     }
 
-    /// What has to outlive a reboot, such as sandboxes: `$XDG_STATE_HOME/kvshoot`.
+    /// State that survives a reboot, such as sandboxes: `$XDG_STATE_HOME/kvshoot`.
     pub(crate) fn state_dir(&self) -> Option<PathBuf> {
         let project = project()?;
         Some(
@@ -99,7 +113,7 @@ impl Config {
         )
     }
 
-    /// The CloudProfiles of the configuration directory, sorted by name.
+    /// CloudProfile files of the configuration directory, sorted by name.
     pub(crate) fn profiles(&self) -> io::Result<Vec<PathBuf>> {
         let Some(directory) = self.config_dir() else {
             return Ok(Vec::new());
@@ -107,12 +121,12 @@ impl Config {
         yaml_files(&directory.join("profiles"))
     }
 
-    /// Where to look for programs.
+    /// Directories of `PATH`.
     pub(crate) fn path(&self) -> Vec<PathBuf> {
         env::var_os("PATH").map_or_else(Vec::new, |it| env::split_paths(&it).collect())
     }
 
-    /// The file that this program is.
+    /// Path of the running executable.
     pub(crate) fn executable(&self) -> Option<PathBuf> {
         env::current_exe().ok()
     }
@@ -121,14 +135,14 @@ impl Config {
         env::current_dir().ok()
     }
 
-    /// What was typed, as a shell would take it again.
+    /// The command line, quoted for a shell.
     pub(crate) fn command_line(&self) -> String {
-        let words = env::args().skip(1).map(quoted);
-        let words: Vec<_> = [self.program()].into_iter().chain(words).collect();
+        let arguments = env::args().skip(1).map(quoted);
+        let words: Vec<_> = [self.program()].into_iter().chain(arguments).collect();
         words.join(" ")
     }
 
-    /// What this program was called.
+    /// Name under which the program was called; `kubectl kvshoot` for the kubectl plugin.
     pub(crate) fn program(&self) -> String {
         let word = env::args().next().unwrap_or_default();
         match Path::new(&word).file_name() {
@@ -138,9 +152,9 @@ impl Config {
         }
     }
 
-    /// Who runs this, as the holder of a lock is told.
+    /// `user@host`, the holder of a lock.
     pub(crate) fn user_at_host(&self) -> String {
-        format!("{}@{}", self.user(), identity::host())
+        format!("{}@{}", self.user(), process_identity::host())
     }
 
     pub(crate) fn user(&self) -> String {
@@ -152,7 +166,7 @@ impl Config {
         ProcessIdentity::own()
     }
 
-    /// A name for this invocation, unlike that of any other.
+    /// A unique ID for this invocation.
     pub(crate) fn run_id(&self) -> String {
         let now = jiff::Timestamp::now();
         let process = std::process::id();
@@ -164,16 +178,22 @@ fn project() -> Option<ProjectDirs> {
     ProjectDirs::from("", "", "kvshoot")
 }
 
-/// An empty variable is as good as none.
+/// Value of an environment variable; an empty one counts as unset.
 fn text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.is_empty())
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let encoding = locale.split('@').next().unwrap_or_default();
+    let encoding = encoding.to_ascii_lowercase().replace('-', "");
+    encoding.ends_with("utf8")
 }
 
 fn is_on(name: &str) -> bool {
     text(name).is_some_and(|it| !matches!(it.to_lowercase().as_str(), "0" | "false" | "no" | "off"))
 }
 
-/// A directory that is not there has none.
+/// YAML files of a directory; none if it does not exist.
 fn yaml_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -193,12 +213,27 @@ fn yaml_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// As a shell takes it for one word.
+/// Quotes a word for a shell, if it needs quotes.
 pub(crate) fn quoted(word: String) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_=./:,@%+".contains(it);
     if !word.is_empty() && word.chars().all(is_plain) {
         word
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_utf8;
+
+    #[test]
+    fn only_utf_8_locales_are_unicode() {
+        for locale in ["en_US.UTF-8", "C.utf8", "de_DE.UTF-8@euro"] {
+            assert!(is_utf8(locale), "{locale}");
+        }
+        for locale in ["C", "POSIX", "en_US.ISO-8859-1", "de_DE@euro"] {
+            assert!(!is_utf8(locale), "{locale}");
+        }
     }
 }

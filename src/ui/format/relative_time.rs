@@ -1,8 +1,8 @@
-//! Ages and elapsed times in few letters.
+//! Ages and elapsed times.
 
 use std::time::Duration;
 
-/// As kubectl tells ages: at most two units, the second only where the first is small.
+/// Formats an age like kubectl (`duration.HumanDuration`): at most two units.
 pub(crate) fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -23,14 +23,14 @@ pub(crate) fn age(age: Duration) -> String {
     }
 }
 
-/// `+mm:ss`; minutes go on counting beyond the hour.
-pub(super) fn clock(at: Duration) -> String {
+/// Formats the time since the start of a run as `+mm:ss`; minutes are not limited to 59.
+pub(in crate::ui) fn clock(at: Duration) -> String {
     let seconds = at.as_secs();
     format!("+{:02}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// `41s`, `2m05s`, `1h02m`: of one width within a unit, so that live lines stand still.
-pub(super) fn elapsed(time: Duration) -> String {
+/// Formats a duration as `41s`, `2m05s` or `1h02m`. The width is constant within a unit, so live lines do not move.
+pub(in crate::ui) fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -44,15 +44,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_those_of_kubectl() {
-        let told = |seconds| age(Duration::from_secs(seconds));
-        let days = |days: u64| told(days * 86_400);
+    fn ages_are_formatted_like_kubectl() {
+        let formatted = |seconds| age(Duration::from_secs(seconds));
+        let days = |days: u64| formatted(days * 86_400);
         assert_eq!(
-            [told(0), told(119), told(120), told(312), told(600)],
+            [
+                formatted(0),
+                formatted(119),
+                formatted(120),
+                formatted(312),
+                formatted(600)
+            ],
             ["0s", "119s", "2m", "5m12s", "10m"]
         );
         assert_eq!(
-            [told(10_799), told(10_800), told(11_100), told(28_800)],
+            [
+                formatted(10_799),
+                formatted(10_800),
+                formatted(11_100),
+                formatted(28_800)
+            ],
             ["179m", "3h", "3h5m", "8h"]
         );
         assert_eq!([days(2), days(3), days(8)], ["2d", "3d", "8d"]);

@@ -1,4 +1,4 @@
-//! Files that nobody else may read, from their first byte; and the lock that kubectl takes on a kubeconfig.
+//! Files that only their owner can read, from creation on, and the lock file that kubectl uses for kubeconfigs.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,24 +8,24 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::{Builder, NamedTempFile};
 
-/// How long another program may hold the lock.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
+/// Time to wait for a lock that another program holds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("{} is locked{}", path.display(), holder.as_ref().map_or_else(String::new, |it| format!(" by {it}")))]
     Locked {
-        /// Of the lock.
+        /// Path of the lock file.
         path: PathBuf,
-        /// What stands in it; kubectl writes nothing.
+        /// Content of the lock file; kubectl leaves it empty.
         holder: Option<String>,
     },
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// A file that is gone with the value.
+/// Creates a temporary file, deleted when dropped.
 pub(crate) fn temporary(text: &str) -> io::Result<NamedTempFile> {
     let mut file = Builder::new()
         .prefix("kvshoot-")
@@ -36,16 +36,16 @@ pub(crate) fn temporary(text: &str) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Writes a file whole or not at all.
+/// Replaces a file atomically, with mode 0600. Creates missing directories.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
-    // A link stays one.
+    // Write through a symbolic link instead of replacing it.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let failed = |source| FileError::Io {
         path: path.clone(),
         source,
     };
-    let directory = directory(path);
-    make(directory).map_err(failed)?;
+    let directory = parent(path);
+    create_directory(directory).map_err(failed)?;
     let mut file = NamedTempFile::new_in(directory).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
@@ -53,7 +53,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     Ok(())
 }
 
-/// What a file holds; nothing when there is none.
+/// Reads a file; empty if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<String, FileError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -64,71 +64,71 @@ pub(crate) fn read(path: &Path) -> Result<String, FileError> {
     }
 }
 
-/// `FILE.lock`, as client-go makes it; gone when dropped.
+/// `FILE.lock`, compatible with client-go; deleted when dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(PathBuf);
+pub(crate) struct FileLock(PathBuf);
 
-impl Lock {
-    /// Waits a while for whoever has it; `holder` is what others will be told.
-    pub(crate) fn take(file: &Path, holder: &str) -> Result<Lock, FileError> {
-        Lock::take_within(file, holder, PATIENCE)
+impl FileLock {
+    /// Acquires the lock, waiting up to 10 s; `holder` is shown to programs that find it locked.
+    pub(crate) fn acquire(file: &Path, holder: &str) -> Result<FileLock, FileError> {
+        FileLock::acquire_within(file, holder, LOCK_TIMEOUT)
     }
 
-    fn take_within(file: &Path, holder: &str, patience: Duration) -> Result<Lock, FileError> {
+    fn acquire_within(file: &Path, holder: &str, timeout: Duration) -> Result<FileLock, FileError> {
         let mut path = file.as_os_str().to_owned();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let begun = Instant::now();
+        let started = Instant::now();
         let failed = |source| FileError::Io {
             path: path.clone(),
             source,
         };
-        make(directory(&path)).map_err(failed)?;
+        create_directory(parent(&path)).map_err(failed)?;
         loop {
-            match new(&path) {
+            match create_lock_file(&path) {
                 Ok(mut lock) => {
-                    // Who finds it empty knows no less than with kubectl's.
+                    // The holder is informative only; kubectl's lock files are empty.
                     let _ = writeln!(lock, "{holder}");
-                    return Ok(Lock(path));
+                    return Ok(FileLock(path));
                 }
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(failed(error));
                 }
-                Err(_) if begun.elapsed() >= patience => {
-                    let holder = fs::read_to_string(&path).ok();
-                    let holder = holder.map(|it| it.trim().to_owned());
-                    return Err(FileError::Locked {
-                        holder: holder.filter(|it| !it.is_empty()),
-                        path,
-                    });
+                Err(_) if started.elapsed() >= timeout => {
+                    let holder = fs::read_to_string(&path)
+                        .ok()
+                        .map(|text| text.trim().to_owned())
+                        .filter(|text| !text.is_empty());
+                    return Err(FileError::Locked { path, holder });
                 }
-                Err(_) => sleep(PAUSE),
+                Err(_) => sleep(POLL_INTERVAL),
             }
         }
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.0) {
-            tracing::warn!(%error, "the lock {} stays", self.0.display());
+            tracing::warn!(%error, "cannot delete lock file {}", self.0.display());
         }
     }
 }
 
-fn new(path: &Path) -> io::Result<File> {
+fn create_lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn make(directory: &Path) -> io::Result<()> {
+fn create_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)
 }
 
-fn directory(path: &Path) -> &Path {
-    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
+fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|it| !it.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_reads_what_is_written() {
+    fn files_are_readable_by_their_owner_only() {
         let home = TempDir::new().unwrap();
         let path = home.path().join(".kube/config");
         write(&path, "one").unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_the_file_stays_a_link() {
+    fn symbolic_links_are_preserved() {
         let home = TempDir::new().unwrap();
         let (path, link) = (home.path().join("real"), home.path().join("link"));
         write(&path, "one").unwrap();
@@ -167,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_one_program_s_and_tells_whose() {
+    fn a_held_lock_names_its_holder() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("config");
-        let lock = Lock::take_within(&path, "me, process 1", Duration::ZERO).unwrap();
-        let error = Lock::take_within(&path, "you", Duration::ZERO).unwrap_err();
+        let lock = FileLock::acquire_within(&path, "me, process 1", Duration::ZERO).unwrap();
+        let error = FileLock::acquire_within(&path, "you", Duration::ZERO).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -179,18 +179,18 @@ mod tests {
             "{error}"
         );
         drop(lock);
-        drop(Lock::take_within(&path, "you", Duration::ZERO).unwrap());
+        drop(FileLock::acquire_within(&path, "you", Duration::ZERO).unwrap());
         assert!(!home.path().join("config.lock").exists());
     }
 
     #[test]
-    fn a_lock_that_is_given_back_meanwhile_is_taken() {
+    fn a_released_lock_is_acquired_by_a_waiting_process() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("config");
-        let lock = Lock::take(&path, "me").unwrap();
+        let lock = FileLock::acquire(&path, "me").unwrap();
         let waiting = std::thread::spawn({
             let path = path.clone();
-            move || Lock::take(&path, "you").map(drop)
+            move || FileLock::acquire(&path, "you").map(drop)
         });
         drop(lock);
         waiting.join().unwrap().unwrap();

@@ -1,15 +1,17 @@
-//! What stands at the foot of the screen: how far it is, the pools, and what runs, within the screen.
+//! Lines of the live view: progress of the run, pools and running items, limited to the screen.
 
-use super::super::age::elapsed;
-use super::super::style::Style;
-use super::super::width::{cut, fits, padded, title_and_why};
-use super::names::subject;
-use super::track::{Track, Tracked};
-use crate::flow::Status;
+use super::item_tracker::{ItemTracker, TrackedItem};
+use super::short_names::subject;
+use crate::flow::ItemStatus;
+use crate::ui::format::relative_time::elapsed;
+use crate::ui::format::style::Style;
+use crate::ui::format::width::{Elision, fits, padded};
 use std::time::Duration;
 
+/// Columns of the progress bar.
 const BAR: usize = 20;
 
+/// First line of the live view.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) what: String,
@@ -18,7 +20,7 @@ pub(super) struct Header {
     pub(super) stopping: bool,
 }
 
-/// A line, and whom to show where there is no room for all: the smallest first.
+/// A line and its rank: with too little room, the lines with the smallest rank are shown.
 struct Line {
     rank: (bool, Duration),
     text: String,
@@ -26,15 +28,16 @@ struct Line {
 
 pub(super) fn frame(
     header: &Header,
-    track: &Track,
+    items: &ItemTracker,
     now: Duration,
     (columns, lines): (usize, usize),
     style: Style,
+    elision: Elision,
 ) -> Vec<String> {
-    // The last column stays free, for some terminals wrap there.
+    // Some terminals wrap at the last column.
     let columns = columns.saturating_sub(1).max(20);
-    let mut picture = vec![header_line(header, now, columns, style)];
-    let (in_pools, others): (Vec<_>, Vec<_>) = track
+    let mut frame = vec![header_line(header, now, columns, style, elision)];
+    let (in_pools, others): (Vec<_>, Vec<_>) = items
         .running()
         .into_iter()
         .partition(|it| it.pool().is_some());
@@ -43,24 +46,24 @@ pub(super) fn frame(
     body.extend(
         others
             .iter()
-            .map(|it| item_line(it, "", now, columns, style)),
+            .map(|it| item_line(it, "", now, columns, style, elision)),
     );
-    for (name, pool) in track.pools() {
+    for (name, pool) in items.pools() {
         if pool.ready < pool.all {
             let text = format!("pool {name}   {}/{} ready", pool.ready, pool.all);
             let rank = (false, Duration::ZERO);
-            let text = cut(&text, columns);
+            let text = elision.cut(&text, columns);
             body.push(Line { rank, text });
         }
         let machines = in_pools.iter().filter(|it| it.pool() == Some(name));
-        body.extend(machines.map(|it| item_line(it, "  ", now, columns, style)));
+        body.extend(machines.map(|it| item_line(it, "  ", now, columns, style, elision)));
     }
-    // One line for the header, and one on which the cursor rests.
-    picture.extend(bounded(body, lines.saturating_sub(2).max(1)));
-    picture
+    // One line is for the header, one for the cursor.
+    frame.extend(limited(body, lines.saturating_sub(2).max(1), elision));
+    frame
 }
 
-fn bounded(body: Vec<Line>, room: usize) -> Vec<String> {
+fn limited(body: Vec<Line>, room: usize, elision: Elision) -> Vec<String> {
     let hidden = match body.len() > room {
         true => body.len() - (room - 1),
         false => 0,
@@ -68,19 +71,31 @@ fn bounded(body: Vec<Line>, room: usize) -> Vec<String> {
     let mut ranks: Vec<_> = body
         .iter()
         .enumerate()
-        .map(|(i, it)| (it.rank, i))
+        .map(|(index, line)| (line.rank, index))
         .collect();
     ranks.sort_unstable();
-    let mut shown: Vec<usize> = ranks[..body.len() - hidden].iter().map(|it| it.1).collect();
+    let mut shown: Vec<usize> = ranks[..body.len() - hidden]
+        .iter()
+        .map(|(_, index)| *index)
+        .collect();
     shown.sort_unstable();
-    let mut texts: Vec<String> = shown.into_iter().map(|it| body[it].text.clone()).collect();
+    let mut texts: Vec<String> = shown
+        .into_iter()
+        .map(|index| body[index].text.clone())
+        .collect();
     if hidden > 0 {
-        texts.push(format!("… and {hidden} more"));
+        texts.push(format!("{} and {hidden} more", elision.mark()));
     }
     texts
 }
 
-fn header_line(header: &Header, now: Duration, columns: usize, style: Style) -> String {
+fn header_line(
+    header: &Header,
+    now: Duration,
+    columns: usize,
+    style: Style,
+    elision: Elision,
+) -> String {
     let filled = match header.total {
         0 => 0,
         total => BAR * header.done.min(total) / total,
@@ -90,22 +105,29 @@ fn header_line(header: &Header, now: Duration, columns: usize, style: Style) -> 
     let numbers = format!("{bar} {}/{}  {time}", header.done, header.total);
     let stopping = if header.stopping { " (stopping)" } else { "" };
     let room = columns.saturating_sub(numbers.chars().count() + 2);
-    let what = cut(&format!("{}{stopping}", header.what), room);
+    let what = elision.cut(&format!("{}{stopping}", header.what), room);
     format!("{}  {numbers}", style.bold(padded(&what, room.min(40))))
 }
 
-fn item_line(item: &Tracked, indent: &str, now: Duration, columns: usize, style: Style) -> Line {
+fn item_line(
+    item: &TrackedItem,
+    indent: &str,
+    now: Duration,
+    columns: usize,
+    style: Style,
+    elision: Elision,
+) -> Line {
     let time = elapsed(now.saturating_sub(item.since));
     let room = columns.saturating_sub(indent.len() + 17);
     let why = item.why.as_deref();
-    // Its name says enough, where the title would leave no room for the reason.
+    // If the title leaves no room for the reason, the name alone is shown.
     let title = match fits(&item.title, why, room) {
         true => &item.title,
-        false => subject(&item.title),
+        false => subject(&item.id, &item.title),
     };
-    let what = title_and_why(title, why, room);
+    let what = elision.title_and_reason(title, why, room);
     let word = match item.status {
-        Status::Waiting => style.cyan("waiting"),
+        ItemStatus::Waiting => style.cyan("waiting"),
         status => status.word().to_owned(),
     };
     Line {

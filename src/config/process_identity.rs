@@ -1,22 +1,22 @@
-//! Which process this is, told so that another one on the same computer can see whether it still lives.
+//! Identity of a process, so that another process on the same host can check whether it is still running.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// A process for as long as this computer runs: its number alone is given away again.
+/// Identifies a process across PID reuse and reboots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProcessIdentity {
     pub(crate) host: String,
-    /// Another one after each start of the computer; containers share that of their host.
+    /// Changes with every boot; containers share the boot ID of their host.
     pub(crate) boot_id: String,
-    /// Numbers of processes mean something only within their namespace.
+    /// PIDs are unique only within their namespace.
     pub(crate) pid_namespace: String,
-    /// Some computers hide the processes of others.
+    /// A host may hide the processes of other users (`hidepid`).
     pub(crate) user: u32,
     pub(crate) pid: u32,
-    /// In clock ticks since the computer started.
+    /// Clock ticks since boot.
     pub(crate) start_time: u64,
 }
 
@@ -30,11 +30,11 @@ impl ProcessIdentity {
             pid_namespace: link.to_string_lossy().into_owned(),
             user: fs::metadata("/proc/self").map_or(u32::MAX, |it| it.uid()),
             pid,
-            start_time: living(pid).unwrap_or_default(),
+            start_time: start_time_of(pid).unwrap_or_default(),
         }
     }
 
-    /// Whether `other` is known to be gone. False also means: this cannot be told from here.
+    /// True if `other` has certainly ended. False if it runs, or if this process cannot know.
     pub(crate) fn is_gone(&self, other: &ProcessIdentity) -> bool {
         let comparable = !self.boot_id.is_empty()
             && !self.pid_namespace.is_empty()
@@ -42,14 +42,14 @@ impl ProcessIdentity {
             && self.boot_id == other.boot_id
             && self.pid_namespace == other.pid_namespace
             && self.user == other.user;
-        comparable && living(other.pid) != Some(other.start_time)
+        comparable && start_time_of(other.pid) != Some(other.start_time)
     }
 }
 
-/// When a process started that is there and is not only waiting for its parent to notice its end.
-fn living(pid: u32) -> Option<u64> {
+/// Start time of a running process, in clock ticks since boot; none for a zombie.
+fn start_time_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold blanks and parentheses itself.
+    // The command name, in parentheses, may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     match fields.next()? {
@@ -60,7 +60,7 @@ fn living(pid: u32) -> Option<u64> {
 
 pub(super) fn host() -> String {
     line("/proc/sys/kernel/hostname")
-        .or_else(|| super::text("HOSTNAME"))
+        .or_else(|| std::env::var("HOSTNAME").ok().filter(|it| !it.is_empty()))
         .unwrap_or_else(|| "localhost".to_owned())
 }
 
@@ -75,13 +75,13 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_process_is_gone_when_its_number_is_free_or_another_has_it() {
+    fn a_process_is_gone_when_its_pid_is_free_or_reused() {
         let own = ProcessIdentity::own();
         assert!(!own.is_gone(&own));
 
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
-        let start_time = living(pid).unwrap();
+        let start_time = start_time_of(pid).unwrap();
         let holder = ProcessIdentity {
             pid,
             start_time,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_elsewhere_is_never_called_gone() {
+    fn a_process_of_another_boot_namespace_or_user_is_never_gone() {
         let own = ProcessIdentity::own();
         let dead = ProcessIdentity {
             start_time: own.start_time + 1,

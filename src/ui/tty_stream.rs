@@ -1,17 +1,21 @@
-//! Stdout or stderr: what it can, decided once, and a writer that outlives its reader.
+//! Stdout and stderr: their capabilities, and writing that tolerates a closed reader.
 
-use super::{Color, Settings, Ui};
+use super::format::ascii::to_ascii;
+use super::format::style::Color;
+use super::settings::UiSettings;
 use indicatif::ProgressBar;
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// An output stream.
 pub(super) struct Stream {
     sink: Mutex<Sink>,
-    /// What is drawn live on this stream; text goes above it.
+    /// The live view on this stream; text is printed above it.
     live: Mutex<Option<ProgressBar>>,
     pub(super) color: bool,
     pub(super) terminal: bool,
+    pub(super) unicode: bool,
     columns: Option<usize>,
     term: Option<console::Term>,
 }
@@ -23,19 +27,19 @@ struct Sink {
 
 enum State {
     Open,
-    /// The reader went away; what is written from now on is for nobody.
+    /// The reader closed the pipe; output is discarded.
     Closed,
     Failed(String),
 }
 
 impl Stream {
-    pub(super) fn stdout(settings: &Settings) -> Self {
+    pub(super) fn stdout(settings: &UiSettings) -> Self {
         let terminal = io::stdout().is_terminal();
         let term = terminal.then(console::Term::stdout);
         Self::new(Box::new(io::stdout()), terminal, term, settings)
     }
 
-    pub(super) fn stderr(settings: &Settings) -> Self {
+    pub(super) fn stderr(settings: &UiSettings) -> Self {
         let terminal = io::stderr().is_terminal();
         let term = terminal.then(console::Term::stderr);
         Self::new(Box::new(io::stderr()), terminal, term, settings)
@@ -45,7 +49,7 @@ impl Stream {
         writer: Box<dyn Write + Send>,
         terminal: bool,
         term: Option<console::Term>,
-        settings: &Settings,
+        settings: &UiSettings,
     ) -> Self {
         let color = match settings.color {
             Color::Always => true,
@@ -62,18 +66,28 @@ impl Stream {
             live: Mutex::new(None),
             color,
             terminal,
+            unicode: settings.unicode,
             columns: settings.columns,
             term,
         }
     }
 
-    /// Asked anew each time, for a window changes its size.
+    /// Columns, read on every call since a window can be resized.
     pub(super) fn width(&self) -> usize {
-        let of_terminal = self.term.as_ref().and_then(console::Term::size_checked);
-        of_terminal
+        self.term
+            .as_ref()
+            .and_then(console::Term::size_checked)
             .map(|(_, columns)| usize::from(columns))
             .or(self.columns)
             .unwrap_or(80)
+    }
+
+    /// Writes text for people, in ASCII if the locale requires it.
+    pub(super) fn write_text(&self, text: &str) {
+        match self.unicode {
+            true => self.write(text),
+            false => self.write(&to_ascii(text)),
+        }
     }
 
     pub(super) fn write(&self, text: &str) {
@@ -90,7 +104,7 @@ impl Stream {
         sink.note(result);
     }
 
-    /// Why not all could be written, if a reader that went away is not the reason.
+    /// Returns the error that prevented writing, unless the reader closed the stream.
     pub(super) fn failure(&self) -> Option<String> {
         match &lock(&self.sink).state {
             State::Failed(cause) => Some(cause.clone()),
@@ -102,7 +116,7 @@ impl Stream {
         *lock(&self.live) = bar;
     }
 
-    /// Does what writes to the same terminal, with what is drawn live out of the way.
+    /// Runs `write`, which prints to the same terminal, with the live view hidden.
     pub(super) fn above_live(&self, write: impl FnOnce()) {
         let live = lock(&self.live).clone();
         match live {
@@ -129,7 +143,7 @@ impl Sink {
     }
 }
 
-/// A panic while writing leaves no half state behind that would matter here.
+/// Ignores poisoning: a panic while writing leaves the state consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -140,40 +154,5 @@ impl fmt::Debug for Stream {
             .field("terminal", &self.terminal)
             .field("color", &self.color)
             .finish_non_exhaustive()
-    }
-}
-
-/// One line of the log, written whole when it is dropped.
-pub(super) struct LogLine {
-    ui: Ui,
-    line: Vec<u8>,
-}
-
-impl LogLine {
-    pub(super) fn new(ui: Ui) -> Self {
-        Self {
-            ui,
-            line: Vec::new(),
-        }
-    }
-}
-
-impl Write for LogLine {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.line.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for LogLine {
-    fn drop(&mut self) {
-        let line = String::from_utf8_lossy(&self.line);
-        if !line.is_empty() {
-            self.ui.tell("log", line.trim_end(), &line);
-        }
     }
 }

@@ -1,64 +1,74 @@
-//! How a long preparation goes: one live line on a terminal, elsewhere a line every so often.
+//! Progress of long preparations, such as building the sandbox: a live line on a terminal, otherwise periodic lines.
 
-use super::Ui;
-use super::age::{clock, elapsed};
-use super::progress::{ProgressMode, mode};
-use super::width::cut;
+use super::format::relative_time::{clock, elapsed};
+use super::format::width::Elision;
+use super::printer::Ui;
+use super::progress::FrameTerminal;
+use super::settings::ProgressMode;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A count is told again after so many percent more, or so long a silence.
+/// A count is printed again after this many percent, or this long without output.
 const PERCENT: usize = 10;
 const SILENCE: Duration = Duration::from_secs(15);
-/// A step that took as long leaves a line behind.
+/// Steps that take at least this long leave a line on the terminal.
 const LONG: Duration = Duration::from_secs(5);
 
+/// Prints the steps of a preparation.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct Preparation {
     ui: Ui,
-    /// Set on a terminal that somebody watches.
+    /// Set on an interactive terminal.
     bar: Option<ProgressBar>,
     silent: bool,
     title: String,
-    begun: Duration,
-    /// The count that was told last, in percent, and when.
-    told: (usize, Duration),
+    started: Duration,
+    /// Last printed count, in percent, and when it was printed.
+    printed: (usize, Duration),
 }
 
-impl Steps {
-    pub(super) fn new(ui: &Ui) -> Steps {
-        let mode = mode(ui);
+impl Ui {
+    /// Starts printing the steps of a preparation.
+    pub(crate) fn preparation(&self) -> Preparation {
+        Preparation::new(self)
+    }
+}
+
+impl Preparation {
+    fn new(ui: &Ui) -> Preparation {
+        let mode = ui.progress_mode();
         let bar = (mode == ProgressMode::Tty && ui.json.is_none()).then(|| live(ui));
         ui.err.set_live(bar.clone());
-        Steps {
+        Preparation {
             ui: ui.clone(),
             bar,
             silent: mode == ProgressMode::None,
             title: String::new(),
-            begun: Duration::ZERO,
-            told: (0, Duration::ZERO),
+            started: Duration::ZERO,
+            printed: (0, Duration::ZERO),
         }
     }
 
-    /// What is done now, `at` after the beginning; `count` is so many of so many packages.
+    /// Reports the current step, `at` after the start; `count` is the number of packages done and in total.
     pub(crate) fn step(&mut self, at: Duration, title: &str, count: Option<(usize, usize)>) {
         let is_new = self.title != title;
         if is_new {
-            self.leave_line(at);
+            self.print_finished_step(at);
             title.clone_into(&mut self.title);
-            (self.begun, self.told) = (at, (0, at));
+            (self.started, self.printed) = (at, (0, at));
         }
         if let Some(bar) = &self.bar {
             let count = count.map(|(done, total)| format!(": {done} of {total} packages"));
             let text = format!("{title}{}", count.unwrap_or_default());
-            bar.set_message(cut(&text, self.ui.err_width().saturating_sub(11)));
+            let elision = Elision::new(self.ui.err.unicode);
+            bar.set_message(elision.cut(&text, self.ui.err_width().saturating_sub(11)));
         } else if !self.silent && (is_new || self.is_due(at, count)) {
             self.line(at, count);
         }
     }
 
-    /// Something that stays to be read.
+    /// Prints a line that stays on the terminal.
     pub(crate) fn note(&self, text: &str) {
         if !self.silent {
             self.ui.status(text);
@@ -70,11 +80,11 @@ impl Steps {
             return false;
         };
         let percent = percent(done, total);
-        let due = percent >= self.told.0 + PERCENT
-            || at >= self.told.1 + SILENCE
-            || done == total && self.told.0 < 100;
+        let due = percent >= self.printed.0 + PERCENT
+            || at >= self.printed.1 + SILENCE
+            || done == total && self.printed.0 < 100;
         if due {
-            self.told = (percent, at);
+            self.printed = (percent, at);
         }
         due
     }
@@ -88,18 +98,18 @@ impl Steps {
         self.ui.status(&text);
     }
 
-    /// On a terminal the live line is all there is; what took long is worth one that stays.
-    fn leave_line(&self, at: Duration) {
-        let took = at.saturating_sub(self.begun);
+    /// Leaves a line for a long step on a terminal, where the live line would otherwise disappear.
+    fn print_finished_step(&self, at: Duration) {
+        let took = at.saturating_sub(self.started);
         if self.bar.is_some() && !self.title.is_empty() && took >= LONG {
-            let word = self.ui.err_style().green("done   ");
-            let text = format!("{word}  {} ({})", self.title, elapsed(took));
+            let done = self.ui.err_style().green("done   ");
+            let text = format!("{done}  {} ({})", self.title, elapsed(took));
             self.ui.status(&text);
         }
     }
 }
 
-impl Drop for Steps {
+impl Drop for Preparation {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             self.ui.err.set_live(None);
@@ -109,10 +119,10 @@ impl Drop for Steps {
 }
 
 fn live(ui: &Ui) -> ProgressBar {
-    let target = ProgressDrawTarget::term_like(Box::new(console::Term::buffered_stderr()));
+    let target = ProgressDrawTarget::term_like(Box::new(FrameTerminal::stderr()));
     let bar = ProgressBar::with_draw_target(None, target);
     let time = |state: &ProgressState, out: &mut dyn Write| {
-        // A line that cannot be drawn is not missed.
+        // A drawing error is not worth reporting.
         let _ = write!(out, "{:>7}", elapsed(state.elapsed()));
     };
     let template = format!("{}  {{msg}}", ui.err_style().cyan("{time}"));
@@ -129,20 +139,20 @@ fn percent(done: usize, total: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
-    use super::super::{ProgressMode, Settings};
+    use super::super::{ProgressMode, UiSettings};
     use snapbox::{assert_data_eq, str};
     use std::time::Duration;
 
-    fn told(progress: ProgressMode) -> String {
-        let settings = Settings {
+    fn printed(progress: ProgressMode) -> String {
+        let settings = UiSettings {
             progress,
-            ..Settings::default()
+            ..UiSettings::default()
         };
         check(settings, |ui| {
-            let mut steps = ui.steps();
+            let mut preparation = ui.preparation();
             let mut step =
-                |at, title: &str, count| steps.step(Duration::from_secs(at), title, count);
-            step(0, "Fetching what kubernetes needs", None);
+                |at, title: &str, count| preparation.step(Duration::from_secs(at), title, count);
+            step(0, "Fetching modules of kubernetes", None);
             for second in 0..=100 {
                 step(
                     3 + second,
@@ -159,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_told_every_ten_percent_or_fifteen_seconds() {
+    fn counts_are_printed_every_ten_percent_or_fifteen_seconds() {
         assert_data_eq!(
-            told(ProgressMode::Plain),
+            printed(ProgressMode::Plain),
             str![[r#"
 --
-+00:00  sandbox  Fetching what kubernetes needs
++00:00  sandbox  Fetching modules of kubernetes
 +00:03  sandbox  Building kubernetes
 +00:13  sandbox  Building kubernetes: 30 of 300 packages, 10%
 +00:23  sandbox  Building kubernetes: 60 of 300 packages, 20%
@@ -186,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_when_nothing_is_asked_for() {
-        assert_eq!(told(ProgressMode::None), "--\n");
+    fn progress_none_prints_nothing() {
+        assert_eq!(printed(ProgressMode::None), "--\n");
     }
 }

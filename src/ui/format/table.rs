@@ -1,7 +1,8 @@
-//! Tables as kubectl prints them: upper-case headers, three blanks between columns, no borders.
+//! Tables in the style of kubectl: upper-case headers, three spaces between columns, no borders.
 
 use comfy_table::presets::NOTHING;
 
+/// A table of text cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
     headers: Vec<String>,
@@ -16,17 +17,17 @@ impl Table {
         }
     }
 
-    /// An empty cell is told as `<none>`.
+    /// Adds a row. Empty cells are printed as `<none>`.
     pub(crate) fn add<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        let told = |cell: String| match cell.is_empty() {
+        let printed = |cell: String| match cell.is_empty() {
             true => "<none>".to_owned(),
             false => cell.replace(['\n', '\r', '\t'], " "),
         };
         self.rows
-            .push(cells.into_iter().map(|it| told(it.into())).collect());
+            .push(cells.into_iter().map(|cell| printed(cell.into())).collect());
     }
 
-    /// Never wrapped or cut: what reads a table in a pipe wants all of it.
+    /// Renders the table without wrapping or truncation, so that pipes receive all of it.
     pub(crate) fn render(&self) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).set_header(&self.headers);

@@ -1,8 +1,9 @@
-//! Events for programs: one JSON object a line, and `run.finished` always the last.
+//! JSON events (`--progress=json`): one object per line; `run.finished` is always the last.
 
-use super::super::stream::Stream;
-use super::super::{Failure, Run};
-use crate::flow::{Event, EventKind};
+use super::error_message::ErrorMessage;
+use super::settings::RunLabel;
+use super::tty_stream::Stream;
+use crate::flow::{EventKind, RunEvent};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,28 +11,29 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Raised when a field changes its meaning or goes; new fields and types do not raise it.
+/// Incremented when a field is removed or changes its meaning, but not for new fields and event types.
 const VERSION: u32 = 1;
 
-pub(in super::super) struct JsonLog {
+/// Writes the events of a run as JSON.
+pub(super) struct JsonEvents {
     err: Arc<Stream>,
-    run: Run,
+    run: RunLabel,
     now: fn() -> Timestamp,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Of the last event, for what is told beside the run.
+    /// Time of the last event, reused for events outside of the run.
     at: Duration,
-    /// How the run ended; kept back, so that nothing comes after it.
+    /// The final event, held back so that it is the last.
     end: Option<Map<String, Value>>,
     error: Option<Value>,
     closed: bool,
 }
 
-impl JsonLog {
-    pub(in super::super) fn new(err: Arc<Stream>, run: Run) -> Self {
+impl JsonEvents {
+    pub(super) fn new(err: Arc<Stream>, run: RunLabel) -> Self {
         Self {
             err,
             run,
@@ -45,7 +47,7 @@ impl JsonLog {
         Self { now, ..self }
     }
 
-    pub(super) fn event(&self, event: &Event) {
+    pub(super) fn event(&self, event: &RunEvent) {
         let fields = fields(&event.kind);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.at = event.at;
@@ -55,40 +57,40 @@ impl JsonLog {
         }
     }
 
-    pub(in super::super) fn note(&self, level: &str, text: &str) {
-        self.beside("note", json!({"level": level, "text": text}));
+    pub(super) fn note(&self, level: &str, text: &str) {
+        self.event_outside_run("note", json!({"level": level, "text": text}));
     }
 
-    pub(in super::super) fn problem(&self, problem: Value) {
-        self.beside("manifest.problem", json!({"problem": problem}));
+    pub(super) fn problem(&self, problem: Value) {
+        self.event_outside_run("manifest.problem", json!({"problem": problem}));
     }
 
-    /// What is told beside the run, at the time of its last event.
-    fn beside(&self, kind: &'static str, fields: Value) {
+    /// Writes an event that is not part of the run, with the time of the last event.
+    fn event_outside_run(&self, kind: &'static str, fields: Value) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.closed {
             self.write(state.at, kind, object(fields));
         }
     }
 
-    /// Keeps the error, for it belongs to the last line.
-    pub(in super::super) fn fail(&self, failure: Failure<'_>) {
+    /// Stores the error for the final event.
+    pub(super) fn fail(&self, error: ErrorMessage<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.error = Some(json!({
-            "message": failure.message,
-            "causes": failure.causes,
-            "hints": failure.hints,
+            "message": error.message,
+            "causes": error.causes,
+            "hints": error.hints,
         }));
     }
 
-    /// Writes the last line, also for a run that never began.
-    pub(in super::super) fn close(&self, exit_code: u8) {
+    /// Writes the final event, also if the run never started.
+    pub(super) fn close(&self, exit_code: u8) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.finish(&mut state, exit_code);
     }
 
-    /// Whether it could be told; never waits, for whoever panicked may hold the lock.
-    pub(in super::super) fn panicked(&self, exit_code: u8, message: &str) -> bool {
+    /// Writes the final event after a panic. Returns false if the panicking thread holds the lock.
+    pub(super) fn panicked(&self, exit_code: u8, message: &str) -> bool {
         let Ok(mut state) = self.state.try_lock() else {
             return false;
         };
@@ -133,14 +135,14 @@ impl JsonLog {
     }
 }
 
-/// What every line has, and what is its own.
+/// Common fields of all events, and those of one event.
 #[derive(Serialize)]
 struct Line<'a> {
     v: u32,
     #[serde(rename = "type")]
     kind: &'static str,
     ts: String,
-    /// Since the run began.
+    /// Milliseconds since the start of the run.
     at_ms: u64,
     run: &'a str,
     verb: &'static str,
@@ -207,7 +209,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-impl fmt::Debug for JsonLog {
+impl fmt::Debug for JsonEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonLog")
             .field("run", &self.run)

@@ -1,0 +1,97 @@
+//! Turns successive plans into events.
+
+use super::event::{EventKind, ItemStatus};
+use crate::plan::item::{Id, Item, Plan, State};
+use std::collections::{HashMap, HashSet};
+
+/// Last reported state of each item, and the number of items done and in total.
+///
+/// An item that is no longer in the plan counts as done, so the numbers decrease only if a finished item is undone.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeTracker {
+    reported: HashMap<Id, ReportedItem>,
+    /// All items of the run, including those no longer in the plan.
+    known: HashSet<Id>,
+    numbers: (usize, usize),
+}
+
+#[derive(Debug, PartialEq)]
+struct ReportedItem {
+    title: String,
+    status: ItemStatus,
+    why: Option<String>,
+    /// Number of the last plan that contained the item.
+    round: u64,
+}
+
+impl ChangeTracker {
+    /// Returns the events for the changes since the previous plan, in the order of `plan`.
+    pub(crate) fn update(&mut self, plan: &Plan, round: u64) -> Vec<EventKind> {
+        let mut events: Vec<EventKind> = plan
+            .items
+            .iter()
+            .filter_map(|item| self.item(item, round))
+            .collect();
+        let vanished: Vec<Id> = self
+            .reported
+            .iter()
+            .filter(|(_, reported)| reported.round != round)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in vanished {
+            self.reported.remove(&id);
+            events.push(EventKind::ItemGone { id: id.to_string() });
+        }
+        let open = plan
+            .items
+            .iter()
+            .filter(|it| it.state != State::Done)
+            .count();
+        let (done, total) = (self.known.len() - open, self.known.len());
+        if self.numbers != (done, total) {
+            self.numbers = (done, total);
+            events.push(EventKind::Progress { done, total });
+        }
+        events
+    }
+
+    pub(crate) fn numbers(&self) -> (usize, usize) {
+        self.numbers
+    }
+
+    fn item(&mut self, item: &Item, round: u64) -> Option<EventKind> {
+        let (status, why) = status(&item.state);
+        let now = ReportedItem {
+            title: item.title.clone(),
+            status,
+            why,
+            round,
+        };
+        let before = self.reported.get_mut(&item.id);
+        if let Some(before) = before
+            && (&before.title, before.status, &before.why) == (&now.title, now.status, &now.why)
+        {
+            before.round = round;
+            return None;
+        }
+        let event = EventKind::Item {
+            id: item.id.to_string(),
+            title: now.title.clone(),
+            status,
+            why: now.why.clone(),
+        };
+        self.known.insert(item.id.clone());
+        self.reported.insert(item.id.clone(), now);
+        Some(event)
+    }
+}
+
+fn status(state: &State) -> (ItemStatus, Option<String>) {
+    match state {
+        State::Done => (ItemStatus::Done, None),
+        State::Due(_) => (ItemStatus::Working, None),
+        State::Waiting(why) => (ItemStatus::Waiting, Some(why.clone())),
+        State::Blocked => (ItemStatus::Blocked, None),
+        State::Failed(failure) => (ItemStatus::Failed, Some(failure.message.clone())),
+    }
+}

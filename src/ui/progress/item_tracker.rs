@@ -1,0 +1,135 @@
+//! State of the items reported so far.
+
+use super::short_names::{is_deletion, subject};
+use crate::flow::ItemStatus;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(super) struct ItemTracker {
+    items: BTreeMap<String, TrackedItem>,
+    /// Status of machines and other objects by name, since machines may swap their slots.
+    subjects: HashMap<String, ItemStatus>,
+    /// Number of items reported so far, the position of the next one.
+    count: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct TrackedItem {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) status: ItemStatus,
+    pub(super) why: Option<String>,
+    /// Start of the item, or its first report if it is not running.
+    pub(super) since: Duration,
+    order: usize,
+}
+
+/// Number of ready machines of a pool, and of all its machines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PoolProgress {
+    pub(super) ready: usize,
+    pub(super) all: usize,
+}
+
+impl ItemTracker {
+    /// Stores the state of an item and returns the previous one.
+    pub(super) fn update(
+        &mut self,
+        at: Duration,
+        id: &str,
+        title: &str,
+        status: ItemStatus,
+        why: Option<&str>,
+    ) -> Option<TrackedItem> {
+        let before = self.items.get(id).cloned();
+        let still_running = before
+            .as_ref()
+            .filter(|it| it.is_running() && is_running(status));
+        let order = before.as_ref().map_or(self.count, |it| it.order);
+        self.count += usize::from(before.is_none());
+        let now = TrackedItem {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            status,
+            why: why.map(str::to_owned),
+            since: still_running.map_or(at, |it| it.since),
+            order,
+        };
+        self.items.insert(id.to_owned(), now);
+        before
+    }
+
+    /// Stores the status of the subject of a title and returns the previous one. Blocked subjects have no status yet.
+    pub(super) fn update_subject(
+        &mut self,
+        id: &str,
+        title: &str,
+        status: ItemStatus,
+    ) -> Option<ItemStatus> {
+        let subject = subject(id, title);
+        match status {
+            ItemStatus::Blocked => self.subjects.get(subject).copied(),
+            _ => self.subjects.insert(subject.to_owned(), status),
+        }
+    }
+
+    /// Stores the cause of a retry; returns the item if the cause is new.
+    pub(super) fn retried(&mut self, id: &str, cause: &str) -> Option<&TrackedItem> {
+        let item = self.items.get_mut(id)?;
+        let is_new = item.why.as_deref() != Some(cause);
+        item.why = Some(cause.to_owned());
+        is_new.then_some(item)
+    }
+
+    pub(super) fn remove(&mut self, id: &str) -> Option<TrackedItem> {
+        let item = self.items.remove(id)?;
+        // The name may be reused.
+        self.subjects.remove(subject(id, &item.title));
+        if is_deletion(id) {
+            let name = item.title.rsplit(' ').next().unwrap_or_default();
+            self.subjects.remove(name);
+        }
+        Some(item)
+    }
+
+    /// Running items, in the order of the plan.
+    pub(super) fn running(&self) -> Vec<&TrackedItem> {
+        let mut running: Vec<_> = self.items.values().filter(|it| it.is_running()).collect();
+        running.sort_by_key(|it| it.order);
+        running
+    }
+
+    /// The item that has been running longest, the first of the plan if there are several.
+    pub(super) fn longest(&self) -> Option<&TrackedItem> {
+        self.running().into_iter().min_by_key(|it| it.since)
+    }
+
+    pub(super) fn pools(&self) -> BTreeMap<&str, PoolProgress> {
+        let mut pools: BTreeMap<&str, PoolProgress> = BTreeMap::new();
+        for item in self.items.values() {
+            if let Some(pool) = item.pool() {
+                let counts = pools.entry(pool).or_default();
+                counts.all += 1;
+                counts.ready += usize::from(item.status == ItemStatus::Done);
+            }
+        }
+        pools
+    }
+}
+
+impl TrackedItem {
+    pub(super) fn is_running(&self) -> bool {
+        is_running(self.status)
+    }
+
+    /// Pool of the machine, if the item is one.
+    pub(super) fn pool(&self) -> Option<&str> {
+        let (pool, slot) = self.id.strip_prefix("machine/")?.split_once('/')?;
+        slot.starts_with('z').then_some(pool)
+    }
+}
+
+pub(super) fn is_running(status: ItemStatus) -> bool {
+    matches!(status, ItemStatus::Working | ItemStatus::Waiting)
+}

@@ -1,0 +1,263 @@
+//! Plain progress: one line per change, for logs of CI jobs, and a periodic line if nothing changes.
+
+use super::item_tracker::{ItemTracker, is_running};
+use super::short_names::{ShortNames, deleted_object, is_deletion, is_part, subject};
+use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::ui::format::relative_time::{clock, elapsed};
+use crate::ui::format::style::Style;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// After this time without output, a line reports the item that has been running longest.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+/// Minimum time that an item waits before its reason is printed, and between two lines that differ only in numbers.
+pub(super) const MIN_WAIT: Duration = Duration::from_secs(5);
+/// Minimum increase of a percentage before it is printed again.
+const PERCENT: u32 = 10;
+
+#[derive(Debug)]
+pub(super) struct PlainLines {
+    style: Style,
+    names: ShortNames,
+    items: ItemTracker,
+    /// Reasons of waiting items, by subject.
+    reasons: BTreeMap<String, Reason>,
+    /// Subjects printed as working or waiting; only their completion is printed.
+    begun: HashSet<String>,
+    last_line: Duration,
+}
+
+/// Reason of a waiting item.
+#[derive(Debug)]
+struct Reason {
+    title: String,
+    why: String,
+    since: Duration,
+    /// When it was last printed, and the percentage in it.
+    printed: Option<(Duration, Option<u32>)>,
+}
+
+impl PlainLines {
+    pub(super) fn new(style: Style) -> Self {
+        Self {
+            style,
+            names: ShortNames::default(),
+            items: ItemTracker::default(),
+            reasons: BTreeMap::new(),
+            begun: HashSet::new(),
+            last_line: Duration::ZERO,
+        }
+    }
+
+    /// Returns the lines for an event, if any.
+    pub(super) fn event(&mut self, event: &RunEvent) -> String {
+        let event = &self.names.shorten(event);
+        let at = event.at;
+        match &event.kind {
+            EventKind::RunStarted {
+                verb,
+                shoot,
+                namespace,
+                ..
+            } => self.line(at, verb, &format!("{shoot} in namespace {namespace}")),
+            EventKind::Item {
+                id,
+                title,
+                status,
+                why,
+            } => self.item(at, id, title, *status, why.as_deref()),
+            EventKind::ItemGone { id } => match self.items.remove(id) {
+                Some(item) if item.status != ItemStatus::Done => {
+                    self.reasons.remove(subject(id, &item.title));
+                    match (is_part(id, &item.title), is_deletion(id)) {
+                        (true, _) => String::new(),
+                        (false, true) => self.line(at, "deleted", &deleted_object(&item.title)),
+                        (false, false) => self.line(at, "dropped", &item.title),
+                    }
+                }
+                _ => String::new(),
+            },
+            EventKind::Progress { .. } => String::new(),
+            EventKind::Retried { id, cause, again } => {
+                let Some(item) = self.items.retried(id, cause) else {
+                    return String::new();
+                };
+                let text = format!("{}: {cause}, retrying in {}", item.title, elapsed(*again));
+                self.line(at, "retry", &text)
+            }
+            EventKind::Note { text } => self.line(at, "note", text),
+            EventKind::Interrupted => self.line(at, "stop", INTERRUPTED),
+            EventKind::RunFinished {
+                exit_code,
+                summary,
+                resume,
+                ..
+            } => {
+                let summary = summary.replace('\n', " ");
+                let summary = match exit_code {
+                    0 => self.style.green(summary),
+                    _ => self.style.red(summary),
+                };
+                let hint = resume_hint(self.style, resume.as_deref());
+                format!("{}  {summary}\n{hint}", clock(at))
+            }
+        }
+    }
+
+    /// Returns lines for items that have been waiting long enough, or a heartbeat if one is due.
+    pub(super) fn tick(&mut self, now: Duration) -> String {
+        let reasons = self.reasons(now);
+        if !reasons.is_empty() || now < self.last_line + HEARTBEAT {
+            return reasons;
+        }
+        let running = self.items.running().len();
+        let Some(longest) = self.items.longest() else {
+            return String::new();
+        };
+        let time = elapsed(now.saturating_sub(longest.since));
+        let title = format!("{} ({time})", longest.title);
+        let mut text = with_reason(&title, longest.why.as_deref());
+        if running > 1 {
+            text += &format!(" (and {} more)", running - 1);
+        }
+        self.line(now, "still", &text)
+    }
+
+    /// Returns a line for each reason that is due; machines that wait for the same reason share a line.
+    fn reasons(&mut self, now: Duration) -> String {
+        let mut due: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        let mut order = Vec::new();
+        for (subject, reason) in &mut self.reasons {
+            if !reason.is_due(now) {
+                continue;
+            }
+            reason.printed = Some((now, percent(&reason.why)));
+            self.begun.insert(subject.clone());
+            let common = reason.why.replace(subject, "");
+            let first = due.entry(common.clone()).or_insert_with(|| {
+                order.push(common);
+                (with_reason(&reason.title, Some(&reason.why)), 0)
+            });
+            first.1 += 1;
+        }
+        let mut text = String::new();
+        for common in order {
+            let (first, count) = &due[&common];
+            let more = match count - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            text += &self.line(now, ItemStatus::Waiting.word(), &format!("{first}{more}"));
+        }
+        text
+    }
+
+    fn item(
+        &mut self,
+        at: Duration,
+        id: &str,
+        title: &str,
+        status: ItemStatus,
+        why: Option<&str>,
+    ) -> String {
+        let before = self.items.update(at, id, title, status, why);
+        let known = self.items.update_subject(id, title, status);
+        let subject = subject(id, title);
+        self.update_reason(
+            at,
+            subject,
+            title,
+            why.filter(|_| status == ItemStatus::Waiting),
+        );
+        let is_news = match status {
+            ItemStatus::Blocked | ItemStatus::Waiting => false,
+            ItemStatus::Working => !known.is_some_and(is_running) && !is_part(id, title),
+            // Items that were done before the run, or waited only briefly, are not reported.
+            ItemStatus::Done => self.begun.remove(subject),
+            ItemStatus::Failed => {
+                let same = before.is_some_and(|it| same_but_numbers(it.why.as_deref(), why));
+                known != Some(status) || !same
+            }
+        };
+        if is_news && status == ItemStatus::Working {
+            self.begun.insert(subject.to_owned());
+        }
+        match is_news {
+            true => self.line(at, status.word(), &with_reason(title, why)),
+            false => String::new(),
+        }
+    }
+
+    fn update_reason(&mut self, at: Duration, subject: &str, title: &str, why: Option<&str>) {
+        let before = self.reasons.remove(subject);
+        let Some(why) = why else {
+            return;
+        };
+        let same = before.filter(|it| same_but_numbers(Some(&it.why), Some(why)));
+        let (since, printed) = same.map_or((at, None), |it| (it.since, it.printed));
+        let reason = Reason {
+            title: title.to_owned(),
+            why: why.to_owned(),
+            since,
+            printed,
+        };
+        self.reasons.insert(subject.to_owned(), reason);
+    }
+
+    fn line(&mut self, at: Duration, word: &str, text: &str) -> String {
+        self.last_line = at;
+        let word = format!("{word:<7}");
+        let word = match word.trim_end() {
+            "done" | "deleted" => self.style.green(word),
+            "failed" => self.style.red(word),
+            "retry" | "stop" => self.style.yellow(word),
+            _ => word,
+        };
+        format!("{}  {word}  {}\n", clock(at), text.replace('\n', " "))
+    }
+}
+
+impl Reason {
+    /// True once the item has waited long enough, and again when its percentage has increased.
+    fn is_due(&self, now: Duration) -> bool {
+        let Some((last, then)) = self.printed else {
+            return now >= self.since + MIN_WAIT;
+        };
+        let silence = now.saturating_sub(last);
+        let has_increased = percent(&self.why)
+            .zip(then)
+            .is_some_and(|(now, then)| now >= then + PERCENT);
+        has_increased && silence >= MIN_WAIT
+    }
+}
+
+pub(super) const INTERRUPTED: &str =
+    "Interrupted. Finishing current operations; interrupt again to exit now.";
+
+pub(super) fn resume_hint(style: Style, resume: Option<&str>) -> String {
+    resume.map_or_else(String::new, |command| {
+        format!("{} {command}\n", style.cyan("To resume:"))
+    })
+}
+
+fn with_reason(title: &str, why: Option<&str>) -> String {
+    why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"))
+}
+
+fn percent(why: &str) -> Option<u32> {
+    let (before, _) = why.split_once('%')?;
+    let whole = before.split('.').next()?.trim_end();
+    let digits = whole
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |it| it + 1);
+    whole[digits..].parse().ok()
+}
+
+fn same_but_numbers(one: Option<&str>, other: Option<&str>) -> bool {
+    let words = |text: Option<&str>| text.unwrap_or_default().replace(is_number, "");
+    words(one) == words(other)
+}
+
+fn is_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '.'
+}
