@@ -202,7 +202,7 @@ fn kubeadm(version: &str) -> PathBuf {
         ("GOFLAGS", "-mod=readonly"),
         ("GOWORK", "off"),
     ])
-    .current_dir("src/sandbox/module-k8s");
+    .current_dir("src/sandbox/programs/k8s");
     said(&mut go);
     program
 }
