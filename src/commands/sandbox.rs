@@ -2,7 +2,7 @@ use super::global::SANDBOX;
 use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Kubeconfigs, Source};
-use crate::sandbox::{self, Dirs, Fault, Guest, Sandbox, SandboxError, Step, Up};
+use crate::sandbox::{self, Dirs, Fault, GuestFault, Sandbox, SandboxError, StartOutcome, Step};
 use crate::ui::Preparation;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Result<Exit, Command
             let installation =
                 sandbox::install(&dirs, from, args.cdi, &mut steps.tell()).map_err(failure)?;
             drop(steps);
-            let text = format!("the sandbox's programs are there, {}", installation.way);
+            let text = format!("the sandbox's programs are there, {}", installation.origin);
             context.ui.status(&text);
         }
         SandboxCommand::Up(args) => up(args, &sandbox, &dirs, context)?,
@@ -164,8 +164,8 @@ fn up(
         .map_err(failure)?;
     drop(steps);
     context.ui.status(&match up {
-        Up::Already => "the sandbox runs already".to_owned(),
-        Up::Started => format!("the sandbox is up, after {}", spoken(begun.elapsed())),
+        StartOutcome::AlreadyRunning => "the sandbox runs already".to_owned(),
+        StartOutcome::Started => format!("the sandbox is up, after {}", spoken(begun.elapsed())),
     });
     let kubeconfig = sandbox.kubeconfig();
     context
@@ -225,10 +225,10 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
         FailCommand::PodCrash { prefix } => Fault::PodCrash {
             prefix: prefix.clone(),
         },
-        FailCommand::GuestBoot { prefix } => inside(Guest::Boot, prefix),
-        FailCommand::GuestNetwork { prefix } => inside(Guest::Network, prefix),
-        FailCommand::GuestClock { prefix } => inside(Guest::Clock, prefix),
-        FailCommand::NodeSilent { prefix } => inside(Guest::Silent, prefix),
+        FailCommand::GuestBoot { prefix } => inside(GuestFault::Boot, prefix),
+        FailCommand::GuestNetwork { prefix } => inside(GuestFault::Network, prefix),
+        FailCommand::GuestClock { prefix } => inside(GuestFault::Clock, prefix),
+        FailCommand::NodeSilent { prefix } => inside(GuestFault::Silent, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .global
@@ -241,7 +241,7 @@ fn fail(command: &FailCommand, sandbox: &Sandbox, context: &Context) -> Result<(
     sandbox.fail(&fault).map_err(failure)
 }
 
-fn inside(what: Guest, prefix: &str) -> Fault {
+fn inside(what: GuestFault, prefix: &str) -> Fault {
     let prefix = prefix.to_owned();
     Fault::Guest { what, prefix }
 }

@@ -1,19 +1,19 @@
-//! The command line of every process.
+//! Command lines of all processes.
 
 use super::process::Program;
 use super::state::{Ports, Row};
 use std::path::Path;
 
-/// What the command lines are made of.
-pub(super) struct Setup<'a> {
+/// Values that the command lines depend on.
+pub(super) struct CommandLines<'a> {
     pub(super) folder: &'a Path,
-    /// This program.
+    /// Path of this program.
     pub(super) own: Option<&'a Path>,
     pub(super) ports: Ports,
     pub(super) row: Row,
 }
 
-impl Setup<'_> {
+impl CommandLines<'_> {
     fn pki(&self, file: &str) -> String {
         self.folder.join("pki").join(file).display().to_string()
     }
@@ -53,7 +53,7 @@ impl Setup<'_> {
                 format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
                 "--bind-address=127.0.0.1".into(),
                 format!("--secure-port={}", self.ports.api()),
-                // A loopback address is refused here, and without a default route none is found.
+                // Loopback addresses are refused, and without a default route none would be found.
                 "--advertise-address=192.0.2.250".into(),
                 "--endpoint-reconciler-type=none".into(),
                 format!("--tls-cert-file={}", self.pki("server.crt")),
@@ -84,7 +84,7 @@ impl Setup<'_> {
                     self.pki("kubelet-client.crt")
                 ),
                 format!("--kubelet-client-key={}", self.pki("kubelet-client.key")),
-                // The simulated nodes' names lead nowhere.
+                // The simulated nodes' names do not resolve.
                 "--kubelet-preferred-address-types=InternalIP".into(),
                 self.services(),
                 "--service-account-issuer=https://kubernetes.default.svc".into(),
@@ -133,7 +133,7 @@ impl Setup<'_> {
             format!("--authorization-kubeconfig={kubeconfig}"),
             "--bind-address=127.0.0.1".into(),
             format!("--secure-port={port}"),
-            // There is one of each, and an election would only cost time.
+            // There is only one replica, and an election would only take time.
             "--leader-elect=false".into(),
             "--kube-api-qps=500".into(),
             "--kube-api-burst=1000".into(),
@@ -152,10 +152,10 @@ impl Setup<'_> {
                 format!("--prom-key-file={}", self.pki("server.key")),
                 "--launcher-image=registry.invalid/virt-launcher".into(),
                 "--exporter-image=registry.invalid/virt-exportserver".into(),
-                // On a busy computer it would lose it, and end; nobody else wants it.
+                // On a busy computer it would lose the lease and exit; there is no other replica.
                 "--leader-elect-lease-duration=10m".into(),
                 "--leader-elect-renew-deadline=9m".into(),
-                // With the usual three, a machine takes a second.
+                // With the default of three, each machine takes a second.
                 "--vm-controller-threads=10".into(),
                 "-v=2".into(),
             ],
@@ -194,7 +194,7 @@ impl Setup<'_> {
         if !cdi {
             args.push("--data".into());
         }
-        args.extend(self.own.map(|it| format!("--kvshoot={}", it.display())));
+        args.extend(self.own.map(|path| format!("--kvshoot={}", path.display())));
         Program {
             name: "simulator",
             args,

@@ -1,4 +1,4 @@
-//! Files that nobody else may read, and locks that die with their holder.
+//! Files that only the user can read, and locks that are released when their holder exits.
 
 use super::error::{SandboxError, io};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -12,10 +12,10 @@ pub(super) fn make_dir(path: &Path) -> Result<(), SandboxError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(io(format!("make {}", path.display())))
+        .map_err(io(format!("create {}", path.display())))
 }
 
-/// Writes a file whole or not at all; private from its first byte.
+/// Writes a file atomically. It is never readable by others.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), SandboxError> {
     let failed = || io(format!("write {}", path.display()));
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path) -> Result<String, SandboxError> {
     std::fs::read_to_string(path).map_err(io(format!("read {}", path.display())))
 }
 
-/// Removes a folder with all that is in it; one that is not there is fine.
+/// Removes a folder with its contents; it may not exist.
 pub(super) fn remove_dir(path: &Path) -> Result<(), SandboxError> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -40,8 +40,18 @@ pub(super) fn remove_dir(path: &Path) -> Result<(), SandboxError> {
     }
 }
 
-/// The last lines of a program's log. Where a Go program panics, they are those before it tells where it was.
-pub(super) fn last_words(path: &Path, lines: usize) -> String {
+/// Creates a symbolic link, and atomically replaces an existing file or link.
+pub(super) fn symlink(target: &Path, link: &Path) -> Result<(), SandboxError> {
+    let temporary = link.with_extension("new");
+    // An interrupted run may have left it behind.
+    let _ = std::fs::remove_file(&temporary);
+    std::os::unix::fs::symlink(target, &temporary)
+        .and_then(|()| std::fs::rename(&temporary, link))
+        .map_err(io(format!("link {}", link.display())))
+}
+
+/// Returns the last lines of a program's log. After a panic of a Go program, those are the lines before the stack trace.
+pub(super) fn last_lines(path: &Path, lines: usize) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let all = text.lines().filter(|it| !it.trim().is_empty());
@@ -49,14 +59,14 @@ pub(super) fn last_words(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// Held while its value lives. The system lets go of it when its holder dies, so none is ever stale.
+/// A lock that is held until its value is dropped. The system releases it when the process exits, so it is never stale.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits while another holds it, at most for `patience`; `waiting` hears of it once.
+    /// Waits at most for `patience` while another process holds the lock, and calls `waiting` once.
     pub(super) fn take(
         path: PathBuf,
         what: &str,
@@ -72,24 +82,24 @@ impl Lock {
             .mode(0o600)
             .open(&path)
             .map_err(failed())?;
-        let begun = std::time::Instant::now();
-        let mut told = false;
+        let started = std::time::Instant::now();
+        let mut reported = false;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(failed()(error)),
                 Err(TryLockError::WouldBlock) => {
                     let mut text = String::new();
-                    // The holder may be about to write its number; then it goes untold.
+                    // The holder may not have written its process ID yet.
                     let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
                     let holder = text.trim().parse().ok();
-                    if begun.elapsed() >= patience {
+                    if started.elapsed() >= patience {
                         let what = what.to_owned();
                         return Err(SandboxError::Busy { what, holder });
                     }
-                    if !told {
+                    if !reported {
                         waiting(holder);
-                        told = true;
+                        reported = true;
                     }
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -108,11 +118,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_of_a_program_that_panics_are_why() {
+    fn the_last_lines_after_a_panic_are_its_message() {
         let log = tempfile::NamedTempFile::new().unwrap();
         let text = "one\ntwo\npanic: no watcher\n\ngoroutine 195 [running]:\nmain.main()\n";
         std::fs::write(log.path(), text).unwrap();
-        assert_eq!(last_words(log.path(), 2), "two\npanic: no watcher");
-        assert_eq!(last_words(Path::new("/nowhere"), 2), "");
+        assert_eq!(last_lines(log.path(), 2), "two\npanic: no watcher");
+        assert_eq!(last_lines(Path::new("/nowhere"), 2), "");
     }
 }

@@ -1,32 +1,32 @@
-//! Builds the programs with Go; the modules come from its module proxy.
+//! Builds the programs with Go, from modules of the Go module proxy.
 
-use super::error::{SandboxError, io};
-use super::install::symlink;
-use super::modules::{Build, Module, needed};
-use super::{Step, files};
+use super::go_modules::{Build, Module, needed};
+use crate::sandbox::error::{SandboxError, io};
+use crate::sandbox::private_files;
+use crate::sandbox::progress::Step;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 const OLDEST: (u32, u32) = (1, 26);
 
-/// Builds all that is needed into `bin`, and says how.
+/// Builds the missing programs into `bin`. Returns a description of how they were built.
 pub(super) fn build(
     root: &Path,
     bin: &Path,
     cdi: bool,
-    tell: &mut dyn FnMut(Step),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<String, SandboxError> {
     let version = version()?;
-    tell(Step::note(format!(
-        "the sandbox's programs are built with {version}; the first time it takes about ten minutes"
+    progress(Step::note(format!(
+        "building the sandbox's programs with {version}; the first build takes about ten minutes"
     )));
-    files::make_dir(bin)?;
+    private_files::make_dir(bin)?;
     remove_leftovers(root);
     let work = tempfile::Builder::new()
         .prefix("build-")
         .tempdir_in(root)
-        .map_err(io("make a folder to build in"))?;
+        .map_err(io("create the build folder"))?;
     let mut written = Vec::new();
     for (module, build) in needed(cdi) {
         if build
@@ -41,22 +41,22 @@ pub(super) fn build(
             write(module, &folder)?;
             written.push(module.name);
         }
-        compile(build, &folder, tell)?;
+        compile(build, &folder, progress)?;
         let output = bin.join(build.output);
         std::fs::rename(folder.join(build.output), &output)
             .map_err(io(format!("move {} into place", build.output)))?;
         for program in build.programs {
-            symlink(Path::new(build.output), &bin.join(program))?;
+            private_files::symlink(Path::new(build.output), &bin.join(program))?;
         }
     }
     Ok(format!("built with {version} from the Go module proxy"))
 }
 
-/// Removes the folders of builds that were interrupted; the lock is held, so none is in use.
+/// Removes the folders of interrupted builds. None is in use, because the lock is held.
 fn remove_leftovers(root: &Path) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with("build-") {
-            // What cannot be removed is in nobody's way.
+            // A folder that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -65,15 +65,22 @@ fn remove_leftovers(root: &Path) {
 fn write(module: &Module, folder: &Path) -> Result<(), SandboxError> {
     for (path, text) in module.files {
         let path = folder.join(path);
-        files::make_dir(path.parent().unwrap_or(folder))?;
-        files::write(&path, text)?;
+        private_files::make_dir(path.parent().unwrap_or(folder))?;
+        private_files::write(&path, text)?;
     }
     Ok(())
 }
 
-fn compile(build: &Build, folder: &Path, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+fn compile(
+    build: &Build,
+    folder: &Path,
+    progress: &mut dyn FnMut(Step),
+) -> Result<(), SandboxError> {
     let title = format!("Building {}", build.output);
-    tell(Step::new(format!("Fetching what {} needs", build.output)));
+    progress(Step::new(format!(
+        "Fetching the modules of {}",
+        build.output
+    )));
     let deps = go(folder)
         .args(["list", "-deps", build.package])
         .output()
@@ -91,19 +98,19 @@ fn compile(build: &Build, folder: &Path, tell: &mut dyn FnMut(Step)) -> Result<(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(io("run go build"))?;
-    tell(Step::new(&title).counted(0, total));
+    progress(Step::new(&title).counted(0, total));
     let mut output = String::new();
     let mut done = 0;
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).lines() {
-            let line = line.map_err(io("read what go says"))?;
-            // -v names each package that is compiled; all else is news.
+            let line = line.map_err(io("read the output of go build"))?;
+            // -v prints each compiled package; lines with spaces are messages.
             if line.contains(' ') {
                 output.push_str(&line);
                 output.push('\n');
             } else {
                 done += 1;
-                tell(Step::new(&title).counted(done.min(total), total));
+                progress(Step::new(&title).counted(done.min(total), total));
             }
         }
     }
@@ -111,7 +118,7 @@ fn compile(build: &Build, folder: &Path, tell: &mut dyn FnMut(Step)) -> Result<(
     if !status.success() {
         return Err(failed(build, output));
     }
-    tell(Step::new(&title).counted(total, total));
+    progress(Step::new(&title).counted(total, total));
     Ok(())
 }
 

@@ -1,10 +1,10 @@
-//! The Go modules that the sandbox's programs are built from; they are part of this program.
+//! The Go modules of the sandbox's programs, embedded in this program.
 
 use sha2::{Digest, Sha256};
 
-pub(super) const KUBEVIRT: &str = "v1.8.4";
+pub(in crate::sandbox) const KUBEVIRT_VERSION: &str = "v1.8.4";
 
-/// A file of a module: its path, and its text.
+/// Path and text of a file of a module.
 type File = (&'static str, &'static str);
 
 pub(super) struct Module {
@@ -18,15 +18,15 @@ pub(super) struct Build {
     pub(super) output: &'static str,
     /// The names under which the binary is called.
     pub(super) programs: &'static [&'static str],
-    /// For the real CDI controllers only.
+    /// Only needed for CDI's controllers.
     pub(super) cdi: bool,
-    /// The variables that hold a program's version: packages, and what is set in each.
+    /// Version variables that the linker sets: packages, and assignments in each.
     stamps: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! files {
     ($folder:literal: $($path:literal),+ $(,)?) => {
-        &[$(($path, include_str!(concat!($folder, "/", $path)))),+]
+        &[$(($path, include_str!(concat!("../programs/", $folder, "/", $path)))),+]
     };
 }
 
@@ -37,7 +37,7 @@ const KUBEVIRT_STAMP: &str =
 pub(super) const MODULES: &[Module] = &[
     Module {
         name: "kubernetes",
-        files: files!("programs/k8s":
+        files: files!("k8s":
             "go.mod", "go.sum", "main.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go",
             "controller/controller.go", "csi/attach.go", "csi/attacher.go", "csi/cluster.go", "csi/driver.go",
             "csi/election.go", "csi/follow.go", "csi/liveness.go", "csi/main.go", "csi/options.go",
@@ -80,7 +80,7 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
             },
-            // A program of its own starts with 30 MiB less than one that has all of the above in it.
+            // A separate program, because it needs 30 MiB less memory than one that contains all of the above.
             Build {
                 package: "./ccm",
                 output: "sandbox-ccm",
@@ -91,7 +91,7 @@ pub(super) const MODULES: &[Module] = &[
                     ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
                 ],
             },
-            // Seven of these run for every cluster, so there is no typed client in it.
+            // Seven of these run for every cluster, so the program contains no typed client.
             Build {
                 package: "./csi",
                 output: "sandbox-csi",
@@ -111,7 +111,7 @@ pub(super) const MODULES: &[Module] = &[
     },
     Module {
         name: "kubevirt",
-        files: files!("programs/kubevirt": "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go"),
+        files: files!("kubevirt": "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go"),
         builds: &[
             Build {
                 package: ".",
@@ -131,7 +131,7 @@ pub(super) const MODULES: &[Module] = &[
     },
     Module {
         name: "cdi",
-        files: files!("programs/cdi":
+        files: files!("cdi":
             "go.mod", "go.sum", "main.go", "controller.go", "apiserver.go", "keys.go", "manifests.go", "crds/main.go",
         ),
         builds: &[
@@ -170,7 +170,7 @@ impl Build {
     }
 }
 
-/// Names what would be built: the same modules, the same digest.
+/// Returns a digest of the modules and their builds.
 pub(super) fn digest() -> String {
     let mut hash = Sha256::new();
     for module in MODULES {
@@ -192,7 +192,7 @@ pub(super) fn digest() -> String {
         .collect()
 }
 
-/// The builds that a sandbox needs, with the module of each.
+/// Builds that a sandbox needs, each with its module.
 pub(super) fn needed(cdi: bool) -> impl Iterator<Item = (&'static Module, &'static Build)> {
     MODULES
         .iter()
@@ -206,10 +206,7 @@ mod tests {
 
     #[test]
     fn every_file_of_a_module_is_embedded() {
-        for (module, folder) in MODULES
-            .iter()
-            .zip(["k8s", "kubevirt", "cdi"])
-        {
+        for (module, folder) in MODULES.iter().zip(["k8s", "kubevirt", "cdi"]) {
             let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("src/sandbox/programs")
                 .join(folder);
@@ -239,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stamps_are_those_of_the_versions() {
+    fn the_stamps_match_the_versions_in_go_mod() {
         for (module, name, stamp) in [
             (&MODULES[0], "k8s.io/kubernetes", KUBERNETES_STAMP),
             (&MODULES[1], "kubevirt.io/kubevirt", KUBEVIRT_STAMP),
@@ -251,6 +248,6 @@ mod tests {
                 "{name} {version}"
             );
         }
-        assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT} ")));
+        assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT_VERSION} ")));
     }
 }

@@ -1,13 +1,13 @@
-//! What stands in every sandbox beside what KubeVirt and CDI print themselves.
+//! Objects of every sandbox, in addition to those that KubeVirt and CDI print.
 
 use super::error::{SandboxError, io};
-use super::modules;
+use super::install::KUBEVIRT_VERSION;
 use super::state::Ports;
 use crate::model::VOLUME_SNAPSHOTS;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Whoever provisions volumes here; the simulator goes by the same name.
+/// Name of the provisioner; the simulator has the same name.
 const PROVISIONER: &str = "disk.sandbox.kvshoot.io";
 pub(super) const NAMESPACE: &str = "kvshoot-sandbox";
 
@@ -52,12 +52,12 @@ pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
     objects
 }
 
-/// KubeVirt as virt-operator would have it after an installation.
+/// The KubeVirt object, as after an installation by virt-operator.
 pub(super) fn kubevirt() -> Value {
     json!({
         "apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
         "spec": {"configuration": {
-            // Without it no volume of a shoot could be plugged into a machine.
+            // Required to attach volumes of a shoot to its machines.
             "developerConfiguration": {"featureGates": ["HotplugVolumes"]},
             "controllerConfiguration": {"restClient": {"rateLimiter": {"tokenBucketRateLimiter": {"qps": 2000, "burst": 4000}}}},
         }},
@@ -66,7 +66,7 @@ pub(super) fn kubevirt() -> Value {
 
 pub(super) fn kubevirt_status() -> Value {
     json!({"status": {
-        "phase": "Deployed", "defaultArchitecture": "amd64", "observedKubeVirtVersion": modules::KUBEVIRT,
+        "phase": "Deployed", "defaultArchitecture": "amd64", "observedKubeVirtVersion": KUBEVIRT_VERSION,
         "conditions": [
             {"type": "Available", "status": "True", "reason": "AllComponentsReady", "message": "All components are ready."},
             {"type": "Created", "status": "True", "reason": "AllResourcesCreated", "message": "All resources were created."},
@@ -74,14 +74,14 @@ pub(super) fn kubevirt_status() -> Value {
     }})
 }
 
-/// The API of volume snapshots, as shoots have it.
+/// CustomResourceDefinitions of volume snapshots, the same as in shoots.
 pub(super) fn snapshots() -> Result<Vec<Value>, SandboxError> {
     parsed(VOLUME_SNAPSHOTS).map_err(io("read the API of volume snapshots"))
 }
 
-/// Written from the specification of the Network Plumbing Working Group.
+/// The NetworkAttachmentDefinition resource, by the specification of the Network Plumbing Working Group.
 pub(super) fn networks() -> Value {
-    let text = "A network that pods may be attached to; its configuration is that of CNI";
+    let text = "A network that pods can be attached to, with its CNI configuration";
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "network-attachment-definitions.k8s.cni.cncf.io"},
@@ -102,7 +102,7 @@ pub(super) fn networks() -> Value {
     })
 }
 
-/// What real CDI controllers want to find.
+/// Objects that CDI's controllers require.
 pub(super) fn cdi(ca: &str, key: &str, public: &str) -> Vec<Value> {
     let mut objects: Vec<Value> = [
         "cdi-uploadserver-signer-bundle",
@@ -127,7 +127,7 @@ pub(super) fn cdi(ca: &str, key: &str, public: &str) -> Vec<Value> {
     objects
 }
 
-/// Reads printed webhooks and API services, and turns them to a port of this computer.
+/// Reads printed webhooks and API services, and redirects them to a port of this computer.
 pub(super) fn redirected(path: &Path, port: u16, ca: &str) -> Result<Vec<Value>, SandboxError> {
     use base64::Engine;
     let ca = base64::engine::general_purpose::STANDARD.encode(ca);
@@ -155,7 +155,7 @@ pub(super) fn redirected(path: &Path, port: u16, ca: &str) -> Result<Vec<Value>,
 }
 
 fn documents(path: &Path) -> Result<Vec<Value>, SandboxError> {
-    let text = super::files::read(path)?;
+    let text = super::private_files::read(path)?;
     parsed(&text).map_err(io(format!("read {}", path.display())))
 }
 
