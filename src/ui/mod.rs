@@ -12,6 +12,7 @@ mod stream;
 mod style;
 mod table;
 mod width;
+mod words;
 
 use progress::json::JsonLog;
 use std::io::Write;
@@ -27,6 +28,7 @@ pub(crate) use progress::{Progress, ProgressMode};
 pub(crate) use steps::Steps;
 pub(crate) use style::{Color, Style};
 pub(crate) use table::Table;
+pub(crate) use words::{count, format_duration, parse_duration};
 
 /// What decides how to talk, as flags and the environment have it.
 #[derive(Debug, Clone, Default)]
