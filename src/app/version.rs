@@ -7,14 +7,14 @@ use serde::Serialize;
 use std::fmt;
 
 #[derive(Serialize)]
-pub(crate) struct Version {
+pub(crate) struct BuildVersion {
     version: &'static str,
     /// Set at build time by `KVSHOOT_COMMIT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'static str>,
 }
 
-pub(crate) const VERSION: Version = Version {
+pub(crate) const VERSION: BuildVersion = BuildVersion {
     version: env!("CARGO_PKG_VERSION"),
     commit: option_env!("KVSHOOT_COMMIT"),
 };
@@ -28,7 +28,7 @@ pub(crate) fn version(output: Option<Format>, context: &Context) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for BuildVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.version)?;
         match self.commit {

@@ -22,7 +22,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A name and its description.
-type Named = (String, Option<String>);
+type Candidate = (String, Option<String>);
 
 /// The words typed so far, and the definition of the command line. A completer gets only the last word.
 static LINE: OnceLock<(Vec<OsString>, fn() -> Command)> = OnceLock::new();
@@ -135,7 +135,7 @@ fn conditions() -> Vec<CompletionCandidate> {
     words.chain(conditions).collect()
 }
 
-fn shoot(record: &RecordSeen) -> Named {
+fn shoot(record: &RecordSeen) -> Candidate {
     let summary = ShootSummary::of(record, None);
     let name = match summary.project.as_str() {
         "local" => summary.name.clone(),
@@ -144,7 +144,7 @@ fn shoot(record: &RecordSeen) -> Named {
     (name, Some(summary.operation()))
 }
 
-fn pool(worker: &Worker) -> Named {
+fn pool(worker: &Worker) -> Candidate {
     let size = match worker.minimum == worker.maximum {
         true => format!("{} wanted", worker.minimum),
         false => format!("{} to {} wanted", worker.minimum, worker.maximum),
@@ -153,21 +153,21 @@ fn pool(worker: &Worker) -> Named {
     (worker.name.clone(), Some(help))
 }
 
-fn machine(seen: &MachineSeen) -> Named {
+fn machine(seen: &MachineSeen) -> Candidate {
     let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
     (seen.name.to_string(), Some(help))
 }
 
 /// Reads from the provider cluster; without an answer there are no candidates.
-fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Named>) -> Vec<Named> {
+fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Candidate>) -> Vec<Candidate> {
     ask_at(context, None, look)
 }
 
 fn ask_at(
     context: &Context,
     source: Option<Source>,
-    look: impl AsyncFnOnce(Provider) -> Vec<Named>,
-) -> Vec<Named> {
+    look: impl AsyncFnOnce(Provider) -> Vec<Candidate>,
+) -> Vec<Candidate> {
     let asked = context.block_on(async {
         match connect::connect_quietly(context, source).await {
             Some(provider) => look(provider).await,
@@ -180,7 +180,7 @@ fn ask_at(
 /// Looks up names on a thread that is abandoned at the time limit.
 fn candidates(
     current: &OsStr,
-    look_up: impl FnOnce(&Context) -> Vec<Named> + Send + 'static,
+    look_up: impl FnOnce(&Context) -> Vec<Candidate> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
     let (found, names) = mpsc::channel();
     thread::spawn(move || {
@@ -224,7 +224,7 @@ fn flags() -> Global {
     flags.unwrap_or_default()
 }
 
-fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Named> {
+fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Candidate> {
     let files = match &context.provider.kubeconfig {
         Some(file) => vec![file.clone()],
         None => context.config.kubeconfigs(),

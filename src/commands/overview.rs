@@ -108,14 +108,18 @@ fn shorten(command: Command) -> Command {
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("\n\n");
-    command
+    let command = command
         .mut_args(|arg| match arg.is_global_set() {
             true => arg.hide_short_help(true),
             false => arg,
         })
         .mut_subcommands(shorten)
-        .after_help(short)
-        .after_long_help(examples)
+        .after_help(short);
+    match examples.is_empty() {
+        // Otherwise, the long help repeats the pointer below the options themselves.
+        true => command.after_long_help("Run a subcommand with --help for examples."),
+        false => command.after_long_help(examples),
+    }
 }
 
 fn short_overview() -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::context::{FetchedValues, LoadContext};
-use super::report::problem;
+use super::problem::problem;
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{
     CloudProfile, ConfigVar, Counts, FieldPath, Finding, Kind, MachineDeployment, Reference,
@@ -183,10 +183,10 @@ pub(super) fn alone(
 /// The pools of MachineDeployments. They follow those of the Shoot.
 pub(super) struct Pools {
     own: usize,
-    converted: Vec<Entry>,
+    converted: Vec<ConvertedDeployment>,
 }
 
-struct Entry {
+struct ConvertedDeployment {
     document: DocumentId,
     deployment: Arc<MachineDeployment>,
     pool: Converted,
@@ -217,7 +217,7 @@ pub(super) fn add(
         let pool = convert(deployment, zones, &context.values);
         let workers = &mut Arc::make_mut(&mut whole).spec.provider.workers;
         workers.push(pool.worker.clone());
-        converted.push(Entry {
+        converted.push(ConvertedDeployment {
             document: *document,
             deployment: Arc::clone(deployment),
             reported: pool.errors.iter().map(|it| it.path.clone()).collect(),
@@ -284,7 +284,7 @@ impl Pools {
             || entry.pool.unasked.iter().any(rests_on)
     }
 
-    fn entry<'p>(&self, path: &'p FieldPath) -> Option<(&Entry, &'p [Segment])> {
+    fn entry<'p>(&self, path: &'p FieldPath) -> Option<(&ConvertedDeployment, &'p [Segment])> {
         let (index, below) = of_pool(path)?;
         let entry = self.converted.get(index.checked_sub(self.own)?)?;
         Some((entry, below))

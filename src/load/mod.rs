@@ -8,6 +8,7 @@ mod credentials;
 mod judge;
 mod machine_deployments;
 mod needs;
+mod problem;
 mod record;
 mod report;
 #[cfg(test)]

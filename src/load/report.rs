@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::machine_deployments::Pools;
-use crate::manifest::{DocumentId, Manifest, Problem};
-use crate::model::{Document, FieldPath, Finding};
+use super::problem::problem;
+use crate::manifest::{DocumentId, Manifest};
+use crate::model::{Document, FieldPath};
 use crate::validate::{self, ValidShoot, Verdict};
 
 /// Findings that were reported: document, path and code.
@@ -104,8 +105,4 @@ fn depends_on_unreadable_field(
     };
     let path = FieldPath::root().child("spec").child(field);
     manifest.locate(profile, &path).is_none()
-}
-
-pub(super) fn problem(finding: Finding) -> Problem {
-    Problem::new(finding.path, finding.kind, finding.code, finding.message).hint(finding.hint)
 }

@@ -1,6 +1,6 @@
 //! The temporary cluster: its creation, its expiry, and its deletion.
 
-use super::program::{Program, ProgramEnd};
+use super::program::{EphemeralCommand, ProgramEnd};
 use super::unique_name;
 use crate::app::apply::{ApplyRequest, apply_shoot};
 use crate::app::context::Context;
@@ -16,7 +16,7 @@ use crate::app::session::retry::retry;
 use crate::app::session::session::RunOptions;
 use crate::app::signals::Signals;
 use crate::app::support_bundle::collect::{self, BundleRequest};
-use crate::app::why::findings::findings;
+use crate::app::why::root_causes::root_causes;
 use crate::cluster::{Provider, RecordSeen};
 use crate::plan::names::{EXPIRES, called};
 use crate::ui::Fold;
@@ -247,7 +247,7 @@ impl TemporaryCluster<'_> {
     }
 
     async fn run_program(&self) -> ProgramEnd {
-        let program = Program {
+        let program = EphemeralCommand {
             context: self.context,
             signals: self.signals,
             provider: self.provider,
@@ -346,20 +346,17 @@ impl TemporaryCluster<'_> {
         }
     }
 
-    /// The findings of `kvshoot why`, one per line.
+    /// The root causes, one per line.
     async fn causes(&self) -> String {
         let found = async {
             let record = self.provider.record(&self.shoot.id).await.map_err(failed)?;
             match record {
-                Some(record) => findings(self.provider, &record, self.context).await,
+                Some(record) => root_causes(self.provider, &record, self.context).await,
                 None => Ok(Vec::new()),
             }
         };
         match timeout(COLLECT_TIMEOUT, found).await {
-            Ok(Ok(findings)) => findings
-                .iter()
-                .map(|finding| format!("{finding}\n"))
-                .collect(),
+            Ok(Ok(causes)) => causes.iter().map(|cause| format!("{cause}\n")).collect(),
             Ok(Err(error)) => format!("{}\n", error.message),
             Err(_) => "timed out\n".to_owned(),
         }

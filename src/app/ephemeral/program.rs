@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(30);
 const ACCESS_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The command of an ephemeral run.
-pub(super) struct Program<'a> {
+pub(super) struct EphemeralCommand<'a> {
     pub(super) context: &'a Context,
     pub(super) signals: &'a Signals,
     pub(super) provider: &'a Provider,
@@ -52,7 +52,7 @@ impl ProgramEnd {
     }
 }
 
-impl Program<'_> {
+impl EphemeralCommand<'_> {
     pub(super) async fn run(&self) -> Result<ProgramEnd, CommandError> {
         let started = Instant::now();
         let (access, mut child) = self.start().await?;

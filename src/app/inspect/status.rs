@@ -14,7 +14,7 @@ use serde::Serialize;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ShootStatus {
     #[serde(flatten)]
     summary: ShootSummary,
     healthy: bool,
@@ -76,11 +76,11 @@ pub(crate) async fn status_text(
     Ok(text(&status_of(provider, record).await?))
 }
 
-async fn status_of(provider: &Provider, record: &RecordSeen) -> Result<Status, CommandError> {
+async fn status_of(provider: &Provider, record: &RecordSeen) -> Result<ShootStatus, CommandError> {
     let conditions = health::conditions(provider, record).await?;
     let addresses = provider.shoot_addresses(&record.name).await;
     let summary = ShootSummary::of(record, provider.server_time());
-    Ok(Status {
+    Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
         protection: protection::message(record, &summary.name),
         healthy: !summary.deleting && conditions.iter().all(|it| it.is_true),
@@ -91,7 +91,7 @@ async fn status_of(provider: &Provider, record: &RecordSeen) -> Result<Status, C
     })
 }
 
-fn text(status: &Status) -> String {
+fn text(status: &ShootStatus) -> String {
     let shoot = &status.summary;
     let mut out = format!(
         "shoot {} in namespace {}: {}\n  last operation   {}\n",

@@ -7,7 +7,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
-use crate::app::why::findings::{deletion_findings, findings};
+use crate::app::why::root_causes::{deletion_causes, root_causes};
 use crate::cluster::Provider;
 use crate::plan::health::{self as conditions, API_SERVER, Condition, NODES, Seen};
 use crate::plan::names::id_of;
@@ -75,7 +75,7 @@ async fn poll(options: &WaitOptions, context: &Context) -> Result<Exit, CommandE
     }
 }
 
-/// The error of a timeout, with the findings of `kvshoot why`.
+/// The error of a timeout, with the root causes.
 async fn timed_out(
     options: &WaitOptions,
     provider: &Provider,
@@ -87,16 +87,16 @@ async fn timed_out(
     let found = async {
         if options.conditions == [WaitCondition::Deleted] {
             let id = id_of(&options.name);
-            return deletion_findings(provider, &id, context).await.ok();
+            return deletion_causes(provider, &id, context).await.ok();
         }
         let record = find(provider, &options.name, context).await.ok()?;
-        findings(provider, &record, context).await.ok()
+        root_causes(provider, &record, context).await.ok()
     };
     let found = timeout(DIAGNOSIS, found).await.ok().flatten();
     let found = found.unwrap_or_default();
-    for finding in found.iter().take(CAUSES) {
-        error = error.cause(finding.to_string());
-        let hint = finding.hint.as_ref();
+    for cause in found.iter().take(CAUSES) {
+        error = error.cause(cause.to_string());
+        let hint = cause.hint.as_ref();
         if let Some(hint) = hint.filter(|hint| !error.hints.contains(hint)) {
             error = error.hint(hint);
         }

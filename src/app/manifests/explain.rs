@@ -35,7 +35,7 @@ fn describe(path: &str) -> Result<String, CommandError> {
     let kind = names.next().unwrap_or_default();
     let schema = schema_of(kind).ok_or_else(|| no_kind(kind))?;
     let root = schema.as_value();
-    let mut found = Field {
+    let mut found = SchemaField {
         outer: root,
         inner: resolve(root, root),
     };
@@ -61,12 +61,12 @@ fn describe(path: &str) -> Result<String, CommandError> {
 
 /// A schema in its parent, and the schema that it refers to.
 #[derive(Clone, Copy)]
-struct Field<'s> {
+struct SchemaField<'s> {
     outer: &'s Value,
     inner: &'s Value,
 }
 
-impl<'s> Field<'s> {
+impl<'s> SchemaField<'s> {
     fn description(self) -> Option<&'s str> {
         let of = |schema: &'s Value| schema.get("description").and_then(Value::as_str);
         of(self.outer).or_else(|| of(self.inner))
@@ -74,12 +74,16 @@ impl<'s> Field<'s> {
 }
 
 /// The field of that name, through the items of a list and the values of a map.
-fn below<'s>(root: &'s Value, node: &'s Value, name: &str) -> Result<Field<'s>, CommandError> {
+fn below<'s>(
+    root: &'s Value,
+    node: &'s Value,
+    name: &str,
+) -> Result<SchemaField<'s>, CommandError> {
     let properties = node.get("properties").and_then(Value::as_object);
     if properties.is_none()
         && let Some(values) = node.get("additionalProperties").filter(|it| it.is_object())
     {
-        return Ok(Field {
+        return Ok(SchemaField {
             outer: values,
             inner: resolve(root, values),
         });
@@ -102,7 +106,7 @@ fn below<'s>(root: &'s Value, node: &'s Value, name: &str) -> Result<Field<'s>, 
     let inner = inner
         .get("items")
         .map_or(inner, |items| resolve(root, items));
-    Ok(Field { outer, inner })
+    Ok(SchemaField { outer, inner })
 }
 
 fn fields<'s>(root: &'s Value, node: &'s Value) -> Vec<(String, Option<&'s str>)> {
@@ -122,7 +126,7 @@ fn fields<'s>(root: &'s Value, node: &'s Value) -> Vec<(String, Option<&'s str>)
         };
         let inner = resolve(root, outer);
         let label = format!("{name}  <{}>{mark}", type_name(root, outer));
-        (label, Field { outer, inner }.description())
+        (label, SchemaField { outer, inner }.description())
     };
     properties.into_iter().flatten().map(field).collect()
 }

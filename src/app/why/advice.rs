@@ -1,9 +1,9 @@
-//! What to do about a finding, as a command or a sentence.
+//! What to do about a root cause, as a command or a sentence.
 
 use crate::app::context::Context;
 use crate::cluster::{Advice, Chain, Link, Provider};
 
-/// What hints depend on besides the finding.
+/// What hints depend on besides the root cause.
 pub(super) struct AdviceContext<'a> {
     pub(super) provider: &'a Provider,
     pub(super) context: &'a Context,
@@ -14,7 +14,7 @@ pub(super) struct AdviceContext<'a> {
 }
 
 impl AdviceContext<'_> {
-    /// Returns what to do about a finding, if that is certain.
+    /// Returns what to do about a root cause, if that is certain.
     pub(super) fn hint(&self, chain: &Chain) -> Option<String> {
         let cause: &Link = chain.links.last()?;
         let (name, object) = (self.name.as_str(), &*cause.name);

@@ -1,7 +1,7 @@
 //! `kvshoot why`.
 
-use super::finding::Finding;
-use super::findings::findings;
+use super::root_cause::RootCause;
+use super::root_causes::root_causes;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
@@ -11,7 +11,7 @@ use crate::plan::names;
 use crate::ui::{Format, count};
 use serde::Serialize;
 
-/// All findings as JSON.
+/// All root causes as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FindingsJson<'a> {
@@ -19,15 +19,15 @@ struct FindingsJson<'a> {
     namespace: &'a str,
     technical_id: &'a str,
     healthy: bool,
-    findings: &'a [Finding],
+    findings: &'a [RootCause],
 }
 
-/// Prints why a shoot is not healthy. The exit code is 1 if there are findings.
+/// Prints why a shoot is not healthy. The exit code is 1 unless it is healthy.
 pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit, CommandError> {
     let (provider, record, findings) = context.block_on(async {
         let provider = connect(context).await?;
         let record = find_record(&provider, name, context).await?;
-        let findings = findings(&provider, &record, context).await?;
+        let findings = root_causes(&provider, &record, context).await?;
         Ok::<_, CommandError>((provider, record, findings))
     })??;
     let name = names::called(&record.name);
@@ -55,8 +55,8 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
     })
 }
 
-/// Prints a line per finding, and each hint once.
-fn print(context: &Context, name: &str, findings: &[Finding]) {
+/// Prints a line per root cause, and each hint once.
+fn print(context: &Context, name: &str, findings: &[RootCause]) {
     if findings.is_empty() {
         return context.ui.data(&format!("Shoot {name} is healthy.\n"));
     }

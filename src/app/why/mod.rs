@@ -2,6 +2,6 @@
 
 mod advice;
 pub(crate) mod explain;
-mod finding;
-pub(crate) mod findings;
 mod missing;
+mod root_cause;
+pub(crate) mod root_causes;

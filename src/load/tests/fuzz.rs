@@ -1,4 +1,4 @@
-//! Valid manifests changed at random, read and judged.
+//! Random mutations of valid manifests.
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use crate::manifest::Manifest;
 use crate::ui::problems;
 use crate::validate::testing::{PROFILE, SHOOT, WIDE, today};
 
-/// Few enough for every run of the tests; `KVSHOOT_FUZZ_ROUNDS` asks for more, `KVSHOOT_FUZZ_SEED` for others.
+/// Few enough for every test run; `KVSHOOT_FUZZ_ROUNDS` and `KVSHOOT_FUZZ_SEED` override it.
 const ROUNDS: u64 = 1_500;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Nothing may panic or take long, every problem has a place, and whatever the schema lets through the types must read.
+/// Nothing panics or takes long, every problem has a place, and the types can read what the schema accepts.
 #[test]
-fn no_text_makes_it_panic_or_hang() {
+fn no_text_causes_a_panic_or_a_hang() {
     let secrets = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {kubeconfig: 'clusters: []'}\n---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {name: b}\nsecretRef: {name: s}\n";
     let whole = format!("{SHOOT}---\n{PROFILE}");
     let wide = format!("{WIDE}---\n{PROFILE}---\n{secrets}");

@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm: each is refused, soon and in little memory.
+//! Malicious files: each is rejected quickly and with little memory.
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ fn head(rest: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_grows_is_bounded() {
+fn expansion_is_limited() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for i in 1..9 {
         let line = vec![format!("*a{}", i - 1); 10].join(", ");
@@ -53,7 +53,7 @@ fn what_grows_is_bounded() {
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn invalid_documents_are_rejected() {
     assert_eq!(codes(Vec::new()), "manifest/empty");
     assert_eq!(codes(b"# nothing\n---\n".to_vec()), "manifest/empty");
     assert_eq!(codes(b"kind: \xff".to_vec()), "yaml/encoding");
@@ -70,7 +70,7 @@ fn what_is_no_text_is_refused() {
 }
 
 #[test]
-fn marks_and_line_ends_of_other_systems_are_taken() {
+fn byte_order_marks_and_windows_line_ends_are_accepted() {
     let whole = format!("{SHOOT}---\n{PROFILE}");
     assert_eq!(codes(format!("\u{feff}{whole}").into_bytes()), "");
     assert_eq!(codes(whole.replace('\n', "\r\n").into_bytes()), "");

@@ -1,4 +1,4 @@
-//! MachineDeployments as a person gives them: whose pools they are, and where their faults are told.
+//! MachineDeployments among other manifests: the Shoot of each, and where problems are reported.
 
 use super::{lines, load, load_with};
 use crate::load::{FetchedValues, LastApplied, LoadContext, judge};
@@ -43,7 +43,7 @@ fn deployment() -> String {
     DEPLOYMENT.replace("VERSION", &shoot.shoots[0].kubernetes)
 }
 
-fn told(from: &str, to: &str) -> String {
+fn reported(from: &str, to: &str) -> String {
     let text = deployment();
     assert!(text.contains(from), "{from}");
     let text = text.replacen(from, to, 1);
@@ -55,7 +55,7 @@ fn told(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_machine_deployment_is_a_pool_of_the_shoot_beside_it() {
+fn a_machine_deployment_is_a_pool_of_the_only_shoot() {
     let loaded = load(&[
         ("m.yaml", &deployment()),
         ("s.yaml", SHOOT),
@@ -70,7 +70,7 @@ fn a_machine_deployment_is_a_pool_of_the_shoot_beside_it() {
 }
 
 #[test]
-fn zones_come_with_machines_and_stay() {
+fn zones_are_added_with_machines_and_kept() {
     let with = |replicas: usize, last: Option<LastApplied>| {
         let spec = format!("spec:\n  replicas: {replicas}\n  template");
         let text = deployment().replace("spec:\n  template", &spec);
@@ -93,7 +93,7 @@ fn zones_come_with_machines_and_stay() {
 }
 
 #[test]
-fn what_the_rules_say_of_its_pool_is_told_at_its_lines() {
+fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
     for (from, to, wanted) in [
         (
             "tier: front",
@@ -151,27 +151,27 @@ fn what_the_rules_say_of_its_pool_is_told_at_its_lines() {
             "m.yaml:23:17 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.cpuss Unknown: there is no field cpuss here\n",
         ),
     ] {
-        assert_eq!(told(from, to), wanted, "{to}");
+        assert_eq!(reported(from, to), wanted, "{to}");
     }
 }
 
 #[test]
-fn a_fault_of_the_shoot_itself_stays_there() {
+fn a_problem_of_the_shoot_is_reported_in_the_shoot() {
     let shoot = SHOOT.replace("minimum: 1", "minimum: -1");
-    let told = lines(&load(&[
+    let reported = lines(&load(&[
         ("m.yaml", &deployment()),
         ("s.yaml", &shoot),
         ("p.yaml", PROFILE),
     ]));
     assert!(
-        told.starts_with("s.yaml:19:16 spec.provider.workers[0].minimum"),
-        "{told}"
+        reported.starts_with("s.yaml:19:16 spec.provider.workers[0].minimum"),
+        "{reported}"
     );
-    assert!(!told.contains("m.yaml"), "{told}");
+    assert!(!reported.contains("m.yaml"), "{reported}");
 }
 
 #[test]
-fn of_several_shoots_one_is_named() {
+fn one_of_several_shoots_is_selected_by_name() {
     let other = SHOOT.replace("name: demo", "name: other");
     assert_ne!(other, SHOOT);
     let with = |cluster: &str| {
@@ -193,18 +193,17 @@ fn of_several_shoots_one_is_named() {
     let cluster = "spec.template.spec.providerSpec.value.cloudProviderSpec.clusterName";
     assert_eq!(
         name("third").0,
-        format!("m.yaml:19:26 {cluster} Invalid: there is no Shoot third\n")
+        format!("m.yaml:19:26 {cluster} Invalid: Shoot \"third\" not found\n")
     );
-    let none = "m.yaml:4:9 metadata.name Required: there are 2 Shoots that it could belong to\n";
+    let none = "m.yaml:4:9 metadata.name Required: the pool could belong to any of 2 Shoots\n";
     assert_eq!(with("").0, none);
 }
 
 #[test]
-fn without_a_shoot_it_belongs_to_nothing() {
-    let told = lines(&load(&[("m.yaml", &deployment())]));
-    let wanted =
-        "m.yaml:4:9 metadata.name Required: there is no Shoot that the pool could belong to\n";
-    assert_eq!(told, wanted);
+fn a_shoot_is_required() {
+    let reported = lines(&load(&[("m.yaml", &deployment())]));
+    let wanted = "m.yaml:4:9 metadata.name Required: no Shoot for this pool\n";
+    assert_eq!(reported, wanted);
 }
 
 #[test]
@@ -244,11 +243,11 @@ fn its_kubeconfig_is_never_shown() {
     }
 }
 
-/// Values that stand in the provider are no faults of a manifest that is looked at without one, and hide none of others.
+/// References to values in the provider cluster are warnings, and do not hide other problems.
 #[test]
-fn what_nobody_is_asked_for_is_doubtful_and_all_else_is_judged() {
+fn without_a_provider_cluster_references_are_warnings() {
     let value = "{configMapKeyRef: {namespace: a, name: b, key: c}}";
-    let unasked = |text: &str| {
+    let offline = |text: &str| {
         let files = [("m.yaml", text), ("s.yaml", SHOOT), ("p.yaml", PROFILE)];
         let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
         let context = LoadContext {
@@ -256,9 +255,9 @@ fn what_nobody_is_asked_for_is_doubtful_and_all_else_is_judged() {
             ..LoadContext::at(today())
         };
         let loaded = judge(Manifest::parse(files), &context);
-        let told = lines(&loaded);
+        let reported = lines(&loaded);
         let (warnings, errors): (Vec<&str>, _) =
-            told.lines().partition(|it| it.starts_with("warning: "));
+            reported.lines().partition(|it| it.starts_with("warning: "));
         (warnings.len(), errors.join("\n"))
     };
     let all = "\
@@ -287,24 +286,27 @@ fn what_nobody_is_asked_for_is_doubtful_and_all_else_is_judged() {
             - {maxSkew: VALUE, topologyKey: VALUE, whenUnsatisfiable: VALUE}
 ";
     let text = deployment();
-    let (before, _) = text.split_once("cpus:").expect("it is there");
+    let (before, _) = text.split_once("cpus:").expect("cpus");
     let text = format!("{before}{}", all.replace("VALUE", value));
-    assert_eq!(unasked(&text), (text.matches(value).count(), String::new()));
+    assert_eq!(offline(&text), (text.matches(value).count(), String::new()));
 
-    // A value of the machine itself hides nothing of its disks.
-    let beside = deployment().replacen(
+    // A reference in the machine does not hide problems of its disks.
+    let with_reference = deployment().replacen(
         "              template:",
         &format!("              dnsPolicy: {value}\n              template:"),
         1,
     );
-    let broken = beside.replacen("osImage: ubuntu-disk", "osImage: ftp://a", 1);
-    let (warnings, told) = unasked(&broken);
+    let broken = with_reference.replacen("osImage: ubuntu-disk", "osImage: ftp://a", 1);
+    let (warnings, reported) = offline(&broken);
     assert_eq!(warnings, 1);
-    assert!(told.contains("primaryDisk.osImage Invalid"), "{told}");
+    assert!(
+        reported.contains("primaryDisk.osImage Invalid"),
+        "{reported}"
+    );
 
-    let (_, told) = unasked(&text.replace("tier: front", "tier: '*'"));
+    let (_, reported) = offline(&text.replace("tier: front", "tier: '*'"));
     assert_eq!(
-        told,
+        reported,
         "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is no value of a label"
     );
 }

@@ -1,4 +1,4 @@
-//! Files as a person gives them: texts in, lines of `file:line:column path kind: message` out.
+//! Whole files: texts in, lines of `file:line:column path kind: message` out.
 
 mod fuzz;
 mod hostile;
@@ -56,7 +56,7 @@ pub(super) fn lines(loaded: &Loaded) -> String {
 }
 
 #[test]
-fn the_profile_may_stand_anywhere() {
+fn a_profile_is_found_among_the_files_in_the_configuration_and_in_the_record() {
     let shoot = [("s.yaml", SHOOT)];
     let both = [("s.yaml", SHOOT), ("p.yaml", PROFILE)];
     assert_eq!(lines(&load(&both)), "");
@@ -74,7 +74,7 @@ fn the_profile_may_stand_anywhere() {
     assert_eq!(lines(&load_with(&shoot, &[], Some(last))), "");
     assert_eq!(
         lines(&load(&shoot)),
-        "s.yaml:7:21 spec.cloudProfileName Required: CloudProfile kubevirt is not there\n"
+        "s.yaml:7:21 spec.cloudProfileName Required: CloudProfile \"kubevirt\" not found\n"
     );
 }
 
@@ -87,7 +87,7 @@ fn without_a_profile_the_rest_is_judged() {
     assert!(loaded.shoots.is_empty());
     assert_eq!(
         lines(&loaded),
-        "s.yaml:7:21 spec.cloudProfileName Required: CloudProfile kubevirt is not there\n\
+        "s.yaml:7:21 spec.cloudProfileName Required: CloudProfile \"kubevirt\" not found\n\
          s.yaml:16:5 spec.provider.workers Forbidden: no pool has machines\n\
          s.yaml:20:16 spec.provider.workers[0].maximum Forbidden: is 0, below the minimum of 1\n\
          s.yaml:21:38 spec.provider.workers[0].volume.size Invalid: 20G is no size in whole Gi\n"
@@ -95,17 +95,17 @@ fn without_a_profile_the_rest_is_judged() {
 }
 
 #[test]
-fn two_shoots_of_a_name_and_two_profiles_are_told() {
+fn shoots_and_profiles_with_the_same_name_are_duplicates() {
     let text = format!("{SHOOT}---\n{SHOOT}---\n{PROFILE}---\n{PROFILE}");
     assert_eq!(
         lines(&load(&[("s.yaml", &text)])),
-        "s.yaml:27:9 metadata.name Duplicate: there is a Shoot shoot--dev--demo already\n\
-         s.yaml:113:9 metadata.name Duplicate: there is a CloudProfile kubevirt already\n"
+        "s.yaml:27:9 metadata.name Duplicate: Shoot \"shoot--dev--demo\" is defined more than once\n\
+         s.yaml:113:9 metadata.name Duplicate: CloudProfile \"kubevirt\" is defined more than once\n"
     );
 }
 
 #[test]
-fn what_follows_from_something_broken_is_not_told() {
+fn consequences_of_a_broken_field_are_not_reported() {
     let text = SHOOT
         .replace("volume:", "volum:")
         .replace("minimum: 1", "minimum: one");
@@ -127,7 +127,7 @@ fn an_error_inside_a_block_is_shown_there() {
 }
 
 #[test]
-fn what_has_no_effect_is_told_in_one_warning() {
+fn unused_fields_are_listed_in_one_warning() {
     let text = SHOOT.replace(
         "  region",
         "  dns: {domain: a.example.org}\n  seedName: b\n  region",
@@ -138,7 +138,7 @@ fn what_has_no_effect_is_told_in_one_warning() {
     );
 }
 
-/// A Shoot with a binding that leads to a Secret of that content.
+/// A Shoot with a SecretBinding to a Secret of that content.
 fn with_secret(content: &str) -> String {
     let shoot = SHOOT.replace("  region", "  secretBindingName: b\n  region");
     format!(
@@ -154,14 +154,17 @@ fn the_secret_of_a_binding_holds_a_kubeconfig() {
         ("data: {other: YQ==}", "Required: is required"),
         (
             "data: {kubeconfig: '...'}",
-            "Invalid: is no base64 of a text",
+            "Invalid: is not base64-encoded text",
         ),
-        ("stringData: {kubeconfig: a}", "Invalid: is no kubeconfig"),
+        (
+            "stringData: {kubeconfig: a}",
+            "Invalid: is not a kubeconfig",
+        ),
     ] {
-        let told = lines(&load(&[("s.yaml", &with_secret(content))]));
+        let reported = lines(&load(&[("s.yaml", &with_secret(content))]));
         assert!(
-            told.trim_end().ends_with(expected) && told.is_empty() == expected.is_empty(),
-            "{told}"
+            reported.trim_end().ends_with(expected) && reported.is_empty() == expected.is_empty(),
+            "{reported}"
         );
     }
 }
@@ -191,7 +194,7 @@ fn nothing_of_a_secret_is_shown() {
 
 /// `SNAPSHOTS=overwrite cargo test` writes the files.
 #[test]
-fn a_person_and_a_program_see_every_problem() {
+fn every_problem_is_reported_as_text_and_as_json() {
     let shoot = SHOOT
         .replace("minimum: 1", "minimum: 3")
         .replace("type: small", "type: huge")
@@ -212,9 +215,9 @@ fn a_person_and_a_program_see_every_problem() {
 }
 
 #[test]
-fn what_a_broken_profile_would_offer_is_not_missed() {
+fn a_broken_profile_does_not_make_its_offers_missing() {
     let profile = PROFILE.replace("machineTypes:", "machinTypes:");
-    let told = lines(&load(&[("s.yaml", SHOOT), ("p.yaml", &profile)]));
-    assert!(told.contains("machinTypes"), "{told}");
-    assert!(!told.contains("not offered"), "{told}");
+    let reported = lines(&load(&[("s.yaml", SHOOT), ("p.yaml", &profile)]));
+    assert!(reported.contains("machinTypes"), "{reported}");
+    assert!(!reported.contains("not offered"), "{reported}");
 }

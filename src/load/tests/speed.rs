@@ -1,5 +1,5 @@
-//! Reading and judging may cost half again what parsing alone costs.
-//! What else the computer does falls upon one of the two now and then, so that it is looked at again before it counts.
+//! The cost of loading compared to parsing alone.
+//! Other load on the computer may disturb a measurement, so that it is repeated before it fails.
 //! `cargo test --release --lib speed -- --nocapture` prints the numbers.
 
 use std::time::Instant;
@@ -31,19 +31,16 @@ fn best<T>(mut run: impl FnMut() -> T) -> f64 {
     (0..5).map(time).fold(f64::INFINITY, f64::min)
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "a measurement is for the one who asks for it"
-)]
+#[expect(clippy::print_stdout, reason = "prints a measurement")]
 fn print(numbers: &str) {
     println!("{numbers}");
 }
 
-/// Debug builds weigh the two differently, so only gross faults show there.
-const MOST: f64 = if cfg!(debug_assertions) { 6.0 } else { 2.0 };
+/// Debug builds distort the ratio, so that they detect gross regressions only.
+const LIMIT: f64 = if cfg!(debug_assertions) { 6.0 } else { 2.0 };
 
 #[test]
-fn speed_is_that_of_the_parser() {
+fn loading_is_about_as_fast_as_parsing() {
     let pools = if cfg!(debug_assertions) { 500 } else { 10_000 };
     let text = many_pools(pools);
     let whole = || {
@@ -56,7 +53,7 @@ fn speed_is_that_of_the_parser() {
     assert_eq!(loaded.shoots[0].pools.len(), pools);
     drop(loaded);
     let read = best(|| Manifest::parse([("wide.yaml".to_owned(), text.as_bytes().to_vec())]));
-    let mut seen = Vec::new();
+    let mut ratios = Vec::new();
     let is_in_proportion = (0..4).any(|_| {
         let parse = best(|| {
             granit_parser::Parser::new_from_str(&text)
@@ -73,8 +70,8 @@ fn speed_is_that_of_the_parser() {
             all / parse
         );
         print(&numbers);
-        seen.push(all / parse);
-        all / parse < MOST
+        ratios.push(all / parse);
+        all / parse < LIMIT
     });
-    assert!(is_in_proportion, "{seen:.2?}");
+    assert!(is_in_proportion, "{ratios:.2?}");
 }

@@ -6,16 +6,16 @@ use std::fmt;
 
 /// One cause of an unhealthy shoot.
 #[derive(Debug, Clone)]
-pub(crate) struct Finding {
+pub(crate) struct RootCause {
     pub(crate) chain: Chain,
     /// What to do about it, if that is certain.
     pub(crate) hint: Option<String>,
 }
 
-/// A finding as JSON.
+/// A root cause as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FindingJson<'a> {
+struct RootCauseJson<'a> {
     /// From the symptom to the root cause.
     chain: Vec<ObjectJson<'a>>,
     message: &'a str,
@@ -45,15 +45,15 @@ impl ObjectJson<'_> {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RootCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.chain.fmt(f)
     }
 }
 
-impl Serialize for Finding {
+impl Serialize for RootCause {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json = FindingJson {
+        let json = RootCauseJson {
             chain: self.chain.links.iter().map(ObjectJson::of).collect(),
             message: &self.chain.message,
             log: &self.chain.log,
@@ -71,7 +71,7 @@ mod tests {
     fn json_has_each_object_down_to_the_root_cause() {
         let pod = Link::new("Pod", "etcd-0", "CrashLoopBackOff");
         let chain = Chain::of(pod, "exit code 1").under(Link::new("StatefulSet", "etcd", ""));
-        let finding = Finding {
+        let cause = RootCause {
             chain,
             hint: Some("read the log".to_owned()),
         };
@@ -83,9 +83,9 @@ mod tests {
             "message": "exit code 1",
             "hint": "read the log",
         });
-        assert_eq!(serde_json::to_value(&finding).unwrap(), expected);
+        assert_eq!(serde_json::to_value(&cause).unwrap(), expected);
         assert_eq!(
-            finding.to_string(),
+            cause.to_string(),
             "StatefulSet etcd: Pod etcd-0 CrashLoopBackOff: exit code 1"
         );
     }

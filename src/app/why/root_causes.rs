@@ -1,8 +1,8 @@
-//! The findings of `kvshoot why`, for shoots that exist and for shoots that are being deleted.
+//! The root causes that `kvshoot why` prints, for shoots that exist and for shoots that are being deleted.
 
 use super::advice::AdviceContext;
-use super::finding::Finding;
 use super::missing;
+use super::root_cause::RootCause;
 use crate::app::apply::external_objects;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
@@ -20,13 +20,13 @@ const INSIDE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns everything that keeps a shoot from being healthy. Works with and without a run in progress, and changes
 /// nothing.
-pub(crate) async fn findings(
+pub(crate) async fn root_causes(
     provider: &Provider,
     record: &RecordSeen,
     context: &Context,
-) -> Result<Vec<Finding>, CommandError> {
+) -> Result<Vec<RootCause>, CommandError> {
     if record.leaving {
-        return deletion_findings(provider, &record.name, context).await;
+        return deletion_causes(provider, &record.name, context).await;
     }
     let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
     let external = shoot.as_ref().map(|it| external_objects(it, provider));
@@ -52,11 +52,11 @@ pub(crate) async fn findings(
 
 /// Returns what blocks the deletion of a shoot: machines by what they wait for, other objects by their finalizers. Works
 /// without a record, too.
-pub(crate) async fn deletion_findings(
+pub(crate) async fn deletion_causes(
     provider: &Provider,
     id: &str,
     context: &Context,
-) -> Result<Vec<Finding>, CommandError> {
+) -> Result<Vec<RootCause>, CommandError> {
     let beside = Beside {
         is_leaving: true,
         ..Beside::default()
@@ -92,16 +92,16 @@ async fn with_hints(
     provider: &Provider,
     id: &str,
     context: &Context,
-) -> Result<Vec<Finding>, CommandError> {
+) -> Result<Vec<RootCause>, CommandError> {
     let advice = AdviceContext {
         provider,
         context,
         name: names::called(id),
         writer: provider.writer(id).await.ok().flatten(),
     };
-    let finding = |chain: Chain| Finding {
+    let root_cause = |chain: Chain| RootCause {
         hint: advice.hint(&chain),
         chain,
     };
-    Ok(chains.into_iter().map(finding).collect())
+    Ok(chains.into_iter().map(root_cause).collect())
 }
