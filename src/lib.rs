@@ -44,10 +44,12 @@
 //!
 //! Above `flow` nothing touches time, network, files or the terminal. A test holds the table to what the code does.
 
+mod app;
 mod cluster;
 mod commands;
 mod config;
 mod flow;
+mod load;
 mod manifest;
 mod model;
 mod pki;
