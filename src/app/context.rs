@@ -2,7 +2,7 @@
 
 use super::error::{CommandError, Exit};
 use crate::config::{Config, quoted};
-use crate::ui::{Forge, Run, Settings, Ui};
+use crate::ui::{CiSystem, RunLabel, UiSettings, Ui};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -43,19 +43,20 @@ impl Context {
     /// `verb` is set for commands that change things: their event stream always ends with an event.
     pub(crate) fn new(
         provider: ProviderOptions,
-        output: Settings,
+        output: UiSettings,
         verb: Option<&'static str>,
     ) -> Self {
         let config = Config::default();
         let run_id = config.run_id();
-        let ui = Ui::new(Settings {
+        let ui = Ui::new(UiSettings {
             ci: config.ci(),
-            forge: forge(config),
+            ci_system: forge(config),
             no_color: config.no_color(),
+            unicode: config.unicode(),
             force_color: config.force_color(),
             dumb: config.dumb_terminal(),
             columns: config.columns(),
-            run: verb.map(|verb| Run {
+            run: verb.map(|verb| RunLabel {
                 verb,
                 id: run_id.clone(),
             }),
@@ -165,10 +166,10 @@ impl Context {
     }
 }
 
-fn forge(config: Config) -> Option<Forge> {
+fn forge(config: Config) -> Option<CiSystem> {
     match (config.github(), config.gitlab()) {
-        (true, _) => Some(Forge::GitHub),
-        (false, true) => Some(Forge::GitLab),
+        (true, _) => Some(CiSystem::GitHub),
+        (false, true) => Some(CiSystem::GitLab),
         (false, false) => None,
     }
 }
@@ -185,7 +186,7 @@ mod tests {
             typed: vec!["namespace"],
             ..ProviderOptions::default()
         };
-        let context = Context::new(options, Settings::default(), None);
+        let context = Context::new(options, UiSettings::default(), None);
         let command = |line: String| line.split_once(' ').map(|it| it.1.to_owned()).unwrap();
         assert_eq!(
             command(context.hint_command(&["delete", "dev"])),

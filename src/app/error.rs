@@ -2,7 +2,7 @@
 
 use crate::cluster::{Error, Verdict};
 use crate::plan::item::Class;
-use crate::ui::{FAULT, Failure, Refused, Ui};
+use crate::ui::{BUG_EXIT_CODE, ErrorMessage, Refused, Ui};
 
 /// Exit codes. Scripts rely on them, so that their meaning never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Exit {
             Exit::Guest => 10,
             Exit::Leftovers => 11,
             Exit::Declined => 12,
-            Exit::Bug => FAULT,
+            Exit::Bug => BUG_EXIT_CODE,
             Exit::Timeout => 124,
             Exit::Exec => 125,
             Exit::Interrupted => 130,
@@ -157,7 +157,7 @@ impl CommandError {
     pub(crate) fn refused(refused: Refused, what: &str, flags: &str) -> Self {
         match refused {
             Refused::Declined => Self::new(Exit::Declined, format!("declined to {what}")),
-            Refused::Nobody => Self::new(
+            Refused::NotInteractive => Self::new(
                 Exit::Usage,
                 format!("cannot {what} without confirmation: not a terminal"),
             )
@@ -168,7 +168,7 @@ impl CommandError {
     /// Prints the error and returns its exit code.
     pub(crate) fn report(&self, ui: &Ui) -> Exit {
         if !self.silent {
-            ui.failure(Failure {
+            ui.failure(ErrorMessage {
                 message: &self.message,
                 causes: &self.causes,
                 hints: &self.hints,

@@ -9,7 +9,7 @@ use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
 use crate::load::last_applied;
 use crate::model::Worker;
 use crate::plan::health::CONDITIONS;
-use crate::ui::Settings;
+use crate::ui::UiSettings;
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use std::ffi::{OsStr, OsString};
@@ -184,7 +184,7 @@ fn candidates(
 ) -> Vec<CompletionCandidate> {
     let (found, names) = mpsc::channel();
     thread::spawn(move || {
-        let context = Context::new(flags().environment_options(), Settings::default(), None);
+        let context = Context::new(flags().environment_options(), UiSettings::default(), None);
         // The receiver may have timed out.
         let _ = found.send(look_up(&context));
         context.shutdown();

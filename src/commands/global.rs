@@ -3,7 +3,7 @@
 use super::logging::LogFormat;
 use crate::app::context::{DEFAULT_SANDBOX, ProviderOptions};
 use crate::app::error::{CommandError, Exit};
-use crate::ui::{Color, ProgressMode, Settings};
+use crate::ui::{Color, ProgressMode, UiSettings};
 use clap::ArgMatches;
 use clap::builder::FalseyValueParser;
 use clap::parser::ValueSource;
@@ -151,13 +151,13 @@ impl Global {
         }
     }
 
-    pub(super) fn output_settings(&self) -> Settings {
-        Settings {
+    pub(super) fn output_settings(&self) -> UiSettings {
+        UiSettings {
             color: self.output.color.unwrap_or_default(),
             progress: self.output.progress.unwrap_or_default(),
             quiet: self.output.quiet,
             no_input: self.output.no_input,
-            ..Settings::default()
+            ..UiSettings::default()
         }
     }
 

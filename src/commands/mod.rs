@@ -18,7 +18,7 @@ mod suggestions;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::config::Config;
-use crate::ui::{Settings, Ui, tell_panics};
+use crate::ui::{UiSettings, Ui, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use global::Global;
@@ -150,7 +150,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> ExitCode {
     let options = match cli.global.provider_options(matches) {
         Ok(options) => options,
         Err(error) => {
-            let exit = error.report(&Ui::new(Settings { ..settings }));
+            let exit = error.report(&Ui::new(UiSettings { ..settings }));
             return ExitCode::from(exit.code());
         }
     };
@@ -159,7 +159,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> ExitCode {
     let result =
         logging::start(&context.ui, verbose, format, file).and_then(|()| cli.command.run(&context));
     let mut exit = result.unwrap_or_else(|error| error.report(&context.ui));
-    if let Some(cause) = context.ui.unwritten()
+    if let Some(cause) = context.ui.write_failure()
         && exit == Exit::Done
     {
         exit = CommandError::new(Exit::No, "cannot write the result")

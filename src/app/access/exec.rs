@@ -7,7 +7,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
 use crate::cluster::{self, ClientCertificate, Way};
-use crate::config::private;
+use crate::config::secure_file;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use tempfile::NamedTempFile;
@@ -63,7 +63,7 @@ pub(crate) fn write_access(
     certificate: &ClientCertificate,
 ) -> Result<Access, CommandError> {
     let value = cluster::kubeconfig(&context_name(id), &way.url, certificate);
-    let file = private::temporary(&value.to_string()).map_err(|error| {
+    let file = secure_file::temporary(&value.to_string()).map_err(|error| {
         let message = "cannot write a temporary kubeconfig";
         CommandError::new(Exit::Precondition, message).cause(error.to_string())
     })?;

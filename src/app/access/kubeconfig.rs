@@ -6,8 +6,8 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
 use crate::cluster::{self, Provider};
-use crate::config::kubeconfig::{self, KubeconfigError, Mark};
-use crate::config::private::{self, FileError, Lock};
+use crate::config::kubeconfig::{self, KubeconfigError, EntryOwner};
+use crate::config::secure_file::{self, FileError, FileLock};
 use crate::plan::names;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub(crate) async fn get(options: &GetOptions, context: &Context) -> Result<(), C
     let value = new_kubeconfig(&provider, &record.name, &name, &options.access, context).await?;
     let text = serde_yaml::to_string(&value).expect("JSON is YAML");
     match &options.file {
-        Some(file) => private::write(file, &text).map_err(file_error)?,
+        Some(file) => secure_file::write(file, &text).map_err(file_error)?,
         None => context.ui.data(&text),
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(crate) async fn merge(options: &MergeOptions, context: &Context) -> Result<(
     let name = options.context_name.clone();
     let name = name.unwrap_or_else(|| context_name(&record.name));
     let value = new_kubeconfig(&provider, &record.name, &name, &options.access, context).await?;
-    let mark = Mark {
+    let mark = EntryOwner {
         shoot: record.name.to_string(),
         namespace: provider.namespace().to_string(),
         server: provider.server().to_owned(),
@@ -76,10 +76,10 @@ pub(crate) async fn merge(options: &MergeOptions, context: &Context) -> Result<(
         None => file_to_merge_into(&name, context)?,
     };
     let _lock = lock(&file, context)?;
-    let before = private::read(&file).map_err(file_error)?;
+    let before = secure_file::read(&file).map_err(file_error)?;
     let after = kubeconfig::merge(&before, &value, &mark, options.switch)
         .map_err(|it| malformed(&file, &it))?;
-    private::write(&file, &after).map_err(file_error)?;
+    secure_file::write(&file, &after).map_err(file_error)?;
     context.ui.data(&format!("context/{name} merged\n"));
     context.ui.hint(&match options.switch {
         true => "kubectl get nodes".to_owned(),
@@ -99,11 +99,11 @@ pub(crate) fn remove(options: &RemoveOptions, context: &Context) -> Result<(), C
     let mut is_changed = false;
     for file in files.iter().filter(|it| it.exists()) {
         let _lock = lock(file, context)?;
-        let before = private::read(file).map_err(file_error)?;
+        let before = secure_file::read(file).map_err(file_error)?;
         let after =
             kubeconfig::remove(&before, &id, namespace).map_err(|it| malformed(file, &it))?;
         if let Some(after) = after {
-            private::write(file, &after).map_err(file_error)?;
+            secure_file::write(file, &after).map_err(file_error)?;
             is_changed = true;
         }
     }
@@ -156,7 +156,7 @@ async fn new_kubeconfig(
 fn file_to_merge_into(name: &str, context: &Context) -> Result<PathBuf, CommandError> {
     let files = context.config.kubeconfigs();
     let has = |file: &&PathBuf| {
-        private::read(file).is_ok_and(|text| kubeconfig::has_context(&text, name))
+        secure_file::read(file).is_ok_and(|text| kubeconfig::has_context(&text, name))
     };
     let holder = files.iter().find(has).cloned();
     let file = holder.or_else(|| context.config.kubeconfig_to_write());
@@ -166,13 +166,13 @@ fn file_to_merge_into(name: &str, context: &Context) -> Result<PathBuf, CommandE
     })
 }
 
-fn lock(file: &Path, context: &Context) -> Result<Lock, CommandError> {
+fn lock(file: &Path, context: &Context) -> Result<FileLock, CommandError> {
     let holder = format!(
         "{}, kvshoot run {}",
         context.config.user_at_host(),
         context.run_id
     );
-    Lock::take(file, &holder).map_err(file_error)
+    FileLock::acquire(file, &holder).map_err(file_error)
 }
 
 fn file_error(error: FileError) -> CommandError {

@@ -19,7 +19,7 @@ use crate::app::support_bundle::collect::{self, BundleRequest};
 use crate::app::why::root_causes::root_causes;
 use crate::cluster::{Provider, RecordSeen};
 use crate::plan::names::{EXPIRES, called};
-use crate::ui::Fold;
+use crate::ui::LogGroup;
 use crate::validate::ValidShoot;
 use jiff::Timestamp;
 use serde_json::json;
@@ -362,9 +362,9 @@ impl TemporaryCluster<'_> {
         }
     }
 
-    fn log_group(&self, name: &'static str, title: &str) -> Fold<'_> {
+    fn log_group(&self, name: &'static str, title: &str) -> LogGroup<'_> {
         let title = format!("{title} shoot {}", self.name);
-        self.context.ui.fold(name, &title)
+        self.context.ui.log_group(name, &title)
     }
 
     fn print(&self, text: &str) {

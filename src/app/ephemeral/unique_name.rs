@@ -24,7 +24,7 @@ pub(super) fn generate(mut texts: Texts) -> Result<Texts, CommandError> {
         if let Content::Shoot(shoot) = content
             && let Some(place) = manifest.locate(document, &path)
         {
-            let suffix = pki::suffix().map_err(|error| {
+            let suffix = pki::random_suffix().map_err(|error| {
                 CommandError::new(Exit::Bug, "cannot generate a random name")
                     .cause(error.to_string())
             })?;

@@ -7,7 +7,7 @@ use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::cluster::{EventSeen, Provider, Said, Where};
 use crate::plan::item::Side;
-use crate::ui::{Format, Row, age};
+use crate::ui::{Format, ListRow, age};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -208,7 +208,7 @@ impl EventRow {
     }
 }
 
-impl Row for EventRow {
+impl ListRow for EventRow {
     fn headers() -> &'static [&'static str] {
         &["LAST SEEN", "SIDE", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     }

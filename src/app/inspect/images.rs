@@ -6,7 +6,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::cluster::{ImageSeen, Provider};
 use crate::plan::names::parts;
-use crate::ui::{Format, Row, wide};
+use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
 
 /// Lists the golden volumes of a shoot, or of all shoots of the namespace.
@@ -29,7 +29,7 @@ pub(crate) fn list_images(
 
 /// The golden volumes of a shoot as text, for support bundles.
 pub(crate) async fn images_text(provider: &Provider, id: &str) -> Result<String, CommandError> {
-    Ok(wide(&rows(provider, Some(id)).await?))
+    Ok(wide_table(&rows(provider, Some(id)).await?))
 }
 
 async fn rows(provider: &Provider, id: Option<&str>) -> Result<Vec<ImageRow>, CommandError> {
@@ -77,7 +77,7 @@ impl ImageRow {
     }
 }
 
-impl Row for ImageRow {
+impl ListRow for ImageRow {
     fn headers() -> &'static [&'static str] {
         &["NAME", "SHOOT", "IMAGE", "PHASE", "IMPORTED", "SIZE", "AGE"]
     }

@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::cluster::Where;
-use crate::ui::{Format, Row};
+use crate::ui::{Format, ListRow};
 
 /// Lists the shoots of the namespace, or of all namespaces.
 pub(crate) fn list(
@@ -43,7 +43,7 @@ pub(crate) fn list(
 #[derive(Debug, serde::Serialize)]
 struct WithNamespace(ShootSummary);
 
-impl Row for WithNamespace {
+impl ListRow for WithNamespace {
     fn headers() -> &'static [&'static str] {
         &[
             "NAMESPACE",

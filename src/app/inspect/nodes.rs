@@ -6,7 +6,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::cluster::{MachineSeen, NodeSeen, Provider};
 use crate::plan::names::parts;
-use crate::ui::{Format, Row, wide};
+use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(crate) async fn nodes_text(provider: &Provider, id: &str) -> Result<String, 
     let mut warnings = String::new();
     let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
     let nodes = read(None, provider, id, warn).await?;
-    Ok(wide(&nodes) + &warnings)
+    Ok(wide_table(&nodes) + &warnings)
 }
 
 /// Reads machines and their nodes. `warn` is called if the shoot is not reachable.
@@ -206,7 +206,7 @@ fn status(seen: &MachineSeen, registration: Registration) -> String {
     status
 }
 
-impl Row for NodeRow {
+impl ListRow for NodeRow {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME", "POOL", "ZONE", "STATUS", "ROLES", "VERSION", "ADDRESS", "AGE",

@@ -7,7 +7,7 @@ use crate::app::provider::connect::connect;
 use crate::cluster::MachineSeen;
 use crate::load::last_applied;
 use crate::model::Worker;
-use crate::ui::{Format, Row};
+use crate::ui::{Format, ListRow};
 use serde::Serialize;
 
 /// Lists the pools of a shoot.
@@ -62,7 +62,7 @@ impl PoolRow {
     }
 }
 
-impl Row for PoolRow {
+impl ListRow for PoolRow {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME", "TYPE", "IMAGE", "ZONES", "MIN", "MAX", "MACHINES", "READY",

@@ -81,7 +81,7 @@ pub(crate) fn format_age(then: Option<i64>, now: Option<i64>) -> String {
     )
 }
 
-impl Row for ShootSummary {
+impl ListRow for ShootSummary {
     fn headers() -> &'static [&'static str] {
         &[
             "NAME",

@@ -8,7 +8,7 @@ use crate::app::inspect::shoot_summary::find;
 use crate::app::manifests::files::ManifestFiles;
 use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
 use crate::load::recorded_shoot;
-use crate::ui::{Format, Row, Style};
+use crate::ui::{Format, ListRow, Style};
 use crate::validate::control_plane::Exposure;
 use crate::validate::{Network, ValidShoot};
 use jiff::Timestamp;
@@ -141,7 +141,7 @@ impl Serialize for CheckRow {
     }
 }
 
-impl Row for CheckRow {
+impl ListRow for CheckRow {
     fn headers() -> &'static [&'static str] {
         &["STATUS", "CHECK", "MESSAGE"]
     }

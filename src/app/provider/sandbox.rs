@@ -3,8 +3,8 @@
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
 use crate::cluster::{Kubeconfigs, Source};
-use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, Up};
-use crate::ui::{Steps, format_duration};
+use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, StartOutcome};
+use crate::ui::{Preparation, format_duration};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -81,7 +81,7 @@ fn install(options: &InstallOptions, dirs: &Dirs, context: &Context) -> Result<(
     drop(steps);
     let text = format!(
         "Installed the programs of the sandbox, {}",
-        installation.way
+        installation.origin
     );
     context.ui.status(&text);
     Ok(())
@@ -104,8 +104,8 @@ fn up(
         .map_err(failure)?;
     drop(steps);
     context.ui.status(&match up {
-        Up::Already => "The sandbox is already running".to_owned(),
-        Up::Started => format!(
+        StartOutcome::AlreadyRunning => "The sandbox is already running".to_owned(),
+        StartOutcome::Started => format!(
             "Started the sandbox in {}",
             format_duration(started.elapsed())
         ),
@@ -249,14 +249,14 @@ fn last_lines(text: &str) -> String {
 /// Reports the steps of a long operation.
 struct StepReporter {
     started: Instant,
-    steps: Steps,
+    steps: Preparation,
 }
 
 impl StepReporter {
     fn new(context: &Context) -> StepReporter {
         StepReporter {
             started: Instant::now(),
-            steps: context.ui.steps(),
+            steps: context.ui.preparation(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::app::context::Context;
-use crate::flow::{Outcome, Report};
+use crate::flow::{Outcome, RunReport};
 use crate::plan::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub(crate) async fn write(
 }
 
 /// The last operation in Gardener's format.
-fn operation(report: &Report, is_first: bool) -> Operation {
+fn operation(report: &RunReport, is_first: bool) -> Operation {
     let (state, description) = match report.outcome {
         Outcome::Converged => (
             "Succeeded",

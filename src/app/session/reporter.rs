@@ -1,6 +1,6 @@
 //! The events of a run, with the time since its start.
 
-use crate::flow::{Event, EventKind};
+use crate::flow::{RunEvent, EventKind};
 use crate::ui::Progress;
 use std::cell::RefCell;
 use std::time::Duration;
@@ -26,13 +26,13 @@ impl Reporter {
 
     /// Sends an event that happens now.
     pub(super) fn report(&self, kind: EventKind) {
-        self.forward(&Event {
+        self.forward(&RunEvent {
             at: self.elapsed(),
             kind,
         });
     }
 
-    pub(super) fn forward(&self, event: &Event) {
+    pub(super) fn forward(&self, event: &RunEvent) {
         self.progress.borrow_mut().event(event);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::app::error::Exit;
 use crate::app::signals::Signals;
-use crate::flow::{Outcome, Report};
+use crate::flow::{Outcome, RunReport};
 
 /// The result of a run.
 pub(crate) struct RunResult {
@@ -36,7 +36,7 @@ impl RunResult {
 
     /// `success` is the summary of a run that converged.
     pub(crate) fn of(
-        report: &Report,
+        report: &RunReport,
         signals: &Signals,
         resume: Option<String>,
         success: String,
@@ -75,14 +75,14 @@ impl RunResult {
 }
 
 /// The most severe class decides: it has to be fixed first.
-fn exit_of_failures(report: &Report) -> Exit {
+fn exit_of_failures(report: &RunReport) -> Exit {
     let classes = report.failed.iter().map(|(_, failure)| failure.class);
     classes.min().map_or(Exit::Partly, |class| {
         Exit::of_class(class, report.performed > 0)
     })
 }
 
-fn first_failure(report: &Report) -> String {
+fn first_failure(report: &RunReport) -> String {
     match report.failed.as_slice() {
         [] => "no further progress is possible".to_owned(),
         [(title, failure), rest @ ..] => format!(
@@ -94,7 +94,7 @@ fn first_failure(report: &Report) -> String {
     }
 }
 
-fn first_wait(report: &Report) -> String {
+fn first_wait(report: &RunReport) -> String {
     match report.waiting.as_slice() {
         [] => "nothing is in progress".to_owned(),
         [(title, why), rest @ ..] => {

@@ -10,7 +10,7 @@ use crate::cluster::{
     Beside, Error, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
 };
 use crate::config::ProcessIdentity;
-use crate::flow::{self, Answer, Event, EventKind, Limits, Report, Status};
+use crate::flow::{self, ActionResult, RunEvent, EventKind, RunLimits, RunReport, ItemStatus};
 use crate::plan::item::{Action, Plan};
 use crate::plan::observed::{Facts, Observed};
 use crate::plan::record::{HISTORY, Run};
@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, CommandError> {
         let started = Instant::now();
         let reporter = Reporter::new(started, context.ui.progress());
-        reporter.forward(&Event {
+        reporter.forward(&RunEvent {
             at: Duration::ZERO,
             kind: EventKind::RunStarted {
                 verb: info.verb,
@@ -138,9 +138,9 @@ impl<'a> Session<'a> {
         &self,
         plan: impl Fn(&Observed) -> Plan,
         render: impl Fn(&Facts, &Action) -> Vec<Value>,
-    ) -> Result<Report, CommandError> {
+    ) -> Result<RunReport, CommandError> {
         let lost = CancellationToken::new();
-        let limits = Limits {
+        let limits = RunLimits {
             started: self.started,
             actions: WRITES,
             timeout: self
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
             let objects = render(&facts, &action);
             async move { answer(self.performer.perform(&action, objects).await) }
         };
-        let report = |event: Event| self.reporter.forward(&event);
+        let report = |event: RunEvent| self.reporter.forward(&event);
         let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
         tokio::select! {
             report = flow::run(&limits, self.observer.facts(), plan, perform, report) => Ok(report),
@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
         self.reporter.report(EventKind::Item {
             id: "proof".to_owned(),
             title: "Verify that nothing remains".to_owned(),
-            status: Status::Waiting,
+            status: ItemStatus::Waiting,
             why: Some(why.to_owned()),
         });
         self.reporter.tick();
@@ -262,9 +262,9 @@ fn cleanup_limit(exit: Exit) -> Duration {
     }
 }
 
-fn answer(result: Result<(), Error>) -> Answer {
+fn answer(result: Result<(), Error>) -> ActionResult {
     let Err(error) = result else {
-        return Answer::Done;
+        return ActionResult::Done;
     };
     match error.verdict() {
         Verdict::Again => {
@@ -272,12 +272,12 @@ fn answer(result: Result<(), Error>) -> Answer {
                 Error::Throttled { retry_after, .. } => *retry_after,
                 _ => None,
             };
-            Answer::Again {
+            ActionResult::Retry {
                 cause: error.to_string(),
-                asked,
+                retry_after: asked,
             }
         }
-        Verdict::Look => Answer::Look(error.to_string()),
-        Verdict::Refuse(_) => Answer::Refused(error.failure()),
+        Verdict::Look => ActionResult::Replan(error.to_string()),
+        Verdict::Refuse(_) => ActionResult::Refused(error.failure()),
     }
 }

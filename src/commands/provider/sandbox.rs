@@ -3,7 +3,7 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::sandbox::{self, InstallOptions, SandboxOperation};
-use crate::sandbox::{Fault, Guest};
+use crate::sandbox::{Fault, GuestFault};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -132,7 +132,7 @@ pub(in crate::commands) fn run(
 }
 
 fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation {
-    let guest = |what: Guest, prefix: &str| Fault::Guest {
+    let guest = |what: GuestFault, prefix: &str| Fault::Guest {
         what,
         prefix: prefix.to_owned(),
     };
@@ -148,10 +148,10 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
         FailCommand::PodCrash { prefix } => Fault::PodCrash {
             prefix: prefix.clone(),
         },
-        FailCommand::GuestBoot { prefix } => guest(Guest::Boot, prefix),
-        FailCommand::GuestNetwork { prefix } => guest(Guest::Network, prefix),
-        FailCommand::GuestClock { prefix } => guest(Guest::Clock, prefix),
-        FailCommand::NodeSilent { prefix } => guest(Guest::Silent, prefix),
+        FailCommand::GuestBoot { prefix } => guest(GuestFault::Boot, prefix),
+        FailCommand::GuestNetwork { prefix } => guest(GuestFault::Network, prefix),
+        FailCommand::GuestClock { prefix } => guest(GuestFault::Clock, prefix),
+        FailCommand::NodeSilent { prefix } => guest(GuestFault::Silent, prefix),
         FailCommand::Quota { limits } => Fault::Quota {
             namespace: context
                 .provider
