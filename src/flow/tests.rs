@@ -1,9 +1,14 @@
 //! The loop by hand-moved time: plans come from closures, and events are what is compared.
 
 use super::*;
-use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Plan, State, Wanted};
-use crate::plan::observed::{Facts, Object, Observed};
-use crate::plan::{Hash, observed::Fact};
+use crate::plan::planner::Planner;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Fact, Facts, Object};
+use crate::state::failure::{Class, Failure};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +37,7 @@ fn apply(name: &str) -> Action {
 /// One item for each name: done when it is there.
 fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
-        let mut plan = Plan::default();
+        let mut planner = Planner::new(observed);
         for name in names {
             let state = match observed
                 .facts
@@ -42,15 +47,9 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
                 Some(_) => State::Done,
                 None => State::Due(apply(name)),
             };
-            plan.add(
-                observed,
-                name.to_string().into(),
-                format!("Apply {name}"),
-                [],
-                state,
-            );
+            planner.add(name.to_string().into(), format!("Apply {name}"), [], state);
         }
-        plan
+        planner.plan
     }
 }
 
@@ -167,15 +166,14 @@ async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
     let (_facts, heard) = watch::channel(Arc::default());
     let limits = limits();
     let plan = |observed: &Observed| {
-        let mut plan = Plan::default();
-        plan.add(
-            observed,
+        let mut planner = Planner::new(observed);
+        planner.add(
             "a".to_owned().into(),
             "Import a".into(),
             [],
             State::Waiting("room".into()),
         );
-        plan
+        planner.plan
     };
     let report = run(&limits, heard, plan, |_, _| async { Answer::Done }, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
@@ -240,7 +238,7 @@ async fn the_first_machine_of_a_pool_goes_alone() {
     let asked = RefCell::new(Vec::new());
     // A refused machine takes its pool with it, as in the real plan.
     let plan = |observed: &Observed| {
-        let mut plan = Plan::default();
+        let mut planner = Planner::new(observed);
         let refused = observed.refused.values().next().map(|it| it.1.clone());
         for number in 0..9 {
             let state = match &refused {
@@ -248,9 +246,9 @@ async fn the_first_machine_of_a_pool_goes_alone() {
                 None => State::Due(machine(number)),
             };
             let id = format!("m{number}");
-            plan.add(observed, id.clone().into(), id, [], state);
+            planner.add(id.clone().into(), id, [], state);
         }
-        plan
+        planner.plan
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());
