@@ -6,10 +6,15 @@ use super::signals::Signals;
 use super::{CommandError, Context, Exit, history};
 use crate::cluster::{Beside, Provider};
 use crate::flow::Outcome;
-use crate::plan::item::{Class, State};
-use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, relied, render, room, types};
+use crate::plan::pool::capacity;
+use crate::state::desired::instancetypes;
+use crate::state::facts::Facts;
+use crate::state::failure::Class;
+use crate::state::observed::Observed;
+use crate::state::plan::State;
+use crate::state::prerequisite;
 use crate::validate::{Network, ValidShoot};
+use crate::{plan, render};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -128,7 +133,7 @@ pub(super) async fn apply(
         return refuse(session, end).await;
     }
     // Not every tenant has these rights, for not every shoot needs them.
-    let keeps_types = types::lack(shoot, &first);
+    let keeps_types = instancetypes::lack(shoot, &first);
     if first.record.is_none() || keeps_types {
         let asked = forbidden(shoot, provider, &session, keeps_types);
         match signals.or_interrupted("see what is allowed", asked).await {
@@ -143,7 +148,7 @@ pub(super) async fn apply(
     if let Some(end) = refused(shoot, &first, &session) {
         return refuse(session, end).await;
     }
-    for shortage in room::shortages(shoot, &first) {
+    for shortage in capacity::shortages(shoot, &first) {
         // What there is room for is made all the same.
         session.note(shortage);
     }
@@ -252,7 +257,7 @@ pub(super) fn beside(shoot: &ValidShoot, provider: &Provider) -> Beside {
     let config = &shoot.profile.spec.provider_config;
     Beside {
         networks: shared_networks(shoot, provider),
-        relied: relied::of(shoot, provider.namespace()),
+        relied: prerequisite::of(shoot, provider.namespace()),
         templates: config.template_namespace.as_deref().map(Arc::from),
         is_leaving: false,
     }

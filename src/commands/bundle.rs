@@ -8,7 +8,7 @@ use super::shoots::Summary;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Error, Evidence, Found, Provider, RecordSeen, Where};
-use crate::plan::names::id_of;
+use crate::state::names::id_of;
 use archive::Archive;
 use clap_complete::engine::ArgValueCompleter;
 use index::Index;

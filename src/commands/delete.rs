@@ -1,12 +1,12 @@
-use super::protect;
 use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
-use super::{CommandError, Context, Exit, complete};
+use super::{CommandError, Context, Exit, complete, protect};
 use crate::cluster::{Beside, Error, Leftovers, Provider, RecordSeen, Verdict};
 use crate::flow::Outcome;
-use crate::plan::observed::Observed;
-use crate::plan::{self, names::id_of};
+use crate::plan;
+use crate::state::names::id_of;
+use crate::state::observed::Observed;
 use clap_complete::engine::ArgValueCompleter;
 use std::time::Duration;
 use tokio::time::sleep;

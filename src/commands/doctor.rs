@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
-use crate::plan::record;
+use crate::state::record;
 use crate::ui::{Format, Row, Style};
 use crate::validate::control_plane::Exposure;
 use crate::validate::{Network, ValidShoot};

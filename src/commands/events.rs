@@ -4,7 +4,7 @@ use super::shoots::{find, since};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{EventSeen, Provider, Said, Where};
-use crate::plan::item::Side;
+use crate::state::key::Side;
 use crate::ui::{Format, Row, age};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{self, Provider, RecordSeen, Where};
-use crate::plan::names::called;
+use crate::state::names::called;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -239,7 +239,7 @@ async fn garbage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::names::{EXPIRES, PROTECTED};
+    use crate::state::names::{EXPIRES, PROTECTED};
 
     fn record(annotations: &[(&str, &str)]) -> RecordSeen {
         let annotations = annotations.iter();

@@ -1,7 +1,6 @@
-use super::provider::{self};
 use super::shoots::{Summary, find};
-use super::{CommandError, Context, Exit, complete};
-use crate::plan::record::SHOOT;
+use super::{CommandError, Context, Exit, complete, provider};
+use crate::state::record::SHOOT;
 use crate::ui::Format;
 use clap_complete::engine::ArgValueCompleter;
 

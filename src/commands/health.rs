@@ -3,7 +3,7 @@
 use super::CommandError;
 use super::provider::{before, failed};
 use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
-use crate::plan::health::{self, Condition, Inside, Part, Seen};
+use crate::state::conditions::{self, Condition, Inside, Part, Seen};
 
 /// Looks at the provider, and at the shoot where it can be reached.
 pub(super) async fn look(
@@ -11,7 +11,7 @@ pub(super) async fn look(
     record: &RecordSeen,
 ) -> Result<Vec<Condition>, CommandError> {
     let seen = seen(provider, record).await?;
-    Ok(health::conditions(&seen))
+    Ok(conditions::conditions(&seen))
 }
 
 /// What the conditions rest on.

@@ -3,7 +3,7 @@
 use super::Context;
 use super::running::Session;
 use crate::flow::{Outcome, Report};
-use crate::plan::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
 use serde_json::json;
 
 /// Runs that are kept.

@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{ImageSeen, Provider};
-use crate::plan::names::parts;
+use crate::state::names::parts;
 use crate::ui::{Format, Row, wide};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Provider};
 use crate::config::kubeconfig::{self, KubeconfigError, Mark};
 use crate::config::private::{self, FileError, Lock};
-use crate::plan::names;
+use crate::state::names;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

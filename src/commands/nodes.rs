@@ -55,7 +55,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> 
         &machines,
         &format!(
             "shoot {} has no machines",
-            crate::plan::names::parts(&record.name).1
+            crate::state::names::parts(&record.name).1
         ),
     );
     if args.watch {
@@ -283,7 +283,7 @@ mod tests {
             zone: "z1".into(),
             zone_index: 0,
             ordinal: 0,
-            hash: crate::plan::Hash::default(),
+            hash: crate::state::hash::Hash::default(),
             status: status.into(),
             ready,
             draining: false,

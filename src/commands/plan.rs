@@ -9,9 +9,10 @@ use super::provider::{self, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, doctor};
 use crate::cluster::{Observer, Provider, RecordSeen};
-use crate::plan::item::{Plan, State};
-use crate::plan::observed::Observed;
-use crate::plan::{self, room};
+use crate::plan;
+use crate::plan::pool::capacity;
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use serde::Serialize;
@@ -160,7 +161,7 @@ async fn look(
         State::Failed(failure) => Some(&failure.message),
         _ => None,
     });
-    let shortages = room::shortages(shoot, &facts);
+    let shortages = capacity::shortages(shoot, &facts);
     Ok(Planned {
         shoot: shoot.name.clone(),
         namespace: provider.namespace().to_string(),

@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::RecordSeen;
-use crate::plan::names::PROTECTED;
+use crate::state::names::PROTECTED;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@ use super::provider::failed;
 use super::running::duration;
 use super::{CommandError, Context, Exit};
 use crate::cluster::{ClientCertificate, Provider};
-use crate::plan::{ADMINS, names};
+use crate::render::system::rbac::ADMINS;
+use crate::state::names;
 use std::time::Duration;
 
 /// A certificate cannot be taken back, so it holds no longer without a word.

@@ -1,9 +1,10 @@
 use super::load::{self, LoadArgs};
 use super::{CommandError, Context, Exit, provider};
-use crate::plan::container_image;
-use crate::plan::item::Side;
-use crate::plan::observed::Facts;
-use crate::plan::render;
+use crate::plan::preview::first_apply;
+use crate::render;
+use crate::render::images::image as container_image;
+use crate::state::facts::Facts;
+use crate::state::key::Side;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -49,7 +50,7 @@ pub(super) fn run(args: &RenderArgs, context: &Context) -> Result<Exit, CommandE
     let mut objects = Vec::new();
     let mut images = BTreeSet::new();
     for shoot in &loaded.shoots {
-        let all = render::first_apply(shoot, &facts);
+        let all = first_apply(shoot, &facts);
         all.iter().for_each(|it| find_images(&it.1, &mut images));
         // The runtime of each machine holds pods together by it.
         images.insert(container_image(shoot, "pause"));

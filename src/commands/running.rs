@@ -8,9 +8,11 @@ use crate::cluster::{
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, Answer, Event, EventKind, Limits, Outcome, Report, Status};
-use crate::plan::item::{Action, Plan};
-use crate::plan::observed::{Facts, Observed};
-use crate::plan::record::{HISTORY, Run};
+use crate::state::action::Action;
+use crate::state::facts::Facts;
+use crate::state::observed::Observed;
+use crate::state::plan::Plan;
+use crate::state::record::{HISTORY, Run};
 use crate::ui::Progress;
 use serde_json::Value;
 use std::cell::RefCell;

@@ -3,8 +3,8 @@
 use super::provider::{before, failed};
 use super::{CommandError, Exit};
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::names::{id_of, parts};
-use crate::plan::record::{LAST_OPERATION, Operation};
+use crate::state::names::{id_of, parts};
+use crate::state::record::{LAST_OPERATION, Operation};
 use crate::ui::{Row, age};
 use serde::Serialize;
 use std::time::Duration;

@@ -1,10 +1,9 @@
 use super::protect::protection;
-use super::provider;
 use super::shoots::{Summary, only};
 use super::ttl::expiry;
-use super::{CommandError, Context, Exit, complete, health};
+use super::{CommandError, Context, Exit, complete, health, provider};
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::health::Condition as Found;
+use crate::state::conditions::Condition as Found;
 use crate::ui::Format;
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;

@@ -3,7 +3,7 @@ use super::running::duration;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::names::EXPIRES;
+use crate::state::names::EXPIRES;
 use crate::ui::age;
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};

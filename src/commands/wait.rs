@@ -4,8 +4,8 @@ use super::shoots::find;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete, health, why};
 use crate::cluster::Provider;
-use crate::plan::health::{self as judged, API_SERVER, Condition, NODES, Seen};
-use crate::plan::names;
+use crate::state::conditions::{API_SERVER, Condition, NODES, Seen};
+use crate::state::{conditions as judged, names};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -160,7 +160,7 @@ fn lacks(what: &What, seen: &Seen, conditions: &[Condition]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::health::{Inside, Part};
+    use crate::state::conditions::{Inside, Part};
 
     fn api_server(is_true: bool) -> Condition {
         Condition {

@@ -1,7 +1,7 @@
 //! What changed between two plans, as a person follows it.
 
 use super::event::{EventKind, Status};
-use crate::plan::item::{Id, Item, Plan, State};
+use crate::state::plan::{Id, Item, Plan, State};
 use std::collections::{HashMap, HashSet};
 
 /// "31 of 44", and which item was told what.

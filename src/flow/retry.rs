@@ -1,6 +1,7 @@
 //! What met a passing error, and when it may be tried again; and how much may be on its way at once.
 
-use crate::plan::item::{Action, Content, Key};
+use crate::state::action::{Action, Content};
+use crate::state::key::Key;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +131,7 @@ fn pool(action: &Action) -> Option<&Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::item::Kind;
+    use crate::state::key::Kind;
 
     #[test]
     fn a_retry_waits_longer_each_time_and_not_for_ever() {

@@ -2,7 +2,7 @@
 
 use super::super::{CommandError, doctor, images, nodes, plan, status};
 use crate::cluster::{Found, Provider, RecordSeen, Redactor};
-use crate::plan::record::{HISTORY, PROFILE, Run, SHOOT};
+use crate::state::record::{HISTORY, PROFILE, Run, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use crate::commands::exec::{self, Entry};
 use crate::commands::provider::failed;
 use crate::commands::ttl::now;
 use crate::commands::{CommandError, Exit};
-use crate::plan::ADMINS;
+use crate::render::system::rbac::ADMINS;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What can be waited for, as it is written behind `--for`.
 
 use crate::model::nearest;
-use crate::plan::health::CONDITIONS;
+use crate::state::conditions::CONDITIONS;
 use clap_complete::engine::CompletionCandidate;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

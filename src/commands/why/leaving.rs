@@ -5,7 +5,7 @@ use super::super::provider::failed;
 use super::super::running::counted;
 use super::{Finding, advice};
 use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, is_foreign};
-use crate::plan::names;
+use crate::state::names;
 use tokio::time::Instant;
 
 /// All of it by how much is left, machines by what they wait for, anything else by its finalizers. Without a record

@@ -1,9 +1,12 @@
 //! What of a shoot is not there, although the record says that it should be.
 
 use crate::cluster::{Advice, Chain, Link, RecordSeen};
-use crate::plan::item::{Action, Class, Content, Key, Kind, Plan, State, Wanted};
-use crate::plan::observed::Facts;
-use crate::plan::record::{LAST_OPERATION, LastError, Operation};
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::Facts;
+use crate::state::failure::Class;
+use crate::state::key::{Key, Kind};
+use crate::state::plan::{Plan, State};
+use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// So many of what is missing are named; the others are counted.
 const NAMED: usize = 3;
