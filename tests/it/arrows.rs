@@ -6,16 +6,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `commands` may use all; only `main` uses commands.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("manifest", &["model"]),
     ("validate", &["model"]),
-    ("plan", &["model", "validate"]),
-    ("flow", &["plan"]),
-    ("cluster", &["plan", "pki"]),
+    ("state", &["model", "validate"]),
+    ("render", &["model", "validate", "state"]),
+    ("plan", &["model", "validate", "state", "render"]),
+    ("flow", &["state"]),
+    ("cluster", &["state", "render", "pki"]),
     ("pki", &[]),
     ("config", &["model"]),
-    ("ui", &["model", "manifest", "plan", "flow"]),
+    ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
 ];
 
