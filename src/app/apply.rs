@@ -12,11 +12,16 @@ use super::session::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
 use crate::cluster::{Beside, Provider};
 use crate::flow::Outcome;
-use crate::plan::item::{Class, State};
-use crate::plan::observed::{Facts, Observed};
-use crate::plan::{self, relied, render, room, types};
+use crate::plan::pool::capacity;
+use crate::state::desired::instancetypes;
+use crate::state::facts::Facts;
+use crate::state::failure::Class;
+use crate::state::observed::Observed;
+use crate::state::plan::State;
+use crate::state::prerequisite;
 use crate::ui::format_duration;
 use crate::validate::{Network, ValidShoot};
+use crate::{plan, render};
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -148,7 +153,7 @@ pub(crate) async fn apply_shoot(
         return finish(session, result, "refused").await;
     }
     // Only shoots with instancetypes of their own need these permissions.
-    let applies_types = types::lack(shoot, &first);
+    let applies_types = instancetypes::lack(shoot, &first);
     if first.record.is_none() || applies_types {
         let checked = check_permissions(shoot, provider, &session, applies_types);
         match signals
@@ -166,7 +171,7 @@ pub(crate) async fn apply_shoot(
     if let Some(result) = check_plan(shoot, &first, &session) {
         return finish(session, result, "refused").await;
     }
-    for shortage in room::shortages(shoot, &first) {
+    for shortage in capacity::shortages(shoot, &first) {
         // Whatever fits is created anyway.
         session.note(shortage);
     }
@@ -257,7 +262,7 @@ pub(crate) fn external_objects(shoot: &ValidShoot, provider: &Provider) -> Besid
     let config = &shoot.profile.spec.provider_config;
     Beside {
         networks: shared_networks(shoot, provider),
-        relied: relied::of(shoot, provider.namespace()),
+        relied: prerequisite::of(shoot, provider.namespace()),
         templates: config.template_namespace.as_deref().map(Arc::from),
         is_leaving: false,
     }

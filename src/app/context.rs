@@ -2,7 +2,7 @@
 
 use super::error::{CommandError, Exit};
 use crate::config::{Config, quoted};
-use crate::ui::{CiSystem, RunLabel, UiSettings, Ui};
+use crate::ui::{CiSystem, RunLabel, Ui, UiSettings};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! Errors of commands: the message, its causes, hints and an exit code.
 
 use crate::cluster::{Error, Verdict};
-use crate::plan::item::Class;
+use crate::state::failure::Class;
 use crate::ui::{BUG_EXIT_CODE, ErrorMessage, Refused, Ui};
 
 /// Exit codes. Scripts rely on them, so that their meaning never changes.

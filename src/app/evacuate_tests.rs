@@ -1,6 +1,6 @@
 use super::*;
-use crate::plan::observed::{Look, Machine, Record};
-use crate::plan::testing::machine;
+use crate::state::facts::{Look, Machine, Record};
+use crate::state::testing::machine;
 use serde_json::json;
 use std::collections::BTreeMap;
 

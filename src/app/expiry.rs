@@ -5,7 +5,7 @@ use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::names::EXPIRES;
+use crate::state::names::EXPIRES;
 use crate::ui::{age, parse_duration};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;

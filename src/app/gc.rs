@@ -10,7 +10,7 @@ use super::provider::connect::{connect, format_missing};
 use super::session::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{self, Provider, RecordSeen, Where};
-use crate::plan::names::called;
+use crate::state::names::called;
 use crate::ui::count;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,7 +215,7 @@ async fn find_garbage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::names::{EXPIRES, PROTECTED};
+    use crate::state::names::{EXPIRES, PROTECTED};
 
     fn record(annotations: &[(&str, &str)]) -> RecordSeen {
         let annotations = annotations.iter();

@@ -5,7 +5,7 @@ use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
 use crate::cluster::RecordSeen;
-use crate::plan::names::PROTECTED;
+use crate::state::names::PROTECTED;
 use serde_json::{Value, json};
 
 /// Protects a shoot; `reason` is shown to users whose deletion is refused.

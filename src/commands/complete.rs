@@ -8,7 +8,7 @@ use crate::app::provider::{connect, sandbox};
 use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
 use crate::load::last_applied;
 use crate::model::Worker;
-use crate::plan::health::CONDITIONS;
+use crate::state::conditions::CONDITIONS;
 use crate::ui::UiSettings;
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};

@@ -18,7 +18,7 @@ mod suggestions;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::config::Config;
-use crate::ui::{UiSettings, Ui, install_panic_hook};
+use crate::ui::{Ui, UiSettings, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use global::Global;

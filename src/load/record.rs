@@ -8,7 +8,7 @@ use super::context::{LastApplied, LoadContext};
 use super::judge::judge;
 use crate::manifest::{Content, Manifest};
 use crate::model::Shoot;
-use crate::plan::record;
+use crate::state::record;
 use crate::validate::ValidShoot;
 
 /// Returns what a record holds of the last apply; None when its manifests cannot be read.

@@ -53,7 +53,11 @@ fn life() -> Validity {
 }
 
 /// A certificate for servers and clients.
-fn server_and_client<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> LeafProfile<'a> {
+fn server_and_client<'a>(
+    name: &'a str,
+    groups: &'a [&'a str],
+    names: &'a [String],
+) -> LeafProfile<'a> {
     LeafProfile {
         common_name: name,
         organizations: groups,

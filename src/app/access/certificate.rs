@@ -3,7 +3,8 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::cluster::{ClientCertificate, Provider};
-use crate::plan::{ADMINS, names};
+use crate::render::system::rbac::ADMINS;
+use crate::state::names;
 use std::time::Duration;
 
 /// The longest validity without `--force`. Certificates cannot be revoked.

@@ -6,9 +6,9 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
 use crate::cluster::{self, Provider};
-use crate::config::kubeconfig::{self, KubeconfigError, EntryOwner};
+use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
 use crate::config::secure_file::{self, FileError, FileLock};
-use crate::plan::names;
+use crate::state::names;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

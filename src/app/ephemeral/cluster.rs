@@ -18,7 +18,7 @@ use crate::app::signals::Signals;
 use crate::app::support_bundle::collect::{self, BundleRequest};
 use crate::app::why::root_causes::root_causes;
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::names::{EXPIRES, called};
+use crate::state::names::{EXPIRES, called};
 use crate::ui::LogGroup;
 use crate::validate::ValidShoot;
 use jiff::Timestamp;

@@ -8,7 +8,7 @@ use crate::app::expiry::now;
 use crate::app::session::retry::retry;
 use crate::app::signals::Signals;
 use crate::cluster::Provider;
-use crate::plan::ADMINS;
+use crate::render::system::rbac::ADMINS;
 use crate::ui::format_duration;
 use jiff::Timestamp;
 use std::ffi::OsString;

@@ -6,7 +6,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::cluster::{EventSeen, Provider, Said, Where};
-use crate::plan::item::Side;
+use crate::state::key::Side;
 use crate::ui::{Format, ListRow, age};
 use serde::Serialize;
 use std::collections::HashMap;

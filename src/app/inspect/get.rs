@@ -4,7 +4,7 @@ use super::shoot_summary::{ShootSummary, find};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::connect::connect;
-use crate::plan::record::SHOOT;
+use crate::state::record::SHOOT;
 use crate::ui::Format;
 
 /// Prints a shoot; as YAML and JSON, its last applied manifest.

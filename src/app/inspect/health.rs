@@ -3,7 +3,7 @@
 use crate::app::error::{CommandError, failed};
 use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
 use crate::load::last_applied;
-use crate::plan::health::{self, Condition, Inside, Part, Seen};
+use crate::state::conditions::{self, Condition, Inside, Part, Seen};
 
 /// Returns the conditions of a shoot.
 pub(crate) async fn conditions(
@@ -11,7 +11,7 @@ pub(crate) async fn conditions(
     record: &RecordSeen,
 ) -> Result<Vec<Condition>, CommandError> {
     let seen = observe(provider, record).await?;
-    Ok(health::conditions(&seen))
+    Ok(conditions::conditions(&seen))
 }
 
 /// Reads what the conditions depend on from the provider cluster, and from the shoot if it is reachable.

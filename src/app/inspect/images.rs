@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::cluster::{ImageSeen, Provider};
-use crate::plan::names::parts;
+use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::cluster::{MachineSeen, NodeSeen, Provider};
-use crate::plan::names::parts;
+use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
 use std::time::Duration;
@@ -257,7 +257,7 @@ mod tests {
             zone: "z1".into(),
             zone_index: 0,
             ordinal: 0,
-            hash: crate::plan::Hash::default(),
+            hash: crate::state::hash::Hash::default(),
             status: status.into(),
             ready,
             draining: false,

@@ -8,7 +8,7 @@ use crate::app::expiry::expiry;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
 use crate::cluster::{Provider, RecordSeen};
-use crate::plan::health::Condition;
+use crate::state::conditions::Condition;
 use crate::ui::Format;
 use serde::Serialize;
 

@@ -9,8 +9,9 @@ use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::app::why::root_causes::{deletion_causes, root_causes};
 use crate::cluster::Provider;
-use crate::plan::health::{self as conditions, API_SERVER, Condition, NODES, Seen};
-use crate::plan::names::id_of;
+use crate::state::conditions;
+use crate::state::conditions::{API_SERVER, Condition, NODES, Seen};
+use crate::state::names::id_of;
 use crate::ui::{count, format_duration};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -167,7 +168,7 @@ fn unmet(wanted: &WaitCondition, seen: &Seen, conditions: &[Condition]) -> Optio
 mod tests {
     use super::*;
     use crate::app::inspect::wait_condition::parse;
-    use crate::plan::health::{Inside, Part};
+    use crate::state::conditions::{Inside, Part};
 
     fn api_server(is_true: bool) -> Condition {
         Condition {

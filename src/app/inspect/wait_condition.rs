@@ -1,7 +1,7 @@
 //! The conditions of `kvshoot wait --for`.
 
 use crate::model::nearest;
-use crate::plan::health::CONDITIONS;
+use crate::state::conditions::CONDITIONS;
 
 /// A condition of `kvshoot wait --for`.
 #[derive(Debug, Clone, PartialEq, Eq)]

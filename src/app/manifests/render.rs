@@ -3,10 +3,11 @@
 use super::files::ManifestFiles;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::plan::container_image;
-use crate::plan::item::Side;
-use crate::plan::observed::Facts;
-use crate::plan::render;
+use crate::plan::preview::first_apply;
+use crate::render;
+use crate::render::images::image;
+use crate::state::facts::Facts;
+use crate::state::key::Side;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -47,11 +48,11 @@ pub(crate) fn render(options: &RenderOptions, context: &Context) -> Result<Exit,
     let mut objects = Vec::new();
     let mut images = BTreeSet::new();
     for shoot in &loaded.shoots {
-        let all = render::first_apply(shoot, &facts);
+        let all = first_apply(shoot, &facts);
         all.iter()
             .for_each(|(_, object)| find_images(object, &mut images));
         // The sandbox image of each pod, which containerd pulls.
-        images.insert(container_image(shoot, "pause"));
+        images.insert(image(shoot, "pause"));
         if !options.inside {
             objects.push(render::lease(shoot, &facts));
         }

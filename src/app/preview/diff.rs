@@ -3,9 +3,11 @@
 use super::field_diff;
 use super::types::{Change, ChangeVerb, FieldChange};
 use crate::load::LastApplied;
-use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, Side, State, Wanted};
-use crate::plan::observed::{Facts, Machine};
-use crate::plan::render;
+use crate::plan::preview::first_apply;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Facts, Machine};
+use crate::state::key::{Key, Kind, Side};
+use crate::state::plan::{Item, Plan, State};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ pub(super) fn changes(
         facts,
         plan,
         last,
-        objects: render::first_apply(shoot, facts)
+        objects: first_apply(shoot, facts)
             .into_iter()
             .map(|it| it.1)
             .collect(),

@@ -2,9 +2,10 @@
 
 use super::types::FieldChange;
 use crate::load::LastApplied;
-use crate::plan::item::Action;
-use crate::plan::observed::Facts;
-use crate::plan::{record, render};
+use crate::render;
+use crate::state::action::Action;
+use crate::state::facts::Facts;
+use crate::state::record;
 use crate::validate::ValidShoot;
 use serde_json::Value;
 use std::collections::BTreeMap;

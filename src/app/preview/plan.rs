@@ -11,9 +11,10 @@ use crate::app::provider::prepare::prepare;
 use crate::app::signals::Signals;
 use crate::cluster::{Observer, Provider, RecordSeen};
 use crate::load::{LastApplied, last_applied, recorded_shoot};
-use crate::plan::item::{Plan, State};
-use crate::plan::observed::Observed;
-use crate::plan::{self, room};
+use crate::plan;
+use crate::plan::pool::capacity;
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use jiff::Timestamp;
@@ -110,7 +111,7 @@ async fn preview(
         State::Failed(failure) => Some(&failure.message),
         _ => None,
     });
-    let shortages = room::shortages(shoot, &facts);
+    let shortages = capacity::shortages(shoot, &facts);
     Ok(Preview {
         shoot: shoot.name.clone(),
         namespace: provider.namespace().to_string(),

@@ -3,7 +3,7 @@
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
 use crate::cluster::{Kubeconfigs, Source};
-use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, Step, StartOutcome};
+use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, StartOutcome, Step};
 use crate::ui::{Preparation, format_duration};
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -3,7 +3,7 @@
 use super::session::Session;
 use crate::app::context::Context;
 use crate::flow::{Outcome, RunReport};
-use crate::plan::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The events of a run, with the time since its start.
 
-use crate::flow::{RunEvent, EventKind};
+use crate::flow::{EventKind, RunEvent};
 use crate::ui::Progress;
 use std::cell::RefCell;
 use std::time::Duration;

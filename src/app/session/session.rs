@@ -10,10 +10,12 @@ use crate::cluster::{
     Beside, Error, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
 };
 use crate::config::ProcessIdentity;
-use crate::flow::{self, ActionResult, RunEvent, EventKind, RunLimits, RunReport, ItemStatus};
-use crate::plan::item::{Action, Plan};
-use crate::plan::observed::{Facts, Observed};
-use crate::plan::record::{HISTORY, Run};
+use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
+use crate::state::action::Action;
+use crate::state::facts::Facts;
+use crate::state::observed::Observed;
+use crate::state::plan::Plan;
+use crate::state::record::{HISTORY, Run};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::app::version;
 use crate::cluster::{Error, Evidence, Found, Provider, RecordSeen, Where};
-use crate::plan::names::id_of;
+use crate::state::names::id_of;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use crate::app::inspect::status::status_text;
 use crate::app::preview::plan::plan_text;
 use crate::app::provider::doctor::doctor_text;
 use crate::cluster::{Found, Provider, RecordSeen, Redactor};
-use crate::plan::record::{HISTORY, PROFILE, Run, SHOOT};
+use crate::state::record::{HISTORY, PROFILE, Run, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
 use crate::app::provider::connect::connect;
 use crate::cluster::{Link, Provider, RecordSeen};
-use crate::plan::names;
+use crate::state::names;
 use crate::ui::{Format, count};
 use serde::Serialize;
 

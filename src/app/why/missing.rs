@@ -1,9 +1,12 @@
 //! Objects of a shoot that do not exist, although the record wants them.
 
 use crate::cluster::{Advice, Chain, Link, RecordSeen};
-use crate::plan::item::{Action, Class, Content, Key, Kind, Plan, State, Wanted};
-use crate::plan::observed::Facts;
-use crate::plan::record::{LAST_OPERATION, LastError, Operation};
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::Facts;
+use crate::state::failure::Class;
+use crate::state::key::{Key, Kind};
+use crate::state::plan::{Plan, State};
+use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// The number of missing objects that are named. The others are counted.
 const NAMED: usize = 3;

@@ -1,6 +1,7 @@
 use super::*;
-use crate::plan::Hash;
-use crate::plan::item::{Failure, Item};
+use crate::state::failure::Failure;
+use crate::state::hash::Hash;
+use crate::state::plan::Item;
 
 fn item(title: &str, state: State) -> Item {
     Item {

@@ -1,4 +1,4 @@
-//! NetworkPolicies of a shoot on a real API server. Nothing keeps them here: who reaches what is computed in `src/plan`.
+//! NetworkPolicies of a shoot on a real API server. Nothing keeps them here: who reaches what is computed in `src/render`.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};

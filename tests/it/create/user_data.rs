@@ -90,7 +90,7 @@ fn the_script_is_one_that_a_small_shell_reads() {
         std::path::Path::new("/bin/sh"),
         [
             "-n",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/plan/user_data/join.sh"),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/render/user_data/join.sh"),
         ],
     );
     assert_eq!(output.code, 0, "{output}");
