@@ -6,7 +6,7 @@ use super::cronjob::{self, CronJob, CronJobOptions};
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
-use super::session::session::{RunOptions, is_gone};
+use super::run::session::{RunOptions, is_gone};
 use super::signals::Signals;
 use crate::cluster::{self, Provider, RecordSeen, Where};
 use crate::load::recorded_shoot;

@@ -7,7 +7,7 @@ use super::error::{CommandError, Exit, failed};
 use super::expiry::{expiry, now};
 use super::protection;
 use super::provider::connect::{connect, format_missing};
-use super::session::session::RunOptions;
+use super::run::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{self, Provider, RecordSeen, Where};
 use crate::state::names::called;

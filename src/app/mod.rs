@@ -18,7 +18,7 @@ pub(crate) mod manifests;
 pub(crate) mod preview;
 pub(crate) mod protection;
 pub(crate) mod provider;
-pub(crate) mod session;
+pub(crate) mod run;
 pub(crate) mod signals;
 pub(crate) mod support_bundle;
 pub(crate) mod version;

@@ -3,7 +3,7 @@
 use crate::app::access::certificate::AccessOptions;
 use crate::app::cronjob::{self, CronJobOptions, parse_image, parse_schedule};
 use crate::app::manifests::files::ManifestFiles;
-use crate::app::session::session::RunOptions;
+use crate::app::run::session::RunOptions;
 use crate::ui::parse_duration;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) struct AddonsArgs {
 
 /// Time limits
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct RunArgs {
+pub(super) struct RunFlags {
     /// Time limit, for example 90s or 1h30m
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     timeout: Duration,
@@ -54,7 +54,7 @@ pub(super) struct RunArgs {
     lock_timeout: Duration,
 }
 
-impl RunArgs {
+impl RunFlags {
     pub(super) fn options(&self) -> RunOptions {
         RunOptions {
             timeout: self.timeout,

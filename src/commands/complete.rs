@@ -25,7 +25,13 @@ const TIMEOUT: Duration = Duration::from_millis(300);
 type Candidate = (String, Option<String>);
 
 /// The words typed so far, and the definition of the command line. A completer gets only the last word.
-static LINE: OnceLock<(Vec<OsString>, fn() -> Command)> = OnceLock::new();
+static LINE: OnceLock<Line> = OnceLock::new();
+
+/// A line to complete.
+struct Line {
+    words: Vec<OsString>,
+    command: fn() -> Command,
+}
 
 /// Adds the completers to the arguments of all commands.
 pub(super) fn attach(command: Command) -> Command {
@@ -57,7 +63,10 @@ fn completer(command: &str, arg: &Arg) -> Option<ArgValueCompleter> {
 pub(super) fn remember(args: &[OsString], command: fn() -> Command) {
     let words = args.iter().skip_while(|it| *it != "--").skip(1);
     // A process completes one line.
-    let _ = LINE.set((words.cloned().collect(), command));
+    let _ = LINE.set(Line {
+        words: words.cloned().collect(),
+        command,
+    });
 }
 
 fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -201,7 +210,7 @@ fn candidates(
 
 /// The value of a flag in the line.
 fn value_of(flag: &str) -> Option<String> {
-    let (words, _) = LINE.get()?;
+    let Line { words, .. } = LINE.get()?;
     let typed = |it: &OsString| it.to_string_lossy().into_owned();
     let with = format!("{flag}=");
     words.iter().enumerate().find_map(|(index, word)| {
@@ -216,10 +225,10 @@ fn value_of(flag: &str) -> Option<String> {
 
 /// The options in the line.
 fn flags() -> Global {
-    let Some((line, command)) = LINE.get() else {
+    let Some(Line { words, command }) = LINE.get() else {
         return Global::default();
     };
-    let matches = command().ignore_errors(true).try_get_matches_from(line);
+    let matches = command().ignore_errors(true).try_get_matches_from(words);
     let flags = matches.and_then(|it| Global::from_arg_matches(&it));
     flags.unwrap_or_default()
 }

@@ -2,8 +2,11 @@
 
 use clap::Command;
 
-/// Subcommands with their examples: comments and command lines.
-const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+/// A comment and a command line.
+type Example = (&'static str, &'static str);
+
+/// Subcommands with their examples.
+const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "validate",
         &[
@@ -428,7 +431,7 @@ fn add(command: Command, path: &[&str], text: &str) -> Command {
     }
 }
 
-fn format(examples: &[(&str, &str)]) -> String {
+fn format(examples: &[Example]) -> String {
     let lines: Vec<String> = examples
         .iter()
         .map(|(comment, line)| format!("  # {comment}\n  {line}"))

@@ -47,7 +47,7 @@ enum Command {
     Render(manifests::render::RenderArgs),
     Plan(create::plan::PlanArgs),
     Apply(create::apply::ApplyArgs),
-    Run(create::run::EphemeralArgs),
+    Run(create::run::RunArgs),
     Evacuate(maintain::evacuate::EvacuateArgs),
     Delete(create::delete::DeleteArgs),
     Ttl(maintain::ttl::TtlArgs),

@@ -9,11 +9,11 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::{Lifetime, after, now};
 use crate::app::gc;
 use crate::app::manifests::addons;
-use crate::app::manifests::files::{ManifestFiles, Texts};
+use crate::app::manifests::files::{ManifestFiles, SourceTexts};
 use crate::app::protection;
 use crate::app::provider::prepare::{Prepared, prepare};
-use crate::app::session::retry::retry;
-use crate::app::session::session::RunOptions;
+use crate::app::run::retry::retry;
+use crate::app::run::session::RunOptions;
 use crate::app::signals::Signals;
 use crate::app::support_bundle::collect::{self, BundleRequest};
 use crate::app::why::root_causes::root_causes;
@@ -93,7 +93,7 @@ async fn prepare_and_run(
     options: &EphemeralOptions,
     context: &Context,
     signals: &Signals,
-    texts: Texts,
+    texts: SourceTexts,
 ) -> Result<Exit, CommandError> {
     let texts = match options.generate_name {
         true => unique_name::generate(texts)?,

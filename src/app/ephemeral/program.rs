@@ -5,7 +5,7 @@ use crate::app::access::process::{self, Signal};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::now;
-use crate::app::session::retry::retry;
+use crate::app::run::retry::retry;
 use crate::app::signals::Signals;
 use crate::cluster::Provider;
 use crate::render::system::rbac::ADMINS;

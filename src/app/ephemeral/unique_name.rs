@@ -1,7 +1,7 @@
 //! Unique names of shoots.
 
 use crate::app::error::{CommandError, Exit};
-use crate::app::manifests::files::Texts;
+use crate::app::manifests::files::SourceTexts;
 use crate::manifest::{Content, Manifest};
 use crate::model::{FieldPath, Shoot};
 use crate::{pki, validate};
@@ -16,7 +16,7 @@ const MAX_ID: usize = 7 + 2 + 21;
 /// # Errors
 ///
 /// The operating system provides no random numbers.
-pub(super) fn generate(mut texts: Texts) -> Result<Texts, CommandError> {
+pub(super) fn generate(mut texts: SourceTexts) -> Result<SourceTexts, CommandError> {
     let manifest = Manifest::parse(texts.clone());
     let path = FieldPath::root().child("metadata").child("name");
     let mut changes = Vec::new();

@@ -25,14 +25,14 @@ pub(crate) async fn attach(
     shoots: &mut [ValidShoot],
     context: &Context,
 ) -> Result<(), CommandError> {
-    let bundles = match directory {
+    let addons = match directory {
         Some(directory) => read(directory, context)?,
         None => Vec::new(),
     };
     for shoot in shoots {
-        shoot.bundles = bundles.clone();
+        shoot.bundles = addons.clone();
         let wanted = shoot.networking.type_.as_str();
-        let is_given = bundles.iter().any(|it| it.name == wanted);
+        let is_given = addons.iter().any(|addon| addon.name == wanted);
         if !is_given && let Some(network) = network_manifest::of(shoot, context).await? {
             shoot.bundles.push(network);
         }
@@ -44,7 +44,7 @@ pub(crate) async fn attach(
 /// A cluster has exactly one network: the built-in one, or an add-on named after its type.
 fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
     let wanted = shoot.networking.type_.as_str();
-    let has_addon = shoot.bundles.iter().any(|it| it.name == wanted);
+    let has_addon = shoot.bundles.iter().any(|addon| addon.name == wanted);
     let name = &shoot.name;
     match (WITHOUT.contains(&wanted), has_addon) {
         (true, false) | (false, true) => Ok(()),
@@ -69,10 +69,10 @@ fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
 fn read(directory: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError> {
     let mut objects = Objects::default();
     let mut known = HashMap::new();
-    let mut bundles: Vec<Bundle> = Vec::new();
+    let mut addons: Vec<Bundle> = Vec::new();
     for path in entries(directory)? {
         let name = name_of(&path)?;
-        if bundles.iter().any(|it| it.name == name) {
+        if addons.iter().any(|addon| addon.name == name) {
             let message = format!(
                 "{} has more than one add-on named {name}",
                 directory.display()
@@ -86,10 +86,10 @@ fn read(directory: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError
         report_duplicates(&mut objects, first, &mut known);
         let found = objects.all[first..].iter().map(|it| it.1.clone());
         let objects = found.collect();
-        bundles.push(Bundle { name, objects });
+        addons.push(Bundle { name, objects });
     }
     accept(&objects, context)?;
-    Ok(bundles)
+    Ok(addons)
 }
 
 /// Files of manifests, and directories; hidden entries are skipped.

@@ -22,11 +22,11 @@ pub(crate) struct ManifestFiles {
 }
 
 /// Names of files with their content.
-pub(crate) type Texts = Vec<(String, Vec<u8>)>;
+pub(crate) type SourceTexts = Vec<(String, Vec<u8>)>;
 
 impl ManifestFiles {
     /// Reads each file once, however often it is named.
-    pub(crate) fn read(&self) -> Result<Texts, CommandError> {
+    pub(crate) fn read(&self) -> Result<SourceTexts, CommandError> {
         read(&self.manifests, self.profile.as_deref())
     }
 
@@ -76,7 +76,7 @@ pub(crate) fn load_context(context: &Context) -> Result<LoadContext, CommandErro
     })
 }
 
-pub(crate) fn read(names: &[PathBuf], profile: Option<&Path>) -> Result<Texts, CommandError> {
+pub(crate) fn read(names: &[PathBuf], profile: Option<&Path>) -> Result<SourceTexts, CommandError> {
     let mut known = HashSet::new();
     let mut files = Vec::new();
     let mut left = BUDGET;

@@ -3,7 +3,7 @@
 use super::connect::connect_for;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
-use crate::app::manifests::files::{Texts, load_context};
+use crate::app::manifests::files::{SourceTexts, load_context};
 use crate::app::manifests::report::accept;
 use crate::cluster::{Error, Provider};
 use crate::load::{
@@ -26,7 +26,10 @@ pub(crate) struct Prepared {
 /// Connects to the provider cluster, fetches what the manifests depend on, and judges them.
 ///
 /// When the provider cluster cannot be reached, problems of the manifests alone are still reported.
-pub(crate) async fn prepare(texts: Texts, context: &Context) -> Result<Prepared, CommandError> {
+pub(crate) async fn prepare(
+    texts: SourceTexts,
+    context: &Context,
+) -> Result<Prepared, CommandError> {
     let manifest = Manifest::parse(texts);
     let load_context = load_context(context)?;
     let fetched = fetch(&manifest, context).await;

@@ -6,7 +6,9 @@ use crate::app::error::{CommandError, Exit};
 use crate::commands::arguments::AccessArgs;
 use std::ffi::OsString;
 
-/// Run a command with KUBECONFIG set to a cluster, and exit with its code
+/// Run a command with KUBECONFIG set to a cluster
+///
+/// Exits with the code of the command, or with 125 if kvshoot itself failed.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct ExecArgs {
     /// Name of the shoot; optional if the namespace has only one

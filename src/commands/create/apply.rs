@@ -3,7 +3,7 @@
 use crate::app::apply::{self, ApplyOptions};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::commands::arguments::{AddonsArgs, ManifestArgs, RunArgs};
+use crate::commands::arguments::{AddonsArgs, ManifestArgs, RunFlags};
 
 /// Create or update a cluster from a manifest
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ pub(in crate::commands) struct ApplyArgs {
     #[command(flatten)]
     addons: AddonsArgs,
     #[command(flatten)]
-    run: RunArgs,
+    run: RunFlags,
     /// Create the namespace if it does not exist; deleting its last shoot deletes it
     #[arg(long)]
     create_namespace: bool,

@@ -3,7 +3,7 @@
 use crate::app::context::Context;
 use crate::app::delete::{self, DeleteOptions};
 use crate::app::error::{CommandError, Exit};
-use crate::commands::arguments::RunArgs;
+use crate::commands::arguments::RunFlags;
 
 /// Delete a cluster and verify that nothing remains
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(in crate::commands) struct DeleteArgs {
     #[arg(long)]
     keep_volumes: bool,
     #[command(flatten)]
-    run: RunArgs,
+    run: RunFlags,
 }
 
 pub(in crate::commands) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandError> {

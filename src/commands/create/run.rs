@@ -16,7 +16,7 @@ use std::time::Duration;
 /// cluster; a second Ctrl-C exits at once and prints how to delete it. A cluster that a killed run leaves behind
 /// expires, and the next gc or run in its namespace deletes it.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct EphemeralArgs {
+pub(in crate::commands) struct RunArgs {
     #[command(flatten)]
     manifests: ManifestArgs,
     #[command(flatten)]
@@ -51,10 +51,7 @@ pub(in crate::commands) struct EphemeralArgs {
     command: Vec<OsString>,
 }
 
-pub(in crate::commands) fn run(
-    args: &EphemeralArgs,
-    context: &Context,
-) -> Result<Exit, CommandError> {
+pub(in crate::commands) fn run(args: &RunArgs, context: &Context) -> Result<Exit, CommandError> {
     let options = EphemeralOptions {
         files: args.manifests.files(),
         addons: args.addons.addons.clone(),

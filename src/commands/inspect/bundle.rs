@@ -7,9 +7,10 @@ use crate::ui::parse_duration;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Create a support bundle: objects of both clusters, events, logs and the record
+/// Create a support bundle
 ///
-/// The archive contains no secrets: Secrets are listed with names and lengths only.
+/// The archive contains the objects of both clusters, events, logs and the record. It contains no secrets: Secrets are
+/// listed with names and lengths only.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct BundleArgs {
     /// Name of the shoot; PROJECT/NAME outside the project `local`

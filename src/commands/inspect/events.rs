@@ -6,7 +6,9 @@ use crate::app::inspect::events::{self, EventsOptions};
 use crate::ui::{Format, parse_duration};
 use std::time::Duration;
 
-/// List the events of a cluster, in the provider cluster and inside
+/// List the events of a cluster
+///
+/// These are the events of its objects in the provider cluster, and those inside the cluster.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct EventsArgs {
     /// Name of the shoot

@@ -5,7 +5,9 @@ use crate::app::error::{CommandError, Exit};
 use crate::app::inspect::status;
 use crate::ui::Format;
 
-/// Show the status of a cluster; exit with code 1 if it is not healthy
+/// Show the status of a cluster
+///
+/// Exits with code 1 if the cluster is not healthy.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct StatusArgs {
     /// Name of the shoot; optional if the namespace has only one

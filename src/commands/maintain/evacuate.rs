@@ -3,7 +3,7 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::evacuate::{self, EvacuateOptions};
-use crate::commands::arguments::{CronJobArgs, RunArgs};
+use crate::commands::arguments::{CronJobArgs, RunFlags};
 
 /// Replace machines on provider nodes that are being drained
 ///
@@ -25,7 +25,7 @@ pub(in crate::commands) struct EvacuateArgs {
     #[command(flatten)]
     cronjob: CronJobArgs,
     #[command(flatten)]
-    run: RunArgs,
+    run: RunFlags,
 }
 
 /// Every minute, since the drain waits for it.

@@ -3,7 +3,7 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::gc::{self, GcOptions, GcScope};
-use crate::commands::arguments::{CronJobArgs, RunArgs};
+use crate::commands::arguments::{CronJobArgs, RunFlags};
 
 /// Delete expired clusters and orphaned objects
 ///
@@ -26,7 +26,7 @@ pub(in crate::commands) struct GcArgs {
     #[command(flatten)]
     cronjob: CronJobArgs,
     #[command(flatten)]
-    run: RunArgs,
+    run: RunFlags,
 }
 
 /// Every ten minutes.

@@ -7,7 +7,9 @@ use crate::app::provider::doctor::{self, DoctorSubject};
 use crate::ui::Format;
 use std::path::PathBuf;
 
-/// Check the provider cluster's prerequisites; exit with code 1 if one is missing
+/// Check the provider cluster's prerequisites
+///
+/// Exits with code 1 if a prerequisite is missing.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct DoctorArgs {
     /// Name of a shoot whose requirements are checked
