@@ -2,7 +2,7 @@
 
 use super::broken::Broken;
 use super::dice::Dice;
-use crate::flow::Progress;
+use crate::flow::ChangeTracker;
 use crate::plan::{delete, plan_of_machines as plan};
 use crate::state::action::Action;
 use crate::state::facts::{Fact, Facts, Look, Object};
