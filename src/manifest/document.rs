@@ -5,7 +5,7 @@ use crate::model::FieldPath;
 use super::check::{self, Flaws};
 use super::kinds::known;
 use super::problem::{Kind, Problem};
-use super::shape::Shapes;
+use super::schema::Shapes;
 use super::source::Source;
 use super::tree::{NodeId, Tree};
 use super::{Document, read};

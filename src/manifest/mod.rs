@@ -11,7 +11,7 @@ mod objects;
 mod problem;
 mod read;
 mod scalar;
-mod shape;
+pub(crate) mod schema;
 mod source;
 #[cfg(test)]
 mod tests;

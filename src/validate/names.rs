@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::Kind;
-
 use super::report::{At, Report};
+use crate::model::Kind;
 
 /// The longest name of an object that becomes a label or a host name.
 pub(super) const MOST_NAME: usize = 63;

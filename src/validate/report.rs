@@ -7,7 +7,7 @@ const MOST: usize = 10_000;
 
 /// A place in a document. It costs nothing until something is wrong there: pools are many.
 #[derive(Clone, Copy)]
-pub(super) struct At<'p> {
+pub(crate) struct At<'p> {
     document: Document,
     above: Option<&'p At<'p>>,
     step: Step<'p>,
@@ -21,7 +21,7 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    pub(super) const fn root(document: Document) -> Self {
+    pub(crate) const fn root(document: Document) -> Self {
         Self {
             document,
             above: None,
@@ -29,11 +29,11 @@ impl<'p> At<'p> {
         }
     }
 
-    pub(super) fn key<'c>(&'c self, key: &'c str) -> At<'c> {
+    pub(crate) fn key<'c>(&'c self, key: &'c str) -> At<'c> {
         self.below(Step::Key(key))
     }
 
-    pub(super) fn index(&self, index: usize) -> At<'_> {
+    pub(crate) fn index(&self, index: usize) -> At<'_> {
         self.below(Step::Index(index))
     }
 
@@ -45,7 +45,7 @@ impl<'p> At<'p> {
         }
     }
 
-    pub(super) fn path(&self) -> FieldPath {
+    pub(crate) fn path(&self) -> FieldPath {
         let mut segments = Vec::new();
         let mut at = Some(self);
         while let Some(here) = at {
@@ -61,13 +61,13 @@ impl<'p> At<'p> {
 }
 
 #[derive(Default)]
-pub(super) struct Report {
-    pub(super) errors: Vec<Finding>,
-    pub(super) warnings: Vec<Finding>,
+pub(crate) struct Report {
+    pub(crate) errors: Vec<Finding>,
+    pub(crate) warnings: Vec<Finding>,
 }
 
 impl Report {
-    pub(super) fn error(
+    pub(crate) fn error(
         &mut self,
         at: &At,
         kind: Kind,
@@ -78,7 +78,7 @@ impl Report {
     }
 
     /// Of something that is done all the same.
-    pub(super) fn warning(
+    pub(crate) fn warning(
         &mut self,
         at: &At,
         kind: Kind,
@@ -113,10 +113,10 @@ fn tell<'r>(
 }
 
 /// What was just told, to add to it.
-pub(super) struct Told<'r>(Option<&'r mut Finding>);
+pub(crate) struct Told<'r>(Option<&'r mut Finding>);
 
 impl Told<'_> {
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.hint = Some(hint.into());
         }
@@ -124,7 +124,7 @@ impl Told<'_> {
     }
 
     /// Another field that explains it.
-    pub(super) fn see(mut self, at: &At, label: impl Into<String>) -> Self {
+    pub(crate) fn see(mut self, at: &At, label: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.see = Some((at.document, at.path(), label.into()));
         }
@@ -132,23 +132,10 @@ impl Told<'_> {
     }
 
     /// Line and column, from 1, inside the text of the field.
-    pub(super) fn inside(mut self, line: usize, column: usize) -> Self {
+    pub(crate) fn inside(mut self, line: usize, column: usize) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.inside = Some((line, column));
         }
         self
-    }
-}
-
-/// A few names of what there is, for a hint.
-pub(super) fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    const SHOWN: usize = 10;
-    let mut names: Vec<&str> = names.collect();
-    let more = names.len().saturating_sub(SHOWN);
-    names.truncate(SHOWN);
-    match (names.is_empty(), more) {
-        (true, _) => "nothing".to_owned(),
-        (false, 0) => names.join(", "),
-        (false, more) => format!("{} and {more} more", names.join(", ")),
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Kind, Shoot, Version, Worker};
-
 use super::report::{At, Report};
-use super::spec::profile_named;
+use super::shoot::spec::profile_named;
+use crate::model::{Kind, Shoot, Version, Worker};
 
 pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     let (old, new) = (&before.spec, &now.spec);
@@ -69,7 +68,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     let (old, new) = (&before.spec.networking, &now.spec.networking);
     same(&at.key("type"), &old.type_, &new.type_, report);
     same(&at.key("nodes"), &old.nodes, &new.nodes, report);
-    let defaults = super::networking::DEFAULT_PODS;
+    let defaults = super::shoot::networking::DEFAULT_PODS;
     let (was, is) = (old.pods.as_deref(), new.pods.as_deref());
     same(
         &at.key("pods"),
@@ -77,7 +76,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         is.unwrap_or(defaults),
         report,
     );
-    let defaults = super::networking::DEFAULT_SERVICES;
+    let defaults = super::shoot::networking::DEFAULT_SERVICES;
     let (was, is) = (old.services.as_deref(), new.services.as_deref());
     same(
         &at.key("services"),

@@ -3,10 +3,10 @@
 use crate::model::{self, FieldPath, nearest};
 
 use super::Walk;
-use super::words::name_of;
+use super::type_mismatch::name_of;
 use crate::manifest::problem::{Kind, Problem};
 use crate::manifest::scalar::{self, Meaning};
-use crate::manifest::shape::Scalar;
+use crate::manifest::schema::Scalar;
 use crate::manifest::tree::{NodeId, Style};
 
 impl Walk<'_> {

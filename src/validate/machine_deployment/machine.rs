@@ -1,13 +1,12 @@
 //! `virtualMachine`: CPU, memory, disks and network of each machine.
 
+use super::values::Values;
 use crate::model::{
     Devices, Flavor, FurtherDisk, Kind, MachineLocation, MachineTemplate, Matched, Matcher,
     PrimaryDisk, Quantity, RootDisk, SecondaryDisk, Template, VirtualCpus, VirtualMachine,
     WorkerConfig,
 };
-
-use super::At;
-use super::values::Values;
+use crate::validate::report::At;
 
 /// The preset that Kubermatic brought itself; others become the instancetype of their name.
 const STANDARD: (&str, &str, &str) = ("kubermatic-standard", "2", "8Gi");

@@ -2,9 +2,9 @@
 //!
 //! What the rules of pools say anyhow is not said here; they are told where the values come from, by [`Places`].
 
+mod field_map;
 mod machine;
 mod placement;
-mod places;
 mod secrets;
 #[cfg(test)]
 mod tests;
@@ -18,8 +18,9 @@ use crate::model::{
 };
 
 use super::report::{At, Report};
-pub(crate) use places::Places;
+pub(crate) use field_map::Places;
 pub(crate) use secrets::Secrets;
+pub(crate) use values::Looked;
 use values::Values;
 pub(crate) use zones::{some_zone, zones};
 
@@ -31,20 +32,6 @@ const CUSTOM: &str = "custom";
 
 /// What Kubermatic's operating system does with distUpgradeOnBoot.
 const UPGRADE: &str = "#cloud-config\npackage_upgrade: true\npackage_reboot_if_required: true\n";
-
-/// What is known of a value that stands elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Looked {
-    Found(String),
-    /// It is not to be had, and why.
-    Missing(String),
-    /// Nobody is there to be asked, and nothing can be done without it.
-    Offline,
-    /// Nobody is there to be asked, and the rest is judged without it.
-    Unasked,
-    /// It is asked for before what comes of it counts.
-    Later,
-}
 
 /// A MachineDeployment and what its pool depends on.
 pub(crate) struct Given<'a> {

@@ -1,12 +1,11 @@
 //! `affinity` and `topologySpreadConstraints`: which hosts the machines are on.
 
+use super::values::Values;
 use crate::model::{
     Affinity, AffinityPresets, CloudProviderSpec, Kind, NodeAffinityPreset, NodePreset, Spreading,
     TopologySpreadConstraint, WorkerConfig,
 };
-
-use super::At;
-use super::values::Values;
+use crate::validate::report::At;
 
 pub(super) fn add(
     config: &mut WorkerConfig,

@@ -3,11 +3,26 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::field_map::Places;
+use super::secrets::Secrets;
 use crate::model::{
     ConfigVar, ConfigVarBool, Counts, FieldPath, Holder, Kind, Quantity, Reference,
 };
+use crate::validate::report::{At, Report};
 
-use super::{At, Looked, Places, Report, Secrets};
+/// What is known of a value that stands elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Looked {
+    Found(String),
+    /// It is not to be had, and why.
+    Missing(String),
+    /// Nobody is there to be asked, and nothing can be done without it.
+    Offline,
+    /// Nobody is there to be asked, and the rest is judged without it.
+    Unasked,
+    /// It is asked for before what comes of it counts.
+    Later,
+}
 
 pub(super) struct Values<'a> {
     look: &'a dyn Fn(&Reference) -> Looked,

@@ -1,0 +1,181 @@
+//! Values of Kubermatic that may stand elsewhere.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::scalar::macros::one_of;
+
+/// A text, or where it comes from: a Secret before a ConfigMap before a value
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ConfigVar {
+    Text(#[schemars(schema_with = "bare")] String),
+    Object(ConfigVarObject),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConfigVarObject {
+    pub(crate) value: Option<String>,
+    pub(crate) secret_key_ref: Option<KeyRef>,
+    pub(crate) config_map_key_ref: Option<KeyRef>,
+}
+
+/// true or false, or where that comes from
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ConfigVarBool {
+    Text(#[schemars(schema_with = "truth")] String),
+    Object(ConfigVarBoolObject),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConfigVarBoolObject {
+    pub(crate) value: Option<bool>,
+    pub(crate) secret_key_ref: Option<KeyRef>,
+    pub(crate) config_map_key_ref: Option<KeyRef>,
+}
+
+/// A key of a Secret or a ConfigMap; it counts when all three are given
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct KeyRef {
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) key: Option<String>,
+}
+
+/// Kubermatic takes a bare number or truth value for a text.
+fn bare(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": ["string", "number", "boolean"]})
+}
+
+fn truth(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "boolean"})
+}
+
+one_of!(ConfigVar { Text, Object(ConfigVarObject) });
+one_of!(ConfigVarBool { Text, Object(ConfigVarBoolObject) });
+
+/// Which kind of object a value stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Holder {
+    Secret,
+    ConfigMap,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Holder::Secret => "Secret",
+            Holder::ConfigMap => "ConfigMap",
+        })
+    }
+}
+
+/// A key of an object, all of it given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Reference {
+    pub(crate) holder: Holder,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) key: String,
+}
+
+/// What counts of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// Empty is as good as absent.
+    Text(String),
+    There(Reference),
+}
+
+impl ConfigVar {
+    pub(crate) fn counts(&self) -> Counts {
+        match self {
+            ConfigVar::Text(text) => Counts::Text(text.clone()),
+            ConfigVar::Object(it) => {
+                let text = || it.value.clone().unwrap_or_default();
+                counts(&it.secret_key_ref, &it.config_map_key_ref, text)
+            }
+        }
+    }
+}
+
+impl ConfigVarBool {
+    pub(crate) fn counts(&self) -> Counts {
+        match self {
+            ConfigVarBool::Text(text) => Counts::Text(text.clone()),
+            ConfigVarBool::Object(it) => {
+                let text = || it.value.map(|it| it.to_string()).unwrap_or_default();
+                counts(&it.secret_key_ref, &it.config_map_key_ref, text)
+            }
+        }
+    }
+}
+
+fn counts(
+    secret: &Option<KeyRef>,
+    config_map: &Option<KeyRef>,
+    text: impl Fn() -> String,
+) -> Counts {
+    let whole = |of: &Option<KeyRef>, holder| of.as_ref()?.whole(holder);
+    let reference = whole(secret, Holder::Secret).or_else(|| whole(config_map, Holder::ConfigMap));
+    reference.map_or_else(|| Counts::Text(text()), Counts::There)
+}
+
+impl KeyRef {
+    fn whole(&self, holder: Holder) -> Option<Reference> {
+        let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
+        Some(Reference {
+            holder,
+            namespace: given(&self.namespace)?,
+            name: given(&self.name)?,
+            key: given(&self.key)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Option<KeyRef> {
+        let given = |it: &str| Some(it.to_owned());
+        Some(KeyRef {
+            namespace: given("n"),
+            name: given(name),
+            key: given("k"),
+        })
+    }
+
+    fn holder(secret: Option<KeyRef>, config_map: Option<KeyRef>) -> Option<Holder> {
+        let var = ConfigVar::Object(ConfigVarObject {
+            value: Some("v".into()),
+            secret_key_ref: secret,
+            config_map_key_ref: config_map,
+        });
+        match var.counts() {
+            Counts::There(it) => Some(it.holder),
+            Counts::Text(text) => {
+                assert_eq!(text, "v");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_counts_before_a_config_map_before_a_value() {
+        assert_eq!(holder(key("a"), key("b")), Some(Holder::Secret));
+        assert_eq!(holder(None, key("b")), Some(Holder::ConfigMap));
+        assert_eq!(holder(None, None), None);
+    }
+
+    #[test]
+    fn half_a_reference_is_none() {
+        assert_eq!(holder(key(""), key("b")), Some(Holder::ConfigMap));
+        assert_eq!(holder(key(""), None), None);
+    }
+}

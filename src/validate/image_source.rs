@@ -1,0 +1,88 @@
+//! The source of the image on a root disk.
+
+use super::names;
+use crate::model::RootDisk;
+
+/// Where CDI fills a root disk from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Source {
+    Http {
+        url: String,
+        /// Whole headers, as everybody may see them.
+        headers: Vec<String>,
+        /// Secret with further headers.
+        headers_secret: Option<String>,
+        /// Secret with user and password.
+        secret: Option<String>,
+    },
+    Registry {
+        url: String,
+        /// Pulled by the node's container runtime rather than by the importer.
+        by_node: bool,
+        secret: Option<String>,
+    },
+    /// A volume that each machine clones; without a namespace it is that of the shoot's objects.
+    Claim {
+        namespace: Option<String>,
+        name: String,
+    },
+    /// One of the shoot's own disks, by its name there.
+    Own(String),
+}
+
+impl Source {
+    /// As people know it.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Source::Http { url, .. } | Source::Registry { url, .. } => url.clone(),
+            Source::Claim {
+                namespace: Some(namespace),
+                name,
+            } => format!("{namespace}/{name}"),
+            Source::Claim { name, .. } | Source::Own(name) => name.clone(),
+        }
+    }
+}
+
+/// Where the root disk comes from, unless the profile says it; None too when it cannot be told.
+pub(super) fn of_root_disk(disk: &RootDisk) -> Option<Source> {
+    let image = disk.os_image.as_deref()?;
+    let is_registry = ["docker://", "oci-archive://"]
+        .iter()
+        .any(|it| image.starts_with(it));
+    let is_http = ["http://", "https://"]
+        .iter()
+        .any(|it| image.starts_with(it));
+    let guessed = match (is_registry, is_http) {
+        (true, _) => "registry",
+        (_, true) => "http",
+        _ => "pvc",
+    };
+    let secret = disk.data_volume_secret_ref.clone();
+    match disk.source.as_deref().unwrap_or(guessed) {
+        "http" if is_http => Some(Source::Http {
+            url: image.to_owned(),
+            headers: disk.extra_headers.clone(),
+            headers_secret: disk.extra_headers_secret_ref.clone(),
+            secret,
+        }),
+        "registry" if is_registry => Some(Source::Registry {
+            url: image.to_owned(),
+            by_node: disk.pull_method.as_deref() != Some("pod"),
+            secret,
+        }),
+        "pvc" => {
+            let (namespace, name) = match image.split_once('/') {
+                Some((namespace, name)) => (Some(namespace), name),
+                None => (None, image),
+            };
+            let is_named =
+                namespace.is_none_or(names::is_dns_label) && names::is_dns_subdomain(name);
+            is_named.then(|| Source::Claim {
+                namespace: namespace.map(str::to_owned),
+                name: name.to_owned(),
+            })
+        }
+        _ => None,
+    }
+}

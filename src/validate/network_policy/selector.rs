@@ -1,0 +1,48 @@
+//! What labels select.
+
+use crate::model::{Kind, LabelExpression, PodSelector};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::one_of;
+
+const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
+const CODE: &str = "network-policy/selector";
+
+pub(crate) fn check(selector: &PodSelector, at: &At, report: &mut Report) {
+    names::check_labels(&at.key("matchLabels"), &selector.match_labels, report);
+    let at = &at.key("matchExpressions");
+    for (i, it) in selector.match_expressions.iter().enumerate() {
+        expression(it, &at.index(i), report);
+    }
+}
+
+fn expression(it: &LabelExpression, at: &At, report: &mut Report) {
+    if !it.key.is_empty() && !names::is_qualified(&it.key) {
+        let message = format!("{:?} is no key of a label", it.key);
+        report.error(&at.key("key"), Kind::Invalid, CODE, message);
+    }
+    let operator = Some(it.operator.as_str()).filter(|it| !it.is_empty());
+    one_of(operator, &OPERATORS, &at.key("operator"), CODE, report);
+    let at = &at.key("values");
+    match it.operator.as_str() {
+        "In" | "NotIn" if it.values.is_empty() => {
+            let message = format!("are required with {}", it.operator);
+            report.error(at, Kind::Required, CODE, message);
+        }
+        "Exists" | "DoesNotExist" if !it.values.is_empty() => {
+            let message = format!("mean nothing to {}", it.operator);
+            report
+                .error(at, Kind::Forbidden, CODE, message)
+                .hint("take In or NotIn, or remove them");
+        }
+        _ => {}
+    }
+    for (i, value) in it.values.iter().enumerate() {
+        if !names::is_label_value(value) {
+            let message = format!("{value:?} is no value of a label");
+            report
+                .error(&at.index(i), Kind::Invalid, CODE, message)
+                .hint(names::LABEL_VALUE);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The machine of a pool, its type and its image, as the profile answers them.
+
+use super::context::{Judge, Scope};
+use super::template;
+use crate::model::{self, Kind, MachineImage, MachineImageVersion, RootDisk, Version, Worker};
+use crate::validate::image_source::{self, Source};
+use crate::validate::profile::index::{Entry, Offer, is_expired, is_preview};
+use crate::validate::report::{At, Report};
+use crate::validate::rules::{not_offered, some_of};
+use crate::validate::shoot::preallocated_data_volumes;
+use crate::validate::valid_shoot::{Image, MachineType};
+
+/// What the pool's machines are, with what is no longer offered taken from the profile of the last run.
+pub(crate) fn machine_type(
+    judge: &Judge,
+    pool: &Scope,
+    report: &mut Report,
+) -> Option<MachineType> {
+    let name = pool.worker.machine.type_.as_str();
+    let at = &pool.at.key("machine");
+    let at = &at.key("type");
+    let own = pool.worker.provider_config.as_deref();
+    if let Some(own) = own.and_then(|it| template::machine_type(name, it)) {
+        return Some(own);
+    }
+    if pool.before.is_some_and(|it| it.machine.type_ == name) {
+        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let mut known = known.into_iter().flatten();
+        if let Some(found) = known.find_map(|offer| answer(offer, name)) {
+            return Some(found);
+        }
+    }
+    let offer = &judge.offer;
+    let entry = offer.machine_types.get(name);
+    let Some((i, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
+        let usable = offer.profile.spec.machine_types.iter();
+        let usable = usable.filter(|it| it.usable != Some(false));
+        not_offered(
+            at,
+            "machine/type-not-offered",
+            name,
+            usable.map(|it| it.name.as_str()),
+            report,
+        );
+        return None;
+    };
+    if let Some(zone) = pool.zone_without(&offer.without_machine_type, name) {
+        let message = format!("{name} is not there in zone {zone}");
+        report.error(at, Kind::NotSupported, "machine/type-not-in-zone", message);
+        return None;
+    }
+    if let Some(gpu) = found.gpu.as_ref().filter(|gpu| gpu.value > 0.0) {
+        let profile = At::root(model::Document::CloudProfile);
+        let message = format!("{name} is offered with {gpu} GPU, and the machines get none");
+        report
+            .warning(at, Kind::NotSupported, "machine/gpu-ignored", message)
+            .see(
+                &profile.key("spec").key("machineTypes").index(*i).key("gpu"),
+                "what the profile offers",
+            );
+    }
+    answer(offer, name)
+}
+
+fn answer(offer: &Offer, name: &str) -> Option<MachineType> {
+    let (_, found) = offer.machine_types.get(name)?;
+    let limits = offer.limits.get(name);
+    Some(MachineType {
+        name: name.to_owned(),
+        cpu: found.cpu.clone(),
+        memory: found.memory.clone(),
+        cpu_limit: limits.and_then(|it| it.cpu.clone()),
+        memory_limit: limits.and_then(|it| it.memory.clone()),
+    })
+}
+
+/// The image that was asked for; else the one that the pool has; else the first of the profile in its newest version.
+pub(crate) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Image> {
+    let at = &pool.at.key("machine");
+    let at = &at.key("image");
+    let asked = pool.worker.machine.image.as_ref();
+    let config = pool.worker.provider_config.as_deref();
+    let disk = config.and_then(|it| it.template.as_ref()?.primary_disk.as_ref());
+    if let Some(disk) = disk.filter(|it| it.os_image.is_some()) {
+        let source =
+            own_disk(judge, pool, disk, report).or_else(|| image_source::of_root_disk(disk))?;
+        return Some(Image {
+            name: asked.map_or("custom", |it| it.name.as_str()).to_owned(),
+            version: asked.and_then(|it| it.version.clone()).unwrap_or_default(),
+            source,
+        });
+    }
+    let had = pool.before.and_then(whole_image);
+    let name = asked.map(|it| it.name.as_str());
+    let version = asked.and_then(|it| it.version.as_deref());
+    if let Some((had_name, had_version)) = had
+        && name.is_none_or(|name| name == had_name)
+        && version.is_none_or(|version| version == had_version)
+    {
+        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let mut known = known.into_iter().flatten();
+        if let Some(found) = known.find_map(|offer| source(offer, had_name, had_version)) {
+            return Some(found);
+        }
+    }
+    let offer = &judge.offer;
+    let (_, image) = named(offer, name, at, report)?;
+    let version = match version {
+        None => newest(judge, image, at, report)?,
+        Some(wanted) => given(judge, image, wanted, at, report)?,
+    };
+    source(offer, &image.name, &version.version)
+}
+
+/// A disk of the Shoot's own that the pool clones, which may grow on the way and not shrink.
+fn own_disk(judge: &Judge, pool: &Scope, disk: &RootDisk, report: &mut Report) -> Option<Source> {
+    let Some(Source::Claim {
+        namespace: None,
+        name,
+    }) = image_source::of_root_disk(disk)
+    else {
+        return None;
+    };
+    let own = preallocated_data_volumes::named(judge.input, &name)?;
+    let volume = pool.worker.volume.as_ref();
+    let size = disk.size.as_ref();
+    let size = size.or(volume.and_then(|it| it.size.as_ref()));
+    if let Some(size) = size.filter(|it| it.value < own.size.value) {
+        let at = &pool.at.key("providerConfig");
+        let at = &at.key("template");
+        let at = &at.key("primaryDisk");
+        let message = format!("is {size}, and {name} has {}", own.size);
+        report
+            .error(&at.key("size"), Kind::Invalid, "disk/too-small", message)
+            .hint("a clone is at least as large as what it is of");
+    }
+    Some(Source::Own(name))
+}
+
+/// An image with its version, which every image that was applied has.
+fn whole_image(worker: &Worker) -> Option<(&str, &str)> {
+    let image = worker.machine.image.as_ref()?;
+    Some((image.name.as_str(), image.version.as_deref()?))
+}
+
+fn named<'o>(
+    offer: &Offer<'o>,
+    name: Option<&str>,
+    at: &At,
+    report: &mut Report,
+) -> Option<Entry<'o, MachineImage>> {
+    let images = &offer.profile.spec.machine_images;
+    let Some(name) = name else {
+        return images.first().map(|first| (0, first));
+    };
+    let found = offer.images.get(name).copied();
+    if found.is_none() {
+        let offered = images.iter().map(|it| it.name.as_str());
+        not_offered(
+            &at.key("name"),
+            "machine/image-not-offered",
+            name,
+            offered,
+            report,
+        );
+    }
+    found
+}
+
+fn newest<'o>(
+    judge: &Judge,
+    image: &'o MachineImage,
+    at: &At,
+    report: &mut Report,
+) -> Option<&'o MachineImageVersion> {
+    let newest = image
+        .versions
+        .iter()
+        .filter(|it| !is_expired(it.expiration_date.as_deref(), judge.input.now))
+        .filter(|it| !is_preview(it.classification.as_deref()))
+        .max_by_key(|it| Version::parse(&it.version));
+    if newest.is_none() {
+        let message = format!(
+            "no version of {} can be chosen: all are expired or a preview",
+            image.name
+        );
+        report
+            .error(
+                &at.key("version"),
+                Kind::Required,
+                "machine/image-version-not-offered",
+                message,
+            )
+            .hint("name a version");
+    }
+    newest
+}
+
+fn given<'o>(
+    judge: &Judge,
+    image: &'o MachineImage,
+    wanted: &str,
+    at: &At,
+    report: &mut Report,
+) -> Option<&'o MachineImageVersion> {
+    let current = || {
+        let versions = image.versions.iter();
+        versions.filter(|it| !is_expired(it.expiration_date.as_deref(), judge.input.now))
+    };
+    let found = current().find(|it| it.version == wanted);
+    if found.is_none() {
+        let is_known = image.versions.iter().any(|it| it.version == wanted);
+        let why = if is_known {
+            "is expired"
+        } else {
+            "is not offered"
+        };
+        let message = format!("{wanted} of {} {why}", image.name);
+        let hint = some_of(current().map(|it| it.version.as_str()));
+        report
+            .error(
+                &at.key("version"),
+                Kind::NotSupported,
+                "machine/image-version-not-offered",
+                message,
+            )
+            .hint(format!("the profile offers {hint}"));
+    }
+    found
+}
+
+/// A version without a source is told of the profile.
+fn source(offer: &Offer, name: &str, version: &str) -> Option<Image> {
+    let (_, _, url) = offer.urls.get(&(name, version))?;
+    Some(Image {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        source: Source::Http {
+            url: (*url).to_owned(),
+            headers: Vec::new(),
+            headers_secret: None,
+            secret: None,
+        },
+    })
+}

@@ -1,0 +1,233 @@
+//! `spec.provider.workers`: each pool by itself, and all of them together.
+
+pub(crate) mod cloud_config;
+pub(super) mod context;
+mod machine;
+mod placement;
+mod size;
+mod system_components;
+mod taints;
+mod template;
+mod volumes;
+mod worker_config;
+mod zones;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::model::{Kind, Worker};
+
+use context::{Judge, Scope};
+
+use super::names;
+use super::report::{At, Report};
+use super::shoot::{kubernetes, metadata};
+use super::valid_shoot::Pool;
+
+const MOST_NAME: usize = 15;
+const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+
+pub(crate) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<Pool>> {
+    let workers = &judge.input.shoot.spec.provider.workers;
+    if workers.is_empty() {
+        report
+            .error(
+                at,
+                Kind::Required,
+                "pool/none",
+                "at least one pool is required",
+            )
+            .hint("a shoot is made of the machines of its pools");
+        return None;
+    }
+    let before = judge
+        .input
+        .before
+        .map_or(&[][..], |it| &it.spec.provider.workers);
+    let before: HashMap<&str, &Worker> = before.iter().map(|it| (it.name.as_str(), it)).collect();
+    let mut known = HashMap::with_capacity(workers.len());
+    let mut pools = Vec::with_capacity(workers.len());
+    for (i, worker) in workers.iter().enumerate() {
+        let pool = Scope {
+            worker,
+            before: before.get(worker.name.as_str()).copied(),
+            at: at.index(i),
+        };
+        name(judge, &pool, report);
+        if let Some(first) = known
+            .insert(worker.name.as_str(), i)
+            .filter(|_| !worker.name.is_empty())
+        {
+            let message = format!("there is a pool {} already", worker.name);
+            report
+                .error(
+                    &pool.at.key("name"),
+                    Kind::Duplicate,
+                    "pool/duplicate",
+                    message,
+                )
+                .see(&at.index(first).key("name"), "the first one");
+        }
+        pools.extend(check_one(judge, &pool, report));
+    }
+    system_components::check(workers, at, report);
+    size::autoscaling(workers, at, report);
+    (pools.len() == workers.len()).then_some(pools)
+}
+
+fn name(judge: &Judge, pool: &Scope, report: &mut Report) {
+    let codes = ("pool/name", "pool/name-too-long");
+    let config = pool.worker.provider_config.as_ref();
+    // Those are Kubermatic's, which names its pools at will.
+    let is_own = config.is_some_and(|it| it.template.is_some() || it.instancetype.is_some());
+    let most = match is_own {
+        true => room(judge, pool).max(MOST_NAME),
+        false => MOST_NAME,
+    };
+    let at = &pool.at.key("name");
+    names::check_dns_label(at, &pool.worker.name, most, codes, report);
+}
+
+/// What the names of machines leave of 63 characters.
+fn room(judge: &Judge, pool: &Scope) -> usize {
+    /// Between the others, the hash, and numbers of machines up to 9999.
+    const OTHERS: usize = "--z--".len() + 5 + 4;
+    let id = metadata::id(&judge.input.shoot.metadata);
+    let zones = pool.worker.zones.len().to_string();
+    names::MOST_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
+}
+
+fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
+    let (worker, at) = (pool.worker, &pool.at);
+    let size = size::size(pool, report);
+    let bounds = size::bounds(pool, report);
+    names::check_labels(&at.key("labels"), &worker.labels, report);
+    names::check_annotations(&at.key("annotations"), &worker.annotations, report);
+    taints::check(&worker.taints, &at.key("taints"), report);
+    zones::check(judge, pool, report);
+    settings(pool, report);
+    let config = worker_config::check(judge, pool, report);
+    let machine_type = machine::machine_type(judge, pool, report);
+    let image = machine::image(judge, pool, report);
+    let root = volumes::root(judge, pool, report);
+    let mut data = volumes::data(judge, pool, report);
+    if let (Some(data), Some(root)) = (&mut data, &root) {
+        data.extend(volumes::further(pool, root));
+    }
+
+    if let (Some(root), Some(data)) = (&root, &data) {
+        volumes::migrating(pool, root, data, report);
+    }
+
+    let (minimum, maximum) = size?;
+    let (surge, unavailable) = bounds?;
+    let mcm = worker.machine_controller_manager.as_ref();
+    let timeout = |of: Option<&crate::model::Duration>, default| of.map_or(default, |it| it.value);
+    Some(Pool {
+        name: worker.name.clone(),
+        zones: worker.zones.clone(),
+        minimum,
+        maximum,
+        surge,
+        unavailable,
+        machine_type: machine_type?,
+        image: image?,
+        root: root?,
+        data: data?,
+        worker: config?,
+        labels: worker.labels.clone(),
+        annotations: worker.annotations.clone(),
+        taints: worker.taints.clone(),
+        cri: worker.cri.as_ref().map(|it| it.name.clone()),
+        ca_bundle: worker.ca_bundle.clone(),
+        kubelet: kubelet(judge, worker),
+        system_components: system_components::are_allowed(worker),
+        creation_timeout: timeout(
+            mcm.and_then(|it| it.machine_creation_timeout.as_ref()),
+            CREATION_TIMEOUT,
+        ),
+        drain_timeout: timeout(
+            mcm.and_then(|it| it.machine_drain_timeout.as_ref()),
+            DRAIN_TIMEOUT,
+        ),
+    })
+}
+
+/// The pool's own settings over those of the shoot.
+fn kubelet(judge: &Judge, worker: &Worker) -> Option<crate::model::Kubelet> {
+    let own = worker
+        .kubernetes
+        .as_ref()
+        .and_then(|it| it.kubelet.as_ref());
+    own.or(judge.input.shoot.spec.kubernetes.kubelet.as_ref())
+        .cloned()
+}
+
+fn settings(pool: &Scope, report: &mut Report) {
+    let (worker, at) = (pool.worker, &pool.at);
+    if let Some(cri) = worker
+        .cri
+        .as_ref()
+        .filter(|it| it.name != "containerd" && !it.name.is_empty())
+    {
+        let message = format!("{:?} is not supported", cri.name);
+        report
+            .error(
+                &at.key("cri").key("name"),
+                Kind::NotSupported,
+                "pool/cri",
+                message,
+            )
+            .hint("it has to be containerd");
+    }
+    if let Some(bundle) = &worker.ca_bundle
+        && !is_pem_certificates(bundle)
+    {
+        let message = "holds no PEM certificate";
+        report.error(
+            &at.key("caBundle"),
+            Kind::Invalid,
+            "pool/ca-bundle",
+            message,
+        );
+    }
+    if let Some(own) = &worker.kubernetes {
+        let at = &at.key("kubernetes");
+        if let Some(it) = &own.kubelet {
+            kubernetes::kubelet(it, &at.key("kubelet"), report);
+        }
+    }
+    if let Some(retries) = worker
+        .machine_controller_manager
+        .as_ref()
+        .and_then(|it| it.max_evict_retries)
+        && retries < 0
+    {
+        let at = &at.key("machineControllerManager");
+        let message = format!("is {retries}, below 0");
+        report.error(
+            &at.key("maxEvictRetries"),
+            Kind::Invalid,
+            "pool/negative",
+            message,
+        );
+    }
+}
+
+/// Blocks of base64 between the two lines that PEM has, at least one, and nothing but space and comments beside them.
+pub(crate) fn is_pem_certificates(text: &str) -> bool {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut parts = text.split(BEGIN).skip(1).peekable();
+    parts.peek().is_some()
+        && parts.all(|part| {
+            part.split_once(END).is_some_and(|(body, _)| {
+                let body: String = body.split_whitespace().collect();
+                use base64::Engine;
+                let bytes = base64::engine::general_purpose::STANDARD.decode(body);
+                // Every certificate is a sequence.
+                bytes.is_ok_and(|bytes| bytes.first() == Some(&0x30))
+            })
+        })
+}

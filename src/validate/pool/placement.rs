@@ -1,0 +1,187 @@
+//! Where the machines of a pool may run, and what becomes of them when their host is emptied.
+
+use std::collections::HashSet;
+
+use crate::model::{AffinityPresets, Kind, MachineLocation, Matched, Spreading, WorkerConfig};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::one_of;
+
+const PRESETS: [&str; 2] = ["soft", "hard"];
+const SPREADS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
+const EVICTIONS: [&str; 2] = ["External", "LiveMigrate"];
+
+pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
+    if let Some(it) = &config.affinity {
+        affinity(it, &at.key("affinity"), report);
+    }
+    spreads(
+        &config.topology_spread_constraints,
+        &at.key("topologySpreadConstraints"),
+        report,
+    );
+    one_of(
+        config.eviction_strategy.as_deref(),
+        &EVICTIONS,
+        &at.key("evictionStrategy"),
+        "worker-config/eviction-strategy",
+        report,
+    );
+    if let Some(it) = &config.location {
+        location(it, &at.key("location"), report);
+    }
+    if let Some(it) = config.subnet.as_deref().filter(|it| !it.is_empty())
+        && !names::is_dns_subdomain(it)
+    {
+        let message = format!("{it:?} is no name of a subnet");
+        report
+            .error(
+                &at.key("subnet"),
+                Kind::Invalid,
+                "worker-config/subnet",
+                message,
+            )
+            .hint(names::DNS_LABEL);
+    }
+    let kinds = [
+        "VirtualMachineInstancetype",
+        "VirtualMachineClusterInstancetype",
+    ];
+    matched(
+        config.instancetype.as_ref(),
+        &kinds,
+        &at.key("instancetype"),
+        report,
+    );
+    let kinds = [
+        "VirtualMachinePreference",
+        "VirtualMachineClusterPreference",
+    ];
+    matched(
+        config.preference.as_ref(),
+        &kinds,
+        &at.key("preference"),
+        report,
+    );
+}
+
+fn affinity(affinity: &AffinityPresets, at: &At, report: &mut Report) {
+    let code = "worker-config/affinity";
+    let near = affinity.pod_affinity_preset.as_deref();
+    let apart = affinity.pod_anti_affinity_preset.as_deref();
+    one_of(near, &PRESETS, &at.key("podAffinityPreset"), code, report);
+    let at_apart = &at.key("podAntiAffinityPreset");
+    one_of(apart, &PRESETS, at_apart, code, report);
+    if near.is_some() && apart.is_some() {
+        report
+            .error(
+                at_apart,
+                Kind::Forbidden,
+                "worker-config/affinity-twice",
+                "excludes podAffinityPreset",
+            )
+            .see(&at.key("podAffinityPreset"), "the other one")
+            .hint("machines are kept on one host or on hosts of their own");
+    }
+    let Some(hosts) = &affinity.node_affinity_preset else {
+        return;
+    };
+    let at = &at.key("nodeAffinityPreset");
+    one_of(
+        hosts.type_.as_deref(),
+        &PRESETS,
+        &at.key("type"),
+        code,
+        report,
+    );
+    let key = hosts.key.as_deref().unwrap_or_default();
+    let is_given = hosts.type_.is_some() || !hosts.values.is_empty() || !key.is_empty();
+    for (field, is_missing) in [("type", hosts.type_.is_none()), ("key", key.is_empty())] {
+        if is_given && is_missing {
+            report.error(
+                &at.key(field),
+                Kind::Required,
+                code,
+                "is required for hosts with a label",
+            );
+        }
+    }
+    if !key.is_empty() && !names::is_qualified(key) {
+        let message = format!("{key:?} is no key of a label");
+        report.error(&at.key("key"), Kind::Invalid, code, message);
+    }
+    for (i, value) in hosts.values.iter().enumerate() {
+        if !names::is_label_value(value) {
+            let message = format!("{value:?} is no value of a label");
+            report
+                .error(&at.key("values").index(i), Kind::Invalid, code, message)
+                .hint(names::LABEL_VALUE);
+        }
+    }
+}
+
+fn spreads(spreads: &[Spreading], at: &At, report: &mut Report) {
+    let code = "worker-config/spread";
+    let mut known = HashSet::new();
+    for (i, spread) in spreads.iter().enumerate() {
+        let at = &at.index(i);
+        if spread.max_skew < 1 {
+            let message = format!("is {}, below 1", spread.max_skew);
+            report.error(&at.key("maxSkew"), Kind::Invalid, code, message);
+        }
+        let key = spread.topology_key.as_str();
+        if !key.is_empty() && !names::is_qualified(key) {
+            let message = format!("{key:?} is no key of a label");
+            report.error(&at.key("topologyKey"), Kind::Invalid, code, message);
+        }
+        let when = spread.when_unsatisfiable.as_str();
+        let at_when = &at.key("whenUnsatisfiable");
+        one_of(
+            Some(when).filter(|it| !it.is_empty()),
+            &SPREADS,
+            at_when,
+            code,
+            report,
+        );
+        if !key.is_empty() && !known.insert((key, when)) {
+            let message = format!("{key} with {when} is there already");
+            report.error(&at.key("topologyKey"), Kind::Duplicate, code, message);
+        }
+    }
+}
+
+fn location(location: &MachineLocation, at: &At, report: &mut Report) {
+    for (field, value) in [("region", &location.region), ("zone", &location.zone)] {
+        if let Some(value) = value
+            && (value.is_empty() || !names::is_label_value(value))
+        {
+            let message = format!("{value:?} is no value of a label");
+            report
+                .error(
+                    &at.key(field),
+                    Kind::Invalid,
+                    "worker-config/location",
+                    message,
+                )
+                .hint(names::LABEL_VALUE);
+        }
+    }
+}
+
+fn matched(matched: Option<&Matched>, kinds: &[&str], at: &At, report: &mut Report) {
+    let Some(matched) = matched else { return };
+    let code = "worker-config/matched";
+    if !matched.name.is_empty() && !names::is_dns_subdomain(&matched.name) {
+        let message = format!("{:?} is no name of an object", matched.name);
+        report
+            .error(&at.key("name"), Kind::Invalid, code, message)
+            .hint(names::DNS_LABEL);
+    }
+    one_of(
+        matched.kind.as_deref(),
+        kinds,
+        &at.key("kind"),
+        code,
+        report,
+    );
+}

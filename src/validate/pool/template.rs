@@ -1,0 +1,227 @@
+//! A pool's own CPU, memory and disks, in place of what the profile offers.
+
+use crate::model::{Kind, MachineTemplate, Quantity, RootDisk, WorkerConfig};
+use crate::validate::image_source::{self, Source};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::one_of;
+use crate::validate::valid_shoot::{Claiming, MachineType};
+
+/// As Kubermatic has it.
+const MOST_DISKS: usize = 3;
+const CODE: &str = "worker-config/template";
+const ACCESS: [&str; 3] = ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"];
+
+pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
+    let none = MachineTemplate::default();
+    let template = config.template.as_deref().unwrap_or(&none);
+    let at_template = &at.key("template");
+    compute(template, at_template, report);
+    if config.instancetype.is_some() {
+        beside_instancetype(config, template, at, report);
+    }
+    if let Some(it) = &template.primary_disk {
+        root(it, &at_template.key("primaryDisk"), report);
+    }
+    let at_disks = &at_template.key("secondaryDisks");
+    let disks = &template.secondary_disks;
+    if disks.len() > MOST_DISKS {
+        let message = format!("are {}, and {MOST_DISKS} is the most", disks.len());
+        report.error(at_disks, Kind::Invalid, CODE, message);
+    }
+    for (i, disk) in disks.iter().enumerate() {
+        let at = &at_disks.index(i);
+        positive(Some(&disk.size), &at.key("size"), report);
+        let class = disk.storage_class_name.as_deref();
+        names_object(class, &at.key("storageClassName"), report);
+        let access = disk.storage_access_type.as_deref();
+        let at = &at.key("storageAccessType");
+        one_of(access, &ACCESS, at, CODE, report);
+    }
+}
+
+fn compute(template: &MachineTemplate, at: &At, report: &mut Report) {
+    if template.cpus.is_some() && template.vcpus.is_some() {
+        report
+            .error(
+                &at.key("vcpus"),
+                Kind::Forbidden,
+                "worker-config/cpus-twice",
+                "excludes cpus",
+            )
+            .see(&at.key("cpus"), "the other one")
+            .hint("cpus are reserved and a limit, vcpus are what the machine sees");
+    }
+    positive(template.cpus.as_ref(), &at.key("cpus"), report);
+    positive(template.memory.as_ref(), &at.key("memory"), report);
+    if template.vcpus.as_ref().is_some_and(|it| it.cores == 0) {
+        let at = &at.key("vcpus");
+        report.error(&at.key("cores"), Kind::Invalid, CODE, "is 0");
+    }
+    let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
+    if has_cpu != template.memory.is_some() {
+        let (missing, given) = match has_cpu {
+            true => ("memory", "cpus or vcpus"),
+            false => ("cpus", "memory"),
+        };
+        let message = format!("is required beside {given}");
+        report.error(&at.key(missing), Kind::Required, CODE, message);
+    }
+}
+
+/// KubeVirt refuses what an instancetype gives as well.
+fn beside_instancetype(
+    config: &WorkerConfig,
+    template: &MachineTemplate,
+    at: &At,
+    report: &mut Report,
+) {
+    let at_template = &at.key("template");
+    let given = [
+        (at_template.key("cpus"), template.cpus.is_some()),
+        (at_template.key("vcpus"), template.vcpus.is_some()),
+        (at_template.key("memory"), template.memory.is_some()),
+        (at.key("cpu"), config.cpu.is_some()),
+        (at.key("memory"), config.memory.is_some()),
+        (
+            at.key("overcommitGuestOverhead"),
+            config.overcommit_guest_overhead,
+        ),
+    ];
+    for (place, is_given) in given {
+        if is_given {
+            report
+                .error(
+                    &place,
+                    Kind::Forbidden,
+                    "worker-config/beside-instancetype",
+                    "is what the instancetype says",
+                )
+                .see(&at.key("instancetype"), "the instancetype");
+        }
+    }
+}
+
+fn root(disk: &RootDisk, at: &At, report: &mut Report) {
+    positive(disk.size.as_ref(), &at.key("size"), report);
+    let class = disk.storage_class_name.as_deref();
+    names_object(class, &at.key("storageClassName"), report);
+    let words: [(&str, &Option<String>, &[&str]); 4] = [
+        ("source", &disk.source, &["http", "registry", "pvc"]),
+        ("pullMethod", &disk.pull_method, &["node", "pod"]),
+        ("storageAccessType", &disk.storage_access_type, &ACCESS),
+        ("storageTarget", &disk.storage_target, &["storage", "pvc"]),
+    ];
+    for (field, given, allowed) in words {
+        one_of(given.as_deref(), allowed, &at.key(field), CODE, report);
+    }
+    for (field, secret) in [
+        ("dataVolumeSecretRef", &disk.data_volume_secret_ref),
+        ("extraHeadersSecretRef", &disk.extra_headers_secret_ref),
+    ] {
+        names_object(secret.as_deref(), &at.key(field), report);
+    }
+    if disk.extra_headers_secret_ref.is_some() && !disk.extra_headers.is_empty() {
+        report
+            .error(
+                &at.key("extraHeadersSecretRef"),
+                Kind::Forbidden,
+                CODE,
+                "excludes extraHeaders",
+            )
+            .see(&at.key("extraHeaders"), "the other one");
+    }
+    for (i, header) in disk.extra_headers.iter().enumerate() {
+        if !header.contains(':') || header.contains(['\n', '\r']) {
+            let at = &at.key("extraHeaders");
+            report
+                .error(&at.index(i), Kind::Invalid, CODE, "is no header")
+                .hint("write `Name: value`");
+        }
+    }
+    fitting(disk, at, report);
+}
+
+/// What only one kind of source reads, and the form of the image's name.
+fn fitting(disk: &RootDisk, at: &At, report: &mut Report) {
+    let http = [
+        ("extraHeaders", !disk.extra_headers.is_empty()),
+        (
+            "extraHeadersSecretRef",
+            disk.extra_headers_secret_ref.is_some(),
+        ),
+    ];
+    let registry = [("pullMethod", disk.pull_method.is_some())];
+    let secret = [("dataVolumeSecretRef", disk.data_volume_secret_ref.is_some())];
+    let image = disk.os_image.as_deref().unwrap_or_default();
+    let (kind, unread) = match image_source::of_root_disk(disk) {
+        None if disk.os_image.is_none() => ("the profile's image", [&http[..], &registry, &secret]),
+        None => {
+            // A word that is not among those of `source` was told of already.
+            let message = format!("{image:?} is no image of that source");
+            report
+                .error(&at.key("osImage"), Kind::Invalid, CODE, message)
+                .hint("write https://…, docker://…, NAME or NAMESPACE/NAME");
+            return;
+        }
+        Some(Source::Http { .. }) => ("an http source", [&[][..], &registry, &[]]),
+        Some(Source::Registry { .. }) => ("a registry", [&http[..], &[], &[]]),
+        Some(Source::Claim { .. } | Source::Own(_)) => ("a claim", [&http[..], &registry, &secret]),
+    };
+    for (field, _) in unread.into_iter().flatten().filter(|it| it.1) {
+        let message = format!("has no meaning for {kind}");
+        report.error(&at.key(field), Kind::Forbidden, CODE, message);
+    }
+}
+
+/// How a claim is asked for by a template's own words.
+pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> Claiming {
+    match target {
+        Some("pvc") => Claiming::Verbatim {
+            access: access.unwrap_or("ReadWriteOnce").to_owned(),
+        },
+        _ => Claiming::Completed {
+            access: access.map(str::to_owned),
+        },
+    }
+}
+
+/// A machine type that the pool itself describes; its name is only a name.
+pub(crate) fn machine_type(name: &str, config: &WorkerConfig) -> Option<MachineType> {
+    let of = |cpu: Quantity, memory: Quantity, is_limited: bool| MachineType {
+        name: name.to_owned(),
+        cpu_limit: is_limited.then(|| cpu.clone()),
+        memory_limit: is_limited.then(|| memory.clone()),
+        cpu,
+        memory,
+    };
+    if config.instancetype.is_some() {
+        let nothing = Quantity::parse("0").ok()?;
+        return Some(of(nothing.clone(), nothing, false));
+    }
+    let template = config.template.as_ref()?;
+    let memory = template.memory.clone()?;
+    match (&template.cpus, &template.vcpus) {
+        (Some(cpus), _) => Some(of(cpus.clone(), memory, true)),
+        (None, Some(vcpus)) => {
+            let cores = Quantity::parse(&vcpus.cores.to_string()).ok()?;
+            Some(of(cores, memory, true))
+        }
+        (None, None) => None,
+    }
+}
+
+fn positive(quantity: Option<&Quantity>, at: &At, report: &mut Report) {
+    if let Some(it) = quantity.filter(|it| it.value <= 0.0 && !it.text().is_empty()) {
+        report.error(at, Kind::Invalid, CODE, format!("is {it}, not above 0"));
+    }
+}
+
+fn names_object(name: Option<&str>, at: &At, report: &mut Report) {
+    if let Some(name) = name.filter(|it| !it.is_empty() && !names::is_dns_subdomain(it)) {
+        let message = format!("{name:?} is no name of an object");
+        report
+            .error(at, Kind::Invalid, CODE, message)
+            .hint(names::DNS_LABEL);
+    }
+}

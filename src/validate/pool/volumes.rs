@@ -1,0 +1,302 @@
+//! The disks of a pool: the root volume and the data volumes.
+
+use std::collections::HashSet;
+
+use super::context::{Judge, Scope};
+use super::template;
+use crate::model::{Kind, MachineTemplate, Quantity, ROOT_DISK};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::{not_offered, some_of};
+use crate::validate::valid_shoot::{Claiming, DataVolume, Volume};
+
+const MOST_NAME: usize = 15;
+
+/// Begins the names of disks of a template; longer than a data volume's may be.
+const SECONDARY_DISK: &str = "secondary-disk-";
+
+struct Wanted<'a> {
+    type_: Option<&'a str>,
+    size: Option<&'a Quantity>,
+    encrypted: Option<bool>,
+    /// By the template, which takes any size.
+    is_own: bool,
+}
+
+pub(crate) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Volume> {
+    let at = &pool.at.key("volume");
+    let own = own(pool).and_then(|it| it.primary_disk.as_ref());
+    let given = pool.worker.volume.as_ref();
+    // What both say is that of the template.
+    let size = own.and_then(|it| it.size.as_ref());
+    let class = own.and_then(|it| it.storage_class_name.as_ref());
+    let claiming = own.map_or_else(Claiming::default, |it| {
+        template::claiming(
+            it.storage_access_type.as_deref(),
+            it.storage_target.as_deref(),
+        )
+    });
+    if let (Some(size), Some(class)) = (size, class) {
+        return Some(Volume {
+            type_: given.and_then(|it| it.type_.clone()).unwrap_or_default(),
+            class: class.clone(),
+            size: size.clone(),
+            claiming,
+        });
+    }
+    let Some(volume) = given else {
+        report
+            .error(at, Kind::Required, "volume/required", "is required")
+            .hint("give the type and size of the root disk, such as {type: standard, size: 20Gi}");
+        return None;
+    };
+    let wanted = Wanted {
+        type_: volume.type_.as_deref(),
+        size: size.or(volume.size.as_ref()),
+        encrypted: volume.encrypted,
+        is_own: size.is_some(),
+    };
+    let before = pool.before.and_then(|it| it.volume.as_ref());
+    let before = before.and_then(|it| it.type_.as_deref());
+    if let Some(class) = class {
+        let size = wanted.size.cloned()?;
+        return Some(Volume {
+            type_: volume.type_.clone().unwrap_or_default(),
+            class: class.clone(),
+            size,
+            claiming,
+        });
+    }
+    let resolved = resolve(judge, pool, &wanted, before, at, report)?;
+    Some(Volume {
+        claiming,
+        ..resolved
+    })
+}
+
+/// What is to migrate has its volumes on two hosts for a while.
+pub(crate) fn migrating(pool: &Scope, root: &Volume, data: &[DataVolume], report: &mut Report) {
+    let Some(config) = pool.worker.provider_config.as_deref() else {
+        return;
+    };
+    if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
+        return;
+    }
+    let is_alone = |it: &Volume| match &it.claiming {
+        Claiming::Verbatim { access } => access != "ReadWriteMany",
+        Claiming::Completed { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
+    };
+    let others = data.iter().map(|it| (it.name.as_str(), &it.volume));
+    let mut all = [(ROOT_DISK, root)].into_iter().chain(others);
+    if let Some((name, _)) = all.find(|it| is_alone(it.1)) {
+        let at = &pool.at.key("providerConfig");
+        report
+            .error(
+                &at.key("evictionStrategy"),
+                Kind::Forbidden,
+                "worker-config/cannot-migrate",
+                format!("machines cannot migrate: {name} is no shared volume"),
+            )
+            .hint("write storageAccessType: ReadWriteMany in template.primaryDisk and secondaryDisks, or External");
+    }
+}
+
+fn own<'s>(pool: &Scope<'s>) -> Option<&'s MachineTemplate> {
+    pool.worker.provider_config.as_deref()?.template.as_deref()
+}
+
+/// The disks of the template, under names that no data volume has.
+pub(crate) fn further(pool: &Scope, root: &Volume) -> Vec<DataVolume> {
+    let disks = own(pool).map_or(&[][..], |it| &it.secondary_disks);
+    let disks = disks.iter().enumerate();
+    disks
+        .map(|(i, disk)| DataVolume {
+            name: format!("{SECONDARY_DISK}{i}"),
+            volume: Volume {
+                type_: String::new(),
+                class: disk
+                    .storage_class_name
+                    .as_ref()
+                    .unwrap_or(&root.class)
+                    .clone(),
+                size: disk.size.clone(),
+                claiming: template::claiming(disk.storage_access_type.as_deref(), None),
+            },
+        })
+        .collect()
+}
+
+pub(crate) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Vec<DataVolume>> {
+    let volumes = &pool.worker.data_volumes;
+    let at = &pool.at.key("dataVolumes");
+    let mut known = HashSet::new();
+    let mut resolved = Vec::with_capacity(volumes.len());
+    for (i, volume) in volumes.iter().enumerate() {
+        let at = &at.index(i);
+        let at_name = &at.key("name");
+        let codes = ("volume/name", "volume/name-too-long");
+        names::check_dns_label(at_name, &volume.name, MOST_NAME, codes, report);
+        if volume.name == ROOT_DISK {
+            let message = format!("{ROOT_DISK} is the name of the root volume");
+            report.error(at_name, Kind::Invalid, "volume/root-disk", message);
+        }
+        if !volume.name.is_empty() && !known.insert(volume.name.as_str()) {
+            let message = format!("{} is there already", volume.name);
+            report.error(at_name, Kind::Duplicate, "volume/duplicate", message);
+        }
+        let wanted = Wanted {
+            type_: volume.type_.as_deref(),
+            size: volume.size.as_ref(),
+            encrypted: volume.encrypted,
+            is_own: false,
+        };
+        let before = pool
+            .before
+            .and_then(|it| it.data_volumes.iter().find(|it| it.name == volume.name));
+        let before = before.and_then(|it| it.type_.as_deref());
+        let volume_found = resolve(judge, pool, &wanted, before, at, report);
+        resolved.extend(volume_found.map(|it| DataVolume {
+            name: volume.name.clone(),
+            volume: it,
+        }));
+    }
+    kubelet_volume(pool, &known, report);
+    (resolved.len() == volumes.len()).then_some(resolved)
+}
+
+fn kubelet_volume(pool: &Scope, known: &HashSet<&str>, report: &mut Report) {
+    if let Some(name) = &pool.worker.kubelet_data_volume_name
+        && !known.contains(name.as_str())
+    {
+        report.error(
+            &pool.at.key("kubeletDataVolumeName"),
+            Kind::Invalid,
+            "volume/kubelet-volume-unknown",
+            format!("there is no data volume {name}"),
+        );
+    }
+}
+
+fn resolve(
+    judge: &Judge,
+    pool: &Scope,
+    wanted: &Wanted,
+    before: Option<&str>,
+    at: &At,
+    report: &mut Report,
+) -> Option<Volume> {
+    if wanted.encrypted == Some(true) {
+        let message = "disks are not encrypted by kvshoot";
+        report
+            .warning(
+                &at.key("encrypted"),
+                Kind::NotSupported,
+                "volume/encrypted-ignored",
+                message,
+            )
+            .hint("choose a volume type whose StorageClass encrypts");
+    }
+    let size = match wanted.is_own {
+        true => wanted.size,
+        false => size(wanted.size, &at.key("size"), report),
+    };
+    let at_type = &at.key("type");
+    let Some(name) = wanted.type_.filter(|name| !name.is_empty()) else {
+        let offered = judge.offer.profile.spec.volume_types.iter();
+        report
+            .error(at_type, Kind::Required, "volume/type", "is required")
+            .hint(format!(
+                "the profile offers {}",
+                some_of(offered.map(|it| it.name.as_str()))
+            ));
+        return None;
+    };
+    let class = class(judge, pool, name, before, at_type, report)?;
+    let size = size?;
+    least_size(judge, name, size, &at.key("size"), report);
+    Some(Volume {
+        type_: name.to_owned(),
+        class,
+        size: size.clone(),
+        claiming: Claiming::default(),
+    })
+}
+
+/// Whole Gi and at least one, as Gardener writes sizes.
+fn size<'a>(size: Option<&'a Quantity>, at: &At, report: &mut Report) -> Option<&'a Quantity> {
+    let Some(size) = size else {
+        report
+            .error(at, Kind::Required, "volume/size", "is required")
+            .hint("write it in Gi, such as 20Gi");
+        return None;
+    };
+    let text = size.text();
+    let digits = text.strip_suffix("Gi").unwrap_or_default();
+    let has_form = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if has_form && size.value > 0.0 {
+        return Some(size);
+    }
+    // An empty text was told of already.
+    if !text.is_empty() {
+        let gibibytes = (size.value / f64::from(1 << 30)).ceil().max(1.0);
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "volume/size",
+                format!("{text} is no size in whole Gi"),
+            )
+            .hint(format!("write {gibibytes}Gi"));
+    }
+    None
+}
+
+fn least_size(judge: &Judge, name: &str, size: &Quantity, at: &At, report: &mut Report) {
+    let least = judge
+        .offer
+        .volume_types
+        .get(name)
+        .and_then(|(_, it)| it.min_size.as_ref());
+    if let Some(least) = least.filter(|least| size.value < least.value) {
+        let message = format!("is {size}, below the {least} that {name} has at least");
+        report.error(at, Kind::Invalid, "volume/too-small", message);
+    }
+}
+
+/// The StorageClass of a volume type. What a pool has already is not judged again.
+fn class(
+    judge: &Judge,
+    pool: &Scope,
+    name: &str,
+    before: Option<&str>,
+    at: &At,
+    report: &mut Report,
+) -> Option<String> {
+    if before == Some(name) {
+        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let mut known = known.into_iter().flatten();
+        if let Some((_, found)) = known.find_map(|offer| offer.volume_types.get(name)) {
+            return Some(found.class.clone());
+        }
+    }
+    let offer = &judge.offer;
+    let entry = offer.volume_types.get(name);
+    let Some((_, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
+        let usable = offer.profile.spec.volume_types.iter();
+        let usable = usable.filter(|it| it.usable != Some(false));
+        not_offered(
+            at,
+            "volume/type-not-offered",
+            name,
+            usable.map(|it| it.name.as_str()),
+            report,
+        );
+        return None;
+    };
+    if let Some(zone) = pool.zone_without(&offer.without_volume_type, name) {
+        let message = format!("{name} is not there in zone {zone}");
+        report.error(at, Kind::NotSupported, "volume/type-not-in-zone", message);
+        return None;
+    }
+    Some(found.class.clone())
+}

@@ -1,0 +1,270 @@
+//! A pool's WorkerConfig: what is handed on to KubeVirt.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use super::context::{Judge, Scope};
+use super::{cloud_config, placement, template};
+use crate::model::{Cpu, CpuFeature, CpuFeatureObject, Kind, Memory, ROOT_DISK, WorkerConfig};
+use crate::validate::report::{At, Report};
+use crate::validate::rules::some_of;
+
+const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+
+/// The configuration in one form: features as objects, both spellings of one switch as one.
+pub(crate) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<WorkerConfig> {
+    let Some(given) = &pool.worker.provider_config else {
+        return Some(WorkerConfig::default());
+    };
+    let at = &pool.at.key("providerConfig");
+    dns(given, at, report);
+    disks(given, pool, at, report);
+    if let Some(it) = &given.cpu {
+        cpu(it, &at.key("cpu"), report);
+    }
+    if let Some(it) = &given.memory {
+        memory(it, &at.key("memory"), report);
+    }
+    boot(given, at, report);
+    placement::check(given, at, report);
+    template::check(given, at, report);
+    Some(in_one_form(given))
+}
+
+fn nameservers(config: &WorkerConfig, at: &At, report: &mut Report) {
+    let given = config.dns_config.iter().flat_map(|it| &it.nameservers);
+    let at = &at.key("nameservers");
+    for (i, given) in given.enumerate() {
+        if given.parse::<IpAddr>().is_err() {
+            let message = format!("{given:?} is no address");
+            report
+                .error(
+                    &at.index(i),
+                    Kind::Invalid,
+                    "worker-config/nameserver",
+                    message,
+                )
+                .hint("write one like 192.0.2.53 or 2001:db8::53");
+        }
+    }
+}
+
+/// What is merged into the user data has to be mergeable.
+fn boot(config: &WorkerConfig, at: &At, report: &mut Report) {
+    for (index, key) in config.ssh_public_keys.iter().enumerate() {
+        if !cloud_config::is_public_key(key.trim()) {
+            let keys = at.key("sshPublicKeys");
+            report
+                .error(
+                    &keys.index(index),
+                    Kind::Invalid,
+                    "worker-config/ssh-key",
+                    "is no public SSH key".to_owned(),
+                )
+                .hint(
+                    "write one line of an authorized_keys file, such as `ssh-ed25519 AAAA… me`"
+                        .to_owned(),
+                );
+        }
+    }
+    if let Some(error) = config
+        .user_data
+        .as_deref()
+        .and_then(|it| cloud_config::parse(it).err())
+    {
+        report
+            .error(&at.key("userData"), Kind::Invalid, "worker-config/user-data", error.to_string())
+            .hint("only cloud-config can be merged with what the machines need; begin it with `#cloud-config`".to_owned());
+    }
+}
+
+fn in_one_form(given: &WorkerConfig) -> WorkerConfig {
+    let mut config = given.clone();
+    if let Some(devices) = &mut config.devices {
+        devices.network_interface_multiqueue |= devices.network_interface_multi_queue;
+        devices.network_interface_multi_queue = false;
+    }
+    for feature in config.cpu.iter_mut().flat_map(|it| &mut it.features) {
+        if let CpuFeature::Name(name) = feature {
+            *feature = CpuFeature::Object(CpuFeatureObject {
+                name: std::mem::take(name),
+                policy: Some("require".to_owned()),
+            });
+        }
+    }
+    config
+}
+
+fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
+    nameservers(config, &at.key("dnsConfig"), report);
+    let Some(policy) = config.dns_policy.as_deref() else {
+        return;
+    };
+    if !DNS_POLICIES.contains(&policy) {
+        report
+            .error(
+                &at.key("dnsPolicy"),
+                Kind::Invalid,
+                "worker-config/dns-policy",
+                format!("{policy:?} is no DNS policy"),
+            )
+            .hint(format!("one of {}", DNS_POLICIES.join(", ")));
+    }
+    if policy != "None" {
+        return;
+    }
+    let at_config = &at.key("dnsConfig");
+    match &config.dns_config {
+        None => {
+            report
+                .error(
+                    at_config,
+                    Kind::Required,
+                    "worker-config/dns-config",
+                    "is required with dnsPolicy None",
+                )
+                .hint("name at least one nameserver");
+        }
+        Some(it) if it.nameservers.is_empty() => {
+            let message = "are required with dnsPolicy None";
+            report.error(
+                &at_config.key("nameservers"),
+                Kind::Required,
+                "worker-config/nameservers",
+                message,
+            );
+        }
+        Some(_) => {}
+    }
+}
+
+fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
+    let Some(devices) = &config.devices else {
+        return;
+    };
+    let at = &at.key("devices");
+    let at = &at.key("disks");
+    let volumes: HashSet<&str> = pool
+        .worker
+        .data_volumes
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let most = pool.worker.data_volumes.len() + 1;
+    if devices.disks.len() > most {
+        let message = format!("are {}, more than the {most} volumes", devices.disks.len());
+        report.error(at, Kind::Invalid, "worker-config/too-many-disks", message);
+    }
+    let mut known = HashSet::with_capacity(devices.disks.len());
+    for (i, disk) in devices.disks.iter().enumerate() {
+        let at = &at.index(i);
+        let name = disk.name.as_str();
+        if disk.boot_order.is_some() {
+            report
+                .error(
+                    &at.key("bootOrder"),
+                    Kind::Forbidden,
+                    "worker-config/boot-order",
+                    "is not yours to choose",
+                )
+                .hint("machines boot from root-disk");
+        }
+        if name.is_empty() {
+            continue;
+        }
+        if !known.insert(name) {
+            report.error(
+                &at.key("name"),
+                Kind::Invalid,
+                "worker-config/disk-twice",
+                format!("disk {name} already exists"),
+            );
+        } else if name != ROOT_DISK && !volumes.contains(name) {
+            let there = [ROOT_DISK]
+                .into_iter()
+                .chain(pool.worker.data_volumes.iter().map(|it| it.name.as_str()));
+            report
+                .error(
+                    &at.key("name"),
+                    Kind::Invalid,
+                    "worker-config/no-volume",
+                    format!("there is no matching volume {name}"),
+                )
+                .hint(format!("there are {}", some_of(there)));
+        }
+    }
+}
+
+fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
+    const POLICIES: [&str; 5] = ["force", "require", "optional", "disable", "forbid"];
+    for (i, feature) in cpu.features.iter().enumerate() {
+        let at = &at.key("features");
+        let at = &at.index(i);
+        match feature {
+            CpuFeature::Name(name) if name.is_empty() => {
+                report.error(
+                    at,
+                    Kind::Required,
+                    "worker-config/cpu-feature",
+                    "has no name",
+                );
+            }
+            CpuFeature::Object(CpuFeatureObject {
+                policy: Some(policy),
+                ..
+            }) if !policy.is_empty() && !POLICIES.contains(&policy.as_str()) => {
+                report
+                    .error(
+                        &at.key("policy"),
+                        Kind::NotSupported,
+                        "worker-config/cpu-policy",
+                        format!("{policy:?} is not supported"),
+                    )
+                    .hint(format!("one of {}", POLICIES.join(", ")));
+            }
+            _ => {}
+        }
+    }
+    if cpu.isolate_emulator_thread == Some(true) && cpu.dedicated_cpu_placement != Some(true) {
+        report
+            .error(
+                &at.key("isolateEmulatorThread"),
+                Kind::Invalid,
+                "worker-config/emulator-thread",
+                "works only with dedicatedCpuPlacement",
+            )
+            .hint("write dedicatedCpuPlacement: true");
+    }
+}
+
+fn memory(memory: &Memory, at: &At, report: &mut Report) {
+    if let Some(guest) = memory
+        .guest
+        .as_ref()
+        .filter(|it| it.value <= 0.0 && !it.text().is_empty())
+    {
+        let message = format!("is {guest}, no memory at all");
+        report.error(
+            &at.key("guest"),
+            Kind::Invalid,
+            "worker-config/guest-memory",
+            message,
+        );
+    }
+    let Some(pages) = &memory.hugepages else {
+        return;
+    };
+    let size = pages.page_size.as_deref().unwrap_or_default();
+    let at = &at.key("hugepages");
+    let at = &at.key("pageSize");
+    if size.is_empty() {
+        report
+            .error(at, Kind::Required, "worker-config/hugepages", "is required")
+            .hint("write 2Mi or 1Gi");
+    } else if crate::model::Quantity::parse(size).is_err() {
+        let message = format!("{size:?} is no size");
+        report
+            .error(at, Kind::Invalid, "worker-config/hugepages", message)
+            .hint("write 2Mi or 1Gi");
+    }
+}

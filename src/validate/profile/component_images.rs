@@ -1,0 +1,58 @@
+//! `componentImages` of the CloudProfileConfig: images in place of those that kvshoot knows.
+
+use crate::model::{self, CloudProfile, Kind};
+use crate::validate::report::{At, Report};
+use crate::validate::rules::some_of;
+
+/// Every component that has an image, on both sides.
+pub(crate) const COMPONENTS: [&str; 25] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "konnectivity-server",
+    "kubevirt-cloud-controller-manager",
+    "kubevirt-csi-driver",
+    "csi-provisioner",
+    "csi-attacher",
+    "csi-resizer",
+    "csi-snapshotter",
+    "snapshot-controller",
+    "livenessprobe",
+    "csi-node-driver-registrar",
+    "kube-proxy",
+    "coredns",
+    "pause",
+    "konnectivity-agent",
+    "metrics-server",
+    "flannel",
+    "flannel-cni-plugin",
+    "dashboard",
+    "dashboard-metrics-scraper",
+    "nginx-ingress",
+    "nginx-ingress-certgen",
+];
+
+/// `at` is the `providerConfig`. A name that nobody knows would be passed over, and a public registry asked instead.
+pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let at = &at.key("componentImages");
+    for (name, image) in &profile.spec.provider_config.component_images {
+        let at = &at.key(name);
+        if !COMPONENTS.contains(&name.as_str()) {
+            let names = COMPONENTS.into_iter();
+            let hint = model::nearest(name, names.clone()).map_or_else(
+                || format!("components are {}", some_of(names)),
+                |meant| format!("did you mean {meant}?"),
+            );
+            let message = format!("no component is called {name}");
+            report
+                .error(at, Kind::NotSupported, "profile/component-unknown", message)
+                .hint(hint);
+        } else if image.is_empty() || image.contains("://") || image.contains(char::is_whitespace) {
+            let message = format!("{image:?} is no image");
+            report
+                .error(at, Kind::Invalid, "profile/component-image", message)
+                .hint("write it like registry.example.org/etcd:3.6.8-0, without a scheme");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where machines fetch what their image lacks.
+
+use crate::model::{CloudProfile, Kind};
+use crate::validate::report::{At, Report};
+
+pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let Some(downloads) = &profile.spec.provider_config.downloads else {
+        return;
+    };
+    let at = &at.key("downloads");
+    if let Some(mirror) = &downloads.mirror
+        && !is_url(mirror)
+    {
+        report
+            .error(
+                &at.key("mirror"),
+                Kind::Invalid,
+                "profile/mirror",
+                "is no URL of a web server",
+            )
+            .hint("write it like https://mirror.example.org");
+    }
+    let at = &at.key("digests");
+    for (url, digest) in &downloads.digests {
+        check_digest(digest, &at.key(url), report);
+    }
+}
+
+pub(crate) fn check_digest(digest: &str, at: &At, report: &mut Report) {
+    let is_hex = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+    if !is_hex || digest.bytes().any(|it| it.is_ascii_uppercase()) {
+        let message = "is no SHA-256: 64 digits of 0-9 and a-f";
+        report
+            .error(at, Kind::Invalid, "profile/digest", message)
+            .hint("sha256sum prints it");
+    }
+}
+
+/// Nothing that a shell or a table with blanks between would take apart.
+fn is_url(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or(text.strip_prefix("http://"));
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._~:/[]%@+".contains(it);
+    rest.is_some_and(|it| !it.is_empty() && it.chars().all(is_plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::validate::testing::{PROFILE, SHOOT, verdict};
+
+    fn check(downloads: &str) -> Vec<String> {
+        let config = "kind: CloudProfileConfig\n";
+        let profile = PROFILE.replace(config, &format!("{config}    downloads: {downloads}\n"));
+        assert_ne!(profile, PROFILE);
+        let errors = verdict(&format!("{SHOOT}---\n{profile}")).errors;
+        errors.iter().map(|it| it.code.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_machine_could_not_use_is_refused() {
+        let good = "0".repeat(64);
+        let none: [&str; 0] = [];
+        assert_eq!(
+            check(&format!(
+                "{{mirror: \"https://m.example.org/k8s\", digests: {{\"https://a/b\": \"{good}\"}}}}"
+            )),
+            none
+        );
+        assert_eq!(check("{mirror: m.example.org}"), ["profile/mirror"]);
+        assert_eq!(check("{mirror: \"https://m a\"}"), ["profile/mirror"]);
+        assert_eq!(
+            check("{digests: {\"https://a/b\": \"abc\"}}"),
+            ["profile/digest"]
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! A CloudProfile made ready for questions: one look-up each, however many pools ask.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use crate::model::{CloudProfile, Limits, MachineImage, MachineType, Region, VolumeType, Zone};
+
+/// An entry of a list, and where it stands in it.
+pub(crate) type Entry<'a, T> = (usize, &'a T);
+
+pub(crate) struct Offer<'a> {
+    pub(crate) profile: &'a CloudProfile,
+    pub(crate) machine_types: HashMap<&'a str, Entry<'a, MachineType>>,
+    pub(crate) volume_types: HashMap<&'a str, Entry<'a, VolumeType>>,
+    pub(crate) images: HashMap<&'a str, Entry<'a, MachineImage>>,
+    /// By image and version: where the URL stands, and the URL.
+    pub(crate) urls: HashMap<(&'a str, &'a str), (usize, usize, &'a str)>,
+    pub(crate) limits: HashMap<&'a str, &'a Limits>,
+    pub(crate) region: Option<Entry<'a, Region>>,
+    pub(crate) zones: HashMap<&'a str, Entry<'a, Zone>>,
+    /// By zone and type.
+    pub(crate) without_machine_type: HashSet<(&'a str, &'a str)>,
+    pub(crate) without_volume_type: HashSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Offer<'a> {
+    pub(crate) fn of(profile: &'a CloudProfile, region: &str) -> Self {
+        let spec = &profile.spec;
+        let region = spec
+            .regions
+            .iter()
+            .enumerate()
+            .find(|(_, known)| known.name == region);
+        let zones = region.map_or(&[][..], |(_, region)| &region.zones);
+        let missing = |names: fn(&Zone) -> &Vec<String>| {
+            let of_zone = move |zone: &'a Zone| {
+                names(zone)
+                    .iter()
+                    .map(|name| (zone.name.as_str(), name.as_str()))
+            };
+            zones.iter().flat_map(of_zone).collect()
+        };
+        Self {
+            profile,
+            machine_types: by_name(&spec.machine_types, |it| &it.name),
+            volume_types: by_name(&spec.volume_types, |it| &it.name),
+            images: by_name(&spec.machine_images, |it| &it.name),
+            urls: urls(profile),
+            limits: limits(profile),
+            region,
+            zones: by_name(zones, |it| &it.name),
+            without_machine_type: missing(|zone| &zone.unavailable_machine_types),
+            without_volume_type: missing(|zone| &zone.unavailable_volume_types),
+        }
+    }
+}
+
+/// The first of a name counts; a second one is told elsewhere.
+fn by_name<'a, T>(list: &'a [T], name: fn(&T) -> &String) -> HashMap<&'a str, Entry<'a, T>> {
+    let mut map = HashMap::with_capacity(list.len());
+    for (i, entry) in list.iter().enumerate() {
+        map.entry(name(entry).as_str()).or_insert((i, entry));
+    }
+    map
+}
+
+fn urls(profile: &CloudProfile) -> HashMap<(&str, &str), (usize, usize, &str)> {
+    let mut map = HashMap::new();
+    for (i, image) in profile
+        .spec
+        .provider_config
+        .machine_images
+        .iter()
+        .enumerate()
+    {
+        for (j, version) in image.versions.iter().enumerate() {
+            map.entry((image.name.as_str(), version.version.as_str()))
+                .or_insert((i, j, version.source_url.as_str()));
+        }
+    }
+    map
+}
+
+fn limits(profile: &CloudProfile) -> HashMap<&str, &Limits> {
+    let types = profile.spec.provider_config.machine_types.iter();
+    types
+        .filter_map(|it| Some((it.name.as_str(), it.limits.as_ref()?)))
+        .collect()
+}
+
+/// Whether a version of that date may still be chosen; what is no date is told elsewhere.
+pub(crate) fn is_expired(expiration: Option<&str>, now: Timestamp) -> bool {
+    expiration
+        .and_then(|date| date.parse::<Timestamp>().ok())
+        .is_some_and(|date| date <= now)
+}
+
+pub(crate) fn is_preview(classification: Option<&str>) -> bool {
+    classification == Some("preview")
+}
+
+/// Parts of a profile's spec that an answer of "not offered" is read from.
+const READ_FROM: [(&str, &str); 7] = [
+    ("kubernetes/version-not-offered", "kubernetes"),
+    ("machine/image-not-offered", "machineImages"),
+    ("machine/image-version-not-offered", "machineImages"),
+    ("machine/type-not-offered", "machineTypes"),
+    ("shoot/region-not-offered", "regions"),
+    ("volume/type-not-offered", "volumeTypes"),
+    ("zone/not-offered", "regions"),
+];
+
+/// The part of the profile's spec that a finding of this code rests on.
+pub(crate) fn read_from(code: &str) -> Option<&'static str> {
+    READ_FROM.iter().find(|it| it.0 == code).map(|it| it.1)
+}

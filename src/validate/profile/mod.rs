@@ -1,0 +1,17 @@
+//! A CloudProfile: the rules for what it offers, and an index of it.
+
+pub(crate) mod component_images;
+mod downloads;
+pub(super) mod index;
+mod network_manifests;
+mod provider_config;
+mod spec;
+mod storage_classes;
+
+use super::report::{At, Report};
+use crate::model::CloudProfile;
+
+pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+    spec::check(profile, at, report);
+    provider_config::check(profile, at, report);
+}

@@ -1,0 +1,259 @@
+//! The CloudProfileConfig: where images come from, and what machine types may use at most.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{
+    CloudProfile, CloudProfileConfig, Kind, MachineImage, MachineImageSource,
+    MachineImageSourceVersion,
+};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::{some_of, unique};
+
+pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let at = &at.key("spec");
+    let at = &at.key("providerConfig");
+    let config = &profile.spec.provider_config;
+    let images: HashMap<&str, &MachineImage> = profile
+        .spec
+        .machine_images
+        .iter()
+        .map(|it| (it.name.as_str(), it))
+        .collect();
+    let at_images = &at.key("machineImages");
+    unique(
+        config.machine_images.iter().map(|it| it.name.as_str()),
+        at_images,
+        "name",
+        report,
+    );
+    for (i, source) in config.machine_images.iter().enumerate() {
+        let at = &at_images.index(i);
+        let image = images.get(source.name.as_str()).copied();
+        if image.is_none() && !source.name.is_empty() {
+            let there = profile
+                .spec
+                .machine_images
+                .iter()
+                .map(|it| it.name.as_str());
+            report
+                .error(
+                    &at.key("name"),
+                    Kind::Forbidden,
+                    "profile/image-unknown",
+                    format!("the profile has no image {}", source.name),
+                )
+                .hint(format!("its machineImages are {}", some_of(there)));
+        }
+        image_versions(source, image, at, report);
+    }
+    without_source(profile, report);
+    limits(profile, &at.key("machineTypes"), report);
+    super::storage_classes::check(config, at, report);
+    templates(config, &at.key("templateNamespace"), report);
+    super::component_images::check(profile, at, report);
+    super::downloads::check(profile, at, report);
+    super::network_manifests::check(profile, at, report);
+    crate::validate::network_policy::check_profile(profile, at, report);
+}
+
+fn templates(config: &CloudProfileConfig, at: &At, report: &mut Report) {
+    let namespace = config.template_namespace.as_deref().unwrap_or_default();
+    if !namespace.is_empty() && !names::is_dns_label(namespace) {
+        let code = "profile/template-namespace";
+        let message = format!("{namespace:?} is no name of a namespace");
+        report
+            .error(at, Kind::Invalid, code, message)
+            .hint(names::DNS_LABEL);
+    }
+}
+
+fn image_versions(
+    source: &MachineImageSource,
+    image: Option<&MachineImage>,
+    at: &At,
+    report: &mut Report,
+) {
+    let there: HashSet<&str> = image
+        .iter()
+        .flat_map(|it| &it.versions)
+        .map(|it| it.version.as_str())
+        .collect();
+    let at_versions = &at.key("versions");
+    unique(
+        source.versions.iter().map(|it| it.version.as_str()),
+        at_versions,
+        "version",
+        report,
+    );
+    for (i, version) in source.versions.iter().enumerate() {
+        let at = &at_versions.index(i);
+        if image.is_some()
+            && !version.version.is_empty()
+            && !there.contains(version.version.as_str())
+        {
+            let message = format!(
+                "the profile has no version {} of {}",
+                version.version, source.name
+            );
+            report
+                .error(
+                    &at.key("version"),
+                    Kind::Invalid,
+                    "profile/version-unknown",
+                    message,
+                )
+                .hint(format!(
+                    "it has {}",
+                    some_of(
+                        image
+                            .iter()
+                            .flat_map(|it| &it.versions)
+                            .map(|it| it.version.as_str())
+                    )
+                ));
+        }
+        url(version, &at.key("sourceURL"), report);
+    }
+    let given: HashSet<&str> = source
+        .versions
+        .iter()
+        .map(|it| it.version.as_str())
+        .collect();
+    let missing: Vec<&str> = image
+        .iter()
+        .flat_map(|it| &it.versions)
+        .map(|it| it.version.as_str())
+        .filter(|it| !it.is_empty() && !given.contains(it))
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("missing versions: {}", missing.join(","));
+        report
+            .error(at, Kind::Invalid, "profile/versions-missing", message)
+            .hint("give each a sourceURL, or take them out of spec.machineImages");
+    }
+}
+
+/// An image that is offered and cannot be had would surface only when a machine is made.
+fn without_source(profile: &CloudProfile, report: &mut Report) {
+    let sources = profile.spec.provider_config.machine_images.iter();
+    let sources: HashSet<&str> = sources.map(|it| it.name.as_str()).collect();
+    let root = &At::root(crate::model::Document::CloudProfile);
+    let at = &root.key("spec");
+    let at = &at.key("machineImages");
+    for (i, image) in profile.spec.machine_images.iter().enumerate() {
+        if !image.name.is_empty() && !sources.contains(image.name.as_str()) {
+            let message = format!(
+                "{} has no entry in spec.providerConfig.machineImages",
+                image.name
+            );
+            report
+                .error(
+                    &at.index(i).key("name"),
+                    Kind::Invalid,
+                    "profile/image-without-source",
+                    message,
+                )
+                .hint("say there where its versions are imported from");
+        }
+    }
+}
+
+/// A URL that CDI can import from, and that may be shown: it ends up in names, events and logs.
+fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
+    let url = version.source_url.as_str();
+    if url.is_empty() {
+        return;
+    }
+    let parts = url
+        .split_once("://")
+        .filter(|_| !url.contains(|c: char| c.is_whitespace() || c.is_control()));
+    let Some((scheme, rest)) = parts else {
+        // The text is not shown: it may hold what nobody should see.
+        report
+            .error(at, Kind::Invalid, "profile/url", "is no URL")
+            .hint("write it like https://images.example.org/ubuntu.img");
+        return;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        report
+            .error(
+                at,
+                Kind::Forbidden,
+                "profile/url-credentials",
+                "holds credentials",
+            )
+            .hint("serve the image without them, or inside the provider cluster");
+    } else if authority.is_empty() {
+        report.error(at, Kind::Invalid, "profile/url", "is a URL without a host");
+    } else if !["http", "https", "docker"].contains(&scheme.to_ascii_lowercase().as_str()) {
+        report
+            .error(
+                at,
+                Kind::NotSupported,
+                "profile/url-scheme",
+                format!("URLs with {scheme} are not supported"),
+            )
+            .hint("one of https, http, docker");
+    } else if scheme.eq_ignore_ascii_case("http") {
+        report
+            .warning(
+                at,
+                Kind::Invalid,
+                "profile/url-plain",
+                "is plain http: whoever is on the way can change the image",
+            )
+            .hint("use https");
+    }
+}
+
+fn limits(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let types = &profile.spec.provider_config.machine_types;
+    unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
+    let offered: HashMap<&str, _> = profile
+        .spec
+        .machine_types
+        .iter()
+        .enumerate()
+        .map(|(i, it)| (it.name.as_str(), (i, it)))
+        .collect();
+    let root = &At::root(crate::model::Document::CloudProfile);
+    let at_offered = &root.key("spec");
+    let at_offered = &at_offered.key("machineTypes");
+    for (i, it) in types.iter().enumerate() {
+        let at = &at.index(i);
+        let Some((j, machine)) = offered.get(it.name.as_str()) else {
+            let there = profile.spec.machine_types.iter().map(|it| it.name.as_str());
+            report
+                .warning(
+                    &at.key("name"),
+                    Kind::Invalid,
+                    "profile/limits-unused",
+                    format!("the profile has no machine type {}", it.name),
+                )
+                .hint(format!("its machineTypes are {}", some_of(there)));
+            continue;
+        };
+        let Some(limits) = &it.limits else { continue };
+        let at = &at.key("limits");
+        for (name, limit, request) in [
+            ("cpu", &limits.cpu, &machine.cpu),
+            ("memory", &limits.memory, &machine.memory),
+        ] {
+            let Some(limit) = limit.as_ref().filter(|it| !it.text().is_empty()) else {
+                continue;
+            };
+            if limit.value < request.value {
+                report
+                    .error(
+                        &at.key(name),
+                        Kind::Invalid,
+                        "profile/limit-below-request",
+                        format!("is {limit}, below the {request} that {} has", it.name),
+                    )
+                    .see(&at_offered.index(*j).key(name), "what the machine type has");
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! A CloudProfile by itself: what it offers has to be named once, and named well.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use crate::model::{CloudProfile, Kind, MachineImage, MachineType, Region, Version};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::{not_negative, unique};
+
+pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let spec = &profile.spec;
+    let at = &at.key("spec");
+    let at_type = &at.key("type");
+    if !spec.type_.is_empty() && spec.type_ != "kubevirt" {
+        let message = format!("{:?} is not supported", spec.type_);
+        report
+            .error(at_type, Kind::NotSupported, "profile/type", message)
+            .hint("it has to be kubevirt");
+    }
+    let at_kubernetes = &at.key("kubernetes");
+    kubernetes(profile, &at_kubernetes.key("versions"), report);
+    images(&spec.machine_images, &at.key("machineImages"), report);
+    machine_types(&spec.machine_types, &at.key("machineTypes"), report);
+    volume_types(profile, &at.key("volumeTypes"), report);
+    regions(&spec.regions, &at.key("regions"), report);
+}
+
+/// A version as an entry of one of the lists has it.
+struct Expirable<'a> {
+    version: &'a str,
+    expiration: Option<&'a str>,
+    classification: Option<&'a str>,
+}
+
+fn kubernetes(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let versions: Vec<Expirable> = profile
+        .spec
+        .kubernetes
+        .versions
+        .iter()
+        .map(|it| Expirable {
+            version: &it.version,
+            expiration: it.expiration_date.as_deref(),
+            classification: it.classification.as_deref(),
+        })
+        .collect();
+    for (i, it) in versions.iter().enumerate() {
+        if !it.version.is_empty() && !is_whole(it.version) {
+            let message = format!("{:?} is no version of three numbers", it.version);
+            report
+                .error(
+                    &at.index(i).key("version"),
+                    Kind::Invalid,
+                    "profile/kubernetes-version",
+                    message,
+                )
+                .hint("write it like 1.34.2");
+        }
+    }
+    let newest = versions
+        .iter()
+        .enumerate()
+        .filter_map(|(i, it)| Some((Version::parse(it.version)?, i)))
+        .max();
+    if let Some((version, i)) = newest
+        && versions[i].expiration.is_some()
+    {
+        let message = format!("{version} is the newest version, which must not expire");
+        report.error(
+            &at.index(i).key("expirationDate"),
+            Kind::Invalid,
+            "profile/newest-expires",
+            message,
+        );
+    }
+    one_supported(&versions, at, report);
+    expirable(&versions, at, report);
+}
+
+fn is_whole(text: &str) -> bool {
+    text.split('.').count() == 3
+        && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && Version::parse(text).is_some()
+}
+
+/// At most one version of a minor is the recommended one.
+fn one_supported(versions: &[Expirable], at: &At, report: &mut Report) {
+    let mut known = HashMap::new();
+    for (i, it) in versions.iter().enumerate() {
+        let version = Version::parse(it.version);
+        let Some(version) = version.filter(|_| it.classification == Some("supported")) else {
+            continue;
+        };
+        let Some(first) = known.get(&version.minor()).copied() else {
+            known.insert(version.minor(), i);
+            continue;
+        };
+        let (major, minor) = version.minor();
+        report
+            .error(
+                &at.index(i).key("classification"),
+                Kind::Forbidden,
+                "profile/two-supported",
+                format!("another version of {major}.{minor} is the supported one already"),
+            )
+            .see(&at.index(first).key("classification"), "the first one");
+    }
+}
+
+fn expirable(versions: &[Expirable], at: &At, report: &mut Report) {
+    const CLASSES: [&str; 3] = ["preview", "supported", "deprecated"];
+    unique(versions.iter().map(|it| it.version), at, "version", report);
+    for (i, it) in versions.iter().enumerate() {
+        let at = &at.index(i);
+        if let Some(class) = it.classification.filter(|it| !CLASSES.contains(it)) {
+            report
+                .error(
+                    &at.key("classification"),
+                    Kind::NotSupported,
+                    "profile/classification",
+                    format!("{class:?} is not supported"),
+                )
+                .hint(format!("one of {}", CLASSES.join(", ")));
+        }
+        if let Some(date) = it.expiration.filter(|it| it.parse::<Timestamp>().is_err()) {
+            report
+                .error(
+                    &at.key("expirationDate"),
+                    Kind::Invalid,
+                    "profile/expiration-date",
+                    format!("{date:?} is no time"),
+                )
+                .hint("write it like 2026-06-30T23:59:59Z");
+        }
+    }
+}
+
+fn images(images: &[MachineImage], at: &At, report: &mut Report) {
+    unique(images.iter().map(|it| it.name.as_str()), at, "name", report);
+    for (i, image) in images.iter().enumerate() {
+        let at = &at.index(i);
+        let at = &at.key("versions");
+        let versions: Vec<Expirable> = image
+            .versions
+            .iter()
+            .map(|it| Expirable {
+                version: &it.version,
+                expiration: it.expiration_date.as_deref(),
+                classification: it.classification.as_deref(),
+            })
+            .collect();
+        expirable(&versions, at, report);
+        for (j, version) in image.versions.iter().enumerate() {
+            let at = &at.index(j);
+            if !version.version.is_empty() && Version::parse(&version.version).is_none() {
+                let message = format!("{:?} is no version", version.version);
+                report
+                    .error(
+                        &at.key("version"),
+                        Kind::Invalid,
+                        "profile/image-version",
+                        message,
+                    )
+                    .hint("write numbers like 24.04 or 3815.2.0");
+            }
+            for (k, cri) in version
+                .cri
+                .iter()
+                .enumerate()
+                .filter(|(_, it)| it.name != "containerd")
+            {
+                let message = format!("{:?} is not supported", cri.name);
+                let at = &at.key("cri");
+                report
+                    .error(
+                        &at.index(k).key("name"),
+                        Kind::NotSupported,
+                        "profile/cri",
+                        message,
+                    )
+                    .hint("it has to be containerd");
+            }
+        }
+    }
+}
+
+fn machine_types(types: &[MachineType], at: &At, report: &mut Report) {
+    unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
+    for (i, it) in types.iter().enumerate() {
+        let at = &at.index(i);
+        not_negative(&it.cpu, &at.key("cpu"), report);
+        not_negative(&it.memory, &at.key("memory"), report);
+        if let Some(gpu) = &it.gpu {
+            not_negative(gpu, &at.key("gpu"), report);
+        }
+        for (name, amount) in [("cpu", &it.cpu), ("memory", &it.memory)] {
+            // What could not be read is nothing, and told already.
+            if amount.value == 0.0 && !amount.text().is_empty() {
+                report.error(
+                    &at.key(name),
+                    Kind::Invalid,
+                    "profile/no-resources",
+                    "is 0; no machine could run",
+                );
+            }
+        }
+    }
+}
+
+fn volume_types(profile: &CloudProfile, at: &At, report: &mut Report) {
+    let types = &profile.spec.volume_types;
+    unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
+    for (i, it) in types.iter().enumerate() {
+        if !it.class.is_empty() && !names::is_dns_subdomain(&it.class) {
+            let message = format!("{:?} is no name of a StorageClass", it.class);
+            report
+                .error(
+                    &at.index(i).key("class"),
+                    Kind::Invalid,
+                    "profile/storage-class",
+                    message,
+                )
+                .hint("write the name that kubectl get storageclasses shows");
+        }
+    }
+}
+
+fn regions(regions: &[Region], at: &At, report: &mut Report) {
+    unique(
+        regions.iter().map(|it| it.name.as_str()),
+        at,
+        "name",
+        report,
+    );
+    for (i, region) in regions.iter().enumerate() {
+        let at = &at.index(i);
+        place(&region.name, &at.key("name"), report);
+        names::check_labels(&at.key("labels"), &region.labels, report);
+        let at = &at.key("zones");
+        unique(
+            region.zones.iter().map(|it| it.name.as_str()),
+            at,
+            "name",
+            report,
+        );
+        for (j, zone) in region.zones.iter().enumerate() {
+            place(&zone.name, &at.index(j).key("name"), report);
+        }
+    }
+}
+
+/// Regions and zones are values of the labels of the provider's nodes.
+fn place(name: &str, at: &At, report: &mut Report) {
+    if !names::is_label_value(name) {
+        let message = format!("{name:?} is no value of a label");
+        report
+            .error(at, Kind::Invalid, "profile/place", message)
+            .hint(names::LABEL_VALUE);
+    }
+}

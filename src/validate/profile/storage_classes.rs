@@ -1,0 +1,66 @@
+//! Classes of the provider's volumes and of their snapshots that clusters have as well.
+
+use crate::model::{CloudProfileConfig, InfraStorageClass, InfraVolumeSnapshotClass, Kind};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::{one_of, unique};
+
+/// `at` is the `providerConfig`.
+pub(crate) fn check(config: &CloudProfileConfig, at: &At, report: &mut Report) {
+    storage(&config.storage_classes, &at.key("storageClasses"), report);
+    let classes = &config.volume_snapshot_classes;
+    snapshots(classes, &at.key("volumeSnapshotClasses"), report);
+}
+
+const POLICIES: [&str; 2] = ["Delete", "Retain"];
+
+fn storage(classes: &[InfraStorageClass], at: &At, report: &mut Report) {
+    let code = "profile/storage-class";
+    for (i, class) in classes.iter().enumerate() {
+        let at = &at.index(i);
+        let mode = class.volume_binding_mode.as_deref();
+        let modes = ["Immediate", "WaitForFirstConsumer"];
+        one_of(mode, &modes, &at.key("volumeBindingMode"), code, report);
+        let policy = class.reclaim_policy.as_deref();
+        one_of(policy, &POLICIES, &at.key("reclaimPolicy"), code, report);
+    }
+    let all = classes.iter();
+    let all = all.map(|it| (it.name.as_str(), it.is_default_class));
+    named(&all.collect::<Vec<_>>(), at, code, report);
+}
+
+fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &At, report: &mut Report) {
+    let code = "profile/snapshot-class";
+    for (i, class) in classes.iter().enumerate() {
+        let at = at.index(i);
+        let policy = class.deletion_policy.as_deref();
+        one_of(policy, &POLICIES, &at.key("deletionPolicy"), code, report);
+    }
+    let all = classes.iter();
+    let all = all.map(|it| (it.name.as_str(), it.is_default_class));
+    named(&all.collect::<Vec<_>>(), at, code, report);
+}
+
+/// Each has a name of its own that an object may have, and one at most is the default.
+fn named(classes: &[(&str, bool)], at: &At, code: &'static str, report: &mut Report) {
+    unique(classes.iter().map(|it| it.0), at, "name", report);
+    for (i, (name, _)) in classes.iter().enumerate() {
+        if !name.is_empty() && !names::is_dns_subdomain(name) {
+            let message = format!("{name:?} is no name of an object");
+            report
+                .error(&at.index(i).key("name"), Kind::Invalid, code, message)
+                .hint(names::DNS_LABEL);
+        }
+    }
+    let mut defaults = classes.iter().enumerate().filter(|it| it.1.1);
+    if let (Some((first, _)), Some((second, _))) = (defaults.next(), defaults.next()) {
+        report
+            .error(
+                &at.index(second).key("isDefaultClass"),
+                Kind::Duplicate,
+                code,
+                "there is a default class already",
+            )
+            .see(&at.index(first).key("isDefaultClass"), "the first one");
+    }
+}

@@ -1,0 +1,246 @@
+//! `spec.kubernetes`: what the components of the control plane are told. What reaches no flag is refused here.
+
+use crate::model::{
+    EncryptionConfig, HorizontalPodAutoscaler, Kind, KubeApiServer, KubeScheduler, Kubernetes,
+    OidcConfig, Version,
+};
+use crate::validate::report::{At, Report};
+
+const REFUSED: &str = "kubernetes/not-supported";
+
+pub(crate) fn check(kubernetes: &Kubernetes, at: &At, report: &mut Report) {
+    if kubernetes.allow_privileged_containers == Some(false) {
+        let at = &at.key("allowPrivilegedContainers");
+        refuse(
+            at,
+            report,
+            "containers may be privileged, as far as the API server is asked",
+        )
+        .hint("configure the admission plugin PodSecurity in kubeAPIServer.admissionPlugins");
+    }
+    if kubernetes.enable_static_token_kubeconfig == Some(true) {
+        let at = &at.key("enableStaticTokenKubeconfig");
+        refuse(at, report, "there are no static tokens")
+            .hint("kvshoot kubeconfig get issues short-lived certificates");
+    }
+    if let Some(it) = &kubernetes.kube_api_server {
+        let minor = Version::parse(&kubernetes.version).map(|it| it.minor().1);
+        api_server(it, minor, &at.key("kubeAPIServer"), report);
+    }
+    if let Some(it) = &kubernetes.kube_scheduler {
+        scheduler(it, &at.key("kubeScheduler"), report);
+    }
+    let manager = kubernetes.kube_controller_manager.as_ref();
+    if let Some(it) = manager.and_then(|it| it.horizontal_pod_autoscaler.as_ref()) {
+        let at = &at.key("kubeControllerManager");
+        autoscaler(it, &at.key("horizontalPodAutoscaler"), report);
+    }
+}
+
+fn refuse<'r>(at: &At, report: &'r mut Report, message: &str) -> crate::validate::report::Told<'r> {
+    report.error(at, Kind::NotSupported, REFUSED, message)
+}
+
+fn api_server(settings: &KubeApiServer, minor: Option<u64>, at: &At, report: &mut Report) {
+    if settings.enable_basic_authentication == Some(true) {
+        let at = &at.key("enableBasicAuthentication");
+        refuse(at, report, "Kubernetes has no passwords since 1.19").hint("use oidcConfig");
+    }
+    if settings.enable_anonymous_authentication == Some(false) && minor == Some(31) {
+        let at = &at.key("enableAnonymousAuthentication");
+        refuse(at, report, "1.31 cannot limit it to what probes ask for")
+            .hint("choose a version from 1.32 on");
+    }
+    if settings.structured_authorization.is_some() {
+        refuse(
+            &at.key("structuredAuthorization"),
+            report,
+            "is not supported",
+        )
+        .hint("Node and RBAC are what the API server is asked");
+    }
+    if let Some(it) = &settings.encryption_config {
+        encryption(it, &at.key("encryptionConfig"), report);
+    }
+    if let Some(it) = &settings.oidc_config {
+        let at = &at.key("oidcConfig");
+        oidc(it, at, report);
+        if settings.structured_authentication.is_some() {
+            let message = "and structuredAuthentication exclude each other";
+            report
+                .error(
+                    at,
+                    Kind::Forbidden,
+                    "kubernetes/two-authentications",
+                    message,
+                )
+                .hint("write the issuer into the AuthenticationConfiguration");
+        }
+    }
+    let accounts = settings.service_account_config.as_ref();
+    if accounts.is_some_and(|it| it.signing_key_secret_name.is_some()) {
+        let at = &at.key("serviceAccountConfig");
+        refuse(
+            &at.key("signingKeySecretName"),
+            report,
+            "the key is made by kvshoot",
+        )
+        .hint("leave it out");
+    }
+    let sizes = settings.watch_cache_sizes.as_ref();
+    if sizes.is_some_and(|it| it.default.is_some()) {
+        let at = &at.key("watchCacheSizes");
+        refuse(&at.key("default"), report, "caches grow with their use")
+            .hint("name resources to switch their caches off");
+    }
+    plugins(settings, &at.key("admissionPlugins"), report);
+    counts(settings, at, report);
+}
+
+fn plugins(settings: &KubeApiServer, at: &At, report: &mut Report) {
+    for (index, plugin) in settings.admission_plugins.iter().enumerate() {
+        let at = &at.index(index);
+        if plugin.kubeconfig_secret_name.is_some() {
+            refuse(&at.key("kubeconfigSecretName"), report, "is not supported")
+                .hint("webhooks inside the cluster need none");
+        }
+        if plugin.name == "NodeRestriction" && plugin.disabled == Some(true) {
+            refuse(
+                &at.key("disabled"),
+                report,
+                "keeps nodes from each other and stays on",
+            )
+            .hint("leave it out");
+        }
+    }
+}
+
+fn encryption(settings: &EncryptionConfig, at: &At, report: &mut Report) {
+    for (index, resource) in settings.resources.iter().enumerate() {
+        if !["secrets", "secrets."].contains(&resource.as_str()) {
+            let at = &at.key("resources");
+            let message = format!("{resource} cannot be encrypted");
+            refuse(&at.index(index), report, &message).hint("secrets are, and nothing else");
+        }
+    }
+    let type_ = settings
+        .provider
+        .as_ref()
+        .and_then(|it| it.type_.as_deref());
+    if let Some(other) = type_.filter(|it| *it != "secretbox") {
+        let at = &at.key("provider");
+        let message = format!("{other:?} is not supported");
+        refuse(&at.key("type"), report, &message).hint("secretbox is");
+    }
+}
+
+fn oidc(settings: &OidcConfig, at: &At, report: &mut Report) {
+    for (name, value) in [
+        ("issuerURL", &settings.issuer_url),
+        ("clientID", &settings.client_id),
+    ] {
+        if value.as_deref().is_none_or(str::is_empty) {
+            report.error(
+                &at.key(name),
+                Kind::Required,
+                "kubernetes/oidc",
+                "is required",
+            );
+        }
+    }
+    let url = settings.issuer_url.as_deref().filter(|it| !it.is_empty());
+    if url.is_some_and(|it| !it.starts_with("https://")) {
+        let at = &at.key("issuerURL");
+        report.error(
+            at,
+            Kind::Invalid,
+            "kubernetes/oidc",
+            "has to begin with https://",
+        );
+    }
+    if !settings.signing_algs.is_empty() {
+        refuse(&at.key("signingAlgs"), report, "cannot be limited")
+            .hint("leave it out: whatever asymmetric algorithm the issuer's keys are for is taken");
+    }
+}
+
+/// Where there is a least that makes sense.
+fn counts(settings: &KubeApiServer, at: &At, report: &mut Report) {
+    let mut least = |at: &At, value: Option<i64>| {
+        if let Some(value) = value.filter(|it| *it < 0) {
+            let message = format!("is {value}, below nothing");
+            report.error(at, Kind::Invalid, "kubernetes/too-low", message);
+        }
+    };
+    least(
+        &at.key("defaultNotReadyTolerationSeconds"),
+        settings.default_not_ready_toleration_seconds,
+    );
+    least(
+        &at.key("defaultUnreachableTolerationSeconds"),
+        settings.default_unreachable_toleration_seconds,
+    );
+    if let Some(it) = &settings.requests {
+        let at = &at.key("requests");
+        least(
+            &at.key("maxNonMutatingInflight"),
+            it.max_non_mutating_inflight.map(i64::from),
+        );
+        least(
+            &at.key("maxMutatingInflight"),
+            it.max_mutating_inflight.map(i64::from),
+        );
+    }
+    if let Some(it) = &settings.logging {
+        let at = &at.key("logging");
+        least(&at.key("verbosity"), it.verbosity.map(i64::from));
+        least(
+            &at.key("httpAccessVerbosity"),
+            it.http_access_verbosity.map(i64::from),
+        );
+    }
+    for (index, it) in settings
+        .watch_cache_sizes
+        .iter()
+        .flat_map(|it| &it.resources)
+        .enumerate()
+    {
+        let at = &at.key("watchCacheSizes");
+        let at = &at.key("resources");
+        least(&at.index(index).key("size"), Some(i64::from(it.size)));
+    }
+}
+
+fn scheduler(settings: &KubeScheduler, at: &At, report: &mut Report) {
+    let profile = settings.profile.as_deref();
+    if let Some(other) = profile.filter(|it| !["balanced", "bin-packing"].contains(it)) {
+        let message = format!("{other:?} is not supported");
+        report
+            .error(
+                &at.key("profile"),
+                Kind::NotSupported,
+                "kubernetes/scheduler-profile",
+                message,
+            )
+            .hint("one of balanced, bin-packing");
+    }
+    let most = settings.kube_max_pd_vols.as_deref();
+    if most.is_some_and(|it| it.parse::<u32>().is_err()) {
+        let at = &at.key("kubeMaxPDVols");
+        report.error(at, Kind::Invalid, "kubernetes/max-volumes", "is no number");
+    }
+}
+
+fn autoscaler(settings: &HorizontalPodAutoscaler, at: &At, report: &mut Report) {
+    if settings.downscale_delay.is_some() {
+        refuse(
+            &at.key("downscaleDelay"),
+            report,
+            "Kubernetes has it no more",
+        )
+        .hint("use downscaleStabilization");
+    }
+    if settings.upscale_delay.is_some() {
+        refuse(&at.key("upscaleDelay"), report, "Kubernetes has it no more").hint("leave it out");
+    }
+}

@@ -1,0 +1,116 @@
+//! The networks that the machines are attached to.
+
+use std::collections::HashMap;
+
+use super::cni;
+use crate::model::{Kind, TenantNetwork};
+use crate::validate::context::Input;
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::valid_shoot::Network;
+
+/// Tenant networks in the order of the manifest, then shared ones.
+pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Vec<Network> {
+    let config = input.shoot.spec.provider.infrastructure_config.as_ref();
+    let Some(networks) = config.and_then(|it| it.networks.as_ref()) else {
+        return Vec::new();
+    };
+    let at = &at.key("networks");
+    tenant(
+        &networks.tenant_networks,
+        id,
+        &at.key("tenantNetworks"),
+        report,
+    );
+    let at_shared = &at.key("sharedNetworks");
+    let mut known = HashMap::new();
+    for (i, shared) in networks.shared_networks.iter().enumerate() {
+        let at = &at_shared.index(i);
+        let namespace = shared.namespace.as_deref().filter(|it| !it.is_empty());
+        if !shared.name.is_empty() && !names::is_dns_subdomain(&shared.name) {
+            let message = format!("{:?} is no name of an object", shared.name);
+            report
+                .error(&at.key("name"), Kind::Invalid, "network/name", message)
+                .hint(names::DNS_LABEL);
+        }
+        if let Some(namespace) = namespace.filter(|it| !names::is_dns_label(it)) {
+            let message = format!("{namespace:?} is no namespace");
+            report
+                .error(
+                    &at.key("namespace"),
+                    Kind::Invalid,
+                    "network/namespace",
+                    message,
+                )
+                .hint(names::DNS_LABEL);
+        }
+        if let Some(first) = known
+            .insert((namespace, shared.name.as_str()), i)
+            .filter(|_| !shared.name.is_empty())
+        {
+            let message = format!("shared network {} is there already", shared.name);
+            report
+                .error(at, Kind::Duplicate, "network/duplicate", message)
+                .see(&at_shared.index(first), "the first one");
+        }
+    }
+    let tenants = networks.tenant_networks.iter().map(|it| Network::Tenant {
+        name: it.name.clone(),
+        config: it.config.clone(),
+        default: it.default,
+    });
+    let shared = networks.shared_networks.iter().map(|it| Network::Shared {
+        name: it.name.clone(),
+        namespace: it.namespace.clone().filter(|it| !it.is_empty()),
+    });
+    tenants.chain(shared).collect()
+}
+
+fn tenant(networks: &[TenantNetwork], id: &str, at: &At, report: &mut Report) {
+    let mut known = HashMap::new();
+    let mut default = None;
+    for (i, network) in networks.iter().enumerate() {
+        let at_one = &at.index(i);
+        name(&network.name, id, &at_one.key("name"), report);
+        if let Some(first) = known
+            .insert(network.name.as_str(), i)
+            .filter(|_| !network.name.is_empty())
+        {
+            let message = format!("tenant network {} is there already", network.name);
+            report
+                .error(at_one, Kind::Duplicate, "network/duplicate", message)
+                .see(&at.index(first), "the first one");
+        }
+        cni::check(&network.config, &at_one.key("config"), report);
+        if !network.default {
+            continue;
+        }
+        if let Some(first) = default.replace(i) {
+            report
+                .error(
+                    &at_one.key("default"),
+                    Kind::Invalid,
+                    "network/second-default",
+                    "another network is the default already",
+                )
+                .see(&at.index(first).key("default"), "the first one");
+        }
+    }
+}
+
+/// The name of its object begins with the shoot's.
+fn name(name: &str, id: &str, at: &At, report: &mut Report) {
+    let whole = id.len() + 1 + name.len();
+    if !name.is_empty() && !names::is_dns_label(name) {
+        let message = format!("{name:?} is no DNS label");
+        report
+            .error(at, Kind::Invalid, "network/name", message)
+            .hint(names::DNS_LABEL);
+    } else if whole > names::MOST_NAME {
+        let message = format!(
+            "makes the name {id}-{name} of {whole} characters, more than {}",
+            names::MOST_NAME
+        );
+        report.error(at, Kind::TooLong, "network/name-too-long", message);
+    }
+}

@@ -1,0 +1,209 @@
+//! When the shoot may be changed by itself, when it sleeps, and which addons it has.
+
+use crate::model::{Addons, Hibernation, Kind, Maintenance, Shoot, TimeWindow};
+use crate::validate::report::{At, Report};
+
+const LEAST_MINUTES: i32 = 30;
+const MOST_MINUTES: i32 = 6 * 60;
+const DAY_MINUTES: i32 = 24 * 60;
+
+pub(crate) fn check(shoot: &Shoot, at: &At, report: &mut Report) {
+    let spec = &shoot.spec;
+    if let Some(Maintenance {
+        time_window: Some(window),
+        ..
+    }) = &spec.maintenance
+    {
+        let at = &at.key("maintenance");
+        time_window(window, &at.key("timeWindow"), report);
+    }
+    if let Some(it) = &spec.hibernation {
+        hibernation(it, &at.key("hibernation"), report);
+    }
+    if let Some(it) = &spec.addons {
+        addons(it, spec.purpose.as_deref(), &at.key("addons"), report);
+    }
+}
+
+fn time_window(window: &TimeWindow, at: &At, report: &mut Report) {
+    let mut minutes = |name: &str, text: &str| {
+        let minutes = minutes_in_utc(text);
+        if minutes.is_none() && !text.is_empty() {
+            report
+                .error(
+                    &at.key(name),
+                    Kind::Invalid,
+                    "maintenance/time",
+                    format!("{text:?} is no time of day"),
+                )
+                .hint("write hours, minutes, seconds and time zone, such as 220000+0100");
+        }
+        minutes
+    };
+    let begin = minutes("begin", &window.begin);
+    let end = minutes("end", &window.end);
+    let (Some(begin), Some(end)) = (begin, end) else {
+        return;
+    };
+    let length = (end - begin).rem_euclid(DAY_MINUTES);
+    if !(LEAST_MINUTES..=MOST_MINUTES).contains(&length) {
+        report.error(
+            at,
+            Kind::Forbidden,
+            "maintenance/length",
+            format!("is {length} minutes long, not within {LEAST_MINUTES} and {MOST_MINUTES}"),
+        );
+    }
+}
+
+/// `HHMMSS+ZZZZ`.
+fn minutes_in_utc(text: &str) -> Option<i32> {
+    let bytes = text.as_bytes();
+    let sign = match bytes.get(6)? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    if bytes.len() != 11 {
+        return None;
+    }
+    let part = |from: usize, most: i32| -> Option<i32> {
+        let digits = bytes.get(from..from + 2)?;
+        let is_number = digits.iter().all(u8::is_ascii_digit);
+        let value = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        (is_number && value <= most).then_some(value)
+    };
+    let (hours, minutes, _) = (part(0, 23)?, part(2, 59)?, part(4, 59)?);
+    let (zone_hours, zone_minutes) = (part(7, 14)?, part(9, 59)?);
+    Some(hours * 60 + minutes - sign * (zone_hours * 60 + zone_minutes))
+}
+
+fn hibernation(hibernation: &Hibernation, at: &At, report: &mut Report) {
+    if hibernation.enabled == Some(true) {
+        report
+            .error(
+                &at.key("enabled"),
+                Kind::NotSupported,
+                "hibernation/not-there",
+                "hibernation is not supported yet",
+            )
+            .hint("leave it out; kvshoot delete removes a cluster");
+    }
+    let at = &at.key("schedules");
+    for (i, schedule) in hibernation.schedules.iter().enumerate() {
+        let at = &at.index(i);
+        if schedule.start.is_none() && schedule.end.is_none() {
+            report
+                .error(
+                    at,
+                    Kind::Required,
+                    "hibernation/schedule",
+                    "needs a start, an end or both",
+                )
+                .hint("write them as in cron: 0 20 * * 1-5");
+        }
+        for (name, cron) in [("start", &schedule.start), ("end", &schedule.end)] {
+            if let Some(cron) = cron
+                .as_deref()
+                .filter(|it| it.split_whitespace().count() != 5)
+            {
+                let message = format!("{cron:?} is no time of cron");
+                report
+                    .error(&at.key(name), Kind::Invalid, "hibernation/cron", message)
+                    .hint("write five fields: 0 20 * * 1-5");
+            }
+        }
+    }
+    if !hibernation.schedules.is_empty() {
+        report.warning(
+            at,
+            Kind::NotSupported,
+            "hibernation/schedules-ignored",
+            "no schedule is kept: nothing runs in between",
+        );
+    }
+}
+
+fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) {
+    let dashboard = addons.kubernetes_dashboard.as_ref();
+    let ingress = addons.nginx_ingress.as_ref();
+    let enabled = [
+        (
+            "kubernetesDashboard",
+            dashboard.is_some_and(|it| it.enabled),
+            "is installed in its last version of this form, 2.7.0 of 2022, which nobody maintains",
+        ),
+        (
+            "nginxIngress",
+            ingress.is_some_and(|it| it.enabled),
+            "is installed in its last version: the project ended in March 2026, and holes stay open",
+        ),
+    ];
+    for (name, _, state) in enabled.iter().filter(|(_, is_enabled, _)| *is_enabled) {
+        let at = &at.key(name);
+        let at = &at.key("enabled");
+        if purpose.is_some_and(|it| it != "evaluation") {
+            report.error(
+                at,
+                Kind::Forbidden,
+                "addon/purpose",
+                "is only for shoots whose purpose is evaluation",
+            );
+        } else {
+            report.warning(at, Kind::NotSupported, "addon/unmaintained", *state);
+        }
+    }
+    let mode = dashboard.and_then(|it| it.authentication_mode.as_deref());
+    if let Some(mode) = mode.filter(|it| !["basic", "token"].contains(it)) {
+        let at = &at.key("kubernetesDashboard");
+        report
+            .error(
+                &at.key("authenticationMode"),
+                Kind::NotSupported,
+                "addon/authentication-mode",
+                format!("{mode:?} is not supported"),
+            )
+            .hint("it has to be token");
+    } else if mode == Some("basic") {
+        let at = &at.key("kubernetesDashboard");
+        report
+            .error(
+                &at.key("authenticationMode"),
+                Kind::Invalid,
+                "addon/authentication-mode",
+                "needs basic authentication, which Kubernetes no longer has",
+            )
+            .hint("write token");
+    }
+    let policy = ingress.and_then(|it| it.external_traffic_policy.as_deref());
+    if let Some(policy) = policy.filter(|it| !["Cluster", "Local"].contains(it)) {
+        let at = &at.key("nginxIngress");
+        report
+            .error(
+                &at.key("externalTrafficPolicy"),
+                Kind::NotSupported,
+                "addon/traffic-policy",
+                format!("{policy:?} is not supported"),
+            )
+            .hint("one of Cluster, Local");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_day_count_in_utc() {
+        for (text, expected) in [
+            ("220000+0100", Some(21 * 60)),
+            ("003000-0130", Some(120)),
+            ("240000+0000", None),
+            ("2200+0100", None),
+            ("220000Z", None),
+            ("22000٠+01", None),
+        ] {
+            assert_eq!(minutes_in_utc(text), expected, "{text}");
+        }
+    }
+}

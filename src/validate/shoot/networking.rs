@@ -1,0 +1,157 @@
+//! `spec.networking`: which addresses nodes, pods and services have.
+
+use crate::model::{Cidr, Kind};
+use crate::validate::context::Input;
+use crate::validate::report::{At, Report};
+use crate::validate::valid_shoot::Networking;
+
+pub(crate) const DEFAULT_PODS: &str = "100.96.0.0/11";
+pub(crate) const DEFAULT_SERVICES: &str = "100.64.0.0/13";
+
+pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Networking> {
+    let networking = &input.shoot.spec.networking;
+    let nodes = range(&networking.nodes, &at.key("nodes"), report);
+    let text = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
+    let pods_text = text(&networking.pods, DEFAULT_PODS);
+    let services_text = text(&networking.services, DEFAULT_SERVICES);
+    let pods = range(&pods_text, &at.key("pods"), report);
+    let services = range(&services_text, &at.key("services"), report);
+
+    disjoint(("services", services), ("pods", pods), at, report);
+    disjoint(("pods", pods), ("nodes", nodes), at, report);
+    disjoint(("services", services), ("nodes", nodes), at, report);
+    if let Some(pods) = pods {
+        room(input, pods, at, report);
+    }
+    // The first addresses are those of the API server and of DNS.
+    if let Some(services) = services.filter(|it| it.length > 28) {
+        let message = format!("{services} has too few addresses");
+        report
+            .error(
+                &at.key("services"),
+                Kind::Invalid,
+                "networking/services-too-small",
+                message,
+            )
+            .hint("give it a prefix of at most 28 bits");
+    }
+    if nodes.is_none() || pods.is_none() || services.is_none() {
+        return None;
+    }
+    Some(Networking {
+        type_: networking.type_.clone(),
+        nodes: networking.nodes.clone(),
+        pods: pods_text,
+        services: services_text,
+        node_mask: node_mask(input),
+    })
+}
+
+fn range(text: &str, at: &At, report: &mut Report) -> Option<Cidr> {
+    if text.is_empty() {
+        return None;
+    }
+    let cidr = match Cidr::parse(text) {
+        Ok(cidr) => cidr,
+        Err(message) => {
+            report.error(at, Kind::Invalid, "networking/range", message);
+            return None;
+        }
+    };
+    if cidr != cidr.canonical() {
+        let message = format!("{text} has bits set behind its prefix");
+        report
+            .error(at, Kind::Invalid, "networking/host-bits", message)
+            .hint(format!("write {}", cidr.canonical()));
+        return None;
+    }
+    if cidr.is_ipv6() {
+        let message = "ranges of IPv6 are not supported";
+        report.error(at, Kind::NotSupported, "networking/ipv6", message);
+        return None;
+    }
+    Some(cidr)
+}
+
+/// Told at the first of the two, which is where Gardener tells it.
+fn disjoint(
+    (name, one): (&str, Option<Cidr>),
+    (other_name, other): (&str, Option<Cidr>),
+    at: &At,
+    report: &mut Report,
+) {
+    if let (Some(one), Some(other)) = (one, other)
+        && one.overlaps(other)
+    {
+        let message = format!("{one} overlaps with {other} of {other_name}");
+        report
+            .error(&at.key(name), Kind::Invalid, "networking/overlap", message)
+            .see(&at.key(other_name), format!("{other_name} are {other}"));
+    }
+}
+
+/// Each node takes a part of the pods' range.
+fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
+    let mask = node_mask(input);
+    let ranges = mask
+        .checked_sub(pods.length)
+        .map_or(0, |bits| 1_u64 << bits);
+    let workers = &input.shoot.spec.provider.workers;
+    let sum = |count: fn(&crate::model::Worker) -> i32| -> u64 {
+        workers
+            .iter()
+            .map(|pool| u64::try_from(count(pool)).unwrap_or(0))
+            .sum()
+    };
+    let (least, most) = (sum(|pool| pool.minimum), sum(|pool| pool.maximum));
+    let at = &at.key("pods");
+    let message = |nodes| format!("{pods} has room for {ranges} nodes, and the pools have {nodes}");
+    let hint = format!("each node takes a /{mask}; give pods a wider range");
+    if least > ranges {
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "networking/pods-too-small",
+                message(least),
+            )
+            .hint(hint);
+    } else if most > ranges {
+        report
+            .warning(
+                at,
+                Kind::Invalid,
+                "networking/pods-too-small",
+                message(most),
+            )
+            .hint(hint);
+    }
+}
+
+fn node_mask(input: &Input) -> u8 {
+    let given = input.shoot.spec.kubernetes.kube_controller_manager.as_ref();
+    given
+        .and_then(|it| it.node_cidr_mask_size)
+        .and_then(|mask| u8::try_from(mask).ok())
+        .filter(|mask| (16..=28).contains(mask))
+        .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(input)))
+}
+
+/// Twice as many addresses as pods, so that none is given again at once.
+fn default_mask(most_pods: i32) -> u8 {
+    let addresses = u64::try_from(most_pods).unwrap_or(0).max(1) * 2;
+    let bits = addresses.next_power_of_two().trailing_zeros();
+    32 - u8::try_from(bits).unwrap_or(16).min(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_twice_as_many_addresses_as_pods() {
+        for (pods, mask) in [(110, 24), (128, 24), (129, 23), (0, 31), (i32::MAX, 16)] {
+            assert_eq!(default_mask(pods), mask, "{pods}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Disks that are filled once and cloned by machines that name them, as Kubermatic's custom local disks.
+
+use std::collections::HashMap;
+
+use crate::model::{Kind, PreAllocatedDataVolume, RootDisk};
+use crate::validate::context::Input;
+use crate::validate::image_source::{self, Source};
+use crate::validate::names;
+use crate::validate::report::{At, Report};
+use crate::validate::valid_shoot::{Claiming, LocalDisk, Volume};
+
+/// Longest that names of DataVolumes, which hold the shoot's too, have room for.
+const MOST_NAME: usize = 30;
+
+pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Vec<LocalDisk> {
+    let disks = declared(input);
+    let at = &at.key("preAllocatedDataVolumes");
+    let mut known = HashMap::new();
+    let mut valid = Vec::with_capacity(disks.len());
+    for (i, disk) in disks.iter().enumerate() {
+        let here = &at.index(i);
+        let codes = ("disk/name", "disk/name-too-long");
+        names::check_dns_label(&here.key("name"), &disk.name, MOST_NAME, codes, report);
+        if let Some(first) = known
+            .insert(disk.name.as_str(), i)
+            .filter(|_| !disk.name.is_empty())
+        {
+            let message = format!("there is a disk {} already", disk.name);
+            report
+                .error(
+                    &here.key("name"),
+                    Kind::Duplicate,
+                    "disk/duplicate",
+                    message,
+                )
+                .see(&at.index(first).key("name"), "the first one");
+        }
+        if disk.size.value <= 0.0 && !disk.size.text().is_empty() {
+            let message = format!("is {}, not above 0", disk.size);
+            report.error(&here.key("size"), Kind::Invalid, "disk/size", message);
+        }
+        if !disk.storage_class.is_empty() && !names::is_dns_subdomain(&disk.storage_class) {
+            let message = format!("{:?} is no name of an object", disk.storage_class);
+            let at = &here.key("storageClass");
+            report
+                .error(at, Kind::Invalid, "disk/storage-class", message)
+                .hint(names::DNS_LABEL);
+        }
+        names::check_annotations(&here.key("annotations"), &disk.annotations, report);
+        valid.extend(source(disk, here, report).map(|source| LocalDisk {
+            name: disk.name.clone(),
+            source,
+            volume: Volume {
+                type_: String::new(),
+                class: disk.storage_class.clone(),
+                size: disk.size.clone(),
+                claiming: Claiming::default(),
+            },
+            annotations: disk.annotations.clone(),
+        }));
+    }
+    valid
+}
+
+/// By HTTP or from a registry.
+fn source(disk: &PreAllocatedDataVolume, at: &At, report: &mut Report) -> Option<Source> {
+    let root = RootDisk {
+        os_image: Some(disk.url.clone()),
+        ..RootDisk::default()
+    };
+    match image_source::of_root_disk(&root) {
+        Some(source @ (Source::Http { .. } | Source::Registry { .. })) => Some(source),
+        _ if disk.url.is_empty() => None,
+        _ => {
+            let message = format!("{:?} is no URL of an image", disk.url);
+            report
+                .error(&at.key("url"), Kind::Invalid, "disk/url", message)
+                .hint("write https://… or docker://…");
+            None
+        }
+    }
+}
+
+fn declared<'a>(input: &Input<'a>) -> &'a [PreAllocatedDataVolume] {
+    let config = input.shoot.spec.provider.infrastructure_config.as_ref();
+    config.map_or(&[], |it| &it.pre_allocated_data_volumes)
+}
+
+/// The disk of that name, if the Shoot declares one.
+pub(crate) fn named<'a>(input: &Input<'a>, name: &str) -> Option<&'a PreAllocatedDataVolume> {
+    declared(input).iter().find(|it| it.name == name)
+}

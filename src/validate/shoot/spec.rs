@@ -1,0 +1,145 @@
+//! The fields that stand directly below `spec`, and the kind of provider.
+
+use crate::model::{Kind, Shoot};
+use crate::validate::context::Input;
+use crate::validate::names;
+use crate::validate::profile::index::Offer;
+use crate::validate::report::{At, Report};
+use crate::validate::rules::not_offered;
+
+const PURPOSES: [&str; 4] = ["evaluation", "testing", "development", "production"];
+
+pub(crate) fn check(input: &Input, offer: &Offer, at: &At, report: &mut Report) {
+    let shoot = input.shoot;
+    provider(input, at, report);
+    profile_name(shoot, at, report);
+    region(input, offer, &at.key("region"), report);
+    if let Some(purpose) = shoot
+        .spec
+        .purpose
+        .as_deref()
+        .filter(|it| !PURPOSES.contains(it))
+    {
+        report
+            .error(
+                &at.key("purpose"),
+                Kind::NotSupported,
+                "shoot/purpose",
+                format!("{purpose:?} is not supported"),
+            )
+            .hint(format!("one of {}", PURPOSES.join(", ")));
+    }
+}
+
+fn provider(input: &Input, at: &At, report: &mut Report) {
+    let given = input.shoot.spec.provider.type_.as_str();
+    let offered = input.profile.spec.type_.as_str();
+    let at = &at.key("provider");
+    let at = &at.key("type");
+    if given.is_empty() {
+        return;
+    }
+    if given != "kubevirt" {
+        report
+            .error(
+                at,
+                Kind::NotSupported,
+                "shoot/provider-type",
+                format!("{given:?} is not supported"),
+            )
+            .hint("it has to be kubevirt");
+    } else if given != offered && !offered.is_empty() {
+        let profile = At::root(crate::model::Document::CloudProfile);
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "shoot/provider-of-profile",
+                format!("is {given}, and the profile is for {offered}"),
+            )
+            .see(&profile.key("spec").key("type"), "the type of the profile");
+    }
+}
+
+/// Which profile is meant, in either spelling.
+pub(crate) fn profile_named(shoot: &Shoot) -> Option<&str> {
+    let reference = shoot.spec.cloud_profile.as_ref();
+    let modern = reference
+        .map(|it| it.name.as_str())
+        .filter(|it| !it.is_empty());
+    let older = shoot
+        .spec
+        .cloud_profile_name
+        .as_deref()
+        .filter(|it| !it.is_empty());
+    modern.or(older)
+}
+
+fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
+    let older = shoot
+        .spec
+        .cloud_profile_name
+        .as_deref()
+        .filter(|it| !it.is_empty());
+    let Some(reference) = &shoot.spec.cloud_profile else {
+        if older.is_none() {
+            report
+                .error(
+                    &at.key("cloudProfileName"),
+                    Kind::Required,
+                    "shoot/profile-name",
+                    "is required",
+                )
+                .hint("name the CloudProfile that the shoot chooses from");
+        }
+        return;
+    };
+    let at_reference = &at.key("cloudProfile");
+    if let Some(kind) = reference.kind.as_deref().filter(|it| *it != "CloudProfile") {
+        report
+            .error(
+                &at_reference.key("kind"),
+                Kind::NotSupported,
+                "shoot/profile-kind",
+                format!("{kind:?} is not supported"),
+            )
+            .hint("it has to be CloudProfile");
+    }
+    if let Some(older) = older.filter(|it| *it != reference.name) {
+        report
+            .error(
+                &at.key("cloudProfileName"),
+                Kind::Invalid,
+                "shoot/two-profiles",
+                format!("is {older}, and cloudProfile.name is {}", reference.name),
+            )
+            .see(&at_reference.key("name"), "the other name")
+            .hint("one of both is enough");
+    }
+}
+
+fn region(input: &Input, offer: &Offer, at: &At, report: &mut Report) {
+    let region = input.shoot.spec.region.as_str();
+    if !names::is_label_value(region) {
+        report
+            .error(
+                at,
+                Kind::Invalid,
+                "shoot/region",
+                format!("{region:?} is no name of a region"),
+            )
+            .hint(names::LABEL_VALUE);
+        return;
+    }
+    let is_unchanged = input.before.is_some_and(|it| it.spec.region == region);
+    if offer.region.is_none() && !is_unchanged {
+        let regions = input.profile.spec.regions.iter();
+        not_offered(
+            at,
+            "shoot/region-not-offered",
+            region,
+            regions.map(|it| it.name.as_str()),
+            report,
+        );
+    }
+}
