@@ -3,12 +3,21 @@
 use crate::model::FieldPath;
 
 use super::check::{self, Flaws};
+use super::content::Content;
 use super::kinds::known;
 use super::problem::{Kind, Problem};
+use super::read;
 use super::schema::Shapes;
 use super::source::Source;
 use super::tree::{NodeId, Tree};
-use super::{Document, read};
+
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) source: usize,
+    pub(super) root: NodeId,
+    pub(super) flaws: Flaws,
+    pub(super) content: Content,
+}
 
 pub(super) fn read_document(
     number: u32,

@@ -8,10 +8,11 @@ use crate::model::{
     CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, nearest,
 };
 
+use super::content::Content;
 use super::problem::{Kind, Problem};
+use super::read;
 use super::source::Source;
 use super::tree::{NodeId, NodeKind, Tree};
-use super::{Content, read};
 
 /// A kind of document: how it says what it is, its schema, and how it is read.
 pub(super) struct Known {

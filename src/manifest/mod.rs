@@ -4,6 +4,8 @@
 //! (`read`, which cannot fail), and rules, which live in `validate` and come back with paths that `locate` finds in the tree.
 
 mod check;
+mod content;
+mod decode;
 mod document;
 mod kinds;
 mod locate;
@@ -11,23 +13,21 @@ mod objects;
 mod problem;
 mod read;
 mod scalar;
-pub(crate) mod schema;
+mod schema;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use std::sync::Arc;
+use crate::model::FieldPath;
 
-use crate::model::{CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot};
-
+pub(crate) use content::Content;
 pub(crate) use kinds::{kinds, schema_of};
 pub(crate) use objects::Objects;
 pub(crate) use problem::{Kind, Problem};
 pub(crate) use source::{Place, Source};
 
-use check::Flaws;
-use document::{read_document, unused};
+use document::{Document, read_document, unused};
 use tree::{NodeId, Tree};
 
 /// Everything that was given with `-f`, read as one.
@@ -38,24 +38,6 @@ pub(crate) struct Manifest {
     documents: Vec<Document>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
-}
-
-#[derive(Debug)]
-struct Document {
-    source: usize,
-    root: NodeId,
-    flaws: Flaws,
-    content: Content,
-}
-
-/// A document of a kind that is understood.
-#[derive(Debug)]
-pub(crate) enum Content {
-    Shoot(Arc<Shoot>),
-    CloudProfile(Arc<CloudProfile>),
-    SecretBinding(Arc<SecretBinding>),
-    Secret(Arc<Secret>),
-    MachineDeployment(Arc<MachineDeployment>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +54,7 @@ impl Manifest {
 
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) {
         let number = source::offset(self.sources.len());
-        let (source, tree, problems) = parse(number, name, bytes, tree::MANIFESTS);
+        let (source, tree, problems) = decode::parse(number, name, bytes, tree::MANIFESTS);
         let is_silent = problems.is_empty();
         self.problems.extend(problems);
         let roots: Vec<NodeId> = tree
@@ -157,6 +139,31 @@ impl Manifest {
         self.warnings.sort_by_key(|it| it.place);
     }
 
+    /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
+    /// Nothing when it is below something broken, about which all has been said.
+    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<Place> {
+        let (document, source, tree) = self.parts(document);
+        locate::locate(document, source, tree, path)
+    }
+
+    /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
+    pub(crate) fn locate_inside(
+        &self,
+        document: DocumentId,
+        path: &FieldPath,
+        line: usize,
+        column: usize,
+    ) -> Option<Place> {
+        let (document, source, tree) = self.parts(document);
+        locate::locate_inside(document, source, tree, path, (line, column))
+    }
+
+    fn parts(&self, document: DocumentId) -> (&Document, &Source, &Tree) {
+        let document = &self.documents[document.0];
+        let (source, tree) = (&self.sources[document.source], &self.trees[document.source]);
+        (document, source, tree)
+    }
+
     fn placed(&self, document: DocumentId, problem: Problem) -> Option<Problem> {
         let place = self.locate(document, &problem.path)?;
         Some(if problem.place.is_some() {
@@ -165,36 +172,4 @@ impl Manifest {
             problem.at(place)
         })
     }
-}
-
-/// One file; what is no text is a problem of it.
-fn parse(
-    number: u32,
-    name: String,
-    bytes: Vec<u8>,
-    bounds: tree::Bounds,
-) -> (Source, Tree, Vec<Problem>) {
-    let error = match String::from_utf8(bytes) {
-        Ok(text) => {
-            let source = Source::new(name, text);
-            let (tree, problems) = tree::parse(number, &source, bounds);
-            return (source, tree, problems);
-        }
-        Err(error) => error,
-    };
-    let at = source::offset(error.utf8_error().valid_up_to());
-    let text = String::from_utf8_lossy(&error.into_bytes()).into_owned();
-    let place = Place {
-        source: number,
-        start: at,
-        end: at,
-    };
-    let problem = Problem::new(
-        FieldPath::root(),
-        Kind::Syntax,
-        "yaml/encoding",
-        "is not UTF-8",
-    )
-    .at(place);
-    (Source::new(name, text), Tree::default(), vec![problem])
 }

@@ -2,6 +2,7 @@
 //!
 //! Scalars mean what they mean to kubectl, which reads YAML 1.1: `0644` is a number, and `yes` a truth.
 
+use super::decode;
 use super::problem::{Kind, Problem};
 use super::scalar::Meaning;
 use super::source::{Place, Source, offset};
@@ -28,7 +29,7 @@ impl Objects {
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) -> bool {
         let number = offset(self.sources.len());
         let before = (self.problems.len(), self.all.len());
-        let (source, tree, problems) = super::parse(number, name, bytes, BOUNDS);
+        let (source, tree, problems) = decode::parse(number, name, bytes, BOUNDS);
         self.problems.extend(problems);
         for root in &tree.roots {
             if !tree.is_null(&source, *root) {

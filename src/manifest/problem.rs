@@ -42,6 +42,16 @@ impl Problem {
         }
     }
 
+    /// A fault of the YAML itself, which has no path.
+    pub(super) fn syntax(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(FieldPath::root(), Kind::Syntax, code, message)
+    }
+
+    /// A problem of the document, whose path follows or does not matter.
+    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(FieldPath::root(), Kind::Invalid, code, message)
+    }
+
     #[must_use]
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place = Some(place);

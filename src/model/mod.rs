@@ -16,9 +16,7 @@ pub(crate) use finding::{Document, Finding, Kind};
 pub(crate) use gardener::*;
 pub(crate) use kubermatic::*;
 pub(crate) use kubevirt::*;
-pub(crate) use scalar::{
-    Amount, Cidr, Duration, FORMATS, IntOrString, Quantity, Version,
-};
+pub(crate) use scalar::{Amount, Cidr, Duration, FORMATS, IntOrString, Quantity, Version};
 pub(crate) use suggest::nearest;
 
 /// The API of volume snapshots (kubernetes-csi's `external-snapshotter`), as YAML documents.

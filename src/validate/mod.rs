@@ -34,8 +34,7 @@ pub(crate) use shoot::control_plane;
 pub(crate) use shoot::metadata::EXPIRES;
 pub(crate) use shoot::spec::profile_named;
 pub(crate) use valid_shoot::{
-    Bundle, Claiming, LocalDisk, Network, Networking, Pool,
-    ValidShoot, Volume,
+    Bundle, Claiming, LocalDisk, Network, Networking, Pool, ValidShoot, Volume,
 };
 
 use pool::context::Judge;

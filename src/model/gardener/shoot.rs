@@ -6,9 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kubernetes::{Kubelet, Kubernetes};
-use crate::model::kubevirt::{
-    ControlPlaneConfig, InfrastructureConfig, WorkerConfig,
-};
+use crate::model::kubevirt::{ControlPlaneConfig, InfrastructureConfig, WorkerConfig};
 use crate::model::scalar::{Duration, Ignored, IntOrString, Quantity, Unused};
 
 /// A Kubernetes cluster and the machines that it is made of

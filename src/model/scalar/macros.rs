@@ -64,4 +64,4 @@ macro_rules! one_of {
         }
     };
 }
-pub(in crate::model) use one_of;
+pub(crate) use one_of;

@@ -7,7 +7,7 @@ use crate::plan::item::{Kind, State};
 use crate::plan::observed::Facts;
 use crate::plan::render::first_apply;
 use crate::validate::control_plane::Address;
-use crate::validate::network_policies::OURS;
+use crate::validate::network_policy::OURS;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use std::collections::{BTreeSet, HashMap};
 

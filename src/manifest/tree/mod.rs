@@ -1,0 +1,8 @@
+//! YAML as a tree in which every key and value knows its place; aliases share the node that they name.
+
+mod build;
+mod mapping;
+mod node;
+
+pub(super) use build::{Bounds, MANIFESTS, parse};
+pub(super) use node::{NodeId, NodeKind, Style, Tree};
