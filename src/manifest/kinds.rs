@@ -9,45 +9,45 @@ use crate::model::{
 };
 
 use super::content::Content;
-use super::problem::{Kind, Problem};
+use super::problem::{FindingKind, Problem};
 use super::read;
-use super::source::Source;
+use super::source::SourceFile;
 use super::tree::{NodeId, NodeKind, Tree};
 
 /// A kind of document: how it says what it is, its schema, and how it is read.
-pub(super) struct Known {
+pub(super) struct KnownKind {
     api_version: &'static str,
     kind: &'static str,
     pub(super) schema: fn() -> schemars::Schema,
-    pub(super) read: fn(read::Reader<'_>) -> Result<Content, read::Error>,
+    pub(super) read: fn(read::TreeReader<'_>) -> Result<Content, read::Error>,
 }
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownKind] = &[
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "Shoot",
         schema: schema::<Shoot>,
         read: |r| content(r, Content::Shoot),
     },
-    Known {
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "CloudProfile",
         schema: schema::<CloudProfile>,
         read: |r| content(r, Content::CloudProfile),
     },
-    Known {
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "SecretBinding",
         schema: schema::<SecretBinding>,
         read: |r| content(r, Content::SecretBinding),
     },
-    Known {
+    KnownKind {
         api_version: "v1",
         kind: "Secret",
         schema: schema::<Secret>,
         read: |r| content(r, Content::Secret),
     },
-    Known {
+    KnownKind {
         api_version: "cluster.k8s.io/v1alpha1",
         kind: "MachineDeployment",
         schema: schema::<MachineDeployment>,
@@ -62,7 +62,7 @@ fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
 }
 
 fn content<T: DeserializeOwned>(
-    reader: read::Reader<'_>,
+    reader: read::TreeReader<'_>,
     wrap: fn(Arc<T>) -> Content,
 ) -> Result<Content, read::Error> {
     T::deserialize(reader).map(|value| wrap(Arc::new(value)))
@@ -94,10 +94,10 @@ fn close(schema: &mut schemars::Schema) {
 
 pub(super) fn known(
     number: u32,
-    source: &Source,
+    source: &SourceFile,
     tree: &Tree,
     root: NodeId,
-) -> Result<&'static Known, Box<Problem>> {
+) -> Result<&'static KnownKind, Box<Problem>> {
     let field = |name: &str| {
         let (key, value) = tree.entry(source, root, name)?;
         Some((key, value, tree.text(source, value)?.0))
@@ -107,7 +107,7 @@ pub(super) fn known(
     };
     if !matches!(tree.kind(root), NodeKind::Map(_)) {
         return Err(wrong(
-            Kind::Invalid,
+            FindingKind::Invalid,
             "manifest/no-object",
             "is no Kubernetes object".to_owned(),
             root,
@@ -115,7 +115,7 @@ pub(super) fn known(
     }
     let Some((_, kind_node, kind)) = field("kind") else {
         return Err(wrong(
-            Kind::Required,
+            FindingKind::Required,
             "manifest/kind",
             "kind is required".to_owned(),
             root,
@@ -123,7 +123,7 @@ pub(super) fn known(
     };
     let Some((_, version_node, api_version)) = field("apiVersion") else {
         return Err(wrong(
-            Kind::Required,
+            FindingKind::Required,
             "manifest/api-version",
             "apiVersion is required".to_owned(),
             kind_node,
@@ -137,7 +137,7 @@ pub(super) fn known(
         );
         return Err(Box::new(
             wrong(
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "manifest/kind",
                 format!("{kind} {api_version} is not read here"),
                 kind_node,
@@ -147,7 +147,7 @@ pub(super) fn known(
     };
     if known.api_version != api_version {
         let problem = wrong(
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             "manifest/api-version",
             format!("{kind} {api_version} is not read here"),
             version_node,

@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use crate::model::{FieldPath, Segment};
 
-use super::check::Flaws;
-use super::document::Document;
-use super::source::{Place, Source, offset};
-use super::tree::{NodeId, NodeKind, Style, Tree};
+use super::check::NodeProblems;
+use super::document::ManifestDocument;
+use super::source::{SourceFile, SourceSpan, offset};
+use super::tree::{NodeId, NodeKind, QuoteStyle, Tree};
 
 /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
 /// Nothing when it is below something broken, about which all has been said.
 pub(super) fn locate(
-    document: &Document,
-    source: &Source,
+    document: &ManifestDocument,
+    source: &SourceFile,
     tree: &Tree,
     path: &FieldPath,
-) -> Option<Place> {
-    let flaws = &document.flaws;
+) -> Option<SourceSpan> {
+    let node_problems = &document.node_problems;
     let (mut node, mut shown) = (document.root, document.root);
     let mut is_resolved = true;
     for segment in path.segments() {
         let target = tree.target(node);
-        if flaws.broken.contains(&target) {
+        if node_problems.broken.contains(&target) {
             return None;
         }
         let next = match segment {
@@ -31,7 +31,7 @@ pub(super) fn locate(
                 _ => None,
             },
             Segment::Key(key) => {
-                let missing = flaws.missing.get(&target);
+                let missing = node_problems.missing.get(&target);
                 if missing.is_some_and(|missing| missing.contains(key)) {
                     return None;
                 }
@@ -44,10 +44,10 @@ pub(super) fn locate(
         };
         (node, shown) = (value, key);
     }
-    if flaws.broken.contains(&node) || flaws.broken.contains(&tree.target(node)) {
+    if node_problems.broken.contains(&node) || node_problems.broken.contains(&tree.target(node)) {
         return None;
     }
-    if is_resolved && is_broken_below(flaws, tree, node) {
+    if is_resolved && is_broken_below(node_problems, tree, node) {
         return None;
     }
     let is_scalar = tree
@@ -58,8 +58,8 @@ pub(super) fn locate(
 }
 
 /// What is judged as a whole has to be whole.
-fn is_broken_below(flaws: &Flaws, tree: &Tree, node: NodeId) -> bool {
-    if flaws.broken.is_empty() && flaws.missing.is_empty() {
+fn is_broken_below(node_problems: &NodeProblems, tree: &Tree, node: NodeId) -> bool {
+    if node_problems.broken.is_empty() && node_problems.missing.is_empty() {
         return false;
     }
     let mut left = vec![node];
@@ -69,14 +69,14 @@ fn is_broken_below(flaws: &Flaws, tree: &Tree, node: NodeId) -> bool {
         if target != node && !shared.insert(target) {
             continue;
         }
-        if flaws.broken.contains(&target) || flaws.missing.contains_key(&target) {
+        if node_problems.broken.contains(&target) || node_problems.missing.contains_key(&target) {
             return true;
         }
         match tree.kind(target) {
             NodeKind::List(items) => left.extend(items.iter().copied()),
             NodeKind::Map(entries) => {
                 for (key, value) in entries {
-                    if flaws.broken.contains(key) {
+                    if node_problems.broken.contains(key) {
                         return true;
                     }
                     left.push(*value);
@@ -90,12 +90,12 @@ fn is_broken_below(flaws: &Flaws, tree: &Tree, node: NodeId) -> bool {
 
 /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
 pub(super) fn locate_inside(
-    document: &Document,
-    source: &Source,
+    document: &ManifestDocument,
+    source: &SourceFile,
     tree: &Tree,
     path: &FieldPath,
     (line, column): (usize, usize),
-) -> Option<Place> {
+) -> Option<SourceSpan> {
     let place = locate(document, source, tree, path)?;
     let node = path
         .segments()
@@ -114,20 +114,20 @@ pub(super) fn locate_inside(
 
 /// Exact for literal blocks and for texts on one line without escapes; for the rest the whole text is the answer.
 fn inside(
-    source: &Source,
-    place: Place,
+    source: &SourceFile,
+    place: SourceSpan,
     value: &str,
-    style: Style,
+    style: QuoteStyle,
     line: usize,
     column: usize,
-) -> Option<Place> {
+) -> Option<SourceSpan> {
     let wanted = value.split('\n').nth(line - 1)?;
-    let at = |start: u32| Place {
+    let at = |start: u32| SourceSpan {
         source: place.source,
         start,
         end: start + 1,
     };
-    if style == Style::Literal {
+    if style == QuoteStyle::Literal {
         // The place begins at the first line that is not blank.
         let blank = value.bytes().take_while(|b| *b == b'\n').count();
         let line = (source.line_column(place.start).0 + line).checked_sub(blank + 1)?;

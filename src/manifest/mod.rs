@@ -19,23 +19,25 @@ mod source;
 mod tests;
 mod tree;
 
-use crate::model::FieldPath;
+use crate::model::{FieldPath, FindingKind};
 
 pub(crate) use content::Content;
 pub(crate) use kinds::{kinds, schema_of};
-pub(crate) use objects::Objects;
-pub(crate) use problem::{Kind, Problem};
-pub(crate) use source::{Place, Source};
+pub(crate) use problem::Problem;
+pub(crate) use source::{SourceFile, SourceSpan};
+// Other modules use the short names until they are renamed.
+pub(crate) use objects::ManifestObjects as Objects;
+pub(crate) use source::{SourceFile as Source, SourceSpan as Place};
 
-use document::{Document, read_document, unused};
+use document::{ManifestDocument, read_document, unused};
 use tree::{NodeId, Tree};
 
 /// Everything that was given with `-f`, read as one.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    sources: Vec<Source>,
+    sources: Vec<SourceFile>,
     trees: Vec<Tree>,
-    documents: Vec<Document>,
+    documents: Vec<ManifestDocument>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }
@@ -64,7 +66,7 @@ impl Manifest {
             .filter(|root| !tree.is_null(&source, *root))
             .collect();
         if roots.is_empty() && is_silent {
-            let place = Place {
+            let place = SourceSpan {
                 source: number,
                 start: 0,
                 end: 0,
@@ -72,7 +74,7 @@ impl Manifest {
             self.problems.push(
                 Problem::new(
                     FieldPath::root(),
-                    Kind::Required,
+                    FindingKind::Required,
                     "manifest/empty",
                     "there is no document in this file",
                 )
@@ -84,7 +86,7 @@ impl Manifest {
             self.problems.extend(problems);
             let unused = document
                 .as_ref()
-                .and_then(|it| unused(number, &tree, &it.flaws));
+                .and_then(|it| unused(number, &tree, &it.node_problems));
             self.warnings.extend(unused);
             self.documents.extend(document);
         }
@@ -92,7 +94,7 @@ impl Manifest {
         self.trees.push(tree);
     }
 
-    pub(crate) fn sources(&self) -> &[Source] {
+    pub(crate) fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
@@ -141,7 +143,7 @@ impl Manifest {
 
     /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
     /// Nothing when it is below something broken, about which all has been said.
-    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<Place> {
+    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<SourceSpan> {
         let (document, source, tree) = self.parts(document);
         locate::locate(document, source, tree, path)
     }
@@ -153,12 +155,12 @@ impl Manifest {
         path: &FieldPath,
         line: usize,
         column: usize,
-    ) -> Option<Place> {
+    ) -> Option<SourceSpan> {
         let (document, source, tree) = self.parts(document);
         locate::locate_inside(document, source, tree, path, (line, column))
     }
 
-    fn parts(&self, document: DocumentId) -> (&Document, &Source, &Tree) {
+    fn parts(&self, document: DocumentId) -> (&ManifestDocument, &SourceFile, &Tree) {
         let document = &self.documents[document.0];
         let (source, tree) = (&self.sources[document.source], &self.trees[document.source]);
         (document, source, tree)

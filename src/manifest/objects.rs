@@ -3,28 +3,28 @@
 //! Scalars mean what they mean to kubectl, which reads YAML 1.1: `0644` is a number, and `yes` a truth.
 
 use super::decode;
-use super::problem::{Kind, Problem};
-use super::scalar::Meaning;
-use super::source::{Place, Source, offset};
-use super::tree::{Bounds, NodeId, NodeKind, Tree};
+use super::problem::{FindingKind, Problem};
+use super::scalar::ScalarValue;
+use super::source::{SourceFile, SourceSpan, offset};
+use super::tree::{NodeId, NodeKind, ParseLimits, Tree};
 use crate::model::FieldPath;
 use serde_json::{Map, Number, Value};
 
 /// The schemas in CustomResourceDefinitions are deep, and some programs consist of hundreds of objects.
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ParseLimits = ParseLimits {
     depth: 96,
     documents: 2_000,
 };
 
 /// All objects of some files, each with its place.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
-    pub(crate) sources: Vec<Source>,
+pub(crate) struct ManifestObjects {
+    pub(crate) sources: Vec<SourceFile>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) all: Vec<(Place, Value)>,
+    pub(crate) all: Vec<(SourceSpan, Value)>,
 }
 
-impl Objects {
+impl ManifestObjects {
     /// Reads a file, and says whether there is nothing wrong with it.
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) -> bool {
         let number = offset(self.sources.len());
@@ -37,7 +37,7 @@ impl Objects {
             }
         }
         if before == (self.problems.len(), self.all.len()) {
-            let place = Place {
+            let place = SourceSpan {
                 source: number,
                 start: 0,
                 end: 0,
@@ -49,12 +49,12 @@ impl Objects {
     }
 
     /// Tells what is wrong with an object.
-    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: Place) {
-        let problem = Problem::new(FieldPath::root(), Kind::Invalid, code, message);
+    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: SourceSpan) {
+        let problem = Problem::new(FieldPath::root(), FindingKind::Invalid, code, message);
         self.problems.push(problem.at(at));
     }
 
-    fn document(&mut self, number: u32, source: &Source, tree: &Tree, root: NodeId) {
+    fn document(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let items = tree.entry(source, root, "items").map(|it| it.1);
         let is_list = text(tree, source, root, "kind").is_some_and(|it| it.ends_with("List"));
         match items.map(|it| tree.kind(it)) {
@@ -67,7 +67,7 @@ impl Objects {
         }
     }
 
-    fn object(&mut self, number: u32, source: &Source, tree: &Tree, root: NodeId) {
+    fn object(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let place = tree.place(number, root);
         if !matches!(tree.kind(root), NodeKind::Map(_)) {
             return self.tell("addons/no-object", "is no object", place);
@@ -88,12 +88,12 @@ impl Objects {
     }
 }
 
-fn text<'a>(tree: &'a Tree, source: &'a Source, map: NodeId, key: &str) -> Option<&'a str> {
+fn text<'a>(tree: &'a Tree, source: &'a SourceFile, map: NodeId, key: &str) -> Option<&'a str> {
     let (_, value) = tree.entry(source, map, key)?;
     tree.text(source, value).map(|it| it.0)
 }
 
-fn value(tree: &Tree, source: &Source, id: NodeId) -> Value {
+fn value(tree: &Tree, source: &SourceFile, id: NodeId) -> Value {
     match tree.kind(id) {
         NodeKind::List(items) => items.iter().map(|it| value(tree, source, *it)).collect(),
         NodeKind::Map(entries) => {
@@ -107,15 +107,15 @@ fn value(tree: &Tree, source: &Source, id: NodeId) -> Value {
     }
 }
 
-fn scalar(tree: &Tree, source: &Source, id: NodeId) -> Value {
+fn scalar(tree: &Tree, source: &SourceFile, id: NodeId) -> Value {
     let text = tree.text(source, id).map_or("", |it| it.0);
-    match tree.meaning(source, id) {
-        None | Some(Meaning::Null) => Value::Null,
-        Some(Meaning::Bool(it)) => it.into(),
-        Some(Meaning::Int(it)) => it.into(),
-        Some(Meaning::Float(it)) => Number::from_f64(it).map_or(text.into(), Value::Number),
-        Some(Meaning::Text) => text.into(),
-        Some(Meaning::Contested) => contested(text),
+    match tree.scalar_value(source, id) {
+        None | Some(ScalarValue::Null) => Value::Null,
+        Some(ScalarValue::Bool(it)) => it.into(),
+        Some(ScalarValue::Int(it)) => it.into(),
+        Some(ScalarValue::Float(it)) => Number::from_f64(it).map_or(text.into(), Value::Number),
+        Some(ScalarValue::Text) => text.into(),
+        Some(ScalarValue::Ambiguous) => contested(text),
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(text: &str) -> Objects {
-        let mut objects = Objects::default();
+    fn read(text: &str) -> ManifestObjects {
+        let mut objects = ManifestObjects::default();
         objects.add("a.yaml".into(), text.as_bytes().to_vec());
         objects
     }

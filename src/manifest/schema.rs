@@ -7,34 +7,34 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ShapeId(u32);
+pub(super) struct SchemaId(u32);
 
 #[derive(Debug)]
-pub(crate) struct Shapes {
-    shapes: Vec<Shape>,
-    pub(crate) root: ShapeId,
+pub(crate) struct CompiledSchema {
+    nodes: Vec<SchemaNode>,
+    pub(crate) root: SchemaId,
 }
 
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub(crate) enum SchemaNode {
     Any,
     /// Anything, and worth a warning.
     Unused,
-    Scalar(Scalar),
+    Scalar(ScalarSchema),
     List {
-        item: ShapeId,
+        item: SchemaId,
         least: u64,
     },
     Map {
-        value: ShapeId,
+        value: SchemaId,
     },
-    Struct(Struct),
+    Struct(StructSchema),
     /// At most one alternative for each type of node.
-    Either(Vec<ShapeId>),
+    Either(Vec<SchemaId>),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Scalar {
+pub(crate) struct ScalarSchema {
     pub(crate) text: bool,
     pub(crate) integer: bool,
     pub(crate) number: bool,
@@ -48,39 +48,39 @@ pub(crate) struct Scalar {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Struct {
-    pub(crate) fields: HashMap<String, Field>,
+pub(crate) struct StructSchema {
+    pub(crate) fields: HashMap<String, FieldSchema>,
     pub(crate) required: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Field {
-    pub(crate) shape: ShapeId,
+pub(crate) struct FieldSchema {
+    pub(crate) schema: SchemaId,
 }
 
-impl Shapes {
+impl CompiledSchema {
     pub(crate) fn of(schema: &Value) -> Self {
         let mut compiler = Compiler {
             document: schema,
-            shapes: Vec::new(),
+            nodes: Vec::new(),
             known: HashMap::new(),
         };
-        let root = compiler.shape(schema);
+        let root = compiler.compile(schema);
         Self {
-            shapes: compiler.shapes,
+            nodes: compiler.nodes,
             root,
         }
     }
 
-    pub(crate) fn get(&self, id: ShapeId) -> &Shape {
-        &self.shapes[id.0 as usize]
+    pub(crate) fn get(&self, id: SchemaId) -> &SchemaNode {
+        &self.nodes[id.0 as usize]
     }
 
-    /// The field of that name, when the shape is, or may be, a mapping with known keys.
-    pub(crate) fn fields(&self, id: ShapeId) -> Option<&Struct> {
+    /// The field of that name, when the node is, or may be, a mapping with known keys.
+    pub(crate) fn fields(&self, id: SchemaId) -> Option<&StructSchema> {
         match self.get(id) {
-            Shape::Struct(fields) => Some(fields),
-            Shape::Either(shapes) => shapes.iter().find_map(|shape| self.fields(*shape)),
+            SchemaNode::Struct(fields) => Some(fields),
+            SchemaNode::Either(nodes) => nodes.iter().find_map(|node| self.fields(*node)),
             _ => None,
         }
     }
@@ -88,20 +88,20 @@ impl Shapes {
 
 struct Compiler<'s> {
     document: &'s Value,
-    shapes: Vec<Shape>,
-    known: HashMap<&'s str, ShapeId>,
+    nodes: Vec<SchemaNode>,
+    known: HashMap<&'s str, SchemaId>,
 }
 
 impl<'s> Compiler<'s> {
-    fn shape(&mut self, schema: &'s Value) -> ShapeId {
+    fn compile(&mut self, schema: &'s Value) -> SchemaId {
         let Value::Object(keywords) = schema else {
-            return self.add(Shape::Any);
+            return self.add(SchemaNode::Any);
         };
         if let Some(Value::String(reference)) = keywords.get("$ref") {
             return self.reference(reference);
         }
         if keywords.contains_key("x-unused") {
-            return self.add(Shape::Unused);
+            return self.add(SchemaNode::Unused);
         }
         let alternatives = keywords
             .get("anyOf")
@@ -113,23 +113,23 @@ impl<'s> Compiler<'s> {
         let types = types(keywords);
         match types.as_slice() {
             [] if keywords.contains_key("const") || keywords.contains_key("enum") => {
-                self.add(Shape::Scalar(scalar(keywords, &["string"])))
+                self.add(SchemaNode::Scalar(scalar(keywords, &["string"])))
             }
-            [] => self.add(Shape::Any),
+            [] => self.add(SchemaNode::Any),
             ["object"] => self.object(keywords),
             ["array"] => {
-                let item = self.shape(keywords.get("items").unwrap_or(&Value::Bool(true)));
+                let item = self.compile(keywords.get("items").unwrap_or(&Value::Bool(true)));
                 let least = keywords
                     .get("minItems")
                     .and_then(Value::as_u64)
                     .unwrap_or(0);
-                self.add(Shape::List { item, least })
+                self.add(SchemaNode::List { item, least })
             }
-            types => self.add(Shape::Scalar(scalar(keywords, types))),
+            types => self.add(SchemaNode::Scalar(scalar(keywords, types))),
         }
     }
 
-    fn reference(&mut self, reference: &'s str) -> ShapeId {
+    fn reference(&mut self, reference: &'s str) -> SchemaId {
         if let Some(id) = self.known.get(reference) {
             return *id;
         }
@@ -137,45 +137,45 @@ impl<'s> Compiler<'s> {
             .document
             .pointer(reference.trim_start_matches('#'))
             .expect("schemars defines what it refers to");
-        let id = self.add(Shape::Any);
+        let id = self.add(SchemaNode::Any);
         self.known.insert(reference, id);
-        let made = self.shape(target);
-        self.shapes[id.0 as usize] =
-            std::mem::replace(&mut self.shapes[made.0 as usize], Shape::Any);
+        let made = self.compile(target);
+        self.nodes[id.0 as usize] =
+            std::mem::replace(&mut self.nodes[made.0 as usize], SchemaNode::Any);
         id
     }
 
     /// `null` is what absent is, so it is no alternative; variants of an enum with documentation are one scalar.
-    fn alternatives(&mut self, alternatives: &'s [Value]) -> ShapeId {
+    fn alternatives(&mut self, alternatives: &'s [Value]) -> SchemaId {
         let words: Vec<String> = alternatives
             .iter()
             .filter_map(|a| a.get("const")?.as_str().map(str::to_owned))
             .collect();
         if words.len() == alternatives.len() {
-            return self.add(Shape::Scalar(Scalar {
+            return self.add(SchemaNode::Scalar(ScalarSchema {
                 text: true,
                 words,
-                ..Scalar::default()
+                ..ScalarSchema::default()
             }));
         }
         let real = alternatives
             .iter()
             .filter(|a| a.get("type") != Some(&Value::from("null")));
-        let shapes: Vec<ShapeId> = real.map(|a| self.shape(a)).collect();
-        if let [only] = shapes[..] {
+        let nodes: Vec<SchemaId> = real.map(|a| self.compile(a)).collect();
+        if let [only] = nodes[..] {
             only
         } else {
-            self.add(Shape::Either(shapes))
+            self.add(SchemaNode::Either(nodes))
         }
     }
 
-    fn object(&mut self, keywords: &'s Map<String, Value>) -> ShapeId {
+    fn object(&mut self, keywords: &'s Map<String, Value>) -> SchemaId {
         let Some(Value::Object(properties)) = keywords.get("properties") else {
             let value = match keywords.get("additionalProperties") {
-                Some(values) => self.shape(values),
-                None => self.add(Shape::Any),
+                Some(values) => self.compile(values),
+                None => self.add(SchemaNode::Any),
             };
-            return self.add(Shape::Map { value });
+            return self.add(SchemaNode::Map { value });
         };
         let names = |key| {
             keywords
@@ -191,18 +191,18 @@ impl<'s> Compiler<'s> {
             .map(|(name, schema)| {
                 (
                     name.clone(),
-                    Field {
-                        shape: self.shape(schema),
+                    FieldSchema {
+                        schema: self.compile(schema),
                     },
                 )
             })
             .collect();
-        self.add(Shape::Struct(Struct { fields, required }))
+        self.add(SchemaNode::Struct(StructSchema { fields, required }))
     }
 
-    fn add(&mut self, shape: Shape) -> ShapeId {
-        self.shapes.push(shape);
-        ShapeId(super::source::offset(self.shapes.len() - 1))
+    fn add(&mut self, node: SchemaNode) -> SchemaId {
+        self.nodes.push(node);
+        SchemaId(super::source::offset(self.nodes.len() - 1))
     }
 }
 
@@ -218,7 +218,7 @@ fn types(keywords: &Map<String, Value>) -> Vec<&str> {
     }
 }
 
-fn scalar(keywords: &Map<String, Value>, types: &[&str]) -> Scalar {
+fn scalar(keywords: &Map<String, Value>, types: &[&str]) -> ScalarSchema {
     let format = keywords.get("format").and_then(Value::as_str);
     let words = keywords
         .get("enum")
@@ -233,7 +233,7 @@ fn scalar(keywords: &Map<String, Value>, types: &[&str]) -> Scalar {
         Some("uint8") => (Some(0), Some(i64::from(u8::MAX))),
         _ => (None, None),
     };
-    Scalar {
+    ScalarSchema {
         text: types.contains(&"string"),
         integer: types.contains(&"integer"),
         number: types.contains(&"number"),

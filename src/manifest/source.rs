@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A range of bytes in one of the sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SourceSpan {
     pub(crate) source: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Place {
 
 /// One file, or standard input.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     pub(crate) name: String,
     pub(crate) text: String,
     lines: Vec<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct Source {
 
 const BLOCK: usize = 1024;
 
-impl Source {
+impl SourceFile {
     pub(crate) fn new(name: String, text: String) -> Self {
         let after_breaks = text
             .bytes()

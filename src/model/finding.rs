@@ -4,7 +4,7 @@ use super::FieldPath;
 
 /// The words of Kubernetes' `field.Error`, and two more for texts: `Syntax` and `Unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-pub(crate) enum Kind {
+pub(crate) enum FindingKind {
     Syntax,
     Duplicate,
     Unknown,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 
 /// Which of the documents that are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Document {
+pub(crate) enum DocumentKind {
     Shoot,
     CloudProfile,
     MachineDeployment,
@@ -26,9 +26,9 @@ pub(crate) enum Document {
 /// One broken rule, by the path of the field that breaks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) document: Document,
+    pub(crate) document: DocumentKind,
     pub(crate) path: FieldPath,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FindingKind,
     /// Stable, for machines: `pool/minimum-above-maximum`.
     pub(crate) code: &'static str,
     /// A lower-case fragment, without the path.
@@ -36,7 +36,7 @@ pub(crate) struct Finding {
     /// What to do about it, as a sentence fragment.
     pub(crate) hint: Option<String>,
     /// Another field that explains it, with a label; it may stand in the other document.
-    pub(crate) see: Option<(Document, FieldPath, String)>,
+    pub(crate) see: Option<(DocumentKind, FieldPath, String)>,
     /// Line and column (from 1) inside the text of the field, such as of an error in a CNI configuration.
     pub(crate) inside: Option<(usize, usize)>,
 }

@@ -5,7 +5,7 @@ use crate::model::RootDisk;
 
 /// Where CDI fills a root disk from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum ImageSource {
     Http {
         url: String,
         /// Whole headers, as everybody may see them.
@@ -30,22 +30,22 @@ pub(crate) enum Source {
     Own(String),
 }
 
-impl Source {
+impl ImageSource {
     /// As people know it.
     pub(crate) fn told(&self) -> String {
         match self {
-            Source::Http { url, .. } | Source::Registry { url, .. } => url.clone(),
-            Source::Claim {
+            ImageSource::Http { url, .. } | ImageSource::Registry { url, .. } => url.clone(),
+            ImageSource::Claim {
                 namespace: Some(namespace),
                 name,
             } => format!("{namespace}/{name}"),
-            Source::Claim { name, .. } | Source::Own(name) => name.clone(),
+            ImageSource::Claim { name, .. } | ImageSource::Own(name) => name.clone(),
         }
     }
 }
 
 /// Where the root disk comes from, unless the profile says it; None too when it cannot be told.
-pub(super) fn of_root_disk(disk: &RootDisk) -> Option<Source> {
+pub(super) fn of_root_disk(disk: &RootDisk) -> Option<ImageSource> {
     let image = disk.os_image.as_deref()?;
     let is_registry = ["docker://", "oci-archive://"]
         .iter()
@@ -60,13 +60,13 @@ pub(super) fn of_root_disk(disk: &RootDisk) -> Option<Source> {
     };
     let secret = disk.data_volume_secret_ref.clone();
     match disk.source.as_deref().unwrap_or(guessed) {
-        "http" if is_http => Some(Source::Http {
+        "http" if is_http => Some(ImageSource::Http {
             url: image.to_owned(),
             headers: disk.extra_headers.clone(),
             headers_secret: disk.extra_headers_secret_ref.clone(),
             secret,
         }),
-        "registry" if is_registry => Some(Source::Registry {
+        "registry" if is_registry => Some(ImageSource::Registry {
             url: image.to_owned(),
             by_node: disk.pull_method.as_deref() != Some("pod"),
             secret,
@@ -78,7 +78,7 @@ pub(super) fn of_root_disk(disk: &RootDisk) -> Option<Source> {
             };
             let is_named =
                 namespace.is_none_or(names::is_dns_label) && names::is_dns_subdomain(name);
-            is_named.then(|| Source::Claim {
+            is_named.then(|| ImageSource::Claim {
                 namespace: namespace.map(str::to_owned),
                 name: name.to_owned(),
             })

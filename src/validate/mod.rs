@@ -22,10 +22,9 @@ mod valid_shoot;
 
 use std::sync::Arc;
 
-use crate::model::{self, CloudProfile, Document, Finding, Kind, Shoot};
+use crate::model::{self, CloudProfile, DocumentKind, Finding, FindingKind, Shoot};
 
 pub(crate) use context::Input;
-pub(crate) use image_source::Source;
 pub(crate) use pool::cloud_config;
 #[cfg(test)]
 pub(crate) use profile::component_images;
@@ -33,19 +32,25 @@ pub(crate) use profile::index::read_from;
 pub(crate) use shoot::control_plane;
 pub(crate) use shoot::metadata::EXPIRES;
 pub(crate) use shoot::spec::profile_named;
+pub(crate) use valid_shoot::{Claiming, Network, PoolSpec, ValidShoot};
+
+// Other modules use the short names until they are renamed.
+pub(crate) use ValidationOutcome as Verdict;
+pub(crate) use image_source::ImageSource as Source;
 pub(crate) use valid_shoot::{
-    Bundle, Claiming, LocalDisk, Network, Networking, Pool, ValidShoot, Volume,
+    ManifestSet as Bundle, NetworkRanges as Networking, PoolSpec as Pool,
+    PreAllocatedVolume as LocalDisk, VolumeSpec as Volume,
 };
 
-use pool::context::Judge;
-use profile::index::Offer;
-use report::{At, Report};
+use pool::context::ValidationContext;
+use profile::index::ProfileIndex;
+use report::{FieldCursor, FindingSink};
 use shoot::{
     infrastructure, kubernetes, maintenance, metadata, networking, preallocated_data_volumes, spec,
 };
 
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct ValidationOutcome {
     /// There is one exactly when there are no errors.
     pub(crate) shoot: Option<ValidShoot>,
     pub(crate) errors: Vec<Finding>,
@@ -53,20 +58,20 @@ pub(crate) struct Verdict {
 }
 
 /// Judges a Shoot by itself, against its profile, and against what was applied last.
-pub(crate) fn validate(input: &Input) -> Verdict {
-    let mut report = Report::default();
-    let shoot = judge(input, &mut report);
+pub(crate) fn validate(input: &Input) -> ValidationOutcome {
+    let mut report = FindingSink::default();
+    let shoot = check(input, &mut report);
     if shoot.is_none() && report.errors.is_empty() {
         // Cannot happen; but nothing may be applied that nobody vouches for.
-        let at = &At::root(Document::Shoot);
+        let at = &FieldCursor::root(DocumentKind::Shoot);
         report.error(
             at,
-            Kind::Invalid,
+            FindingKind::Invalid,
             "shoot/unresolved",
             "cannot be resolved against its profile",
         );
     }
-    Verdict {
+    ValidationOutcome {
         shoot: shoot.filter(|_| report.errors.is_empty()),
         errors: report.errors,
         warnings: report.warnings,
@@ -83,7 +88,7 @@ pub(crate) fn validate_alone(
     shoot: &Arc<Shoot>,
     before: Option<&Shoot>,
     now: jiff::Timestamp,
-) -> Verdict {
+) -> ValidationOutcome {
     let profile = CloudProfile::nothing();
     let input = Input {
         shoot,
@@ -92,12 +97,12 @@ pub(crate) fn validate_alone(
         profile_before: None,
         now,
     };
-    let mut report = Report::default();
-    judge(&input, &mut report);
+    let mut report = FindingSink::default();
+    check(&input, &mut report);
     // Nothing is offered; what follows from that alone is not said.
-    let stands = |it: &Finding| it.document == Document::Shoot && read_from(it.code).is_none();
+    let stands = |it: &Finding| it.document == DocumentKind::Shoot && read_from(it.code).is_none();
     report.errors.retain(stands);
-    Verdict {
+    ValidationOutcome {
         shoot: None,
         errors: report.errors,
         warnings: report.warnings,
@@ -105,36 +110,44 @@ pub(crate) fn validate_alone(
 }
 
 /// Judges a CloudProfile that no Shoot asks for.
-pub(crate) fn validate_profile(profile: &CloudProfile) -> Verdict {
-    let mut report = Report::default();
-    profile::check(profile, &At::root(Document::CloudProfile), &mut report);
-    Verdict {
+pub(crate) fn validate_profile(profile: &CloudProfile) -> ValidationOutcome {
+    let mut report = FindingSink::default();
+    profile::check(
+        profile,
+        &FieldCursor::root(DocumentKind::CloudProfile),
+        &mut report,
+    );
+    ValidationOutcome {
         shoot: None,
         errors: report.errors,
         warnings: report.warnings,
     }
 }
 
-fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
+fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     let shoot = input.shoot;
-    let root = &At::root(Document::Shoot);
+    let root = &FieldCursor::root(DocumentKind::Shoot);
     let spec = &root.key("spec");
     let provider = &spec.key("provider");
     let id = metadata::id(&shoot.metadata);
-    let of = |profile| Offer::of(profile, &shoot.spec.region);
-    let judge = Judge {
+    let of = |profile| ProfileIndex::new(profile, &shoot.spec.region);
+    let context = ValidationContext {
         input,
-        offer: of(input.profile),
-        offer_before: input.profile_before.map(of),
+        index: of(input.profile),
+        previous_index: input.profile_before.map(of),
     };
-    profile::check(input.profile, &At::root(Document::CloudProfile), report);
+    profile::check(
+        input.profile,
+        &FieldCursor::root(DocumentKind::CloudProfile),
+        report,
+    );
     metadata::check(&shoot.metadata, &root.key("metadata"), report);
-    spec::check(input, &judge.offer, spec, report);
+    spec::check(input, &context.index, spec, report);
     if let Some(before) = input.before {
         update::check(before, shoot, spec, report);
     }
     maintenance::check(shoot, spec, report);
-    let kubernetes = kubernetes::version(input, &judge.offer, &spec.key("kubernetes"), report);
+    let kubernetes = kubernetes::version(input, &context.index, &spec.key("kubernetes"), report);
     kubernetes::settings(input, &spec.key("kubernetes"), report);
     let networking = networking::check(input, &spec.key("networking"), report);
     let control_plane = control_plane::check(input, spec, report);
@@ -146,7 +159,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
         let at = &provider.key("controlPlaneConfig");
         network_policy::check_address(&network_policies, it, &at.key("nodeAddress"), report);
     }
-    let pools = pool::check(&judge, &provider.key("workers"), report);
+    let pools = pool::check(&context, &provider.key("workers"), report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
     Some(ValidShoot {
@@ -169,7 +182,7 @@ fn judge(input: &Input, report: &mut Report) -> Option<ValidShoot> {
 }
 
 /// The Shoot as Gardener would store it: a version that was left open is the one that was chosen.
-fn with_choices(given: &Arc<Shoot>, kubernetes: &str, pools: &[Pool]) -> Arc<Shoot> {
+fn with_choices(given: &Arc<Shoot>, kubernetes: &str, pools: &[PoolSpec]) -> Arc<Shoot> {
     let mut shoot = Arc::clone(given);
     if given.spec.kubernetes.version != kubernetes {
         kubernetes.clone_into(&mut Arc::make_mut(&mut shoot).spec.kubernetes.version);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{At, Report};
-use crate::model::Kind;
+use super::report::{FieldCursor, FindingSink};
+use crate::model::FindingKind;
 
 /// The longest name of an object that becomes a label or a host name.
 pub(super) const MOST_NAME: usize = 63;
@@ -58,11 +58,11 @@ const QUALIFIED: &str =
 
 /// Tells what is wrong with a name that has to be a DNS label of at most `most` characters.
 pub(super) fn check_dns_label(
-    at: &At,
+    at: &FieldCursor,
     text: &str,
     most: usize,
     (code, code_length): (&'static str, &'static str),
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     // Of an empty name all has been said.
     if text.is_empty() {
@@ -70,43 +70,52 @@ pub(super) fn check_dns_label(
     }
     if text.len() > most {
         let message = format!("has {} characters, more than {most}", text.len());
-        report.error(at, Kind::TooLong, code_length, message);
+        report.error(at, FindingKind::TooLong, code_length, message);
     } else if !is_dns_label(text) {
         let message = format!("{text:?} is no DNS label");
         report
-            .error(at, Kind::Invalid, code, message)
+            .error(at, FindingKind::Invalid, code, message)
             .hint(DNS_LABEL);
     }
 }
 
-pub(super) fn check_labels(at: &At, labels: &BTreeMap<String, String>, report: &mut Report) {
+pub(super) fn check_labels(
+    at: &FieldCursor,
+    labels: &BTreeMap<String, String>,
+    report: &mut FindingSink,
+) {
     for (key, value) in labels {
         if !is_qualified(key) {
             let message = format!("{key:?} is no key of a label");
             report
-                .error(&at.key(key), Kind::Invalid, "label/key", message)
+                .error(&at.key(key), FindingKind::Invalid, "label/key", message)
                 .hint(QUALIFIED);
         }
         if !is_label_value(value) {
             let message = format!("{value:?} is no value of a label");
             report
-                .error(&at.key(key), Kind::Invalid, "label/value", message)
+                .error(&at.key(key), FindingKind::Invalid, "label/value", message)
                 .hint(LABEL_VALUE);
         }
     }
 }
 
 pub(super) fn check_annotations(
-    at: &At,
+    at: &FieldCursor,
     annotations: &BTreeMap<String, String>,
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     for key in annotations.keys() {
         // Capitals are fine in the prefix of an annotation.
         if !is_qualified(key) && !is_qualified(&key.to_ascii_lowercase()) {
             let message = format!("{key:?} is no key of an annotation");
             report
-                .error(&at.key(key), Kind::Invalid, "annotation/key", message)
+                .error(
+                    &at.key(key),
+                    FindingKind::Invalid,
+                    "annotation/key",
+                    message,
+                )
                 .hint(QUALIFIED);
         }
     }
@@ -116,15 +125,15 @@ pub(super) fn check_annotations(
         .sum();
     if size > MOST_ANNOTATIONS {
         let message = format!("have {size} bytes together, more than {MOST_ANNOTATIONS}");
-        report.error(at, Kind::TooLong, "annotation/too-many", message);
+        report.error(at, FindingKind::TooLong, "annotation/too-many", message);
     }
 }
 
-pub(super) fn check_taint_key(at: &At, key: &str, report: &mut Report) {
+pub(super) fn check_taint_key(at: &FieldCursor, key: &str, report: &mut FindingSink) {
     if !is_qualified(key) {
         let message = format!("{key:?} is no key of a taint");
         report
-            .error(at, Kind::Invalid, "taint/key", message)
+            .error(at, FindingKind::Invalid, "taint/key", message)
             .hint(QUALIFIED);
     }
 }

@@ -1,44 +1,44 @@
 //! What the rules say: where they are, and what they found there.
 
-use crate::model::{Document, FieldPath, Finding, Kind, Segment};
+use crate::model::{DocumentKind, FieldPath, Finding, FindingKind, Segment};
 
 /// So many are kept; nobody reads more, and a hostile manifest shall not fill the memory.
 const MOST: usize = 10_000;
 
 /// A place in a document. It costs nothing until something is wrong there: pools are many.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'p> {
-    document: Document,
-    above: Option<&'p At<'p>>,
-    step: Step<'p>,
+pub(crate) struct FieldCursor<'p> {
+    document: DocumentKind,
+    above: Option<&'p FieldCursor<'p>>,
+    step: CursorStep<'p>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum CursorStep<'p> {
     Root,
     Key(&'p str),
     Index(usize),
 }
 
-impl<'p> At<'p> {
-    pub(crate) const fn root(document: Document) -> Self {
+impl<'p> FieldCursor<'p> {
+    pub(crate) const fn root(document: DocumentKind) -> Self {
         Self {
             document,
             above: None,
-            step: Step::Root,
+            step: CursorStep::Root,
         }
     }
 
-    pub(crate) fn key<'c>(&'c self, key: &'c str) -> At<'c> {
-        self.below(Step::Key(key))
+    pub(crate) fn key<'c>(&'c self, key: &'c str) -> FieldCursor<'c> {
+        self.below(CursorStep::Key(key))
     }
 
-    pub(crate) fn index(&self, index: usize) -> At<'_> {
-        self.below(Step::Index(index))
+    pub(crate) fn index(&self, index: usize) -> FieldCursor<'_> {
+        self.below(CursorStep::Index(index))
     }
 
-    fn below<'c>(&'c self, step: Step<'c>) -> At<'c> {
-        At {
+    fn below<'c>(&'c self, step: CursorStep<'c>) -> FieldCursor<'c> {
+        FieldCursor {
             document: self.document,
             above: Some(self),
             step,
@@ -50,9 +50,9 @@ impl<'p> At<'p> {
         let mut at = Some(self);
         while let Some(here) = at {
             match here.step {
-                Step::Root => {}
-                Step::Key(key) => segments.push(Segment::Key(key.to_owned())),
-                Step::Index(index) => segments.push(Segment::Index(index)),
+                CursorStep::Root => {}
+                CursorStep::Key(key) => segments.push(Segment::Key(key.to_owned())),
+                CursorStep::Index(index) => segments.push(Segment::Index(index)),
             }
             at = here.above;
         }
@@ -61,43 +61,43 @@ impl<'p> At<'p> {
 }
 
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct FindingSink {
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
 }
 
-impl Report {
+impl FindingSink {
     pub(crate) fn error(
         &mut self,
-        at: &At,
-        kind: Kind,
+        at: &FieldCursor,
+        kind: FindingKind,
         code: &'static str,
         message: impl Into<String>,
-    ) -> Told<'_> {
+    ) -> PendingFinding<'_> {
         tell(&mut self.errors, at, kind, code, message.into())
     }
 
     /// Of something that is done all the same.
     pub(crate) fn warning(
         &mut self,
-        at: &At,
-        kind: Kind,
+        at: &FieldCursor,
+        kind: FindingKind,
         code: &'static str,
         message: impl Into<String>,
-    ) -> Told<'_> {
+    ) -> PendingFinding<'_> {
         tell(&mut self.warnings, at, kind, code, message.into())
     }
 }
 
 fn tell<'r>(
     findings: &'r mut Vec<Finding>,
-    at: &At,
-    kind: Kind,
+    at: &FieldCursor,
+    kind: FindingKind,
     code: &'static str,
     message: String,
-) -> Told<'r> {
+) -> PendingFinding<'r> {
     if findings.len() >= MOST {
-        return Told(None);
+        return PendingFinding(None);
     }
     findings.push(Finding {
         document: at.document,
@@ -109,13 +109,13 @@ fn tell<'r>(
         see: None,
         inside: None,
     });
-    Told(findings.last_mut())
+    PendingFinding(findings.last_mut())
 }
 
 /// What was just told, to add to it.
-pub(crate) struct Told<'r>(Option<&'r mut Finding>);
+pub(crate) struct PendingFinding<'r>(Option<&'r mut Finding>);
 
-impl Told<'_> {
+impl PendingFinding<'_> {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.hint = Some(hint.into());
@@ -124,7 +124,7 @@ impl Told<'_> {
     }
 
     /// Another field that explains it.
-    pub(crate) fn see(mut self, at: &At, label: impl Into<String>) -> Self {
+    pub(crate) fn see(mut self, at: &FieldCursor, label: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.see = Some((at.document, at.path(), label.into()));
         }

@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-use super::report::{At, Report};
-use crate::model::{Kind, Quantity, nearest};
+use super::report::{FieldCursor, FindingSink};
+use crate::model::{FindingKind, Quantity, nearest};
 
 /// Tells what is not among the words that there are.
 pub(super) fn one_of(
     given: Option<&str>,
     words: &[&str],
-    at: &At,
+    at: &FieldCursor,
     code: &'static str,
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     if let Some(given) = given.filter(|it| !words.contains(it)) {
         report
             .error(
                 at,
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 code,
                 format!("{given:?} is not supported"),
             )
@@ -26,12 +26,12 @@ pub(super) fn one_of(
 }
 
 /// Tells that a name is not among those of the profile, and which are.
-pub(super) fn not_offered<'n>(
-    at: &At,
+pub(super) fn not_found<'n>(
+    at: &FieldCursor,
     code: &'static str,
     name: &str,
     offered: impl Iterator<Item = &'n str> + Clone,
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     if name.is_empty() {
         return;
@@ -43,7 +43,7 @@ pub(super) fn not_offered<'n>(
     report
         .error(
             at,
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             code,
             format!("{name} is not offered"),
         )
@@ -53,9 +53,9 @@ pub(super) fn not_offered<'n>(
 /// Tells every entry whose name an earlier one has.
 pub(super) fn unique<'n>(
     names: impl Iterator<Item = &'n str>,
-    at: &At,
+    at: &FieldCursor,
     key: &str,
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     let mut known = HashMap::new();
     for (i, name) in names.enumerate().filter(|(_, name)| !name.is_empty()) {
@@ -63,7 +63,7 @@ pub(super) fn unique<'n>(
             report
                 .error(
                     &at.index(i).key(key),
-                    Kind::Duplicate,
+                    FindingKind::Duplicate,
                     "profile/duplicate",
                     format!("{name} is there already"),
                 )
@@ -74,10 +74,10 @@ pub(super) fn unique<'n>(
     }
 }
 
-pub(super) fn not_negative(amount: &Quantity, at: &At, report: &mut Report) {
+pub(super) fn not_negative(amount: &Quantity, at: &FieldCursor, report: &mut FindingSink) {
     if amount.value < 0.0 {
         let message = format!("is {amount}, below nothing");
-        report.error(at, Kind::Invalid, "quantity/negative", message);
+        report.error(at, FindingKind::Invalid, "quantity/negative", message);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Manifests for tests, here and in the rooms that plan.
 
-use super::{Input, ValidShoot, Verdict, validate};
+use super::{Input, ValidShoot, ValidationOutcome, validate};
 use crate::manifest::{Content, Manifest};
 use crate::model::{CloudProfile, Shoot};
 
@@ -42,7 +42,7 @@ pub(crate) fn read(yaml: &str) -> (Shoot, CloudProfile) {
 }
 
 /// What the rules say of a text.
-pub(crate) fn verdict(yaml: &str) -> Verdict {
+pub(crate) fn verdict(yaml: &str) -> ValidationOutcome {
     let (shoot, profile) = read(yaml);
     validate(&Input {
         shoot: &std::sync::Arc::new(shoot),

@@ -8,7 +8,7 @@ mod shoots;
 mod updates;
 
 use super::testing::{PROFILE, SHOOT, read, today, valid_for_tests, verdict};
-use super::{Input, Verdict, validate};
+use super::{Input, ValidationOutcome, validate};
 
 /// What the rules say of the valid Shoot with some texts replaced.
 fn check(changes: &[(&str, &str)]) -> String {
@@ -53,7 +53,7 @@ fn changed(text: &str, changes: &[(&str, &str)]) -> String {
     })
 }
 
-fn lines(verdict: &Verdict) -> String {
+fn lines(verdict: &ValidationOutcome) -> String {
     assert_eq!(verdict.shoot.is_some(), verdict.errors.is_empty());
     let errors = verdict
         .errors

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::report::{At, Report};
+use super::report::{FieldCursor, FindingSink};
 use super::shoot::spec::profile_named;
-use crate::model::{Kind, Shoot, Version, Worker};
+use crate::model::{FindingKind, Shoot, Version, Worker};
 
-pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+pub(super) fn check(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (old, new) = (&before.spec, &now.spec);
     same(&at.key("region"), &old.region, &new.region, report);
     let provider = &at.key("provider");
@@ -43,12 +43,12 @@ pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     }
 }
 
-fn same(at: &At, was: &str, is: &str, report: &mut Report) {
+fn same(at: &FieldCursor, was: &str, is: &str, report: &mut FindingSink) {
     if was != is && !is.is_empty() {
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/immutable",
                 format!("cannot be changed from {was}"),
             )
@@ -57,14 +57,14 @@ fn same(at: &At, was: &str, is: &str, report: &mut Report) {
 }
 
 /// Which credentials were used is only fixed once they were named.
-fn binding(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn binding(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let was = before.spec.secret_binding_name.as_deref();
     if let (Some(was), Some(is)) = (was, now.spec.secret_binding_name.as_deref()) {
         same(&at.key("secretBindingName"), was, is, report);
     }
 }
 
-fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn networking(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (old, new) = (&before.spec.networking, &now.spec.networking);
     same(&at.key("type"), &old.type_, &new.type_, report);
     same(&at.key("nodes"), &old.nodes, &new.nodes, report);
@@ -86,7 +86,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     );
 }
 
-fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn node_mask(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let mask = |shoot: &Shoot| {
         shoot
             .spec
@@ -103,7 +103,7 @@ fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("nodeCIDRMaskSize"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/immutable",
                 format!("cannot be changed from {was}"),
             )
@@ -112,7 +112,7 @@ fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
 }
 
 /// Kubernetes goes up, and by one minor version at a time.
-fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (was_text, is_text) = (
         &before.spec.kubernetes.version,
         &now.spec.kubernetes.version,
@@ -133,7 +133,7 @@ fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "update/version-lower",
                 format!("is {is_text}, below {was_text}, which the shoot has"),
             )
@@ -142,7 +142,7 @@ fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "update/version-skips",
                 format!("is {is_text}, more than one minor version above {was_text}"),
             )
@@ -150,13 +150,13 @@ fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     }
 }
 
-fn pool(was: &Worker, is: &Worker, at: &At, report: &mut Report) {
+fn pool(was: &Worker, is: &Worker, at: &FieldCursor, report: &mut FindingSink) {
     let is_extended = is.zones.len() >= was.zones.len() && is.zones[..was.zones.len()] == was.zones;
     if !is_extended && !is.zones.is_empty() {
         report
             .error(
                 &at.key("zones"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/zones",
                 format!(
                     "were {}; new ones can only be added at the end",
@@ -171,7 +171,7 @@ fn pool(was: &Worker, is: &Worker, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("cri"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/cri",
                 "cannot be changed",
             )

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::image_source::Source;
+use super::image_source::ImageSource;
 use super::network_policy::NetworkPolicies;
-use super::shoot::control_plane::ControlPlane;
+use super::shoot::control_plane::ControlPlaneSpec;
 use crate::model::{Amount, CloudProfile, Kubelet, Quantity, Shoot, Taint, WorkerConfig};
 
 /// A Shoot that keeps every rule, with all defaults and all answers of its profile.
@@ -20,16 +20,16 @@ pub(crate) struct ValidShoot {
     pub(crate) region: String,
     /// The whole version, such as 1.34.2.
     pub(crate) kubernetes: String,
-    pub(crate) networking: Networking,
-    pub(crate) control_plane: ControlPlane,
+    pub(crate) networking: NetworkRanges,
+    pub(crate) control_plane: ControlPlaneSpec,
     /// Tenant networks in the order of the manifest, then shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) network_policies: NetworkPolicies,
     /// Disks that pools may clone.
-    pub(crate) disks: Vec<LocalDisk>,
-    pub(crate) pools: Vec<Pool>,
+    pub(crate) disks: Vec<PreAllocatedVolume>,
+    pub(crate) pools: Vec<PoolSpec>,
     /// What is applied inside beside our own; read after the Shoot was judged.
-    pub(crate) bundles: Vec<Bundle>,
+    pub(crate) bundles: Vec<ManifestSet>,
     /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
     pub(crate) manifest: Arc<Shoot>,
     pub(crate) profile: CloudProfile,
@@ -38,7 +38,7 @@ pub(crate) struct ValidShoot {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Networking {
+pub(crate) struct NetworkRanges {
     pub(crate) type_: String,
     pub(crate) nodes: String,
     pub(crate) pods: String,
@@ -49,7 +49,7 @@ pub(crate) struct Networking {
 
 /// Objects of somebody else's program: the network of the pods, or an add-on.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bundle {
+pub(crate) struct ManifestSet {
     pub(crate) name: String,
     pub(crate) objects: Vec<serde_json::Value>,
 }
@@ -70,7 +70,7 @@ pub(crate) enum Network {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pool {
+pub(crate) struct PoolSpec {
     pub(crate) name: String,
     pub(crate) zones: Vec<String>,
     pub(crate) minimum: usize,
@@ -79,10 +79,10 @@ pub(crate) struct Pool {
     pub(crate) surge: Amount,
     /// Of the pool's desired count; 0 when absent.
     pub(crate) unavailable: Amount,
-    pub(crate) machine_type: MachineType,
-    pub(crate) image: Image,
-    pub(crate) root: Volume,
-    pub(crate) data: Vec<DataVolume>,
+    pub(crate) machine_type: MachineSize,
+    pub(crate) image: PoolImage,
+    pub(crate) root: VolumeSpec,
+    pub(crate) data: Vec<DataVolumeSpec>,
     pub(crate) worker: WorkerConfig,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
@@ -100,7 +100,7 @@ pub(crate) struct Pool {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MachineType {
+pub(crate) struct MachineSize {
     pub(crate) name: String,
     pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
@@ -109,24 +109,24 @@ pub(crate) struct MachineType {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Image {
+pub(crate) struct PoolImage {
     pub(crate) name: String,
     /// Empty for one that the pool itself names.
     pub(crate) version: String,
-    pub(crate) source: Source,
+    pub(crate) source: ImageSource,
 }
 
 /// A disk that is filled once and cloned by many machines.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LocalDisk {
+pub(crate) struct PreAllocatedVolume {
     pub(crate) name: String,
-    pub(crate) source: Source,
-    pub(crate) volume: Volume,
+    pub(crate) source: ImageSource,
+    pub(crate) volume: VolumeSpec,
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Volume {
+pub(crate) struct VolumeSpec {
     /// Name of the volume type in the profile.
     pub(crate) type_: String,
     /// Name of the StorageClass in the provider cluster.
@@ -153,7 +153,7 @@ impl Default for Claiming {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DataVolume {
+pub(crate) struct DataVolumeSpec {
     pub(crate) name: String,
-    pub(crate) volume: Volume,
+    pub(crate) volume: VolumeSpec,
 }

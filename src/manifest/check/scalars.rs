@@ -1,53 +1,53 @@
 //! A scalar against the type, format, values and range that the schema wants.
 
-use crate::manifest::problem::{Kind, Problem};
-use crate::manifest::scalar::{self, Meaning};
-use crate::manifest::schema::Scalar;
-use crate::manifest::tree::Style;
+use crate::manifest::problem::{FindingKind, Problem};
+use crate::manifest::scalar::{self, ScalarValue};
+use crate::manifest::schema::ScalarSchema;
+use crate::manifest::tree::QuoteStyle;
 use crate::model::{self, FieldPath, nearest};
 
 use super::type_names;
 
 pub(super) fn check(
     text: &str,
-    style: Style,
-    meaning: Meaning,
-    wanted: &Scalar,
+    style: QuoteStyle,
+    value: ScalarValue,
+    wanted: &ScalarSchema,
 ) -> Option<Problem> {
-    let fits = match meaning {
-        Meaning::Text => wanted.text,
-        Meaning::Int(_) => wanted.integer || wanted.number,
-        Meaning::Float(_) => wanted.number,
-        Meaning::Bool(_) => wanted.boolean,
-        Meaning::Contested => wanted.text && wanted.number && wanted.boolean,
-        Meaning::Null => false,
+    let fits = match value {
+        ScalarValue::Text => wanted.text,
+        ScalarValue::Int(_) => wanted.integer || wanted.number,
+        ScalarValue::Float(_) => wanted.number,
+        ScalarValue::Bool(_) => wanted.boolean,
+        ScalarValue::Ambiguous => wanted.text && wanted.number && wanted.boolean,
+        ScalarValue::Null => false,
     };
     if fits {
-        out_of_range(meaning, wanted).or_else(|| misspelt(text, wanted))
+        out_of_range(value, wanted).or_else(|| misspelt(text, wanted))
     } else {
-        Some(misfit(text, style, meaning, wanted))
+        Some(misfit(text, style, value, wanted))
     }
 }
 
-fn misfit(text: &str, style: Style, meaning: Meaning, wanted: &Scalar) -> Problem {
+fn misfit(text: &str, style: QuoteStyle, value: ScalarValue, wanted: &ScalarSchema) -> Problem {
     if let Some(problem) = misformed(text, wanted) {
         return problem;
     }
-    let found = type_names::of_scalar(text, meaning);
+    let found = type_names::of_scalar(text, value);
     let wanted_name = type_names::of_wanted(wanted);
-    if wanted.text && !wanted.integer && style == Style::Plain {
+    if wanted.text && !wanted.integer && style == QuoteStyle::Plain {
         let message = format!("{text} without quotes is {found}, where {wanted_name} is wanted");
         return Problem::invalid("schema/unquoted", message)
             .hint(Some(format!("quote it: \"{text}\"")));
     }
     let message = format!("{found} where {wanted_name} is wanted");
-    let is_quoted_value = meaning == Meaning::Text
-        && style == Style::Quoted
-        && is_read_as(scalar::meaning(text), wanted);
-    let hint = match meaning {
+    let is_quoted_value = value == ScalarValue::Text
+        && style == QuoteStyle::Quoted
+        && is_read_as(scalar::resolve(text), wanted);
+    let hint = match value {
         _ if is_quoted_value => Some(format!("remove the quotes: {text}")),
-        Meaning::Contested if wanted.boolean => Some("write true or false".to_owned()),
-        Meaning::Contested if type_names::is_number(text) => {
+        ScalarValue::Ambiguous if wanted.boolean => Some("write true or false".to_owned()),
+        ScalarValue::Ambiguous if type_names::is_number(text) => {
             Some("write it as a plain decimal number".to_owned())
         }
         _ => None,
@@ -55,7 +55,7 @@ fn misfit(text: &str, style: Style, meaning: Meaning, wanted: &Scalar) -> Proble
     Problem::invalid("schema/type", message).hint(hint)
 }
 
-fn misspelt(text: &str, wanted: &Scalar) -> Option<Problem> {
+fn misspelt(text: &str, wanted: &ScalarSchema) -> Option<Problem> {
     if wanted.words.is_empty() || wanted.words.iter().any(|word| word == text) {
         return misformed(text, wanted);
     }
@@ -69,14 +69,14 @@ fn misspelt(text: &str, wanted: &Scalar) -> Option<Problem> {
     let message = format!("{text:?} is not supported");
     let problem = Problem::new(
         FieldPath::root(),
-        Kind::NotSupported,
+        FindingKind::NotSupported,
         "schema/word",
         message,
     );
     Some(problem.hint(Some(hint)))
 }
 
-fn misformed(text: &str, wanted: &Scalar) -> Option<Problem> {
+fn misformed(text: &str, wanted: &ScalarSchema) -> Option<Problem> {
     let (_, parse) = model::FORMATS
         .iter()
         .find(|(name, _)| Some(*name) == wanted.format.as_deref())?;
@@ -84,17 +84,17 @@ fn misformed(text: &str, wanted: &Scalar) -> Option<Problem> {
     Some(Problem::invalid("schema/format", reason))
 }
 
-fn is_read_as(meaning: Meaning, wanted: &Scalar) -> bool {
-    match meaning {
-        Meaning::Int(_) => wanted.integer || wanted.number,
-        Meaning::Float(_) => wanted.number,
-        Meaning::Bool(_) => wanted.boolean,
+fn is_read_as(value: ScalarValue, wanted: &ScalarSchema) -> bool {
+    match value {
+        ScalarValue::Int(_) => wanted.integer || wanted.number,
+        ScalarValue::Float(_) => wanted.number,
+        ScalarValue::Bool(_) => wanted.boolean,
         _ => false,
     }
 }
 
-fn out_of_range(meaning: Meaning, wanted: &Scalar) -> Option<Problem> {
-    let Meaning::Int(n) = meaning else {
+fn out_of_range(value: ScalarValue, wanted: &ScalarSchema) -> Option<Problem> {
+    let ScalarValue::Int(n) = value else {
         return None;
     };
     let below = wanted

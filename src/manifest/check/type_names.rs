@@ -1,30 +1,30 @@
-//! Names of types for messages: of a node that was found, and of a shape that is wanted.
+//! Names of types for messages: of a node that was found, and of a wanted that is wanted.
 
-use crate::manifest::scalar::Meaning;
-use crate::manifest::schema::{Scalar, Shape, ShapeId, Shapes};
-use crate::manifest::source::Source;
+use crate::manifest::scalar::ScalarValue;
+use crate::manifest::schema::{CompiledSchema, ScalarSchema, SchemaId, SchemaNode};
+use crate::manifest::source::SourceFile;
 use crate::manifest::tree::{NodeId, NodeKind, Tree};
 
-pub(super) fn of_node(source: &Source, tree: &Tree, id: NodeId) -> &'static str {
+pub(super) fn of_node(source: &SourceFile, tree: &Tree, id: NodeId) -> &'static str {
     match tree.kind(id) {
         NodeKind::List(_) => "a list",
         NodeKind::Map(_) => "a mapping",
         NodeKind::Scalar { .. } | NodeKind::Alias(_) => {
             let text = tree.text(source, id).map_or("", |(text, _)| text);
-            let meaning = tree.meaning(source, id).unwrap_or(Meaning::Text);
-            of_scalar(text, meaning)
+            let value = tree.scalar_value(source, id).unwrap_or(ScalarValue::Text);
+            of_scalar(text, value)
         }
     }
 }
 
-pub(super) fn of_scalar(text: &str, meaning: Meaning) -> &'static str {
-    match meaning {
-        Meaning::Int(_) | Meaning::Float(_) => "a number",
-        Meaning::Bool(_) => "a truth value",
-        Meaning::Null => "nothing",
-        Meaning::Contested if is_number(text) => "a number to some readers",
-        Meaning::Contested => "a truth value to some readers",
-        Meaning::Text => "text",
+pub(super) fn of_scalar(text: &str, value: ScalarValue) -> &'static str {
+    match value {
+        ScalarValue::Int(_) | ScalarValue::Float(_) => "a number",
+        ScalarValue::Bool(_) => "a truth value",
+        ScalarValue::Null => "nothing",
+        ScalarValue::Ambiguous if is_number(text) => "a number to some readers",
+        ScalarValue::Ambiguous => "a truth value to some readers",
+        ScalarValue::Text => "text",
     }
 }
 
@@ -33,21 +33,21 @@ pub(super) fn is_number(contested: &str) -> bool {
     contested.contains(|c: char| c.is_ascii_digit())
 }
 
-pub(super) fn of_shape(shapes: &Shapes, shape: ShapeId) -> String {
-    match shapes.get(shape) {
-        Shape::Any | Shape::Unused => "anything".to_owned(),
-        Shape::Scalar(scalar) => of_wanted(scalar),
-        Shape::List { .. } => "a list".to_owned(),
-        Shape::Map { .. } | Shape::Struct(_) => "a mapping".to_owned(),
-        Shape::Either(alternatives) => alternatives
+pub(super) fn of_schema(schema: &CompiledSchema, wanted: SchemaId) -> String {
+    match schema.get(wanted) {
+        SchemaNode::Any | SchemaNode::Unused => "anything".to_owned(),
+        SchemaNode::Scalar(scalar) => of_wanted(scalar),
+        SchemaNode::List { .. } => "a list".to_owned(),
+        SchemaNode::Map { .. } | SchemaNode::Struct(_) => "a mapping".to_owned(),
+        SchemaNode::Either(alternatives) => alternatives
             .iter()
-            .map(|alternative| of_shape(shapes, *alternative))
+            .map(|alternative| of_schema(schema, *alternative))
             .collect::<Vec<_>>()
             .join(" or "),
     }
 }
 
-pub(super) fn of_wanted(scalar: &Scalar) -> String {
+pub(super) fn of_wanted(scalar: &ScalarSchema) -> String {
     let names = [
         (scalar.integer, "a whole number"),
         (scalar.number, "a number"),

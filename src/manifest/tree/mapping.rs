@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::manifest::problem::{Kind, Problem};
-use crate::manifest::source::Source;
+use crate::manifest::problem::{FindingKind, Problem};
+use crate::manifest::source::SourceFile;
 use crate::model::FieldPath;
 
-use super::node::{NodeId, NodeKind, Style, Tree};
+use super::node::{NodeId, NodeKind, QuoteStyle, Tree};
 
 /// Keys with their values: every key is text, the first of its name, and `<<` is replaced by what it names.
 /// `pairs` has each key followed by its value, `path` gives the path of a key, and at most `room` problems are reported.
 pub(super) fn entries(
     tree: &Tree,
     number: u32,
-    source: &Source,
+    source: &SourceFile,
     pairs: &[NodeId],
     path: impl Fn(&str) -> FieldPath,
     room: usize,
@@ -29,7 +29,7 @@ pub(super) fn entries(
             problems.push(problem.at(tree.place(number, key)));
             continue;
         };
-        if text == "<<" && style == Style::Plain {
+        if text == "<<" && style == QuoteStyle::Plain {
             merged.push(value);
             continue;
         }
@@ -40,10 +40,14 @@ pub(super) fn entries(
         if let Some(first) = first {
             if problems.len() < room {
                 let message = format!("the key {text} stands twice");
-                let problem =
-                    Problem::new(path(text), Kind::Duplicate, "yaml/duplicate-key", message)
-                        .at(tree.place(number, key))
-                        .related(tree.place(number, first), "the first one");
+                let problem = Problem::new(
+                    path(text),
+                    FindingKind::Duplicate,
+                    "yaml/duplicate-key",
+                    message,
+                )
+                .at(tree.place(number, key))
+                .related(tree.place(number, first), "the first one");
                 problems.push(problem);
             }
             continue;
@@ -70,7 +74,7 @@ pub(super) fn entries(
 
 fn first_of(
     tree: &Tree,
-    source: &Source,
+    source: &SourceFile,
     entries: &[(NodeId, NodeId)],
     text: &str,
 ) -> Option<NodeId> {
@@ -80,12 +84,12 @@ fn first_of(
         .find(|key| key_text(tree, source, *key) == text)
 }
 
-fn key_text<'t>(tree: &'t Tree, source: &'t Source, key: NodeId) -> &'t str {
+fn key_text<'t>(tree: &'t Tree, source: &'t SourceFile, key: NodeId) -> &'t str {
     tree.text(source, key).map_or("", |(text, _)| text)
 }
 
 /// `<<: *defaults` and `<<: [*a, *b]`, as kubectl reads them: what stands here wins, then the earlier one.
-fn merge(tree: &Tree, source: &Source, from: NodeId, entries: &mut Vec<(NodeId, NodeId)>) {
+fn merge(tree: &Tree, source: &SourceFile, from: NodeId, entries: &mut Vec<(NodeId, NodeId)>) {
     match tree.kind(from) {
         NodeKind::Map(more) => {
             let known: HashSet<&str> = entries

@@ -4,5 +4,5 @@ mod build;
 mod mapping;
 mod node;
 
-pub(super) use build::{Bounds, MANIFESTS, parse};
-pub(super) use node::{NodeId, NodeKind, Style, Tree};
+pub(super) use build::{MANIFESTS, ParseLimits, parse};
+pub(super) use node::{NodeId, NodeKind, QuoteStyle, Tree};

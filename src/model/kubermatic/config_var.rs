@@ -61,24 +61,24 @@ one_of!(ConfigVarBool { Text, Object(ConfigVarBoolObject) });
 
 /// Which kind of object a value stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Holder {
+pub(crate) enum ReferenceKind {
     Secret,
     ConfigMap,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for ReferenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Holder::Secret => "Secret",
-            Holder::ConfigMap => "ConfigMap",
+            ReferenceKind::Secret => "Secret",
+            ReferenceKind::ConfigMap => "ConfigMap",
         })
     }
 }
 
 /// A key of an object, all of it given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Reference {
-    pub(crate) holder: Holder,
+pub(crate) struct KeyReference {
+    pub(crate) holder: ReferenceKind,
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) key: String,
@@ -86,16 +86,16 @@ pub(crate) struct Reference {
 
 /// What counts of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Counts {
+pub(crate) enum ConfigVarValue {
     /// Empty is as good as absent.
     Text(String),
-    There(Reference),
+    There(KeyReference),
 }
 
 impl ConfigVar {
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> ConfigVarValue {
         match self {
-            ConfigVar::Text(text) => Counts::Text(text.clone()),
+            ConfigVar::Text(text) => ConfigVarValue::Text(text.clone()),
             ConfigVar::Object(it) => {
                 let text = || it.value.clone().unwrap_or_default();
                 counts(&it.secret_key_ref, &it.config_map_key_ref, text)
@@ -105,9 +105,9 @@ impl ConfigVar {
 }
 
 impl ConfigVarBool {
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> ConfigVarValue {
         match self {
-            ConfigVarBool::Text(text) => Counts::Text(text.clone()),
+            ConfigVarBool::Text(text) => ConfigVarValue::Text(text.clone()),
             ConfigVarBool::Object(it) => {
                 let text = || it.value.map(|it| it.to_string()).unwrap_or_default();
                 counts(&it.secret_key_ref, &it.config_map_key_ref, text)
@@ -120,16 +120,17 @@ fn counts(
     secret: &Option<KeyRef>,
     config_map: &Option<KeyRef>,
     text: impl Fn() -> String,
-) -> Counts {
+) -> ConfigVarValue {
     let whole = |of: &Option<KeyRef>, holder| of.as_ref()?.whole(holder);
-    let reference = whole(secret, Holder::Secret).or_else(|| whole(config_map, Holder::ConfigMap));
-    reference.map_or_else(|| Counts::Text(text()), Counts::There)
+    let reference = whole(secret, ReferenceKind::Secret)
+        .or_else(|| whole(config_map, ReferenceKind::ConfigMap));
+    reference.map_or_else(|| ConfigVarValue::Text(text()), ConfigVarValue::There)
 }
 
 impl KeyRef {
-    fn whole(&self, holder: Holder) -> Option<Reference> {
+    fn whole(&self, holder: ReferenceKind) -> Option<KeyReference> {
         let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
-        Some(Reference {
+        Some(KeyReference {
             holder,
             namespace: given(&self.namespace)?,
             name: given(&self.name)?,
@@ -151,15 +152,15 @@ mod tests {
         })
     }
 
-    fn holder(secret: Option<KeyRef>, config_map: Option<KeyRef>) -> Option<Holder> {
+    fn holder(secret: Option<KeyRef>, config_map: Option<KeyRef>) -> Option<ReferenceKind> {
         let var = ConfigVar::Object(ConfigVarObject {
             value: Some("v".into()),
             secret_key_ref: secret,
             config_map_key_ref: config_map,
         });
         match var.counts() {
-            Counts::There(it) => Some(it.holder),
-            Counts::Text(text) => {
+            ConfigVarValue::There(it) => Some(it.holder),
+            ConfigVarValue::Text(text) => {
                 assert_eq!(text, "v");
                 None
             }
@@ -168,14 +169,14 @@ mod tests {
 
     #[test]
     fn a_secret_counts_before_a_config_map_before_a_value() {
-        assert_eq!(holder(key("a"), key("b")), Some(Holder::Secret));
-        assert_eq!(holder(None, key("b")), Some(Holder::ConfigMap));
+        assert_eq!(holder(key("a"), key("b")), Some(ReferenceKind::Secret));
+        assert_eq!(holder(None, key("b")), Some(ReferenceKind::ConfigMap));
         assert_eq!(holder(None, None), None);
     }
 
     #[test]
     fn half_a_reference_is_none() {
-        assert_eq!(holder(key(""), key("b")), Some(Holder::ConfigMap));
+        assert_eq!(holder(key(""), key("b")), Some(ReferenceKind::ConfigMap));
         assert_eq!(holder(key(""), None), None);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct MachineTemplate {
     pub(crate) primary_disk: Option<RootDisk>,
     /// Further disks, blank; at most 3
     #[serde(default)]
-    pub(crate) secondary_disks: Vec<FurtherDisk>,
+    pub(crate) secondary_disks: Vec<SecondaryDiskTemplate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub(crate) struct RootDisk {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FurtherDisk {
+pub(crate) struct SecondaryDiskTemplate {
     pub(crate) size: Quantity,
     /// StorageClass of the provider; that of the root disk when absent
     #[schemars(length(min = 1))]
@@ -71,7 +71,7 @@ pub(crate) struct FurtherDisk {
 
 /// An instancetype or a preference of KubeVirt
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Matched {
+pub(crate) struct KubevirtMatcher {
     #[schemars(length(min = 1))]
     pub(crate) name: String,
     /// Of the namespace, as VirtualMachineInstancetype and VirtualMachinePreference are: kept there by somebody, a template, or a standard one; or of the cluster. Looked for in that order when absent
@@ -87,11 +87,11 @@ pub(crate) struct AffinityPresets {
     /// Each machine of the pool on a host of its own: soft or hard
     pub(crate) pod_anti_affinity_preset: Option<String>,
     /// Hosts with a label
-    pub(crate) node_affinity_preset: Option<NodePreset>,
+    pub(crate) node_affinity_preset: Option<NodeLabelPreset>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct NodePreset {
+pub(crate) struct NodeLabelPreset {
     /// soft or hard
     #[serde(rename = "type")]
     pub(crate) type_: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) struct NodePreset {
 /// How evenly the machines of a pool are spread
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Spreading {
+pub(crate) struct TopologySpread {
     /// How many machines more there may be in one place than in another; at least 1
     pub(crate) max_skew: i32,
     /// Label of the hosts that says what a place is, such as kubernetes.io/hostname

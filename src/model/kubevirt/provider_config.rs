@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::machine_template::{
-    AffinityPresets, MachineLocation, MachineTemplate, Matched, Spreading,
+    AffinityPresets, KubevirtMatcher, MachineLocation, MachineTemplate, TopologySpread,
 };
 use super::network_policy::CustomNetworkPolicy;
 use crate::model::scalar::Quantity;
@@ -318,14 +318,14 @@ pub(crate) struct WorkerConfig {
     /// CPU, memory and disks in place of what machine type, image and volume type say, as Kubermatic has them
     pub(crate) template: Option<Box<MachineTemplate>>,
     /// Instancetype of KubeVirt in place of a machine type's CPU and memory
-    pub(crate) instancetype: Option<Matched>,
+    pub(crate) instancetype: Option<KubevirtMatcher>,
     /// Preference of KubeVirt
-    pub(crate) preference: Option<Matched>,
+    pub(crate) preference: Option<KubevirtMatcher>,
     /// Which machines and hosts the machines need, or prefer, to be near
     pub(crate) affinity: Option<AffinityPresets>,
     /// How evenly the machines are spread; softly over hosts when absent
     #[serde(default)]
-    pub(crate) topology_spread_constraints: Vec<Spreading>,
+    pub(crate) topology_spread_constraints: Vec<TopologySpread>,
     /// What becomes of a machine whose host is emptied: External (`kvshoot evacuate` replaces it) or LiveMigrate; KubeVirt's default when absent
     pub(crate) eviction_strategy: Option<String>,
     /// Labels of the machines that say where they are

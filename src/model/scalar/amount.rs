@@ -1,4 +1,4 @@
-//! Counts and percentages.
+//! ConfigVarValue and percentages.
 
 use serde::Serialize;
 

@@ -1,15 +1,15 @@
 //! Which field of a MachineDeployment each field of its pool comes from.
 
 use crate::model::{FieldPath, Segment};
-use crate::validate::report::At;
+use crate::validate::report::FieldCursor;
 
 /// Paths below the pool with those of the MachineDeployment.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Vec<(FieldPath, FieldPath)>);
+pub(crate) struct FieldMap(Vec<(FieldPath, FieldPath)>);
 
-impl Places {
+impl FieldMap {
     /// `to` is written with dots, and numbers for indices.
-    pub(crate) fn put(&mut self, to: &str, from: &At) {
+    pub(crate) fn put(&mut self, to: &str, from: &FieldCursor) {
         let segment = |it: &str| {
             it.parse()
                 .map_or_else(|_| Segment::Key(it.to_owned()), Segment::Index)

@@ -1,27 +1,32 @@
 //! `virtualMachine`: CPU, memory, disks and network of each machine.
 
-use super::values::Values;
+use super::values::ValueResolver;
 use crate::model::{
-    Devices, Flavor, FurtherDisk, Kind, MachineLocation, MachineTemplate, Matched, Matcher,
-    PrimaryDisk, Quantity, RootDisk, SecondaryDisk, Template, VirtualCpus, VirtualMachine,
-    WorkerConfig,
+    Devices, FindingKind, Flavor, KubevirtMatcher, MachineLocation, MachineTemplate, Matcher,
+    PrimaryDisk, Quantity, RootDisk, SecondaryDisk, SecondaryDiskTemplate, Template, VirtualCpus,
+    VirtualMachine, WorkerConfig,
 };
-use crate::validate::report::At;
+use crate::validate::report::FieldCursor;
 
 /// The preset that Kubermatic brought itself; others become the instancetype of their name.
 const STANDARD: (&str, &str, &str) = ("kubermatic-standard", "2", "8Gi");
 
 const EXTERNAL: &str = "External";
 
-pub(super) fn add(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut Values) {
+pub(super) fn add(
+    config: &mut WorkerConfig,
+    vm: &VirtualMachine,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) {
     config.instancetype = matched("instancetype", vm.instancetype.as_ref(), at, values);
     config.preference = matched("preference", vm.preference.as_ref(), at, values);
     let none = Template::default();
     let given = vm.template.as_ref().unwrap_or(&none);
     let at_template = &at.key("template");
-    values.places.put("providerConfig.template", at_template);
+    values.field_map.put("providerConfig.template", at_template);
     for to in ["machine.type", "machine.image", "volume"] {
-        values.places.put(to, at_template);
+        values.field_map.put(to, at_template);
     }
     let (mut template, told) = (MachineTemplate::default(), values.told());
     compute(config, &mut template, given, at_template, values);
@@ -36,7 +41,7 @@ pub(super) fn add(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, value
     template.primary_disk = Some(root(disk, &at_template.key("primaryDisk"), values));
     let at_disks = &at_template.key("secondaryDisks");
     let to = "providerConfig.template.secondaryDisks";
-    values.places.put(to, at_disks);
+    values.field_map.put(to, at_disks);
     for (i, disk) in given.secondary_disks.iter().enumerate() {
         template
             .secondary_disks
@@ -47,15 +52,15 @@ pub(super) fn add(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, value
     let eviction = vm.eviction_strategy.clone().filter(|it| !it.is_empty());
     config.eviction_strategy = Some(eviction.unwrap_or_else(|| EXTERNAL.to_owned()));
     let to = "providerConfig.evictionStrategy";
-    values.places.put(to, &at.key("evictionStrategy"));
+    values.field_map.put(to, &at.key("evictionStrategy"));
 }
 
 /// Kubermatic has no sizes of its own.
-fn sized(template: &MachineTemplate, at: &At, values: &mut Values) {
+fn sized(template: &MachineTemplate, at: &FieldCursor, values: &mut ValueResolver) {
     let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
     let fields = [("cpus", has_cpu), ("memory", template.memory.is_some())];
     for (field, _) in fields.iter().filter(|it| !it.1) {
-        let (kind, code) = (Kind::Required, "machine-deployment/size");
+        let (kind, code) = (FindingKind::Required, "machine-deployment/size");
         let told = values
             .report
             .error(&at.key(field), kind, code, "is required");
@@ -66,19 +71,19 @@ fn sized(template: &MachineTemplate, at: &At, values: &mut Values) {
 fn matched(
     field: &'static str,
     matcher: Option<&Matcher>,
-    at: &At,
-    values: &mut Values,
-) -> Option<Matched> {
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> Option<KubevirtMatcher> {
     let matcher = matcher?;
     let at = &at.key(field);
     for name in ["name", "kind"] {
         let to = format!("providerConfig.{field}.{name}");
-        values.places.put(&to, &at.key(name));
+        values.field_map.put(&to, &at.key(name));
     }
     if field == "instancetype" {
-        values.places.put("machine.type", &at.key("name"));
+        values.field_map.put("machine.type", &at.key("name"));
     }
-    Some(Matched {
+    Some(KubevirtMatcher {
         name: matcher.name.clone(),
         kind: matcher.kind.clone().filter(|it| !it.is_empty()),
     })
@@ -89,8 +94,8 @@ fn compute(
     config: &WorkerConfig,
     template: &mut MachineTemplate,
     given: &Template,
-    at: &At,
-    values: &mut Values,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
 ) {
     let (at_cpus, at_memory) = (&at.key("cpus"), &at.key("memory"));
     let at_vcpus = &at.key("vcpus");
@@ -113,7 +118,7 @@ fn compute(
     let to = "providerConfig.template.memory";
     template.memory = values.quantity(to, given.memory.as_ref(), at_memory);
     let to = "providerConfig.template.vcpus";
-    values.places.put(to, &at_vcpus.key("cores"));
+    values.field_map.put(to, &at_vcpus.key("cores"));
     template.vcpus = cores.map(|cores| VirtualCpus { cores });
 }
 
@@ -122,8 +127,8 @@ fn preset(
     config: &mut WorkerConfig,
     template: &mut MachineTemplate,
     flavor: &Flavor,
-    at: &At,
-    values: &mut Values,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
 ) {
     let at = &at.key("name");
     let has_own = template.cpus.is_some() || template.vcpus.is_some() || template.memory.is_some();
@@ -143,18 +148,18 @@ fn preset(
         template.cpus = Quantity::parse(cpus).ok();
         template.memory = Quantity::parse(memory).ok();
     } else {
-        values.places.put("machine.type", at);
-        config.instancetype = Some(Matched { name, kind: None });
+        values.field_map.put("machine.type", at);
+        config.instancetype = Some(KubevirtMatcher { name, kind: None });
     }
 }
 
-fn root(disk: &PrimaryDisk, at: &At, values: &mut Values) -> RootDisk {
+fn root(disk: &PrimaryDisk, at: &FieldCursor, values: &mut ValueResolver) -> RootDisk {
     let to = |field: &str| format!("providerConfig.template.primaryDisk.{field}");
     // What is missing of a pool's disk and image is missing here.
-    values.places.put("volume", at);
-    values.places.put("machine.image", &at.key("osImage"));
+    values.field_map.put("volume", at);
+    values.field_map.put("machine.image", &at.key("osImage"));
     let headers = &at.key("extraHeaders");
-    values.places.put(&to("extraHeaders"), headers);
+    values.field_map.put(&to("extraHeaders"), headers);
     let (at_size, told) = (&at.key("size"), values.told());
     let size = values.quantity(&to("size"), disk.size.as_ref(), at_size);
     if size.is_none() && values.told() == told {
@@ -199,12 +204,17 @@ fn is_of_registry(root: &RootDisk) -> bool {
 }
 
 /// A volume type of the profile would say it, and there is none.
-fn required(at: &At, values: &mut Values) {
-    let (kind, code) = (Kind::Required, "machine-deployment/disk");
+fn required(at: &FieldCursor, values: &mut ValueResolver) {
+    let (kind, code) = (FindingKind::Required, "machine-deployment/disk");
     values.report.error(at, kind, code, "is required");
 }
 
-fn further(index: usize, disk: &SecondaryDisk, at: &At, values: &mut Values) -> FurtherDisk {
+fn further(
+    index: usize,
+    disk: &SecondaryDisk,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> SecondaryDiskTemplate {
     let to = |field: &str| format!("providerConfig.template.secondaryDisks.{index}.{field}");
     let class = disk.storage_class_name.as_ref();
     let class = values.text(&to("storageClassName"), class, &at.key("storageClassName"));
@@ -219,19 +229,24 @@ fn further(index: usize, disk: &SecondaryDisk, at: &At, values: &mut Values) -> 
     if size.is_none() && values.told() == told {
         required(at_size, values);
     }
-    FurtherDisk {
+    SecondaryDiskTemplate {
         size: size.unwrap_or_default(),
         storage_class_name: class,
         storage_access_type: access,
     }
 }
 
-fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut Values) {
+fn network(
+    config: &mut WorkerConfig,
+    vm: &VirtualMachine,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) {
     let to = "providerConfig.dnsPolicy";
     config.dns_policy = values.text(to, vm.dns_policy.as_ref(), &at.key("dnsPolicy"));
     config.dns_config = vm.dns_config.clone();
     values
-        .places
+        .field_map
         .put("providerConfig.dnsConfig", &at.key("dnsConfig"));
     let at_queue = &at.key("enableNetworkMultiQueue");
     let queues = values.truth(vm.enable_network_multi_queue.as_ref(), at_queue);
@@ -250,7 +265,7 @@ fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut
     config.subnet = subnet.filter(|it| !it.is_empty());
     let at_subnet = &at_vpc.key("subnet");
     values
-        .places
+        .field_map
         .put("providerConfig.subnet", &at_subnet.key("name"));
     config.location = vm.location.as_ref().and_then(|it| {
         let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
@@ -260,6 +275,6 @@ fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut
     });
     for field in ["region", "zone"] {
         let to = format!("providerConfig.location.{field}");
-        values.places.put(&to, &at.key("location").key(field));
+        values.field_map.put(&to, &at.key("location").key(field));
     }
 }

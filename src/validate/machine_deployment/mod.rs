@@ -1,6 +1,6 @@
 //! Kubermatic's MachineDeployment to the pool that means the same.
 //!
-//! What the rules of pools say anyhow is not said here; they are told where the values come from, by [`Places`].
+//! What the rules of pools say anyhow is not said here; they are told where the values come from, by [`FieldMap`].
 
 mod field_map;
 mod machine;
@@ -12,16 +12,19 @@ mod values;
 mod zones;
 
 use crate::model::{
-    self, Document, Duration, FieldPath, Finding, Kind, MachineControllerManager,
-    MachineDeployment, MachineDeploymentSpec, MachineSpec, ProviderSpecValue, Reference,
-    VirtualMachine, Worker, WorkerConfig,
+    self, DocumentKind, Duration, FieldPath, Finding, FindingKind, KeyReference,
+    MachineControllerManager, MachineDeployment, MachineDeploymentSpec, MachineSpec,
+    ProviderSpecValue, VirtualMachine, Worker, WorkerConfig,
 };
 
-use super::report::{At, Report};
-pub(crate) use field_map::Places;
+use super::report::{FieldCursor, FindingSink};
+pub(crate) use field_map::FieldMap;
 pub(crate) use secrets::Secrets;
-pub(crate) use values::Looked;
-use values::Values;
+pub(crate) use values::ResolvedValue;
+// Other modules use the short names until they are renamed.
+pub(crate) use ConversionInput as Given;
+pub(crate) use values::ResolvedValue as Looked;
+use values::ValueResolver;
 pub(crate) use zones::{some_zone, zones};
 
 /// Operating systems that read cloud-init's user data.
@@ -34,11 +37,11 @@ const CUSTOM: &str = "custom";
 const UPGRADE: &str = "#cloud-config\npackage_upgrade: true\npackage_reboot_if_required: true\n";
 
 /// A MachineDeployment and what its pool depends on.
-pub(crate) struct Given<'a> {
+pub(crate) struct ConversionInput<'a> {
     pub(crate) deployment: &'a MachineDeployment,
     /// Zones of the region, in which all pools of Kubermatic are.
     pub(crate) zones: Vec<String>,
-    pub(crate) look: &'a dyn Fn(&Reference) -> Looked,
+    pub(crate) look: &'a dyn Fn(&KeyReference) -> ResolvedValue,
 }
 
 /// The pool of a MachineDeployment; one with errors is as near as can be.
@@ -47,7 +50,7 @@ pub(crate) struct Converted {
     pub(crate) worker: Worker,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
-    pub(crate) places: Places,
+    pub(crate) places: FieldMap,
     /// What of it came from Secrets.
     pub(crate) secrets: Secrets,
     /// Something of it is looked up before the pool counts.
@@ -56,10 +59,10 @@ pub(crate) struct Converted {
     pub(crate) unasked: Vec<FieldPath>,
 }
 
-pub(crate) fn convert(given: &Given) -> Converted {
+pub(crate) fn convert(given: &ConversionInput) -> Converted {
     let deployment = given.deployment;
-    let mut values = Values::new(given.look);
-    let root = &At::root(Document::MachineDeployment);
+    let mut values = ValueResolver::new(given.look);
+    let root = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &root.key("spec");
     let spec = &deployment.spec;
     pace(spec, at, &mut values);
@@ -72,13 +75,15 @@ pub(crate) fn convert(given: &Given) -> Converted {
         &at_value.key("value"),
         &mut values,
     );
-    values.places.put("name", &root.key("metadata").key("name"));
-    values.places.put("minimum", &at.key("replicas"));
-    values.places.put("maximum", &at.key("replicas"));
+    values
+        .field_map
+        .put("name", &root.key("metadata").key("name"));
+    values.field_map.put("minimum", &at.key("replicas"));
+    values.field_map.put("maximum", &at.key("replicas"));
     let worker = worker(given, config);
-    let Values {
+    let ValueResolver {
         mut report,
-        places,
+        field_map,
         secrets,
         open,
         unasked,
@@ -90,7 +95,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         worker,
         errors: report.errors,
         warnings: report.warnings,
-        places,
+        places: field_map,
         secrets,
         is_open: open > 0,
         unasked,
@@ -106,8 +111,8 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
     if given.is_empty() || kubelet == version || is_open && is_patch().is_some() {
         return None;
     }
-    let mut report = Report::default();
-    let at = &At::root(Document::MachineDeployment);
+    let mut report = FindingSink::default();
+    let at = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &at.key("spec");
     let at = &at.key("template");
     let at = &at.key("spec");
@@ -116,7 +121,7 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
     report
         .error(
             &at.key("kubelet"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "machine-deployment/kubelet",
             message,
         )
@@ -124,7 +129,7 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
     report.errors.pop()
 }
 
-fn worker(given: &Given, config: WorkerConfig) -> Worker {
+fn worker(given: &ConversionInput, config: WorkerConfig) -> Worker {
     let spec = &given.deployment.spec;
     let of_machines = &spec.template.spec;
     let replicas = spec.replicas.unwrap_or(1);
@@ -185,13 +190,13 @@ fn draining(timeout: Duration) -> MachineControllerManager {
 }
 
 /// How machines come and go.
-fn pace(spec: &MachineDeploymentSpec, at: &At, values: &mut Values) {
+fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolver) {
     if spec.paused == Some(true) {
         values
             .report
             .error(
                 &at.key("paused"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/paused",
                 "a pool cannot be held as it is",
             )
@@ -214,34 +219,34 @@ fn pace(spec: &MachineDeploymentSpec, at: &At, values: &mut Values) {
             .report
             .error(
                 &at.key("type"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/strategy",
                 message,
             )
             .hint("it has to be RollingUpdate");
     }
     let at = &at.key("rollingUpdate");
-    values.places.put("maxSurge", &at.key("maxSurge"));
+    values.field_map.put("maxSurge", &at.key("maxSurge"));
     values
-        .places
+        .field_map
         .put("maxUnavailable", &at.key("maxUnavailable"));
 }
 
 /// What the nodes are to have.
-fn nodes(spec: &MachineSpec, at: &At, values: &mut Values) {
+fn nodes(spec: &MachineSpec, at: &FieldCursor, values: &mut ValueResolver) {
     let at_metadata = &at.key("metadata");
-    values.places.put("labels", &at_metadata.key("labels"));
+    values.field_map.put("labels", &at_metadata.key("labels"));
     values
-        .places
+        .field_map
         .put("annotations", &at_metadata.key("annotations"));
-    values.places.put("taints", &at.key("taints"));
+    values.field_map.put("taints", &at.key("taints"));
     if spec.node_drain_timeout.is_some() {
         let to = "machineControllerManager.machineDrainTimeout";
-        values.places.put(to, &at.key("nodeDrainTimeout"));
+        values.field_map.put(to, &at.key("nodeDrainTimeout"));
     }
 }
 
-fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConfig {
+fn config(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolver) -> WorkerConfig {
     system(value, at, values);
     if value.cloud_provider != "kubevirt" && !value.cloud_provider.is_empty() {
         let message = format!("{:?} is not supported", value.cloud_provider);
@@ -249,14 +254,14 @@ fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConf
             .report
             .error(
                 &at.key("cloudProvider"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/cloud-provider",
                 message,
             )
             .hint("it has to be kubevirt");
     }
     values
-        .places
+        .field_map
         .put("providerConfig.sshPublicKeys", &at.key("sshPublicKeys"));
     let upgrades = value.operating_system_spec.dist_upgrade_on_boot == Some(true);
     let mut config = WorkerConfig {
@@ -265,7 +270,7 @@ fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConf
         ..WorkerConfig::default()
     };
     let (cloud, at) = (&value.cloud_provider_spec, &at.key("cloudProviderSpec"));
-    values.places.put("providerConfig", at);
+    values.field_map.put("providerConfig", at);
     if let Some(var) = cloud.auth.as_ref().and_then(|it| it.kubeconfig.as_ref()) {
         values.kubeconfig(var, &at.key("auth").key("kubeconfig"));
     }
@@ -276,16 +281,16 @@ fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConf
     config
 }
 
-fn system(value: &ProviderSpecValue, at: &At, values: &mut Values) {
+fn system(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolver) {
     let at = &at.key("operatingSystem");
-    values.places.put("machine.image.name", at);
+    values.field_map.put("machine.image.name", at);
     let system = value.operating_system.as_str();
     if SYSTEMS.contains(&system) || system.is_empty() {
         return;
     }
     let told = values.report.error(
         at,
-        Kind::NotSupported,
+        FindingKind::NotSupported,
         "machine-deployment/operating-system",
         format!("{system:?} is not supported"),
     );

@@ -1,4 +1,4 @@
-//! Values that came from Secrets: what is said of a field repeats none of them.
+//! ValueResolver that came from Secrets: what is said of a field repeats none of them.
 
 use crate::model::{FieldPath, Finding};
 

@@ -1,6 +1,9 @@
-use super::{Converted, Given, Looked, convert, kubelet};
+use super::{ConversionInput, Converted, ResolvedValue, convert, kubelet};
 use crate::manifest::{Content, Manifest};
-use crate::model::{Finding, Holder, IntOrString, Kind, MachineDeployment, Matched, Reference};
+use crate::model::{
+    Finding, FindingKind, IntOrString, KeyReference, KubevirtMatcher, MachineDeployment,
+    ReferenceKind,
+};
 
 const DEPLOYMENT: &str = "\
 apiVersion: cluster.k8s.io/v1alpha1
@@ -33,8 +36,8 @@ fn read(text: &str) -> MachineDeployment {
     }
 }
 
-fn converted_with(text: &str, look: &dyn Fn(&Reference) -> Looked) -> Converted {
-    convert(&Given {
+fn converted_with(text: &str, look: &dyn Fn(&KeyReference) -> ResolvedValue) -> Converted {
+    convert(&ConversionInput {
         deployment: &read(text),
         zones: vec!["zone-a".to_owned()],
         look,
@@ -43,7 +46,9 @@ fn converted_with(text: &str, look: &dyn Fn(&Reference) -> Looked) -> Converted 
 
 fn converted(from: &str, to: &str) -> Converted {
     assert!(DEPLOYMENT.contains(from), "{from}");
-    converted_with(&DEPLOYMENT.replacen(from, to, 1), &|_| Looked::Offline)
+    converted_with(&DEPLOYMENT.replacen(from, to, 1), &|_| {
+        ResolvedValue::Offline
+    })
 }
 
 /// Without anything that is wrong or doubtful.
@@ -132,7 +137,7 @@ fn a_flavor_is_the_instancetype_of_its_name() {
         let text = DEPLOYMENT.replacen(sizes, "", 1);
         let vm = "virtualMachine:\n              flavor: {name: NAME}".replace("NAME", name);
         let converted = converted_with(&text.replacen("virtualMachine:", &vm, 1), &|_| {
-            Looked::Offline
+            ResolvedValue::Offline
         });
         assert_eq!(
             (&converted.errors[..], &converted.warnings[..]),
@@ -142,7 +147,7 @@ fn a_flavor_is_the_instancetype_of_its_name() {
     };
     let worker = flavored("big");
     assert_eq!(worker.machine.type_, "big");
-    let big = Some(Matched {
+    let big = Some(KubevirtMatcher {
         name: "big".into(),
         kind: None,
     });
@@ -241,9 +246,9 @@ fn a_value_of_a_config_map_is_looked_up() {
     let reference =
         "{configMapKeyRef: {namespace: kube-system, name: sizes, key: memory}, value: 1Gi}";
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
-    let with = |looked: Looked| {
+    let with = |looked: ResolvedValue| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, Holder::ConfigMap);
+            assert_eq!(it.holder, ReferenceKind::ConfigMap);
             assert_eq!((it.name.as_str(), it.key.as_str()), ("sizes", "memory"));
             looked.clone()
         })
@@ -252,13 +257,13 @@ fn a_value_of_a_config_map_is_looked_up() {
         let config = it.worker.provider_config?;
         Some(config.template?.memory?.text().to_owned())
     };
-    let found = with(Looked::Found("4Gi".into()));
+    let found = with(ResolvedValue::Found("4Gi".into()));
     assert!(found.errors.is_empty() && !found.is_open);
     assert_eq!(memory(found).as_deref(), Some("4Gi"));
-    let later = with(Looked::Later);
+    let later = with(ResolvedValue::Later);
     assert!(later.errors.is_empty() && later.is_open);
-    let missing = with(Looked::Missing("it is not there".into()));
-    assert_eq!(missing.errors[0].kind, Kind::Required);
+    let missing = with(ResolvedValue::Missing("it is not there".into()));
+    assert_eq!(missing.errors[0].kind, FindingKind::Required);
     assert_eq!(memory(missing), None);
 }
 
@@ -268,8 +273,8 @@ fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_repeated() {
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |value: &str| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, Holder::Secret);
-            Looked::Found(value.into())
+            assert_eq!(it.holder, ReferenceKind::Secret);
+            ResolvedValue::Found(value.into())
         })
     };
     let found = with("4Gi");

@@ -5,7 +5,7 @@ use crate::model::{CloudProfile, MachineDeployment, Worker};
 /// Stands in the place of a zone that nobody knows.
 const SOME_ZONE: &str = "zone";
 
-/// A zone of the region for each machine, as far as there are any; those that the pool had keep their places.
+/// A zone of the region for each machine, as far as there are any; those that the pool had keep their field_map.
 pub(crate) fn zones(
     deployment: &MachineDeployment,
     region: &str,

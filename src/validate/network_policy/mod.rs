@@ -8,10 +8,12 @@ use std::net::IpAddr;
 
 use super::context::Input;
 use super::names;
-use super::report::{At, Report};
+use super::report::{FieldCursor, FindingSink};
 use super::rules::one_of;
-use super::shoot::control_plane::ControlPlane;
-use crate::model::{CloudProfile, CustomNetworkPolicy, Document, Kind, NetworkPolicySpec};
+use super::shoot::control_plane::ControlPlaneSpec;
+use crate::model::{
+    CloudProfile, CustomNetworkPolicy, DocumentKind, FindingKind, NetworkPolicySpec,
+};
 
 /// Of a shoot, beside those of its control plane.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,14 +46,19 @@ const TYPES: [&str; 2] = ["Ingress", "Egress"];
 const OF_PROFILE: &str = "app.kubernetes.io/component: machine";
 
 /// Those of a profile by themselves.
-pub(crate) fn check_profile(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check_profile(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let policies = &profile.spec.provider_config.custom_network_policies;
     let at = &at.key("customNetworkPolicies");
     check_all(policies, OF_PROFILE, at, report);
 }
 
 /// Those of a Shoot, by themselves and beside those of its profile.
-pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> NetworkPolicies {
+pub(crate) fn check(
+    input: &Input,
+    id: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> NetworkPolicies {
     let profile = &input.profile.spec.provider_config;
     let config = input.shoot.spec.provider.infrastructure_config.as_ref();
     let own = config.map_or(&[][..], |it| &it.custom_network_policies);
@@ -59,7 +66,7 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ne
     let machines = format!("app.kubernetes.io/part-of: {id}, {OF_PROFILE}");
     check_all(own, &machines, at, report);
 
-    let root = &At::root(Document::CloudProfile);
+    let root = &FieldCursor::root(DocumentKind::CloudProfile);
     let at_profile = &root.key("spec");
     let at_profile = &at_profile.key("providerConfig");
     let at_profile = &at_profile.key("customNetworkPolicies");
@@ -73,7 +80,7 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ne
             report
                 .error(
                     &at.index(i).key("name"),
-                    Kind::Duplicate,
+                    FindingKind::Duplicate,
                     "network-policy/duplicate",
                     message,
                 )
@@ -92,9 +99,9 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ne
 /// A name may stand for a private address, which only a policy for that opens.
 pub(crate) fn check_address(
     policies: &NetworkPolicies,
-    control_plane: &ControlPlane,
-    at: &At,
-    report: &mut Report,
+    control_plane: &ControlPlaneSpec,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) {
     let given = control_plane.node_address.as_ref();
     let named = given.filter(|it| it.host.parse::<IpAddr>().is_err());
@@ -104,13 +111,23 @@ pub(crate) fn check_address(
             address.host
         );
         report
-            .warning(at, Kind::Invalid, "network-policy/host-name", message)
+            .warning(
+                at,
+                FindingKind::Invalid,
+                "network-policy/host-name",
+                message,
+            )
             .hint("write an address, or open what it stands for in customNetworkPolicies");
     }
 }
 
 /// `machines` are the labels of what is probably meant.
-fn check_all(policies: &[CustomNetworkPolicy], machines: &str, at: &At, report: &mut Report) {
+fn check_all(
+    policies: &[CustomNetworkPolicy],
+    machines: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     let mut known = HashMap::new();
     for (i, policy) in policies.iter().enumerate() {
         let at_one = &at.index(i);
@@ -122,7 +139,7 @@ fn check_all(policies: &[CustomNetworkPolicy], machines: &str, at: &At, report: 
             report
                 .error(
                     at_name,
-                    Kind::Duplicate,
+                    FindingKind::Duplicate,
                     "network-policy/duplicate",
                     message,
                 )
@@ -132,21 +149,26 @@ fn check_all(policies: &[CustomNetworkPolicy], machines: &str, at: &At, report: 
     }
 }
 
-fn name(name: &str, at: &At, report: &mut Report) {
+fn name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     if OURS.contains(&name) {
         let message = format!("{name} is what a policy of kvshoot's own is called");
         report
-            .error(at, Kind::Forbidden, "network-policy/reserved", message)
+            .error(
+                at,
+                FindingKind::Forbidden,
+                "network-policy/reserved",
+                message,
+            )
             .hint("take another name; what policies allow adds up");
     } else if !name.is_empty() && name.len() <= MOST_NAME && !names::is_dns_subdomain(name) {
         let message = format!("{name:?} is no name of an object");
         report
-            .error(at, Kind::Invalid, "network-policy/name", message)
+            .error(at, FindingKind::Invalid, "network-policy/name", message)
             .hint(NAME);
     }
 }
 
-fn lengths(policies: &[CustomNetworkPolicy], id: &str, at: &At, report: &mut Report) {
+fn lengths(policies: &[CustomNetworkPolicy], id: &str, at: &FieldCursor, report: &mut FindingSink) {
     for (i, policy) in policies.iter().enumerate() {
         let whole = id.len() + 1 + policy.name.len();
         if whole > MOST_NAME {
@@ -155,7 +177,7 @@ fn lengths(policies: &[CustomNetworkPolicy], id: &str, at: &At, report: &mut Rep
             );
             report.error(
                 &at.index(i).key("name"),
-                Kind::TooLong,
+                FindingKind::TooLong,
                 "network-policy/name-too-long",
                 message,
             );
@@ -163,14 +185,19 @@ fn lengths(policies: &[CustomNetworkPolicy], id: &str, at: &At, report: &mut Rep
     }
 }
 
-fn spec(spec: &NetworkPolicySpec, machines: &str, at: &At, report: &mut Report) {
+fn spec(spec: &NetworkPolicySpec, machines: &str, at: &FieldCursor, report: &mut FindingSink) {
     let at_pods = &at.key("podSelector");
     match spec.pod_selector.as_ref().filter(|it| !it.is_empty()) {
         Some(pods) => selector::check(pods, at_pods, report),
         None => {
             let message = "is for every pod of the namespace, of the control plane and of other clusters as well";
             report
-                .warning(at_pods, Kind::Invalid, "network-policy/every-pod", message)
+                .warning(
+                    at_pods,
+                    FindingKind::Invalid,
+                    "network-policy/every-pod",
+                    message,
+                )
                 .hint(format!(
                     "for machines alone write matchLabels: {{{machines}}}"
                 ));
@@ -190,7 +217,7 @@ fn spec(spec: &NetworkPolicySpec, machines: &str, at: &At, report: &mut Report) 
     }
 }
 
-fn types(spec: &NetworkPolicySpec, at: &At, report: &mut Report) {
+fn types(spec: &NetworkPolicySpec, at: &FieldCursor, report: &mut FindingSink) {
     let at_types = &at.key("policyTypes");
     let code = "network-policy/types";
     let mut known = HashMap::new();
@@ -200,7 +227,7 @@ fn types(spec: &NetworkPolicySpec, at: &At, report: &mut Report) {
         if let Some(first) = known.insert(given.as_str(), i) {
             let message = format!("{given} is there already");
             report
-                .error(here, Kind::Duplicate, code, message)
+                .error(here, FindingKind::Duplicate, code, message)
                 .see(&at_types.index(first), "the first one")
                 .hint("one of each at most: Ingress, Egress");
         }
@@ -212,7 +239,7 @@ fn types(spec: &NetworkPolicySpec, at: &At, report: &mut Report) {
             report
                 .warning(
                     &at.key(field),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "network-policy/unused",
                     message,
                 )
@@ -224,7 +251,7 @@ fn types(spec: &NetworkPolicySpec, at: &At, report: &mut Report) {
         report
             .warning(
                 at_types,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "network-policy/types-absent",
                 "are absent, so that nobody may connect to the pods either",
             )

@@ -1,8 +1,8 @@
 //! The peers and the ports of a rule, as the API server judges them.
 
 use super::selector;
-use crate::model::{Cidr, IntOrString, IpBlock, Kind, PolicyPeer, PolicyPort};
-use crate::validate::report::{At, Report};
+use crate::model::{Cidr, FindingKind, IntOrString, IpBlock, PolicyPeer, PolicyPort};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
@@ -11,13 +11,13 @@ const PORTS: std::ops::RangeInclusive<i32> = 1..=65535;
 /// Of the name of a port.
 const MOST_PORT_NAME: usize = 15;
 
-pub(crate) fn peers(peers: &[PolicyPeer], at: &At, report: &mut Report) {
+pub(crate) fn peers(peers: &[PolicyPeer], at: &FieldCursor, report: &mut FindingSink) {
     for (i, it) in peers.iter().enumerate() {
         peer(it, &at.index(i), report);
     }
 }
 
-fn peer(peer: &PolicyPeer, at: &At, report: &mut Report) {
+fn peer(peer: &PolicyPeer, at: &FieldCursor, report: &mut FindingSink) {
     for (field, it) in [
         ("podSelector", &peer.pod_selector),
         ("namespaceSelector", &peer.namespace_selector),
@@ -33,7 +33,7 @@ fn peer(peer: &PolicyPeer, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("ipBlock"),
-                    Kind::Forbidden,
+                    FindingKind::Forbidden,
                     code,
                     "excludes podSelector and namespaceSelector",
                 )
@@ -42,14 +42,14 @@ fn peer(peer: &PolicyPeer, at: &At, report: &mut Report) {
         Some(it) => block(it, &at.key("ipBlock"), report),
         None if !selects => {
             report
-                .error(at, Kind::Required, code, "names no peer")
+                .error(at, FindingKind::Required, code, "names no peer")
                 .hint("write podSelector, namespaceSelector or ipBlock; podSelector: {} is every pod of the namespace");
         }
         None => {}
     }
 }
 
-fn block(block: &IpBlock, at: &At, report: &mut Report) {
+fn block(block: &IpBlock, at: &FieldCursor, report: &mut FindingSink) {
     let all = range(&block.cidr, &at.key("cidr"), report);
     let at_except = &at.key("except");
     for (i, text) in block.except.iter().enumerate() {
@@ -61,7 +61,7 @@ fn block(block: &IpBlock, at: &At, report: &mut Report) {
             report
                 .error(
                     at_one,
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "network-policy/except",
                     format!("{part} is no part of {all}"),
                 )
@@ -70,7 +70,7 @@ fn block(block: &IpBlock, at: &At, report: &mut Report) {
     }
 }
 
-fn range(text: &str, at: &At, report: &mut Report) -> Option<Cidr> {
+fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr> {
     // Of an empty text all has been said.
     if text.is_empty() {
         return None;
@@ -78,13 +78,13 @@ fn range(text: &str, at: &At, report: &mut Report) -> Option<Cidr> {
     let code = "network-policy/cidr";
     match Cidr::parse(text) {
         Err(message) => {
-            report.error(at, Kind::Invalid, code, message);
+            report.error(at, FindingKind::Invalid, code, message);
             None
         }
         Ok(cidr) if cidr != cidr.canonical() => {
             let message = format!("{text:?} has more than the first {} bits", cidr.length);
             report
-                .error(at, Kind::Invalid, code, message)
+                .error(at, FindingKind::Invalid, code, message)
                 .hint(format!("write {}", cidr.canonical()));
             None
         }
@@ -92,7 +92,7 @@ fn range(text: &str, at: &At, report: &mut Report) -> Option<Cidr> {
     }
 }
 
-pub(crate) fn ports(ports: &[PolicyPort], at: &At, report: &mut Report) {
+pub(crate) fn ports(ports: &[PolicyPort], at: &FieldCursor, report: &mut FindingSink) {
     for (i, it) in ports.iter().enumerate() {
         let at = &at.index(i);
         let protocol = it.protocol.as_deref();
@@ -101,7 +101,7 @@ pub(crate) fn ports(ports: &[PolicyPort], at: &At, report: &mut Report) {
     }
 }
 
-fn port(it: &PolicyPort, at: &At, report: &mut Report) {
+fn port(it: &PolicyPort, at: &FieldCursor, report: &mut FindingSink) {
     let first = match &it.port {
         Some(IntOrString::Int(number)) => {
             check_number(*number, &at.key("port"), report);
@@ -119,7 +119,7 @@ fn port(it: &PolicyPort, at: &At, report: &mut Report) {
         None => {
             report.error(
                 at_last,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 CODE,
                 "needs port to be the number that the range begins with",
             );
@@ -127,23 +127,28 @@ fn port(it: &PolicyPort, at: &At, report: &mut Report) {
         Some(first) if last < first => {
             let message = format!("is {last}, below port");
             report
-                .error(at_last, Kind::Invalid, CODE, message)
+                .error(at_last, FindingKind::Invalid, CODE, message)
                 .see(&at.key("port"), "where the range begins");
         }
         Some(_) => check_number(last, at_last, report),
     }
 }
 
-fn check_number(number: i32, at: &At, report: &mut Report) {
+fn check_number(number: i32, at: &FieldCursor, report: &mut FindingSink) {
     if !PORTS.contains(&number) {
         report
-            .error(at, Kind::Invalid, CODE, format!("{number} is no port"))
+            .error(
+                at,
+                FindingKind::Invalid,
+                CODE,
+                format!("{number} is no port"),
+            )
             .hint("ports are 1 to 65535");
     }
 }
 
 /// As IANA has names of services.
-fn check_name(name: &str, at: &At, report: &mut Report) {
+fn check_name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let is_name = name.len() <= MOST_PORT_NAME
         && name.bytes().all(is_plain)
@@ -162,6 +167,11 @@ fn check_name(name: &str, at: &At, report: &mut Report) {
         ),
     };
     report
-        .error(at, Kind::Invalid, CODE, format!("{name:?} is no port"))
+        .error(
+            at,
+            FindingKind::Invalid,
+            CODE,
+            format!("{name:?} is no port"),
+        )
         .hint(hint);
 }

@@ -1,14 +1,14 @@
 //! What labels select.
 
-use crate::model::{Kind, LabelExpression, PodSelector};
+use crate::model::{FindingKind, LabelExpression, PodSelector};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
 
 const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 const CODE: &str = "network-policy/selector";
 
-pub(crate) fn check(selector: &PodSelector, at: &At, report: &mut Report) {
+pub(crate) fn check(selector: &PodSelector, at: &FieldCursor, report: &mut FindingSink) {
     names::check_labels(&at.key("matchLabels"), &selector.match_labels, report);
     let at = &at.key("matchExpressions");
     for (i, it) in selector.match_expressions.iter().enumerate() {
@@ -16,10 +16,10 @@ pub(crate) fn check(selector: &PodSelector, at: &At, report: &mut Report) {
     }
 }
 
-fn expression(it: &LabelExpression, at: &At, report: &mut Report) {
+fn expression(it: &LabelExpression, at: &FieldCursor, report: &mut FindingSink) {
     if !it.key.is_empty() && !names::is_qualified(&it.key) {
         let message = format!("{:?} is no key of a label", it.key);
-        report.error(&at.key("key"), Kind::Invalid, CODE, message);
+        report.error(&at.key("key"), FindingKind::Invalid, CODE, message);
     }
     let operator = Some(it.operator.as_str()).filter(|it| !it.is_empty());
     one_of(operator, &OPERATORS, &at.key("operator"), CODE, report);
@@ -27,12 +27,12 @@ fn expression(it: &LabelExpression, at: &At, report: &mut Report) {
     match it.operator.as_str() {
         "In" | "NotIn" if it.values.is_empty() => {
             let message = format!("are required with {}", it.operator);
-            report.error(at, Kind::Required, CODE, message);
+            report.error(at, FindingKind::Required, CODE, message);
         }
         "Exists" | "DoesNotExist" if !it.values.is_empty() => {
             let message = format!("mean nothing to {}", it.operator);
             report
-                .error(at, Kind::Forbidden, CODE, message)
+                .error(at, FindingKind::Forbidden, CODE, message)
                 .hint("take In or NotIn, or remove them");
         }
         _ => {}
@@ -41,7 +41,7 @@ fn expression(it: &LabelExpression, at: &At, report: &mut Report) {
         if !names::is_label_value(value) {
             let message = format!("{value:?} is no value of a label");
             report
-                .error(&at.index(i), Kind::Invalid, CODE, message)
+                .error(&at.index(i), FindingKind::Invalid, CODE, message)
                 .hint(names::LABEL_VALUE);
         }
     }

@@ -2,11 +2,15 @@
 
 use serde_yaml::{Mapping, Value};
 
+// Other modules use the old name until they are renamed.
+#[cfg(test)]
+pub(crate) use CloudConfigError as NoCloudConfig;
+
 pub(crate) const HEAD: &str = "#cloud-config\n";
 
 /// Why a text cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoCloudConfig {
+pub(crate) enum CloudConfigError {
     #[error("is no cloud-config: its first line has to be #cloud-config")]
     Head,
     #[error("is no YAML: {0}")]
@@ -23,24 +27,24 @@ pub(crate) enum NoCloudConfig {
 const LISTS: [&str; 3] = ["bootcmd", "runcmd", "write_files"];
 
 /// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
-pub(crate) fn parse(text: &str) -> Result<Mapping, NoCloudConfig> {
+pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
     if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
-        return Err(NoCloudConfig::Head);
+        return Err(CloudConfigError::Head);
     }
     let config = match serde_yaml::from_str(text) {
         Ok(Value::Mapping(config)) => config,
         Ok(Value::Null) => Mapping::new(),
-        Ok(_) => return Err(NoCloudConfig::NoMapping),
-        Err(error) => return Err(NoCloudConfig::Yaml(error.to_string())),
+        Ok(_) => return Err(CloudConfigError::NoMapping),
+        Err(error) => return Err(CloudConfigError::Yaml(error.to_string())),
     };
     let keys = config.get("ssh_authorized_keys");
     if keys.is_some_and(|it| !it.is_sequence()) {
-        return Err(NoCloudConfig::NoKeyList);
+        return Err(CloudConfigError::NoKeyList);
     }
     for key in LISTS {
         let there = config.get(key);
         if there.is_some_and(|it| !it.is_sequence() && !it.is_null()) {
-            return Err(NoCloudConfig::NoList(key));
+            return Err(CloudConfigError::NoList(key));
         }
     }
     Ok(config)
@@ -67,15 +71,18 @@ mod tests {
     fn only_a_mapping_under_the_head_can_be_merged() {
         assert!(parse("#cloud-config\nruncmd: [date]\n").is_ok());
         assert!(parse("#cloud-config\n").is_ok_and(|it| it.is_empty()));
-        assert_eq!(parse("#!/bin/sh\n"), Err(NoCloudConfig::Head));
-        assert_eq!(parse("#cloud-config\n- a\n"), Err(NoCloudConfig::NoMapping));
+        assert_eq!(parse("#!/bin/sh\n"), Err(CloudConfigError::Head));
+        assert_eq!(
+            parse("#cloud-config\n- a\n"),
+            Err(CloudConfigError::NoMapping)
+        );
         assert_eq!(
             parse("#cloud-config\nssh_authorized_keys: a\n"),
-            Err(NoCloudConfig::NoKeyList)
+            Err(CloudConfigError::NoKeyList)
         );
         assert_eq!(
             parse("#cloud-config\nruncmd: date\n"),
-            Err(NoCloudConfig::NoList("runcmd"))
+            Err(CloudConfigError::NoList("runcmd"))
         );
     }
 

@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use crate::model::Worker;
 use crate::validate::context::Input;
-use crate::validate::profile::index::Offer;
-use crate::validate::report::At;
+use crate::validate::profile::index::ProfileIndex;
+use crate::validate::report::FieldCursor;
 
 /// What the pools are judged with.
-pub(crate) struct Judge<'a> {
+pub(crate) struct ValidationContext<'a> {
     pub(crate) input: &'a Input<'a>,
-    pub(crate) offer: Offer<'a>,
+    pub(crate) index: ProfileIndex<'a>,
     /// What the last run chose from, for what is no longer offered.
-    pub(crate) offer_before: Option<Offer<'a>>,
+    pub(crate) previous_index: Option<ProfileIndex<'a>>,
 }
 
 /// One pool, where it stands and what it was.
-pub(crate) struct Scope<'s> {
+pub(crate) struct PoolContext<'s> {
     pub(crate) worker: &'s Worker,
     pub(crate) before: Option<&'s Worker>,
-    pub(crate) at: At<'s>,
+    pub(crate) at: FieldCursor<'s>,
 }
 
-impl<'s> Scope<'s> {
+impl<'s> PoolContext<'s> {
     /// The first zone of the pool in which something of that name is not to be had.
     pub(crate) fn zone_without(
         &self,

@@ -1,21 +1,23 @@
 //! The machine of a pool, its type and its image, as the profile answers them.
 
-use super::context::{Judge, Scope};
+use super::context::{PoolContext, ValidationContext};
 use super::template;
-use crate::model::{self, Kind, MachineImage, MachineImageVersion, RootDisk, Version, Worker};
-use crate::validate::image_source::{self, Source};
-use crate::validate::profile::index::{Entry, Offer, is_expired, is_preview};
-use crate::validate::report::{At, Report};
-use crate::validate::rules::{not_offered, some_of};
+use crate::model::{
+    self, FindingKind, MachineImage, MachineImageVersion, RootDisk, Version, Worker,
+};
+use crate::validate::image_source::{self, ImageSource};
+use crate::validate::profile::index::{IndexEntry, ProfileIndex, is_expired, is_preview};
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::{not_found, some_of};
 use crate::validate::shoot::preallocated_data_volumes;
-use crate::validate::valid_shoot::{Image, MachineType};
+use crate::validate::valid_shoot::{MachineSize, PoolImage};
 
 /// What the pool's machines are, with what is no longer offered taken from the profile of the last run.
 pub(crate) fn machine_type(
-    judge: &Judge,
-    pool: &Scope,
-    report: &mut Report,
-) -> Option<MachineType> {
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<MachineSize> {
     let name = pool.worker.machine.type_.as_str();
     let at = &pool.at.key("machine");
     let at = &at.key("type");
@@ -24,18 +26,18 @@ pub(crate) fn machine_type(
         return Some(own);
     }
     if pool.before.is_some_and(|it| it.machine.type_ == name) {
-        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
-        if let Some(found) = known.find_map(|offer| answer(offer, name)) {
+        if let Some(found) = known.find_map(|index| answer(index, name)) {
             return Some(found);
         }
     }
-    let offer = &judge.offer;
-    let entry = offer.machine_types.get(name);
+    let index = &context.index;
+    let entry = index.machine_types.get(name);
     let Some((i, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
-        let usable = offer.profile.spec.machine_types.iter();
+        let usable = index.profile.spec.machine_types.iter();
         let usable = usable.filter(|it| it.usable != Some(false));
-        not_offered(
+        not_found(
             at,
             "machine/type-not-offered",
             name,
@@ -44,28 +46,38 @@ pub(crate) fn machine_type(
         );
         return None;
     };
-    if let Some(zone) = pool.zone_without(&offer.without_machine_type, name) {
+    if let Some(zone) = pool.zone_without(&index.without_machine_type, name) {
         let message = format!("{name} is not there in zone {zone}");
-        report.error(at, Kind::NotSupported, "machine/type-not-in-zone", message);
+        report.error(
+            at,
+            FindingKind::NotSupported,
+            "machine/type-not-in-zone",
+            message,
+        );
         return None;
     }
     if let Some(gpu) = found.gpu.as_ref().filter(|gpu| gpu.value > 0.0) {
-        let profile = At::root(model::Document::CloudProfile);
+        let profile = FieldCursor::root(model::DocumentKind::CloudProfile);
         let message = format!("{name} is offered with {gpu} GPU, and the machines get none");
         report
-            .warning(at, Kind::NotSupported, "machine/gpu-ignored", message)
+            .warning(
+                at,
+                FindingKind::NotSupported,
+                "machine/gpu-ignored",
+                message,
+            )
             .see(
                 &profile.key("spec").key("machineTypes").index(*i).key("gpu"),
                 "what the profile offers",
             );
     }
-    answer(offer, name)
+    answer(index, name)
 }
 
-fn answer(offer: &Offer, name: &str) -> Option<MachineType> {
-    let (_, found) = offer.machine_types.get(name)?;
-    let limits = offer.limits.get(name);
-    Some(MachineType {
+fn answer(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
+    let (_, found) = index.machine_types.get(name)?;
+    let limits = index.limits.get(name);
+    Some(MachineSize {
         name: name.to_owned(),
         cpu: found.cpu.clone(),
         memory: found.memory.clone(),
@@ -75,7 +87,11 @@ fn answer(offer: &Offer, name: &str) -> Option<MachineType> {
 }
 
 /// The image that was asked for; else the one that the pool has; else the first of the profile in its newest version.
-pub(crate) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Image> {
+pub(crate) fn image(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<PoolImage> {
     let at = &pool.at.key("machine");
     let at = &at.key("image");
     let asked = pool.worker.machine.image.as_ref();
@@ -83,8 +99,8 @@ pub(crate) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<
     let disk = config.and_then(|it| it.template.as_ref()?.primary_disk.as_ref());
     if let Some(disk) = disk.filter(|it| it.os_image.is_some()) {
         let source =
-            own_disk(judge, pool, disk, report).or_else(|| image_source::of_root_disk(disk))?;
-        return Some(Image {
+            own_disk(context, pool, disk, report).or_else(|| image_source::of_root_disk(disk))?;
+        return Some(PoolImage {
             name: asked.map_or("custom", |it| it.name.as_str()).to_owned(),
             version: asked.and_then(|it| it.version.clone()).unwrap_or_default(),
             source,
@@ -97,31 +113,36 @@ pub(crate) fn image(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<
         && name.is_none_or(|name| name == had_name)
         && version.is_none_or(|version| version == had_version)
     {
-        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
-        if let Some(found) = known.find_map(|offer| source(offer, had_name, had_version)) {
+        if let Some(found) = known.find_map(|index| source(index, had_name, had_version)) {
             return Some(found);
         }
     }
-    let offer = &judge.offer;
-    let (_, image) = named(offer, name, at, report)?;
+    let index = &context.index;
+    let (_, image) = named(index, name, at, report)?;
     let version = match version {
-        None => newest(judge, image, at, report)?,
-        Some(wanted) => given(judge, image, wanted, at, report)?,
+        None => newest(context, image, at, report)?,
+        Some(wanted) => given(context, image, wanted, at, report)?,
     };
-    source(offer, &image.name, &version.version)
+    source(index, &image.name, &version.version)
 }
 
 /// A disk of the Shoot's own that the pool clones, which may grow on the way and not shrink.
-fn own_disk(judge: &Judge, pool: &Scope, disk: &RootDisk, report: &mut Report) -> Option<Source> {
-    let Some(Source::Claim {
+fn own_disk(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    disk: &RootDisk,
+    report: &mut FindingSink,
+) -> Option<ImageSource> {
+    let Some(ImageSource::Claim {
         namespace: None,
         name,
     }) = image_source::of_root_disk(disk)
     else {
         return None;
     };
-    let own = preallocated_data_volumes::named(judge.input, &name)?;
+    let own = preallocated_data_volumes::named(context.input, &name)?;
     let volume = pool.worker.volume.as_ref();
     let size = disk.size.as_ref();
     let size = size.or(volume.and_then(|it| it.size.as_ref()));
@@ -131,10 +152,15 @@ fn own_disk(judge: &Judge, pool: &Scope, disk: &RootDisk, report: &mut Report) -
         let at = &at.key("primaryDisk");
         let message = format!("is {size}, and {name} has {}", own.size);
         report
-            .error(&at.key("size"), Kind::Invalid, "disk/too-small", message)
+            .error(
+                &at.key("size"),
+                FindingKind::Invalid,
+                "disk/too-small",
+                message,
+            )
             .hint("a clone is at least as large as what it is of");
     }
-    Some(Source::Own(name))
+    Some(ImageSource::Own(name))
 }
 
 /// An image with its version, which every image that was applied has.
@@ -144,19 +170,19 @@ fn whole_image(worker: &Worker) -> Option<(&str, &str)> {
 }
 
 fn named<'o>(
-    offer: &Offer<'o>,
+    index: &ProfileIndex<'o>,
     name: Option<&str>,
-    at: &At,
-    report: &mut Report,
-) -> Option<Entry<'o, MachineImage>> {
-    let images = &offer.profile.spec.machine_images;
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<IndexEntry<'o, MachineImage>> {
+    let images = &index.profile.spec.machine_images;
     let Some(name) = name else {
         return images.first().map(|first| (0, first));
     };
-    let found = offer.images.get(name).copied();
+    let found = index.images.get(name).copied();
     if found.is_none() {
         let offered = images.iter().map(|it| it.name.as_str());
-        not_offered(
+        not_found(
             &at.key("name"),
             "machine/image-not-offered",
             name,
@@ -168,15 +194,15 @@ fn named<'o>(
 }
 
 fn newest<'o>(
-    judge: &Judge,
+    context: &ValidationContext,
     image: &'o MachineImage,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<&'o MachineImageVersion> {
     let newest = image
         .versions
         .iter()
-        .filter(|it| !is_expired(it.expiration_date.as_deref(), judge.input.now))
+        .filter(|it| !is_expired(it.expiration_date.as_deref(), context.input.now))
         .filter(|it| !is_preview(it.classification.as_deref()))
         .max_by_key(|it| Version::parse(&it.version));
     if newest.is_none() {
@@ -187,7 +213,7 @@ fn newest<'o>(
         report
             .error(
                 &at.key("version"),
-                Kind::Required,
+                FindingKind::Required,
                 "machine/image-version-not-offered",
                 message,
             )
@@ -197,15 +223,15 @@ fn newest<'o>(
 }
 
 fn given<'o>(
-    judge: &Judge,
+    context: &ValidationContext,
     image: &'o MachineImage,
     wanted: &str,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<&'o MachineImageVersion> {
     let current = || {
         let versions = image.versions.iter();
-        versions.filter(|it| !is_expired(it.expiration_date.as_deref(), judge.input.now))
+        versions.filter(|it| !is_expired(it.expiration_date.as_deref(), context.input.now))
     };
     let found = current().find(|it| it.version == wanted);
     if found.is_none() {
@@ -220,7 +246,7 @@ fn given<'o>(
         report
             .error(
                 &at.key("version"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine/image-version-not-offered",
                 message,
             )
@@ -230,12 +256,12 @@ fn given<'o>(
 }
 
 /// A version without a source is told of the profile.
-fn source(offer: &Offer, name: &str, version: &str) -> Option<Image> {
-    let (_, _, url) = offer.urls.get(&(name, version))?;
-    Some(Image {
+fn source(index: &ProfileIndex, name: &str, version: &str) -> Option<PoolImage> {
+    let (_, _, url) = index.urls.get(&(name, version))?;
+    Some(PoolImage {
         name: name.to_owned(),
         version: version.to_owned(),
-        source: Source::Http {
+        source: ImageSource::Http {
             url: (*url).to_owned(),
             headers: Vec::new(),
             headers_secret: None,

@@ -15,33 +15,37 @@ mod zones;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::model::{Kind, Worker};
+use crate::model::{FindingKind, Worker};
 
-use context::{Judge, Scope};
+use context::{PoolContext, ValidationContext};
 
 use super::names;
-use super::report::{At, Report};
+use super::report::{FieldCursor, FindingSink};
 use super::shoot::{kubernetes, metadata};
-use super::valid_shoot::Pool;
+use super::valid_shoot::PoolSpec;
 
 const MOST_NAME: usize = 15;
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
-pub(crate) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<Pool>> {
-    let workers = &judge.input.shoot.spec.provider.workers;
+pub(crate) fn check(
+    context: &ValidationContext,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<Vec<PoolSpec>> {
+    let workers = &context.input.shoot.spec.provider.workers;
     if workers.is_empty() {
         report
             .error(
                 at,
-                Kind::Required,
+                FindingKind::Required,
                 "pool/none",
                 "at least one pool is required",
             )
             .hint("a shoot is made of the machines of its pools");
         return None;
     }
-    let before = judge
+    let before = context
         .input
         .before
         .map_or(&[][..], |it| &it.spec.provider.workers);
@@ -49,12 +53,12 @@ pub(crate) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<P
     let mut known = HashMap::with_capacity(workers.len());
     let mut pools = Vec::with_capacity(workers.len());
     for (i, worker) in workers.iter().enumerate() {
-        let pool = Scope {
+        let pool = PoolContext {
             worker,
             before: before.get(worker.name.as_str()).copied(),
             at: at.index(i),
         };
-        name(judge, &pool, report);
+        name(context, &pool, report);
         if let Some(first) = known
             .insert(worker.name.as_str(), i)
             .filter(|_| !worker.name.is_empty())
@@ -63,26 +67,26 @@ pub(crate) fn check(judge: &Judge, at: &At, report: &mut Report) -> Option<Vec<P
             report
                 .error(
                     &pool.at.key("name"),
-                    Kind::Duplicate,
+                    FindingKind::Duplicate,
                     "pool/duplicate",
                     message,
                 )
                 .see(&at.index(first).key("name"), "the first one");
         }
-        pools.extend(check_one(judge, &pool, report));
+        pools.extend(check_one(context, &pool, report));
     }
     system_components::check(workers, at, report);
     size::autoscaling(workers, at, report);
     (pools.len() == workers.len()).then_some(pools)
 }
 
-fn name(judge: &Judge, pool: &Scope, report: &mut Report) {
+fn name(context: &ValidationContext, pool: &PoolContext, report: &mut FindingSink) {
     let codes = ("pool/name", "pool/name-too-long");
     let config = pool.worker.provider_config.as_ref();
     // Those are Kubermatic's, which names its pools at will.
     let is_own = config.is_some_and(|it| it.template.is_some() || it.instancetype.is_some());
     let most = match is_own {
-        true => room(judge, pool).max(MOST_NAME),
+        true => room(context, pool).max(MOST_NAME),
         false => MOST_NAME,
     };
     let at = &pool.at.key("name");
@@ -90,28 +94,32 @@ fn name(judge: &Judge, pool: &Scope, report: &mut Report) {
 }
 
 /// What the names of machines leave of 63 characters.
-fn room(judge: &Judge, pool: &Scope) -> usize {
+fn room(context: &ValidationContext, pool: &PoolContext) -> usize {
     /// Between the others, the hash, and numbers of machines up to 9999.
     const OTHERS: usize = "--z--".len() + 5 + 4;
-    let id = metadata::id(&judge.input.shoot.metadata);
+    let id = metadata::id(&context.input.shoot.metadata);
     let zones = pool.worker.zones.len().to_string();
     names::MOST_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
 }
 
-fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
+fn check_one(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<PoolSpec> {
     let (worker, at) = (pool.worker, &pool.at);
     let size = size::size(pool, report);
     let bounds = size::bounds(pool, report);
     names::check_labels(&at.key("labels"), &worker.labels, report);
     names::check_annotations(&at.key("annotations"), &worker.annotations, report);
     taints::check(&worker.taints, &at.key("taints"), report);
-    zones::check(judge, pool, report);
+    zones::check(context, pool, report);
     settings(pool, report);
-    let config = worker_config::check(judge, pool, report);
-    let machine_type = machine::machine_type(judge, pool, report);
-    let image = machine::image(judge, pool, report);
-    let root = volumes::root(judge, pool, report);
-    let mut data = volumes::data(judge, pool, report);
+    let config = worker_config::check(context, pool, report);
+    let machine_type = machine::machine_type(context, pool, report);
+    let image = machine::image(context, pool, report);
+    let root = volumes::root(context, pool, report);
+    let mut data = volumes::data(context, pool, report);
     if let (Some(data), Some(root)) = (&mut data, &root) {
         data.extend(volumes::further(pool, root));
     }
@@ -124,7 +132,7 @@ fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
     let (surge, unavailable) = bounds?;
     let mcm = worker.machine_controller_manager.as_ref();
     let timeout = |of: Option<&crate::model::Duration>, default| of.map_or(default, |it| it.value);
-    Some(Pool {
+    Some(PoolSpec {
         name: worker.name.clone(),
         zones: worker.zones.clone(),
         minimum,
@@ -141,7 +149,7 @@ fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
         taints: worker.taints.clone(),
         cri: worker.cri.as_ref().map(|it| it.name.clone()),
         ca_bundle: worker.ca_bundle.clone(),
-        kubelet: kubelet(judge, worker),
+        kubelet: kubelet(context, worker),
         system_components: system_components::are_allowed(worker),
         creation_timeout: timeout(
             mcm.and_then(|it| it.machine_creation_timeout.as_ref()),
@@ -155,16 +163,16 @@ fn check_one(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Pool> {
 }
 
 /// The pool's own settings over those of the shoot.
-fn kubelet(judge: &Judge, worker: &Worker) -> Option<crate::model::Kubelet> {
+fn kubelet(context: &ValidationContext, worker: &Worker) -> Option<crate::model::Kubelet> {
     let own = worker
         .kubernetes
         .as_ref()
         .and_then(|it| it.kubelet.as_ref());
-    own.or(judge.input.shoot.spec.kubernetes.kubelet.as_ref())
+    own.or(context.input.shoot.spec.kubernetes.kubelet.as_ref())
         .cloned()
 }
 
-fn settings(pool: &Scope, report: &mut Report) {
+fn settings(pool: &PoolContext, report: &mut FindingSink) {
     let (worker, at) = (pool.worker, &pool.at);
     if let Some(cri) = worker
         .cri
@@ -175,7 +183,7 @@ fn settings(pool: &Scope, report: &mut Report) {
         report
             .error(
                 &at.key("cri").key("name"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "pool/cri",
                 message,
             )
@@ -187,7 +195,7 @@ fn settings(pool: &Scope, report: &mut Report) {
         let message = "holds no PEM certificate";
         report.error(
             &at.key("caBundle"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "pool/ca-bundle",
             message,
         );
@@ -208,7 +216,7 @@ fn settings(pool: &Scope, report: &mut Report) {
         let message = format!("is {retries}, below 0");
         report.error(
             &at.key("maxEvictRetries"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "pool/negative",
             message,
         );

@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::model::{AffinityPresets, Kind, MachineLocation, Matched, Spreading, WorkerConfig};
+use crate::model::{
+    AffinityPresets, FindingKind, KubevirtMatcher, MachineLocation, TopologySpread, WorkerConfig,
+};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
 
 const PRESETS: [&str; 2] = ["soft", "hard"];
 const SPREADS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 const EVICTIONS: [&str; 2] = ["External", "LiveMigrate"];
 
-pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
+pub(crate) fn check(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     if let Some(it) = &config.affinity {
         affinity(it, &at.key("affinity"), report);
     }
@@ -37,7 +39,7 @@ pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("subnet"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "worker-config/subnet",
                 message,
             )
@@ -65,7 +67,7 @@ pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
     );
 }
 
-fn affinity(affinity: &AffinityPresets, at: &At, report: &mut Report) {
+fn affinity(affinity: &AffinityPresets, at: &FieldCursor, report: &mut FindingSink) {
     let code = "worker-config/affinity";
     let near = affinity.pod_affinity_preset.as_deref();
     let apart = affinity.pod_anti_affinity_preset.as_deref();
@@ -76,7 +78,7 @@ fn affinity(affinity: &AffinityPresets, at: &At, report: &mut Report) {
         report
             .error(
                 at_apart,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "worker-config/affinity-twice",
                 "excludes podAffinityPreset",
             )
@@ -100,7 +102,7 @@ fn affinity(affinity: &AffinityPresets, at: &At, report: &mut Report) {
         if is_given && is_missing {
             report.error(
                 &at.key(field),
-                Kind::Required,
+                FindingKind::Required,
                 code,
                 "is required for hosts with a label",
             );
@@ -108,31 +110,36 @@ fn affinity(affinity: &AffinityPresets, at: &At, report: &mut Report) {
     }
     if !key.is_empty() && !names::is_qualified(key) {
         let message = format!("{key:?} is no key of a label");
-        report.error(&at.key("key"), Kind::Invalid, code, message);
+        report.error(&at.key("key"), FindingKind::Invalid, code, message);
     }
     for (i, value) in hosts.values.iter().enumerate() {
         if !names::is_label_value(value) {
             let message = format!("{value:?} is no value of a label");
             report
-                .error(&at.key("values").index(i), Kind::Invalid, code, message)
+                .error(
+                    &at.key("values").index(i),
+                    FindingKind::Invalid,
+                    code,
+                    message,
+                )
                 .hint(names::LABEL_VALUE);
         }
     }
 }
 
-fn spreads(spreads: &[Spreading], at: &At, report: &mut Report) {
+fn spreads(spreads: &[TopologySpread], at: &FieldCursor, report: &mut FindingSink) {
     let code = "worker-config/spread";
     let mut known = HashSet::new();
     for (i, spread) in spreads.iter().enumerate() {
         let at = &at.index(i);
         if spread.max_skew < 1 {
             let message = format!("is {}, below 1", spread.max_skew);
-            report.error(&at.key("maxSkew"), Kind::Invalid, code, message);
+            report.error(&at.key("maxSkew"), FindingKind::Invalid, code, message);
         }
         let key = spread.topology_key.as_str();
         if !key.is_empty() && !names::is_qualified(key) {
             let message = format!("{key:?} is no key of a label");
-            report.error(&at.key("topologyKey"), Kind::Invalid, code, message);
+            report.error(&at.key("topologyKey"), FindingKind::Invalid, code, message);
         }
         let when = spread.when_unsatisfiable.as_str();
         let at_when = &at.key("whenUnsatisfiable");
@@ -145,12 +152,17 @@ fn spreads(spreads: &[Spreading], at: &At, report: &mut Report) {
         );
         if !key.is_empty() && !known.insert((key, when)) {
             let message = format!("{key} with {when} is there already");
-            report.error(&at.key("topologyKey"), Kind::Duplicate, code, message);
+            report.error(
+                &at.key("topologyKey"),
+                FindingKind::Duplicate,
+                code,
+                message,
+            );
         }
     }
 }
 
-fn location(location: &MachineLocation, at: &At, report: &mut Report) {
+fn location(location: &MachineLocation, at: &FieldCursor, report: &mut FindingSink) {
     for (field, value) in [("region", &location.region), ("zone", &location.zone)] {
         if let Some(value) = value
             && (value.is_empty() || !names::is_label_value(value))
@@ -159,7 +171,7 @@ fn location(location: &MachineLocation, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key(field),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "worker-config/location",
                     message,
                 )
@@ -168,13 +180,18 @@ fn location(location: &MachineLocation, at: &At, report: &mut Report) {
     }
 }
 
-fn matched(matched: Option<&Matched>, kinds: &[&str], at: &At, report: &mut Report) {
+fn matched(
+    matched: Option<&KubevirtMatcher>,
+    kinds: &[&str],
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     let Some(matched) = matched else { return };
     let code = "worker-config/matched";
     if !matched.name.is_empty() && !names::is_dns_subdomain(&matched.name) {
         let message = format!("{:?} is no name of an object", matched.name);
         report
-            .error(&at.key("name"), Kind::Invalid, code, message)
+            .error(&at.key("name"), FindingKind::Invalid, code, message)
             .hint(names::DNS_LABEL);
     }
     one_of(

@@ -1,10 +1,10 @@
 //! The size of a pool, and how many of its machines a rolling update may add or remove.
 
-use super::context::Scope;
-use crate::model::{Amount, IntOrString, Kind, Worker};
-use crate::validate::report::{At, Report};
+use super::context::PoolContext;
+use crate::model::{Amount, FindingKind, IntOrString, Worker};
+use crate::validate::report::{FieldCursor, FindingSink};
 
-pub(super) fn size(pool: &Scope, report: &mut Report) -> Option<(usize, usize)> {
+pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usize, usize)> {
     let (minimum, maximum) = (pool.worker.minimum, pool.worker.maximum);
     let at_minimum = &pool.at.key("minimum");
     let at_maximum = &pool.at.key("maximum");
@@ -12,7 +12,7 @@ pub(super) fn size(pool: &Scope, report: &mut Report) -> Option<(usize, usize)> 
         if count < 0 {
             report.error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "pool/negative",
                 format!("is {count}, below 0"),
             );
@@ -27,7 +27,7 @@ pub(super) fn size(pool: &Scope, report: &mut Report) -> Option<(usize, usize)> 
         report
             .error(
                 at_maximum,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "pool/minimum-above-maximum",
                 message,
             )
@@ -38,7 +38,12 @@ pub(super) fn size(pool: &Scope, report: &mut Report) -> Option<(usize, usize)> 
         let message =
             format!("is 0 while the maximum is {maximum}; a pool cannot grow from nothing");
         report
-            .error(at_minimum, Kind::Forbidden, "pool/scale-from-zero", message)
+            .error(
+                at_minimum,
+                FindingKind::Forbidden,
+                "pool/scale-from-zero",
+                message,
+            )
             .see(at_maximum, "the maximum")
             .hint("write 1, or 0 for both");
         return None;
@@ -47,7 +52,7 @@ pub(super) fn size(pool: &Scope, report: &mut Report) -> Option<(usize, usize)> 
 }
 
 /// maxSurge and maxUnavailable.
-pub(super) fn bounds(pool: &Scope, report: &mut Report) -> Option<(Amount, Amount)> {
+pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Amount, Amount)> {
     let at_surge = &pool.at.key("maxSurge");
     let at_unavailable = &pool.at.key("maxUnavailable");
     let surge = amount(pool.worker.max_surge.as_ref(), 1, at_surge, report);
@@ -63,7 +68,7 @@ pub(super) fn bounds(pool: &Scope, report: &mut Report) -> Option<(Amount, Amoun
         let message = format!("is {percent}%, more than all");
         report.error(
             at_unavailable,
-            Kind::Invalid,
+            FindingKind::Invalid,
             "pool/unavailable-above-all",
             message,
         );
@@ -76,7 +81,7 @@ pub(super) fn bounds(pool: &Scope, report: &mut Report) -> Option<(Amount, Amoun
         report
             .error(
                 at_unavailable,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "pool/no-room-to-roll",
                 format!(
                     "comes to 0 of {machines}, and maxSurge too; no machine could ever be replaced"
@@ -92,8 +97,8 @@ pub(super) fn bounds(pool: &Scope, report: &mut Report) -> Option<(Amount, Amoun
 fn amount(
     given: Option<&IntOrString>,
     default: usize,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<Amount> {
     const MOST: usize = 1_000_000;
     let told = match given {
@@ -112,13 +117,13 @@ fn amount(
         }
     };
     report
-        .error(at, Kind::Invalid, "pool/amount", told)
+        .error(at, FindingKind::Invalid, "pool/amount", told)
         .hint("write a count such as 1, or a share such as 25%");
     None
 }
 
 /// Nothing moves a pool between its bounds yet; said once, whatever the number of pools.
-pub(super) fn autoscaling(workers: &[Worker], at: &At, report: &mut Report) {
+pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut wide = workers
         .iter()
         .enumerate()
@@ -138,7 +143,7 @@ pub(super) fn autoscaling(workers: &[Worker], at: &At, report: &mut Report) {
     report
         .warning(
             &at.index(i).key("maximum"),
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             "pool/no-autoscaler",
             message,
         )

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Kind, Worker};
-use crate::validate::report::{At, Report};
+use crate::model::{FindingKind, Worker};
+use crate::validate::report::{FieldCursor, FindingSink};
 
 pub(crate) fn are_allowed(worker: &Worker) -> bool {
     worker.system_components.as_ref().is_none_or(|it| it.allow)
@@ -19,9 +19,11 @@ fn takes_any_pod(worker: &Worker) -> bool {
     effects.all(|effect| effect == Some("PreferNoSchedule"))
 }
 
-pub(crate) fn check(workers: &[Worker], at: &At, report: &mut Report) {
+pub(crate) fn check(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut forbid = |code, message: &str, hint: &str| {
-        report.error(at, Kind::Forbidden, code, message).hint(hint);
+        report
+            .error(at, FindingKind::Forbidden, code, message)
+            .hint(hint);
     };
     let active = || workers.iter().filter(|it| is_active(it));
     if active().next().is_none() {
@@ -47,7 +49,7 @@ pub(crate) fn check(workers: &[Worker], at: &At, report: &mut Report) {
 }
 
 /// They spread over zones; pools with the same zones share the task.
-fn zones(workers: &[Worker], at: &At, report: &mut Report) {
+fn zones(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut groups: HashMap<Vec<&str>, (usize, i64)> = HashMap::new();
     for (i, worker) in workers.iter().enumerate().filter(|(_, it)| are_allowed(it)) {
         let mut zones: Vec<&str> = worker.zones.iter().map(String::as_str).collect();
@@ -69,7 +71,7 @@ fn zones(workers: &[Worker], at: &At, report: &mut Report) {
             "is {most}, fewer than the {zones} zones; system components need a machine in each"
         );
         report
-            .error(&at.index(i).key("maximum"), Kind::Forbidden, "pool/fewer-than-zones", message)
+            .error(&at.index(i).key("maximum"), FindingKind::Forbidden, "pool/fewer-than-zones", message)
             .hint("raise it, take fewer zones, or write systemComponents: {allow: false} when another pool serves them");
     }
 }

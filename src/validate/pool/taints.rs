@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Kind, Taint};
+use crate::model::{FindingKind, Taint};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-pub(crate) fn check(taints: &[Taint], at: &At, report: &mut Report) {
+pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink) {
     let mut known = HashSet::new();
     for (i, taint) in taints.iter().enumerate() {
         let at = &at.index(i);
@@ -17,7 +17,7 @@ pub(crate) fn check(taints: &[Taint], at: &At, report: &mut Report) {
             if given.is_none_or(str::is_empty) {
                 report.error(
                     &at.key(name),
-                    Kind::Required,
+                    FindingKind::Required,
                     "taint/required",
                     "is required",
                 );
@@ -31,7 +31,7 @@ pub(crate) fn check(taints: &[Taint], at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("effect"),
-                    Kind::NotSupported,
+                    FindingKind::NotSupported,
                     "taint/effect",
                     message,
                 )
@@ -44,14 +44,19 @@ pub(crate) fn check(taints: &[Taint], at: &At, report: &mut Report) {
         {
             let message = format!("{value:?} is no value of a taint");
             report
-                .error(&at.key("value"), Kind::Invalid, "taint/value", message)
+                .error(
+                    &at.key("value"),
+                    FindingKind::Invalid,
+                    "taint/value",
+                    message,
+                )
                 .hint(names::LABEL_VALUE);
         }
         if let (Some(key), Some(effect)) = (key, effect)
             && !known.insert((key, effect))
         {
             let message = format!("there is a taint {key} with effect {effect} already");
-            report.error(at, Kind::Duplicate, "taint/duplicate", message);
+            report.error(at, FindingKind::Duplicate, "taint/duplicate", message);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! A pool's own CPU, memory and disks, in place of what the profile offers.
 
-use crate::model::{Kind, MachineTemplate, Quantity, RootDisk, WorkerConfig};
-use crate::validate::image_source::{self, Source};
+use crate::model::{FindingKind, MachineTemplate, Quantity, RootDisk, WorkerConfig};
+use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
-use crate::validate::valid_shoot::{Claiming, MachineType};
+use crate::validate::valid_shoot::{Claiming, MachineSize};
 
 /// As Kubermatic has it.
 const MOST_DISKS: usize = 3;
 const CODE: &str = "worker-config/template";
 const ACCESS: [&str; 3] = ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"];
 
-pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
+pub(crate) fn check(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     let none = MachineTemplate::default();
     let template = config.template.as_deref().unwrap_or(&none);
     let at_template = &at.key("template");
@@ -27,7 +27,7 @@ pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
     let disks = &template.secondary_disks;
     if disks.len() > MOST_DISKS {
         let message = format!("are {}, and {MOST_DISKS} is the most", disks.len());
-        report.error(at_disks, Kind::Invalid, CODE, message);
+        report.error(at_disks, FindingKind::Invalid, CODE, message);
     }
     for (i, disk) in disks.iter().enumerate() {
         let at = &at_disks.index(i);
@@ -40,12 +40,12 @@ pub(crate) fn check(config: &WorkerConfig, at: &At, report: &mut Report) {
     }
 }
 
-fn compute(template: &MachineTemplate, at: &At, report: &mut Report) {
+fn compute(template: &MachineTemplate, at: &FieldCursor, report: &mut FindingSink) {
     if template.cpus.is_some() && template.vcpus.is_some() {
         report
             .error(
                 &at.key("vcpus"),
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "worker-config/cpus-twice",
                 "excludes cpus",
             )
@@ -56,7 +56,7 @@ fn compute(template: &MachineTemplate, at: &At, report: &mut Report) {
     positive(template.memory.as_ref(), &at.key("memory"), report);
     if template.vcpus.as_ref().is_some_and(|it| it.cores == 0) {
         let at = &at.key("vcpus");
-        report.error(&at.key("cores"), Kind::Invalid, CODE, "is 0");
+        report.error(&at.key("cores"), FindingKind::Invalid, CODE, "is 0");
     }
     let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
     if has_cpu != template.memory.is_some() {
@@ -65,7 +65,7 @@ fn compute(template: &MachineTemplate, at: &At, report: &mut Report) {
             false => ("cpus", "memory"),
         };
         let message = format!("is required beside {given}");
-        report.error(&at.key(missing), Kind::Required, CODE, message);
+        report.error(&at.key(missing), FindingKind::Required, CODE, message);
     }
 }
 
@@ -73,8 +73,8 @@ fn compute(template: &MachineTemplate, at: &At, report: &mut Report) {
 fn beside_instancetype(
     config: &WorkerConfig,
     template: &MachineTemplate,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) {
     let at_template = &at.key("template");
     let given = [
@@ -93,7 +93,7 @@ fn beside_instancetype(
             report
                 .error(
                     &place,
-                    Kind::Forbidden,
+                    FindingKind::Forbidden,
                     "worker-config/beside-instancetype",
                     "is what the instancetype says",
                 )
@@ -102,7 +102,7 @@ fn beside_instancetype(
     }
 }
 
-fn root(disk: &RootDisk, at: &At, report: &mut Report) {
+fn root(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
     positive(disk.size.as_ref(), &at.key("size"), report);
     let class = disk.storage_class_name.as_deref();
     names_object(class, &at.key("storageClassName"), report);
@@ -125,7 +125,7 @@ fn root(disk: &RootDisk, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("extraHeadersSecretRef"),
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 CODE,
                 "excludes extraHeaders",
             )
@@ -135,7 +135,7 @@ fn root(disk: &RootDisk, at: &At, report: &mut Report) {
         if !header.contains(':') || header.contains(['\n', '\r']) {
             let at = &at.key("extraHeaders");
             report
-                .error(&at.index(i), Kind::Invalid, CODE, "is no header")
+                .error(&at.index(i), FindingKind::Invalid, CODE, "is no header")
                 .hint("write `Name: value`");
         }
     }
@@ -143,7 +143,7 @@ fn root(disk: &RootDisk, at: &At, report: &mut Report) {
 }
 
 /// What only one kind of source reads, and the form of the image's name.
-fn fitting(disk: &RootDisk, at: &At, report: &mut Report) {
+fn fitting(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
     let http = [
         ("extraHeaders", !disk.extra_headers.is_empty()),
         (
@@ -160,17 +160,19 @@ fn fitting(disk: &RootDisk, at: &At, report: &mut Report) {
             // A word that is not among those of `source` was told of already.
             let message = format!("{image:?} is no image of that source");
             report
-                .error(&at.key("osImage"), Kind::Invalid, CODE, message)
+                .error(&at.key("osImage"), FindingKind::Invalid, CODE, message)
                 .hint("write https://…, docker://…, NAME or NAMESPACE/NAME");
             return;
         }
-        Some(Source::Http { .. }) => ("an http source", [&[][..], &registry, &[]]),
-        Some(Source::Registry { .. }) => ("a registry", [&http[..], &[], &[]]),
-        Some(Source::Claim { .. } | Source::Own(_)) => ("a claim", [&http[..], &registry, &secret]),
+        Some(ImageSource::Http { .. }) => ("an http source", [&[][..], &registry, &[]]),
+        Some(ImageSource::Registry { .. }) => ("a registry", [&http[..], &[], &[]]),
+        Some(ImageSource::Claim { .. } | ImageSource::Own(_)) => {
+            ("a claim", [&http[..], &registry, &secret])
+        }
     };
     for (field, _) in unread.into_iter().flatten().filter(|it| it.1) {
         let message = format!("has no meaning for {kind}");
-        report.error(&at.key(field), Kind::Forbidden, CODE, message);
+        report.error(&at.key(field), FindingKind::Forbidden, CODE, message);
     }
 }
 
@@ -187,8 +189,8 @@ pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> Claiming {
 }
 
 /// A machine type that the pool itself describes; its name is only a name.
-pub(crate) fn machine_type(name: &str, config: &WorkerConfig) -> Option<MachineType> {
-    let of = |cpu: Quantity, memory: Quantity, is_limited: bool| MachineType {
+pub(crate) fn machine_type(name: &str, config: &WorkerConfig) -> Option<MachineSize> {
+    let of = |cpu: Quantity, memory: Quantity, is_limited: bool| MachineSize {
         name: name.to_owned(),
         cpu_limit: is_limited.then(|| cpu.clone()),
         memory_limit: is_limited.then(|| memory.clone()),
@@ -211,17 +213,22 @@ pub(crate) fn machine_type(name: &str, config: &WorkerConfig) -> Option<MachineT
     }
 }
 
-fn positive(quantity: Option<&Quantity>, at: &At, report: &mut Report) {
+fn positive(quantity: Option<&Quantity>, at: &FieldCursor, report: &mut FindingSink) {
     if let Some(it) = quantity.filter(|it| it.value <= 0.0 && !it.text().is_empty()) {
-        report.error(at, Kind::Invalid, CODE, format!("is {it}, not above 0"));
+        report.error(
+            at,
+            FindingKind::Invalid,
+            CODE,
+            format!("is {it}, not above 0"),
+        );
     }
 }
 
-fn names_object(name: Option<&str>, at: &At, report: &mut Report) {
+fn names_object(name: Option<&str>, at: &FieldCursor, report: &mut FindingSink) {
     if let Some(name) = name.filter(|it| !it.is_empty() && !names::is_dns_subdomain(it)) {
         let message = format!("{name:?} is no name of an object");
         report
-            .error(at, Kind::Invalid, CODE, message)
+            .error(at, FindingKind::Invalid, CODE, message)
             .hint(names::DNS_LABEL);
     }
 }

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::context::{Judge, Scope};
+use super::context::{PoolContext, ValidationContext};
 use super::template;
-use crate::model::{Kind, MachineTemplate, Quantity, ROOT_DISK};
+use crate::model::{FindingKind, MachineTemplate, Quantity, ROOT_DISK};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
-use crate::validate::rules::{not_offered, some_of};
-use crate::validate::valid_shoot::{Claiming, DataVolume, Volume};
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::{not_found, some_of};
+use crate::validate::valid_shoot::{Claiming, DataVolumeSpec, VolumeSpec};
 
 const MOST_NAME: usize = 15;
 
 /// Begins the names of disks of a template; longer than a data volume's may be.
 const SECONDARY_DISK: &str = "secondary-disk-";
 
-struct Wanted<'a> {
+struct VolumeRequest<'a> {
     type_: Option<&'a str>,
     size: Option<&'a Quantity>,
     encrypted: Option<bool>,
@@ -23,7 +23,11 @@ struct Wanted<'a> {
     is_own: bool,
 }
 
-pub(crate) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Volume> {
+pub(crate) fn root(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<VolumeSpec> {
     let at = &pool.at.key("volume");
     let own = own(pool).and_then(|it| it.primary_disk.as_ref());
     let given = pool.worker.volume.as_ref();
@@ -37,7 +41,7 @@ pub(crate) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
         )
     });
     if let (Some(size), Some(class)) = (size, class) {
-        return Some(Volume {
+        return Some(VolumeSpec {
             type_: given.and_then(|it| it.type_.clone()).unwrap_or_default(),
             class: class.clone(),
             size: size.clone(),
@@ -46,11 +50,11 @@ pub(crate) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
     }
     let Some(volume) = given else {
         report
-            .error(at, Kind::Required, "volume/required", "is required")
+            .error(at, FindingKind::Required, "volume/required", "is required")
             .hint("give the type and size of the root disk, such as {type: standard, size: 20Gi}");
         return None;
     };
-    let wanted = Wanted {
+    let wanted = VolumeRequest {
         type_: volume.type_.as_deref(),
         size: size.or(volume.size.as_ref()),
         encrypted: volume.encrypted,
@@ -60,29 +64,34 @@ pub(crate) fn root(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
     let before = before.and_then(|it| it.type_.as_deref());
     if let Some(class) = class {
         let size = wanted.size.cloned()?;
-        return Some(Volume {
+        return Some(VolumeSpec {
             type_: volume.type_.clone().unwrap_or_default(),
             class: class.clone(),
             size,
             claiming,
         });
     }
-    let resolved = resolve(judge, pool, &wanted, before, at, report)?;
-    Some(Volume {
+    let resolved = resolve(context, pool, &wanted, before, at, report)?;
+    Some(VolumeSpec {
         claiming,
         ..resolved
     })
 }
 
 /// What is to migrate has its volumes on two hosts for a while.
-pub(crate) fn migrating(pool: &Scope, root: &Volume, data: &[DataVolume], report: &mut Report) {
+pub(crate) fn migrating(
+    pool: &PoolContext,
+    root: &VolumeSpec,
+    data: &[DataVolumeSpec],
+    report: &mut FindingSink,
+) {
     let Some(config) = pool.worker.provider_config.as_deref() else {
         return;
     };
     if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
         return;
     }
-    let is_alone = |it: &Volume| match &it.claiming {
+    let is_alone = |it: &VolumeSpec| match &it.claiming {
         Claiming::Verbatim { access } => access != "ReadWriteMany",
         Claiming::Completed { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
     };
@@ -93,7 +102,7 @@ pub(crate) fn migrating(pool: &Scope, root: &Volume, data: &[DataVolume], report
         report
             .error(
                 &at.key("evictionStrategy"),
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "worker-config/cannot-migrate",
                 format!("machines cannot migrate: {name} is no shared volume"),
             )
@@ -101,18 +110,18 @@ pub(crate) fn migrating(pool: &Scope, root: &Volume, data: &[DataVolume], report
     }
 }
 
-fn own<'s>(pool: &Scope<'s>) -> Option<&'s MachineTemplate> {
+fn own<'s>(pool: &PoolContext<'s>) -> Option<&'s MachineTemplate> {
     pool.worker.provider_config.as_deref()?.template.as_deref()
 }
 
 /// The disks of the template, under names that no data volume has.
-pub(crate) fn further(pool: &Scope, root: &Volume) -> Vec<DataVolume> {
+pub(crate) fn further(pool: &PoolContext, root: &VolumeSpec) -> Vec<DataVolumeSpec> {
     let disks = own(pool).map_or(&[][..], |it| &it.secondary_disks);
     let disks = disks.iter().enumerate();
     disks
-        .map(|(i, disk)| DataVolume {
+        .map(|(i, disk)| DataVolumeSpec {
             name: format!("{SECONDARY_DISK}{i}"),
-            volume: Volume {
+            volume: VolumeSpec {
                 type_: String::new(),
                 class: disk
                     .storage_class_name
@@ -126,7 +135,11 @@ pub(crate) fn further(pool: &Scope, root: &Volume) -> Vec<DataVolume> {
         .collect()
 }
 
-pub(crate) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<Vec<DataVolume>> {
+pub(crate) fn data(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<Vec<DataVolumeSpec>> {
     let volumes = &pool.worker.data_volumes;
     let at = &pool.at.key("dataVolumes");
     let mut known = HashSet::new();
@@ -138,13 +151,13 @@ pub(crate) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
         names::check_dns_label(at_name, &volume.name, MOST_NAME, codes, report);
         if volume.name == ROOT_DISK {
             let message = format!("{ROOT_DISK} is the name of the root volume");
-            report.error(at_name, Kind::Invalid, "volume/root-disk", message);
+            report.error(at_name, FindingKind::Invalid, "volume/root-disk", message);
         }
         if !volume.name.is_empty() && !known.insert(volume.name.as_str()) {
             let message = format!("{} is there already", volume.name);
-            report.error(at_name, Kind::Duplicate, "volume/duplicate", message);
+            report.error(at_name, FindingKind::Duplicate, "volume/duplicate", message);
         }
-        let wanted = Wanted {
+        let wanted = VolumeRequest {
             type_: volume.type_.as_deref(),
             size: volume.size.as_ref(),
             encrypted: volume.encrypted,
@@ -154,8 +167,8 @@ pub(crate) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
             .before
             .and_then(|it| it.data_volumes.iter().find(|it| it.name == volume.name));
         let before = before.and_then(|it| it.type_.as_deref());
-        let volume_found = resolve(judge, pool, &wanted, before, at, report);
-        resolved.extend(volume_found.map(|it| DataVolume {
+        let volume_found = resolve(context, pool, &wanted, before, at, report);
+        resolved.extend(volume_found.map(|it| DataVolumeSpec {
             name: volume.name.clone(),
             volume: it,
         }));
@@ -164,13 +177,13 @@ pub(crate) fn data(judge: &Judge, pool: &Scope, report: &mut Report) -> Option<V
     (resolved.len() == volumes.len()).then_some(resolved)
 }
 
-fn kubelet_volume(pool: &Scope, known: &HashSet<&str>, report: &mut Report) {
+fn kubelet_volume(pool: &PoolContext, known: &HashSet<&str>, report: &mut FindingSink) {
     if let Some(name) = &pool.worker.kubelet_data_volume_name
         && !known.contains(name.as_str())
     {
         report.error(
             &pool.at.key("kubeletDataVolumeName"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "volume/kubelet-volume-unknown",
             format!("there is no data volume {name}"),
         );
@@ -178,19 +191,19 @@ fn kubelet_volume(pool: &Scope, known: &HashSet<&str>, report: &mut Report) {
 }
 
 fn resolve(
-    judge: &Judge,
-    pool: &Scope,
-    wanted: &Wanted,
+    context: &ValidationContext,
+    pool: &PoolContext,
+    wanted: &VolumeRequest,
     before: Option<&str>,
-    at: &At,
-    report: &mut Report,
-) -> Option<Volume> {
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<VolumeSpec> {
     if wanted.encrypted == Some(true) {
         let message = "disks are not encrypted by kvshoot";
         report
             .warning(
                 &at.key("encrypted"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "volume/encrypted-ignored",
                 message,
             )
@@ -202,19 +215,19 @@ fn resolve(
     };
     let at_type = &at.key("type");
     let Some(name) = wanted.type_.filter(|name| !name.is_empty()) else {
-        let offered = judge.offer.profile.spec.volume_types.iter();
+        let offered = context.index.profile.spec.volume_types.iter();
         report
-            .error(at_type, Kind::Required, "volume/type", "is required")
+            .error(at_type, FindingKind::Required, "volume/type", "is required")
             .hint(format!(
                 "the profile offers {}",
                 some_of(offered.map(|it| it.name.as_str()))
             ));
         return None;
     };
-    let class = class(judge, pool, name, before, at_type, report)?;
+    let class = class(context, pool, name, before, at_type, report)?;
     let size = size?;
-    least_size(judge, name, size, &at.key("size"), report);
-    Some(Volume {
+    least_size(context, name, size, &at.key("size"), report);
+    Some(VolumeSpec {
         type_: name.to_owned(),
         class,
         size: size.clone(),
@@ -223,10 +236,14 @@ fn resolve(
 }
 
 /// Whole Gi and at least one, as Gardener writes sizes.
-fn size<'a>(size: Option<&'a Quantity>, at: &At, report: &mut Report) -> Option<&'a Quantity> {
+fn size<'a>(
+    size: Option<&'a Quantity>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<&'a Quantity> {
     let Some(size) = size else {
         report
-            .error(at, Kind::Required, "volume/size", "is required")
+            .error(at, FindingKind::Required, "volume/size", "is required")
             .hint("write it in Gi, such as 20Gi");
         return None;
     };
@@ -242,7 +259,7 @@ fn size<'a>(size: Option<&'a Quantity>, at: &At, report: &mut Report) -> Option<
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "volume/size",
                 format!("{text} is no size in whole Gi"),
             )
@@ -251,40 +268,46 @@ fn size<'a>(size: Option<&'a Quantity>, at: &At, report: &mut Report) -> Option<
     None
 }
 
-fn least_size(judge: &Judge, name: &str, size: &Quantity, at: &At, report: &mut Report) {
-    let least = judge
-        .offer
+fn least_size(
+    context: &ValidationContext,
+    name: &str,
+    size: &Quantity,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let least = context
+        .index
         .volume_types
         .get(name)
         .and_then(|(_, it)| it.min_size.as_ref());
     if let Some(least) = least.filter(|least| size.value < least.value) {
         let message = format!("is {size}, below the {least} that {name} has at least");
-        report.error(at, Kind::Invalid, "volume/too-small", message);
+        report.error(at, FindingKind::Invalid, "volume/too-small", message);
     }
 }
 
 /// The StorageClass of a volume type. What a pool has already is not judged again.
 fn class(
-    judge: &Judge,
-    pool: &Scope,
+    context: &ValidationContext,
+    pool: &PoolContext,
     name: &str,
     before: Option<&str>,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<String> {
     if before == Some(name) {
-        let known = [Some(&judge.offer), judge.offer_before.as_ref()];
+        let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
-        if let Some((_, found)) = known.find_map(|offer| offer.volume_types.get(name)) {
+        if let Some((_, found)) = known.find_map(|index| index.volume_types.get(name)) {
             return Some(found.class.clone());
         }
     }
-    let offer = &judge.offer;
-    let entry = offer.volume_types.get(name);
+    let index = &context.index;
+    let entry = index.volume_types.get(name);
     let Some((_, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
-        let usable = offer.profile.spec.volume_types.iter();
+        let usable = index.profile.spec.volume_types.iter();
         let usable = usable.filter(|it| it.usable != Some(false));
-        not_offered(
+        not_found(
             at,
             "volume/type-not-offered",
             name,
@@ -293,9 +316,14 @@ fn class(
         );
         return None;
     };
-    if let Some(zone) = pool.zone_without(&offer.without_volume_type, name) {
+    if let Some(zone) = pool.zone_without(&index.without_volume_type, name) {
         let message = format!("{name} is not there in zone {zone}");
-        report.error(at, Kind::NotSupported, "volume/type-not-in-zone", message);
+        report.error(
+            at,
+            FindingKind::NotSupported,
+            "volume/type-not-in-zone",
+            message,
+        );
         return None;
     }
     Some(found.class.clone())

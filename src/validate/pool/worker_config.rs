@@ -3,16 +3,22 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use super::context::{Judge, Scope};
+use super::context::{PoolContext, ValidationContext};
 use super::{cloud_config, placement, template};
-use crate::model::{Cpu, CpuFeature, CpuFeatureObject, Kind, Memory, ROOT_DISK, WorkerConfig};
-use crate::validate::report::{At, Report};
+use crate::model::{
+    Cpu, CpuFeature, CpuFeatureObject, FindingKind, Memory, ROOT_DISK, WorkerConfig,
+};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::some_of;
 
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
 /// The configuration in one form: features as objects, both spellings of one switch as one.
-pub(crate) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<WorkerConfig> {
+pub(crate) fn check(
+    _: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<WorkerConfig> {
     let Some(given) = &pool.worker.provider_config else {
         return Some(WorkerConfig::default());
     };
@@ -31,7 +37,7 @@ pub(crate) fn check(_: &Judge, pool: &Scope, report: &mut Report) -> Option<Work
     Some(in_one_form(given))
 }
 
-fn nameservers(config: &WorkerConfig, at: &At, report: &mut Report) {
+fn nameservers(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     let given = config.dns_config.iter().flat_map(|it| &it.nameservers);
     let at = &at.key("nameservers");
     for (i, given) in given.enumerate() {
@@ -40,7 +46,7 @@ fn nameservers(config: &WorkerConfig, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.index(i),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "worker-config/nameserver",
                     message,
                 )
@@ -50,14 +56,14 @@ fn nameservers(config: &WorkerConfig, at: &At, report: &mut Report) {
 }
 
 /// What is merged into the user data has to be mergeable.
-fn boot(config: &WorkerConfig, at: &At, report: &mut Report) {
+fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     for (index, key) in config.ssh_public_keys.iter().enumerate() {
         if !cloud_config::is_public_key(key.trim()) {
             let keys = at.key("sshPublicKeys");
             report
                 .error(
                     &keys.index(index),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "worker-config/ssh-key",
                     "is no public SSH key".to_owned(),
                 )
@@ -73,7 +79,7 @@ fn boot(config: &WorkerConfig, at: &At, report: &mut Report) {
         .and_then(|it| cloud_config::parse(it).err())
     {
         report
-            .error(&at.key("userData"), Kind::Invalid, "worker-config/user-data", error.to_string())
+            .error(&at.key("userData"), FindingKind::Invalid, "worker-config/user-data", error.to_string())
             .hint("only cloud-config can be merged with what the machines need; begin it with `#cloud-config`".to_owned());
     }
 }
@@ -95,7 +101,7 @@ fn in_one_form(given: &WorkerConfig) -> WorkerConfig {
     config
 }
 
-fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
+fn dns(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     nameservers(config, &at.key("dnsConfig"), report);
     let Some(policy) = config.dns_policy.as_deref() else {
         return;
@@ -104,7 +110,7 @@ fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("dnsPolicy"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "worker-config/dns-policy",
                 format!("{policy:?} is no DNS policy"),
             )
@@ -119,7 +125,7 @@ fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
             report
                 .error(
                     at_config,
-                    Kind::Required,
+                    FindingKind::Required,
                     "worker-config/dns-config",
                     "is required with dnsPolicy None",
                 )
@@ -129,7 +135,7 @@ fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
             let message = "are required with dnsPolicy None";
             report.error(
                 &at_config.key("nameservers"),
-                Kind::Required,
+                FindingKind::Required,
                 "worker-config/nameservers",
                 message,
             );
@@ -138,7 +144,7 @@ fn dns(config: &WorkerConfig, at: &At, report: &mut Report) {
     }
 }
 
-fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
+fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &mut FindingSink) {
     let Some(devices) = &config.devices else {
         return;
     };
@@ -153,7 +159,12 @@ fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
     let most = pool.worker.data_volumes.len() + 1;
     if devices.disks.len() > most {
         let message = format!("are {}, more than the {most} volumes", devices.disks.len());
-        report.error(at, Kind::Invalid, "worker-config/too-many-disks", message);
+        report.error(
+            at,
+            FindingKind::Invalid,
+            "worker-config/too-many-disks",
+            message,
+        );
     }
     let mut known = HashSet::with_capacity(devices.disks.len());
     for (i, disk) in devices.disks.iter().enumerate() {
@@ -163,7 +174,7 @@ fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("bootOrder"),
-                    Kind::Forbidden,
+                    FindingKind::Forbidden,
                     "worker-config/boot-order",
                     "is not yours to choose",
                 )
@@ -175,7 +186,7 @@ fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
         if !known.insert(name) {
             report.error(
                 &at.key("name"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "worker-config/disk-twice",
                 format!("disk {name} already exists"),
             );
@@ -186,7 +197,7 @@ fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("name"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "worker-config/no-volume",
                     format!("there is no matching volume {name}"),
                 )
@@ -195,7 +206,7 @@ fn disks(config: &WorkerConfig, pool: &Scope, at: &At, report: &mut Report) {
     }
 }
 
-fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
+fn cpu(cpu: &Cpu, at: &FieldCursor, report: &mut FindingSink) {
     const POLICIES: [&str; 5] = ["force", "require", "optional", "disable", "forbid"];
     for (i, feature) in cpu.features.iter().enumerate() {
         let at = &at.key("features");
@@ -204,7 +215,7 @@ fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
             CpuFeature::Name(name) if name.is_empty() => {
                 report.error(
                     at,
-                    Kind::Required,
+                    FindingKind::Required,
                     "worker-config/cpu-feature",
                     "has no name",
                 );
@@ -216,7 +227,7 @@ fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
                 report
                     .error(
                         &at.key("policy"),
-                        Kind::NotSupported,
+                        FindingKind::NotSupported,
                         "worker-config/cpu-policy",
                         format!("{policy:?} is not supported"),
                     )
@@ -229,7 +240,7 @@ fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("isolateEmulatorThread"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "worker-config/emulator-thread",
                 "works only with dedicatedCpuPlacement",
             )
@@ -237,7 +248,7 @@ fn cpu(cpu: &Cpu, at: &At, report: &mut Report) {
     }
 }
 
-fn memory(memory: &Memory, at: &At, report: &mut Report) {
+fn memory(memory: &Memory, at: &FieldCursor, report: &mut FindingSink) {
     if let Some(guest) = memory
         .guest
         .as_ref()
@@ -246,7 +257,7 @@ fn memory(memory: &Memory, at: &At, report: &mut Report) {
         let message = format!("is {guest}, no memory at all");
         report.error(
             &at.key("guest"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "worker-config/guest-memory",
             message,
         );
@@ -259,12 +270,17 @@ fn memory(memory: &Memory, at: &At, report: &mut Report) {
     let at = &at.key("pageSize");
     if size.is_empty() {
         report
-            .error(at, Kind::Required, "worker-config/hugepages", "is required")
+            .error(
+                at,
+                FindingKind::Required,
+                "worker-config/hugepages",
+                "is required",
+            )
             .hint("write 2Mi or 1Gi");
     } else if crate::model::Quantity::parse(size).is_err() {
         let message = format!("{size:?} is no size");
         report
-            .error(at, Kind::Invalid, "worker-config/hugepages", message)
+            .error(at, FindingKind::Invalid, "worker-config/hugepages", message)
             .hint("write 2Mi or 1Gi");
     }
 }

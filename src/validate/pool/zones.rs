@@ -2,22 +2,22 @@
 
 use std::collections::HashSet;
 
-use super::context::{Judge, Scope};
-use crate::model::Kind;
+use super::context::{PoolContext, ValidationContext};
+use crate::model::FindingKind;
 use crate::validate::names;
-use crate::validate::report::{At, Report};
-use crate::validate::rules::{not_offered, some_of};
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::{not_found, some_of};
 
-pub(crate) fn check(judge: &Judge, pool: &Scope, report: &mut Report) {
+pub(crate) fn check(context: &ValidationContext, pool: &PoolContext, report: &mut FindingSink) {
     let zones = &pool.worker.zones;
     let at = &pool.at.key("zones");
     if zones.is_empty() {
-        let offered = judge.offer.region.map_or(&[][..], |(_, it)| &it.zones);
+        let offered = context.index.region.map_or(&[][..], |(_, it)| &it.zones);
         let offered = some_of(offered.iter().map(|it| it.name.as_str()));
         report
             .error(
                 at,
-                Kind::Required,
+                FindingKind::Required,
                 "zone/required",
                 "at least one zone is required",
             )
@@ -29,21 +29,27 @@ pub(crate) fn check(judge: &Judge, pool: &Scope, report: &mut Report) {
         let at = &at.index(i);
         if !known.insert(zone.as_str()) {
             let message = format!("zone {zone} is there already");
-            report.error(at, Kind::Duplicate, "zone/duplicate", message);
+            report.error(at, FindingKind::Duplicate, "zone/duplicate", message);
             continue;
         }
         if zone.is_empty() || !names::is_label_value(zone) {
             let message = format!("{zone:?} is no name of a zone");
             report
-                .error(at, Kind::Invalid, "zone/name", message)
+                .error(at, FindingKind::Invalid, "zone/name", message)
                 .hint(names::LABEL_VALUE);
             continue;
         }
-        offered(judge, pool, zone, at, report);
+        offered(context, pool, zone, at, report);
     }
 }
 
-fn offered(judge: &Judge, pool: &Scope, zone: &str, at: &At, report: &mut Report) {
+fn offered(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    zone: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     // Zones are few, since they are unique; a zone that the pool has is not judged again.
     if pool
         .before
@@ -51,17 +57,22 @@ fn offered(judge: &Judge, pool: &Scope, zone: &str, at: &At, report: &mut Report
     {
         return;
     }
-    let region = judge.input.shoot.spec.region.as_str();
-    match judge.offer.region {
+    let region = context.input.shoot.spec.region.as_str();
+    match context.index.region {
         // An unknown region is told of itself.
         None => {}
         Some((_, it)) if it.zones.is_empty() => {
             let message = format!("region {region} has no zones");
-            report.error(at, Kind::Invalid, "zone/region-without-zones", message);
+            report.error(
+                at,
+                FindingKind::Invalid,
+                "zone/region-without-zones",
+                message,
+            );
         }
-        Some((_, it)) if !judge.offer.zones.contains_key(zone) => {
+        Some((_, it)) if !context.index.zones.contains_key(zone) => {
             let names = it.zones.iter().map(|it| it.name.as_str());
-            not_offered(at, "zone/not-offered", zone, names, report);
+            not_found(at, "zone/not-offered", zone, names, report);
         }
         Some(_) => {}
     }

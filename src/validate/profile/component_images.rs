@@ -1,7 +1,7 @@
 //! `componentImages` of the CloudProfileConfig: images in place of those that kvshoot knows.
 
-use crate::model::{self, CloudProfile, Kind};
-use crate::validate::report::{At, Report};
+use crate::model::{self, CloudProfile, FindingKind};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::some_of;
 
 /// Every component that has an image, on both sides.
@@ -34,7 +34,7 @@ pub(crate) const COMPONENTS: [&str; 25] = [
 ];
 
 /// `at` is the `providerConfig`. A name that nobody knows would be passed over, and a public registry asked instead.
-pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let at = &at.key("componentImages");
     for (name, image) in &profile.spec.provider_config.component_images {
         let at = &at.key(name);
@@ -46,12 +46,17 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
             );
             let message = format!("no component is called {name}");
             report
-                .error(at, Kind::NotSupported, "profile/component-unknown", message)
+                .error(
+                    at,
+                    FindingKind::NotSupported,
+                    "profile/component-unknown",
+                    message,
+                )
                 .hint(hint);
         } else if image.is_empty() || image.contains("://") || image.contains(char::is_whitespace) {
             let message = format!("{image:?} is no image");
             report
-                .error(at, Kind::Invalid, "profile/component-image", message)
+                .error(at, FindingKind::Invalid, "profile/component-image", message)
                 .hint("write it like registry.example.org/etcd:3.6.8-0, without a scheme");
         }
     }

@@ -1,9 +1,9 @@
 //! Where machines fetch what their image lacks.
 
-use crate::model::{CloudProfile, Kind};
-use crate::validate::report::{At, Report};
+use crate::model::{CloudProfile, FindingKind};
+use crate::validate::report::{FieldCursor, FindingSink};
 
-pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let Some(downloads) = &profile.spec.provider_config.downloads else {
         return;
     };
@@ -14,7 +14,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("mirror"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "profile/mirror",
                 "is no URL of a web server",
             )
@@ -26,12 +26,12 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     }
 }
 
-pub(crate) fn check_digest(digest: &str, at: &At, report: &mut Report) {
+pub(crate) fn check_digest(digest: &str, at: &FieldCursor, report: &mut FindingSink) {
     let is_hex = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
     if !is_hex || digest.bytes().any(|it| it.is_ascii_uppercase()) {
         let message = "is no SHA-256: 64 digits of 0-9 and a-f";
         report
-            .error(at, Kind::Invalid, "profile/digest", message)
+            .error(at, FindingKind::Invalid, "profile/digest", message)
             .hint("sha256sum prints it");
     }
 }

@@ -7,25 +7,25 @@ use jiff::Timestamp;
 use crate::model::{CloudProfile, Limits, MachineImage, MachineType, Region, VolumeType, Zone};
 
 /// An entry of a list, and where it stands in it.
-pub(crate) type Entry<'a, T> = (usize, &'a T);
+pub(crate) type IndexEntry<'a, T> = (usize, &'a T);
 
-pub(crate) struct Offer<'a> {
+pub(crate) struct ProfileIndex<'a> {
     pub(crate) profile: &'a CloudProfile,
-    pub(crate) machine_types: HashMap<&'a str, Entry<'a, MachineType>>,
-    pub(crate) volume_types: HashMap<&'a str, Entry<'a, VolumeType>>,
-    pub(crate) images: HashMap<&'a str, Entry<'a, MachineImage>>,
+    pub(crate) machine_types: HashMap<&'a str, IndexEntry<'a, MachineType>>,
+    pub(crate) volume_types: HashMap<&'a str, IndexEntry<'a, VolumeType>>,
+    pub(crate) images: HashMap<&'a str, IndexEntry<'a, MachineImage>>,
     /// By image and version: where the URL stands, and the URL.
     pub(crate) urls: HashMap<(&'a str, &'a str), (usize, usize, &'a str)>,
     pub(crate) limits: HashMap<&'a str, &'a Limits>,
-    pub(crate) region: Option<Entry<'a, Region>>,
-    pub(crate) zones: HashMap<&'a str, Entry<'a, Zone>>,
+    pub(crate) region: Option<IndexEntry<'a, Region>>,
+    pub(crate) zones: HashMap<&'a str, IndexEntry<'a, Zone>>,
     /// By zone and type.
     pub(crate) without_machine_type: HashSet<(&'a str, &'a str)>,
     pub(crate) without_volume_type: HashSet<(&'a str, &'a str)>,
 }
 
-impl<'a> Offer<'a> {
-    pub(crate) fn of(profile: &'a CloudProfile, region: &str) -> Self {
+impl<'a> ProfileIndex<'a> {
+    pub(crate) fn new(profile: &'a CloudProfile, region: &str) -> Self {
         let spec = &profile.spec;
         let region = spec
             .regions
@@ -57,7 +57,7 @@ impl<'a> Offer<'a> {
 }
 
 /// The first of a name counts; a second one is told elsewhere.
-fn by_name<'a, T>(list: &'a [T], name: fn(&T) -> &String) -> HashMap<&'a str, Entry<'a, T>> {
+fn by_name<'a, T>(list: &'a [T], name: fn(&T) -> &String) -> HashMap<&'a str, IndexEntry<'a, T>> {
     let mut map = HashMap::with_capacity(list.len());
     for (i, entry) in list.iter().enumerate() {
         map.entry(name(entry).as_str()).or_insert((i, entry));
@@ -100,7 +100,7 @@ pub(crate) fn is_preview(classification: Option<&str>) -> bool {
     classification == Some("preview")
 }
 
-/// Parts of a profile's spec that an answer of "not offered" is read from.
+/// CniValueVisitor of a profile's spec that an answer of "not offered" is read from.
 const READ_FROM: [(&str, &str); 7] = [
     ("kubernetes/version-not-offered", "kubernetes"),
     ("machine/image-not-offered", "machineImages"),

@@ -8,10 +8,10 @@ mod provider_config;
 mod spec;
 mod storage_classes;
 
-use super::report::{At, Report};
+use super::report::{FieldCursor, FindingSink};
 use crate::model::CloudProfile;
 
-pub(super) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(super) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     spec::check(profile, at, report);
     provider_config::check(profile, at, report);
 }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::downloads::check_digest;
-use crate::model::{CloudProfile, Kind};
-use crate::validate::report::{At, Report};
+use crate::model::{CloudProfile, FindingKind};
+use crate::validate::report::{FieldCursor, FindingSink};
 
 /// Networks that need no manifests of others.
 const OWN: [&str; 2] = ["flannel", "none"];
 
-pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let at = &at.key("networkManifests");
     let mut known = HashSet::new();
     let manifests = &profile.spec.provider_config.network_manifests;
@@ -20,12 +20,15 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
             report.error(&at.key("type"), kind, "profile/network", message);
         };
         if OWN.contains(&name) {
-            refuse(Kind::Forbidden, format!("{name} is kvshoot's own"));
+            refuse(FindingKind::Forbidden, format!("{name} is kvshoot's own"));
         } else if !is_label(name) {
             let message = "is not made of at most 40 lower-case letters, digits and hyphens";
-            refuse(Kind::Invalid, message.to_owned());
+            refuse(FindingKind::Invalid, message.to_owned());
         } else if !known.insert(name) {
-            refuse(Kind::Duplicate, format!("{name} stands here already"));
+            refuse(
+                FindingKind::Duplicate,
+                format!("{name} stands here already"),
+            );
         }
         let url = &manifest.url;
         let is_place = |it: &str| !it.is_empty() && !it.contains(char::is_whitespace);
@@ -34,7 +37,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
         if !is_web && !is_file {
             let message = "is neither an https URL nor one of a file";
             report
-                .error(&at.key("url"), Kind::Invalid, "profile/network-url", message)
+                .error(&at.key("url"), FindingKind::Invalid, "profile/network-url", message)
                 .hint("write it like https://mirror.example.org/calico.yaml or file:///srv/calico.yaml");
         }
         check_digest(&manifest.digest, &at.key("digest"), report);

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    CloudProfile, CloudProfileConfig, Kind, MachineImage, MachineImageSource,
+    CloudProfile, CloudProfileConfig, FindingKind, MachineImage, MachineImageSource,
     MachineImageSourceVersion,
 };
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{some_of, unique};
 
-pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let at = &at.key("spec");
     let at = &at.key("providerConfig");
     let config = &profile.spec.provider_config;
@@ -39,7 +39,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("name"),
-                    Kind::Forbidden,
+                    FindingKind::Forbidden,
                     "profile/image-unknown",
                     format!("the profile has no image {}", source.name),
                 )
@@ -57,13 +57,13 @@ pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
     crate::validate::network_policy::check_profile(profile, at, report);
 }
 
-fn templates(config: &CloudProfileConfig, at: &At, report: &mut Report) {
+fn templates(config: &CloudProfileConfig, at: &FieldCursor, report: &mut FindingSink) {
     let namespace = config.template_namespace.as_deref().unwrap_or_default();
     if !namespace.is_empty() && !names::is_dns_label(namespace) {
         let code = "profile/template-namespace";
         let message = format!("{namespace:?} is no name of a namespace");
         report
-            .error(at, Kind::Invalid, code, message)
+            .error(at, FindingKind::Invalid, code, message)
             .hint(names::DNS_LABEL);
     }
 }
@@ -71,8 +71,8 @@ fn templates(config: &CloudProfileConfig, at: &At, report: &mut Report) {
 fn image_versions(
     source: &MachineImageSource,
     image: Option<&MachineImage>,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) {
     let there: HashSet<&str> = image
         .iter()
@@ -99,7 +99,7 @@ fn image_versions(
             report
                 .error(
                     &at.key("version"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/version-unknown",
                     message,
                 )
@@ -129,16 +129,21 @@ fn image_versions(
     if !missing.is_empty() {
         let message = format!("missing versions: {}", missing.join(","));
         report
-            .error(at, Kind::Invalid, "profile/versions-missing", message)
+            .error(
+                at,
+                FindingKind::Invalid,
+                "profile/versions-missing",
+                message,
+            )
             .hint("give each a sourceURL, or take them out of spec.machineImages");
     }
 }
 
 /// An image that is offered and cannot be had would surface only when a machine is made.
-fn without_source(profile: &CloudProfile, report: &mut Report) {
+fn without_source(profile: &CloudProfile, report: &mut FindingSink) {
     let sources = profile.spec.provider_config.machine_images.iter();
     let sources: HashSet<&str> = sources.map(|it| it.name.as_str()).collect();
-    let root = &At::root(crate::model::Document::CloudProfile);
+    let root = &FieldCursor::root(crate::model::DocumentKind::CloudProfile);
     let at = &root.key("spec");
     let at = &at.key("machineImages");
     for (i, image) in profile.spec.machine_images.iter().enumerate() {
@@ -150,7 +155,7 @@ fn without_source(profile: &CloudProfile, report: &mut Report) {
             report
                 .error(
                     &at.index(i).key("name"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/image-without-source",
                     message,
                 )
@@ -160,7 +165,7 @@ fn without_source(profile: &CloudProfile, report: &mut Report) {
 }
 
 /// A URL that CDI can import from, and that may be shown: it ends up in names, events and logs.
-fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
+fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut FindingSink) {
     let url = version.source_url.as_str();
     if url.is_empty() {
         return;
@@ -171,7 +176,7 @@ fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
     let Some((scheme, rest)) = parts else {
         // The text is not shown: it may hold what nobody should see.
         report
-            .error(at, Kind::Invalid, "profile/url", "is no URL")
+            .error(at, FindingKind::Invalid, "profile/url", "is no URL")
             .hint("write it like https://images.example.org/ubuntu.img");
         return;
     };
@@ -180,18 +185,23 @@ fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "profile/url-credentials",
                 "holds credentials",
             )
             .hint("serve the image without them, or inside the provider cluster");
     } else if authority.is_empty() {
-        report.error(at, Kind::Invalid, "profile/url", "is a URL without a host");
+        report.error(
+            at,
+            FindingKind::Invalid,
+            "profile/url",
+            "is a URL without a host",
+        );
     } else if !["http", "https", "docker"].contains(&scheme.to_ascii_lowercase().as_str()) {
         report
             .error(
                 at,
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "profile/url-scheme",
                 format!("URLs with {scheme} are not supported"),
             )
@@ -200,7 +210,7 @@ fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
         report
             .warning(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "profile/url-plain",
                 "is plain http: whoever is on the way can change the image",
             )
@@ -208,7 +218,7 @@ fn url(version: &MachineImageSourceVersion, at: &At, report: &mut Report) {
     }
 }
 
-fn limits(profile: &CloudProfile, at: &At, report: &mut Report) {
+fn limits(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let types = &profile.spec.provider_config.machine_types;
     unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
     let offered: HashMap<&str, _> = profile
@@ -218,7 +228,7 @@ fn limits(profile: &CloudProfile, at: &At, report: &mut Report) {
         .enumerate()
         .map(|(i, it)| (it.name.as_str(), (i, it)))
         .collect();
-    let root = &At::root(crate::model::Document::CloudProfile);
+    let root = &FieldCursor::root(crate::model::DocumentKind::CloudProfile);
     let at_offered = &root.key("spec");
     let at_offered = &at_offered.key("machineTypes");
     for (i, it) in types.iter().enumerate() {
@@ -228,7 +238,7 @@ fn limits(profile: &CloudProfile, at: &At, report: &mut Report) {
             report
                 .warning(
                     &at.key("name"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/limits-unused",
                     format!("the profile has no machine type {}", it.name),
                 )
@@ -248,7 +258,7 @@ fn limits(profile: &CloudProfile, at: &At, report: &mut Report) {
                 report
                     .error(
                         &at.key(name),
-                        Kind::Invalid,
+                        FindingKind::Invalid,
                         "profile/limit-below-request",
                         format!("is {limit}, below the {request} that {} has", it.name),
                     )

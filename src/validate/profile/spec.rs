@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use crate::model::{CloudProfile, Kind, MachineImage, MachineType, Region, Version};
+use crate::model::{CloudProfile, FindingKind, MachineImage, MachineType, Region, Version};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, unique};
 
-pub(crate) fn check(profile: &CloudProfile, at: &At, report: &mut Report) {
+pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let spec = &profile.spec;
     let at = &at.key("spec");
     let at_type = &at.key("type");
     if !spec.type_.is_empty() && spec.type_ != "kubevirt" {
         let message = format!("{:?} is not supported", spec.type_);
         report
-            .error(at_type, Kind::NotSupported, "profile/type", message)
+            .error(at_type, FindingKind::NotSupported, "profile/type", message)
             .hint("it has to be kubevirt");
     }
     let at_kubernetes = &at.key("kubernetes");
@@ -34,7 +34,7 @@ struct Expirable<'a> {
     classification: Option<&'a str>,
 }
 
-fn kubernetes(profile: &CloudProfile, at: &At, report: &mut Report) {
+fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let versions: Vec<Expirable> = profile
         .spec
         .kubernetes
@@ -52,7 +52,7 @@ fn kubernetes(profile: &CloudProfile, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.index(i).key("version"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/kubernetes-version",
                     message,
                 )
@@ -70,7 +70,7 @@ fn kubernetes(profile: &CloudProfile, at: &At, report: &mut Report) {
         let message = format!("{version} is the newest version, which must not expire");
         report.error(
             &at.index(i).key("expirationDate"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "profile/newest-expires",
             message,
         );
@@ -85,8 +85,8 @@ fn is_whole(text: &str) -> bool {
         && Version::parse(text).is_some()
 }
 
-/// At most one version of a minor is the recommended one.
-fn one_supported(versions: &[Expirable], at: &At, report: &mut Report) {
+/// FieldCursor most one version of a minor is the recommended one.
+fn one_supported(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink) {
     let mut known = HashMap::new();
     for (i, it) in versions.iter().enumerate() {
         let version = Version::parse(it.version);
@@ -101,7 +101,7 @@ fn one_supported(versions: &[Expirable], at: &At, report: &mut Report) {
         report
             .error(
                 &at.index(i).key("classification"),
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "profile/two-supported",
                 format!("another version of {major}.{minor} is the supported one already"),
             )
@@ -109,7 +109,7 @@ fn one_supported(versions: &[Expirable], at: &At, report: &mut Report) {
     }
 }
 
-fn expirable(versions: &[Expirable], at: &At, report: &mut Report) {
+fn expirable(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink) {
     const CLASSES: [&str; 3] = ["preview", "supported", "deprecated"];
     unique(versions.iter().map(|it| it.version), at, "version", report);
     for (i, it) in versions.iter().enumerate() {
@@ -118,7 +118,7 @@ fn expirable(versions: &[Expirable], at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("classification"),
-                    Kind::NotSupported,
+                    FindingKind::NotSupported,
                     "profile/classification",
                     format!("{class:?} is not supported"),
                 )
@@ -128,7 +128,7 @@ fn expirable(versions: &[Expirable], at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("expirationDate"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/expiration-date",
                     format!("{date:?} is no time"),
                 )
@@ -137,7 +137,7 @@ fn expirable(versions: &[Expirable], at: &At, report: &mut Report) {
     }
 }
 
-fn images(images: &[MachineImage], at: &At, report: &mut Report) {
+fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
     unique(images.iter().map(|it| it.name.as_str()), at, "name", report);
     for (i, image) in images.iter().enumerate() {
         let at = &at.index(i);
@@ -159,7 +159,7 @@ fn images(images: &[MachineImage], at: &At, report: &mut Report) {
                 report
                     .error(
                         &at.key("version"),
-                        Kind::Invalid,
+                        FindingKind::Invalid,
                         "profile/image-version",
                         message,
                     )
@@ -176,7 +176,7 @@ fn images(images: &[MachineImage], at: &At, report: &mut Report) {
                 report
                     .error(
                         &at.index(k).key("name"),
-                        Kind::NotSupported,
+                        FindingKind::NotSupported,
                         "profile/cri",
                         message,
                     )
@@ -186,7 +186,7 @@ fn images(images: &[MachineImage], at: &At, report: &mut Report) {
     }
 }
 
-fn machine_types(types: &[MachineType], at: &At, report: &mut Report) {
+fn machine_types(types: &[MachineType], at: &FieldCursor, report: &mut FindingSink) {
     unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
     for (i, it) in types.iter().enumerate() {
         let at = &at.index(i);
@@ -200,7 +200,7 @@ fn machine_types(types: &[MachineType], at: &At, report: &mut Report) {
             if amount.value == 0.0 && !amount.text().is_empty() {
                 report.error(
                     &at.key(name),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/no-resources",
                     "is 0; no machine could run",
                 );
@@ -209,7 +209,7 @@ fn machine_types(types: &[MachineType], at: &At, report: &mut Report) {
     }
 }
 
-fn volume_types(profile: &CloudProfile, at: &At, report: &mut Report) {
+fn volume_types(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let types = &profile.spec.volume_types;
     unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
     for (i, it) in types.iter().enumerate() {
@@ -218,7 +218,7 @@ fn volume_types(profile: &CloudProfile, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.index(i).key("class"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "profile/storage-class",
                     message,
                 )
@@ -227,7 +227,7 @@ fn volume_types(profile: &CloudProfile, at: &At, report: &mut Report) {
     }
 }
 
-fn regions(regions: &[Region], at: &At, report: &mut Report) {
+fn regions(regions: &[Region], at: &FieldCursor, report: &mut FindingSink) {
     unique(
         regions.iter().map(|it| it.name.as_str()),
         at,
@@ -252,11 +252,11 @@ fn regions(regions: &[Region], at: &At, report: &mut Report) {
 }
 
 /// Regions and zones are values of the labels of the provider's nodes.
-fn place(name: &str, at: &At, report: &mut Report) {
+fn place(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     if !names::is_label_value(name) {
         let message = format!("{name:?} is no value of a label");
         report
-            .error(at, Kind::Invalid, "profile/place", message)
+            .error(at, FindingKind::Invalid, "profile/place", message)
             .hint(names::LABEL_VALUE);
     }
 }

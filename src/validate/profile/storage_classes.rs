@@ -1,12 +1,12 @@
 //! Classes of the provider's volumes and of their snapshots that clusters have as well.
 
-use crate::model::{CloudProfileConfig, InfraStorageClass, InfraVolumeSnapshotClass, Kind};
+use crate::model::{CloudProfileConfig, FindingKind, InfraStorageClass, InfraVolumeSnapshotClass};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{one_of, unique};
 
 /// `at` is the `providerConfig`.
-pub(crate) fn check(config: &CloudProfileConfig, at: &At, report: &mut Report) {
+pub(crate) fn check(config: &CloudProfileConfig, at: &FieldCursor, report: &mut FindingSink) {
     storage(&config.storage_classes, &at.key("storageClasses"), report);
     let classes = &config.volume_snapshot_classes;
     snapshots(classes, &at.key("volumeSnapshotClasses"), report);
@@ -14,7 +14,7 @@ pub(crate) fn check(config: &CloudProfileConfig, at: &At, report: &mut Report) {
 
 const POLICIES: [&str; 2] = ["Delete", "Retain"];
 
-fn storage(classes: &[InfraStorageClass], at: &At, report: &mut Report) {
+fn storage(classes: &[InfraStorageClass], at: &FieldCursor, report: &mut FindingSink) {
     let code = "profile/storage-class";
     for (i, class) in classes.iter().enumerate() {
         let at = &at.index(i);
@@ -29,7 +29,7 @@ fn storage(classes: &[InfraStorageClass], at: &At, report: &mut Report) {
     named(&all.collect::<Vec<_>>(), at, code, report);
 }
 
-fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &At, report: &mut Report) {
+fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &FieldCursor, report: &mut FindingSink) {
     let code = "profile/snapshot-class";
     for (i, class) in classes.iter().enumerate() {
         let at = at.index(i);
@@ -42,13 +42,18 @@ fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &At, report: &mut Report)
 }
 
 /// Each has a name of its own that an object may have, and one at most is the default.
-fn named(classes: &[(&str, bool)], at: &At, code: &'static str, report: &mut Report) {
+fn named(classes: &[(&str, bool)], at: &FieldCursor, code: &'static str, report: &mut FindingSink) {
     unique(classes.iter().map(|it| it.0), at, "name", report);
     for (i, (name, _)) in classes.iter().enumerate() {
         if !name.is_empty() && !names::is_dns_subdomain(name) {
             let message = format!("{name:?} is no name of an object");
             report
-                .error(&at.index(i).key("name"), Kind::Invalid, code, message)
+                .error(
+                    &at.index(i).key("name"),
+                    FindingKind::Invalid,
+                    code,
+                    message,
+                )
                 .hint(names::DNS_LABEL);
         }
     }
@@ -57,7 +62,7 @@ fn named(classes: &[(&str, bool)], at: &At, code: &'static str, report: &mut Rep
         report
             .error(
                 &at.index(second).key("isDefaultClass"),
-                Kind::Duplicate,
+                FindingKind::Duplicate,
                 code,
                 "there is a default class already",
             )

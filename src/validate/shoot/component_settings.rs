@@ -1,14 +1,14 @@
 //! `spec.kubernetes`: what the components of the control plane are told. What reaches no flag is refused here.
 
 use crate::model::{
-    EncryptionConfig, HorizontalPodAutoscaler, Kind, KubeApiServer, KubeScheduler, Kubernetes,
-    OidcConfig, Version,
+    EncryptionConfig, FindingKind, HorizontalPodAutoscaler, KubeApiServer, KubeScheduler,
+    Kubernetes, OidcConfig, Version,
 };
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 
 const REFUSED: &str = "kubernetes/not-supported";
 
-pub(crate) fn check(kubernetes: &Kubernetes, at: &At, report: &mut Report) {
+pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut FindingSink) {
     if kubernetes.allow_privileged_containers == Some(false) {
         let at = &at.key("allowPrivilegedContainers");
         refuse(
@@ -37,11 +37,20 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &At, report: &mut Report) {
     }
 }
 
-fn refuse<'r>(at: &At, report: &'r mut Report, message: &str) -> crate::validate::report::Told<'r> {
-    report.error(at, Kind::NotSupported, REFUSED, message)
+fn refuse<'r>(
+    at: &FieldCursor,
+    report: &'r mut FindingSink,
+    message: &str,
+) -> crate::validate::report::PendingFinding<'r> {
+    report.error(at, FindingKind::NotSupported, REFUSED, message)
 }
 
-fn api_server(settings: &KubeApiServer, minor: Option<u64>, at: &At, report: &mut Report) {
+fn api_server(
+    settings: &KubeApiServer,
+    minor: Option<u64>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     if settings.enable_basic_authentication == Some(true) {
         let at = &at.key("enableBasicAuthentication");
         refuse(at, report, "Kubernetes has no passwords since 1.19").hint("use oidcConfig");
@@ -70,7 +79,7 @@ fn api_server(settings: &KubeApiServer, minor: Option<u64>, at: &At, report: &mu
             report
                 .error(
                     at,
-                    Kind::Forbidden,
+                    FindingKind::Forbidden,
                     "kubernetes/two-authentications",
                     message,
                 )
@@ -97,7 +106,7 @@ fn api_server(settings: &KubeApiServer, minor: Option<u64>, at: &At, report: &mu
     counts(settings, at, report);
 }
 
-fn plugins(settings: &KubeApiServer, at: &At, report: &mut Report) {
+fn plugins(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink) {
     for (index, plugin) in settings.admission_plugins.iter().enumerate() {
         let at = &at.index(index);
         if plugin.kubeconfig_secret_name.is_some() {
@@ -115,7 +124,7 @@ fn plugins(settings: &KubeApiServer, at: &At, report: &mut Report) {
     }
 }
 
-fn encryption(settings: &EncryptionConfig, at: &At, report: &mut Report) {
+fn encryption(settings: &EncryptionConfig, at: &FieldCursor, report: &mut FindingSink) {
     for (index, resource) in settings.resources.iter().enumerate() {
         if !["secrets", "secrets."].contains(&resource.as_str()) {
             let at = &at.key("resources");
@@ -134,7 +143,7 @@ fn encryption(settings: &EncryptionConfig, at: &At, report: &mut Report) {
     }
 }
 
-fn oidc(settings: &OidcConfig, at: &At, report: &mut Report) {
+fn oidc(settings: &OidcConfig, at: &FieldCursor, report: &mut FindingSink) {
     for (name, value) in [
         ("issuerURL", &settings.issuer_url),
         ("clientID", &settings.client_id),
@@ -142,7 +151,7 @@ fn oidc(settings: &OidcConfig, at: &At, report: &mut Report) {
         if value.as_deref().is_none_or(str::is_empty) {
             report.error(
                 &at.key(name),
-                Kind::Required,
+                FindingKind::Required,
                 "kubernetes/oidc",
                 "is required",
             );
@@ -153,7 +162,7 @@ fn oidc(settings: &OidcConfig, at: &At, report: &mut Report) {
         let at = &at.key("issuerURL");
         report.error(
             at,
-            Kind::Invalid,
+            FindingKind::Invalid,
             "kubernetes/oidc",
             "has to begin with https://",
         );
@@ -165,11 +174,11 @@ fn oidc(settings: &OidcConfig, at: &At, report: &mut Report) {
 }
 
 /// Where there is a least that makes sense.
-fn counts(settings: &KubeApiServer, at: &At, report: &mut Report) {
-    let mut least = |at: &At, value: Option<i64>| {
+fn counts(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink) {
+    let mut least = |at: &FieldCursor, value: Option<i64>| {
         if let Some(value) = value.filter(|it| *it < 0) {
             let message = format!("is {value}, below nothing");
-            report.error(at, Kind::Invalid, "kubernetes/too-low", message);
+            report.error(at, FindingKind::Invalid, "kubernetes/too-low", message);
         }
     };
     least(
@@ -211,14 +220,14 @@ fn counts(settings: &KubeApiServer, at: &At, report: &mut Report) {
     }
 }
 
-fn scheduler(settings: &KubeScheduler, at: &At, report: &mut Report) {
+fn scheduler(settings: &KubeScheduler, at: &FieldCursor, report: &mut FindingSink) {
     let profile = settings.profile.as_deref();
     if let Some(other) = profile.filter(|it| !["balanced", "bin-packing"].contains(it)) {
         let message = format!("{other:?} is not supported");
         report
             .error(
                 &at.key("profile"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "kubernetes/scheduler-profile",
                 message,
             )
@@ -227,11 +236,16 @@ fn scheduler(settings: &KubeScheduler, at: &At, report: &mut Report) {
     let most = settings.kube_max_pd_vols.as_deref();
     if most.is_some_and(|it| it.parse::<u32>().is_err()) {
         let at = &at.key("kubeMaxPDVols");
-        report.error(at, Kind::Invalid, "kubernetes/max-volumes", "is no number");
+        report.error(
+            at,
+            FindingKind::Invalid,
+            "kubernetes/max-volumes",
+            "is no number",
+        );
     }
 }
 
-fn autoscaler(settings: &HorizontalPodAutoscaler, at: &At, report: &mut Report) {
+fn autoscaler(settings: &HorizontalPodAutoscaler, at: &FieldCursor, report: &mut FindingSink) {
     if settings.downscale_delay.is_some() {
         refuse(
             &at.key("downscaleDelay"),

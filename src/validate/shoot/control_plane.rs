@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::model::{self, Kind, Quantity};
+use crate::model::{self, FindingKind, Quantity};
 use crate::validate::context::Input;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
+
+// Other modules use the short name until they are renamed.
+pub(crate) use ApiServerExposure as Exposure;
 
 /// What the manifest and the profile say of the control plane, with all defaults.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ControlPlane {
+pub(crate) struct ControlPlaneSpec {
     pub(crate) tolerance: Tolerance,
-    pub(crate) exposure: Exposure,
+    pub(crate) exposure: ApiServerExposure,
     /// By which machines reach the API server, where that is given.
     pub(crate) node_address: Option<Address>,
     /// Storage class of etcd; None for the provider's default one.
@@ -34,7 +37,7 @@ pub(crate) enum Tolerance {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Exposure {
+pub(crate) enum ApiServerExposure {
     LoadBalancer {
         annotations: BTreeMap<String, String>,
     },
@@ -75,7 +78,11 @@ pub(crate) const API_PORT: u16 = 6443;
 
 const ETCD_SIZE: &str = "10Gi";
 
-pub(crate) fn check(input: &Input, spec: &At, report: &mut Report) -> Option<ControlPlane> {
+pub(crate) fn check(
+    input: &Input,
+    spec: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<ControlPlaneSpec> {
     let shoot = &input.shoot.spec;
     let given = shoot.provider.control_plane_config.as_ref();
     let provider = &spec.key("provider");
@@ -87,14 +94,14 @@ pub(crate) fn check(input: &Input, spec: &At, report: &mut Report) -> Option<Con
     );
     let exposure = match given.and_then(|it| it.exposure.as_ref()) {
         Some(it) => exposure(it, &at.key("exposure"), report),
-        None => Some(Exposure::LoadBalancer {
+        None => Some(ApiServerExposure::LoadBalancer {
             annotations: BTreeMap::new(),
         }),
     };
     let node_address = given.and_then(|it| it.node_address.as_deref());
     let node_address = node_address.map(|it| address(it, &at.key("nodeAddress"), report));
     let etcd = given.and_then(|it| it.etcd.clone()).unwrap_or_default();
-    Some(ControlPlane {
+    Some(ControlPlaneSpec {
         tolerance: tolerance?,
         exposure: exposure?,
         node_address: match node_address {
@@ -119,8 +126,8 @@ pub(crate) fn check(input: &Input, spec: &At, report: &mut Report) -> Option<Con
 
 fn tolerance(
     given: Option<&model::ControlPlane>,
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<Tolerance> {
     let given = given.and_then(|it| it.high_availability.as_ref());
     match given.map_or("none", |it| it.failure_tolerance.type_.as_str()) {
@@ -135,7 +142,7 @@ fn tolerance(
             report
                 .error(
                     &at.key("type"),
-                    Kind::NotSupported,
+                    FindingKind::NotSupported,
                     "control-plane/tolerance",
                     message,
                 )
@@ -145,15 +152,19 @@ fn tolerance(
     }
 }
 
-fn exposure(given: &model::Exposure, at: &At, report: &mut Report) -> Option<Exposure> {
+fn exposure(
+    given: &model::Exposure,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<ApiServerExposure> {
     match given.type_.as_str() {
-        "LoadBalancer" => Some(Exposure::LoadBalancer {
+        "LoadBalancer" => Some(ApiServerExposure::LoadBalancer {
             annotations: given.annotations.clone(),
         }),
         "NodePort" => {
             let Some(address) = given.address.clone() else {
                 report
-                    .error(&at.key("address"), Kind::Required, "control-plane/node-port", "is required")
+                    .error(&at.key("address"), FindingKind::Required, "control-plane/node-port", "is required")
                     .hint("name an address of a node of the provider cluster, or one that leads to all of them");
                 return None;
             };
@@ -161,22 +172,22 @@ fn exposure(given: &model::Exposure, at: &At, report: &mut Report) -> Option<Exp
             let Ok(port) = port else {
                 report.error(
                     &at.key("nodePort"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "control-plane/node-port",
                     "is no port",
                 );
                 return None;
             };
-            Some(Exposure::NodePort { address, port })
+            Some(ApiServerExposure::NodePort { address, port })
         }
-        "None" => Some(Exposure::None),
+        "None" => Some(ApiServerExposure::None),
         "" => None,
         other => {
             let message = format!("{other:?} is not supported");
             report
                 .error(
                     &at.key("type"),
-                    Kind::NotSupported,
+                    FindingKind::NotSupported,
                     "control-plane/exposure",
                     message,
                 )
@@ -187,7 +198,7 @@ fn exposure(given: &model::Exposure, at: &At, report: &mut Report) -> Option<Exp
 }
 
 /// `host` or `host:port`; an IPv6 address with a port stands in brackets.
-fn address(text: &str, at: &At, report: &mut Report) -> Option<Address> {
+fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Address> {
     let address = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
             port.parse().ok().map(|port| (host, port))
@@ -202,7 +213,7 @@ fn address(text: &str, at: &At, report: &mut Report) -> Option<Address> {
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "control-plane/node-address",
                 format!("{text:?} is no address"),
             )

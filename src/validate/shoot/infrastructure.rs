@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 
 use super::cni;
-use crate::model::{Kind, TenantNetwork};
+use crate::model::{FindingKind, TenantNetwork};
 use crate::validate::context::Input;
 use crate::validate::names;
-use crate::validate::report::{At, Report};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::Network;
 
 /// Tenant networks in the order of the manifest, then shared ones.
-pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Vec<Network> {
+pub(crate) fn check(
+    input: &Input,
+    id: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Vec<Network> {
     let config = input.shoot.spec.provider.infrastructure_config.as_ref();
     let Some(networks) = config.and_then(|it| it.networks.as_ref()) else {
         return Vec::new();
@@ -30,7 +35,12 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ve
         if !shared.name.is_empty() && !names::is_dns_subdomain(&shared.name) {
             let message = format!("{:?} is no name of an object", shared.name);
             report
-                .error(&at.key("name"), Kind::Invalid, "network/name", message)
+                .error(
+                    &at.key("name"),
+                    FindingKind::Invalid,
+                    "network/name",
+                    message,
+                )
                 .hint(names::DNS_LABEL);
         }
         if let Some(namespace) = namespace.filter(|it| !names::is_dns_label(it)) {
@@ -38,7 +48,7 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ve
             report
                 .error(
                     &at.key("namespace"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "network/namespace",
                     message,
                 )
@@ -50,7 +60,7 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ve
         {
             let message = format!("shared network {} is there already", shared.name);
             report
-                .error(at, Kind::Duplicate, "network/duplicate", message)
+                .error(at, FindingKind::Duplicate, "network/duplicate", message)
                 .see(&at_shared.index(first), "the first one");
         }
     }
@@ -66,7 +76,7 @@ pub(crate) fn check(input: &Input, id: &str, at: &At, report: &mut Report) -> Ve
     tenants.chain(shared).collect()
 }
 
-fn tenant(networks: &[TenantNetwork], id: &str, at: &At, report: &mut Report) {
+fn tenant(networks: &[TenantNetwork], id: &str, at: &FieldCursor, report: &mut FindingSink) {
     let mut known = HashMap::new();
     let mut default = None;
     for (i, network) in networks.iter().enumerate() {
@@ -78,7 +88,7 @@ fn tenant(networks: &[TenantNetwork], id: &str, at: &At, report: &mut Report) {
         {
             let message = format!("tenant network {} is there already", network.name);
             report
-                .error(at_one, Kind::Duplicate, "network/duplicate", message)
+                .error(at_one, FindingKind::Duplicate, "network/duplicate", message)
                 .see(&at.index(first), "the first one");
         }
         cni::check(&network.config, &at_one.key("config"), report);
@@ -89,7 +99,7 @@ fn tenant(networks: &[TenantNetwork], id: &str, at: &At, report: &mut Report) {
             report
                 .error(
                     &at_one.key("default"),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "network/second-default",
                     "another network is the default already",
                 )
@@ -99,18 +109,18 @@ fn tenant(networks: &[TenantNetwork], id: &str, at: &At, report: &mut Report) {
 }
 
 /// The name of its object begins with the shoot's.
-fn name(name: &str, id: &str, at: &At, report: &mut Report) {
+fn name(name: &str, id: &str, at: &FieldCursor, report: &mut FindingSink) {
     let whole = id.len() + 1 + name.len();
     if !name.is_empty() && !names::is_dns_label(name) {
         let message = format!("{name:?} is no DNS label");
         report
-            .error(at, Kind::Invalid, "network/name", message)
+            .error(at, FindingKind::Invalid, "network/name", message)
             .hint(names::DNS_LABEL);
     } else if whole > names::MOST_NAME {
         let message = format!(
             "makes the name {id}-{name} of {whole} characters, more than {}",
             names::MOST_NAME
         );
-        report.error(at, Kind::TooLong, "network/name-too-long", message);
+        report.error(at, FindingKind::TooLong, "network/name-too-long", message);
     }
 }

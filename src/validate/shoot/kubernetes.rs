@@ -1,10 +1,10 @@
 //! `spec.kubernetes`: the version, and the settings of its components.
 
 use super::component_settings;
-use crate::model::{IntOrString, Kind, KubeProxy, Kubelet, Quantity, Version, nearest};
+use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, nearest};
 use crate::validate::context::Input;
-use crate::validate::profile::index::{Offer, is_expired, is_preview};
-use crate::validate::report::{At, Report};
+use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
+use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, some_of};
 
 /// The minor versions that kvshoot knows how to run.
@@ -13,9 +13,9 @@ pub(crate) const KNOWN_MINORS: std::ops::RangeInclusive<u64> = 31..=36;
 /// The whole version that the shoot runs.
 pub(crate) fn version(
     input: &Input,
-    offer: &Offer,
-    at: &At,
-    report: &mut Report,
+    index: &ProfileIndex,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) -> Option<String> {
     let at = &at.key("version");
     let wanted = input.shoot.spec.kubernetes.version.as_str();
@@ -23,7 +23,7 @@ pub(crate) fn version(
         if !wanted.is_empty() {
             let message = format!("{wanted:?} is no version");
             report
-                .error(at, Kind::Invalid, "kubernetes/version", message)
+                .error(at, FindingKind::Invalid, "kubernetes/version", message)
                 .hint("write 1.34 for its newest patch, or a whole version such as 1.34.2");
         }
         return None;
@@ -32,20 +32,20 @@ pub(crate) fn version(
         return Some(kept.to_owned());
     }
     let found = if wanted.matches('.').count() == 1 {
-        newest_patch(input, offer, &version)
+        newest_patch(input, index, &version)
     } else {
-        named(input, offer, wanted)
+        named(input, index, wanted)
     };
     let Some(found) = found else {
         let message = format!("{wanted} is not offered");
         report
             .error(
                 at,
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "kubernetes/version-not-offered",
                 message,
             )
-            .hint(format!("the profile offers {}", offered(input, offer)));
+            .hint(format!("the profile offers {}", offered(input, index)));
         return None;
     };
     let (major, minor) = version.minor();
@@ -55,7 +55,7 @@ pub(crate) fn version(
         report
             .error(
                 at,
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "kubernetes/version-unknown",
                 message,
             )
@@ -71,7 +71,7 @@ fn has_form(text: &str) -> bool {
     (2..=3).contains(&parts) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// What runs already stays, although the profile may not offer it any more.
+/// What runs already stays, although the profile may not index it any more.
 fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
     let before = input.before?.spec.kubernetes.version.as_str();
     let is_patch_of = before
@@ -80,14 +80,14 @@ fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
     (is_patch_of && before.matches('.').count() == 2).then_some(before)
 }
 
-fn named<'a>(input: &Input, offer: &Offer<'a>, wanted: &str) -> Option<&'a str> {
-    let versions = &offer.profile.spec.kubernetes.versions;
+fn named<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &str) -> Option<&'a str> {
+    let versions = &index.profile.spec.kubernetes.versions;
     let found = versions.iter().find(|it| it.version == wanted)?;
     (!is_expired(found.expiration_date.as_deref(), input.now)).then_some(found.version.as_str())
 }
 
-fn newest_patch<'a>(input: &Input, offer: &Offer<'a>, wanted: &Version) -> Option<&'a str> {
-    let versions = &offer.profile.spec.kubernetes.versions;
+fn newest_patch<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &Version) -> Option<&'a str> {
+    let versions = &index.profile.spec.kubernetes.versions;
     versions
         .iter()
         .filter(|it| !is_expired(it.expiration_date.as_deref(), input.now))
@@ -98,8 +98,8 @@ fn newest_patch<'a>(input: &Input, offer: &Offer<'a>, wanted: &Version) -> Optio
         .map(|(_, text)| text)
 }
 
-fn offered(input: &Input, offer: &Offer) -> String {
-    let versions = &offer.profile.spec.kubernetes.versions;
+fn offered(input: &Input, index: &ProfileIndex) -> String {
+    let versions = &index.profile.spec.kubernetes.versions;
     let current = versions
         .iter()
         .filter(|it| !is_expired(it.expiration_date.as_deref(), input.now));
@@ -107,7 +107,7 @@ fn offered(input: &Input, offer: &Offer) -> String {
 }
 
 /// Everything below `spec.kubernetes` but the version.
-pub(crate) fn settings(input: &Input, at: &At, report: &mut Report) {
+pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
     let kubernetes = &input.shoot.spec.kubernetes;
     if let Some(it) = &kubernetes.kubelet {
         kubelet(it, &at.key("kubelet"), report);
@@ -126,7 +126,7 @@ pub(crate) fn settings(input: &Input, at: &At, report: &mut Report) {
     }
 }
 
-fn kube_proxy(settings: &KubeProxy, at: &At, report: &mut Report) {
+fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) {
     const MODES: [&str; 3] = ["IPTables", "IPVS", "NFTables"];
     if let Some(mode) = settings
         .mode
@@ -136,7 +136,7 @@ fn kube_proxy(settings: &KubeProxy, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("mode"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "kubernetes/proxy-mode",
                 format!("{mode:?} is not supported"),
             )
@@ -145,10 +145,10 @@ fn kube_proxy(settings: &KubeProxy, at: &At, report: &mut Report) {
 }
 
 /// Every node gets a range of this size for its pods, and needs an address for each.
-fn node_mask(input: &Input, mask: i32, at: &At, report: &mut Report) {
+fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSink) {
     if !(16..=28).contains(&mask) {
         let message = format!("is {mask}, not within 16 and 28");
-        report.error(at, Kind::Invalid, "kubernetes/node-mask", message);
+        report.error(at, FindingKind::Invalid, "kubernetes/node-mask", message);
         return;
     }
     let most_pods = most_pods(input);
@@ -156,7 +156,12 @@ fn node_mask(input: &Input, mask: i32, at: &At, report: &mut Report) {
     if addresses < i64::from(most_pods) {
         let message = format!("leaves {addresses} addresses on a node for {most_pods} pods");
         report
-            .error(at, Kind::Invalid, "kubernetes/node-mask-too-small", message)
+            .error(
+                at,
+                FindingKind::Invalid,
+                "kubernetes/node-mask-too-small",
+                message,
+            )
             .hint("lower nodeCIDRMaskSize or maxPods");
     }
 }
@@ -173,11 +178,16 @@ pub(crate) fn most_pods(input: &Input) -> i32 {
     settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
 }
 
-pub(crate) fn kubelet(settings: &Kubelet, at: &At, report: &mut Report) {
+pub(crate) fn kubelet(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
     let mut least = |name: &str, value: Option<i64>, least: i64| {
         if let Some(value) = value.filter(|value| *value < least) {
             let message = format!("is {value}, below {least}");
-            report.error(&at.key(name), Kind::Invalid, "kubelet/too-low", message);
+            report.error(
+                &at.key(name),
+                FindingKind::Invalid,
+                "kubelet/too-low",
+                message,
+            );
         }
     };
     least("maxPods", settings.max_pods.map(i64::from), 0);
@@ -192,7 +202,7 @@ pub(crate) fn kubelet(settings: &Kubelet, at: &At, report: &mut Report) {
     {
         let message = format!("is {percent}, not within 0 and 100");
         let at = &at.key("imageGCHighThresholdPercent");
-        report.error(at, Kind::Invalid, "kubelet/percent", message);
+        report.error(at, FindingKind::Invalid, "kubelet/percent", message);
     }
     evictions(settings, at, report);
     let reserved = [
@@ -221,7 +231,7 @@ const SIGNALS: [&str; 5] = [
 ];
 
 /// When a kubelet evicts pods: amounts, or shares of what there is.
-fn evictions(settings: &Kubelet, at: &At, report: &mut Report) {
+fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
     let thresholds = [
         ("evictionHard", &settings.eviction_hard),
         ("evictionSoft", &settings.eviction_soft),
@@ -240,7 +250,12 @@ fn evictions(settings: &Kubelet, at: &At, report: &mut Report) {
             if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {
                 let message = format!("{text:?} is neither an amount nor a share");
                 report
-                    .error(&at.key(signal), Kind::Invalid, "kubelet/eviction", message)
+                    .error(
+                        &at.key(signal),
+                        FindingKind::Invalid,
+                        "kubelet/eviction",
+                        message,
+                    )
                     .hint("write an amount such as 100Mi, or a share such as 5%");
             }
         }
@@ -262,7 +277,7 @@ fn evictions(settings: &Kubelet, at: &At, report: &mut Report) {
 }
 
 /// A key of a mapping whose keys are known, though its type lets any pass.
-fn known(key: &str, names: &[&'static str], at: &At, report: &mut Report) {
+fn known(key: &str, names: &[&'static str], at: &FieldCursor, report: &mut FindingSink) {
     if names.contains(&key) {
         return;
     }
@@ -273,7 +288,7 @@ fn known(key: &str, names: &[&'static str], at: &At, report: &mut Report) {
     report
         .error(
             &at.key(key),
-            Kind::Unknown,
+            FindingKind::Unknown,
             "kubelet/unknown-key",
             format!("there is no field {key} here"),
         )

@@ -1,13 +1,13 @@
 //! When the shoot may be changed by itself, when it sleeps, and which addons it has.
 
-use crate::model::{Addons, Hibernation, Kind, Maintenance, Shoot, TimeWindow};
-use crate::validate::report::{At, Report};
+use crate::model::{Addons, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow};
+use crate::validate::report::{FieldCursor, FindingSink};
 
 const LEAST_MINUTES: i32 = 30;
 const MOST_MINUTES: i32 = 6 * 60;
 const DAY_MINUTES: i32 = 24 * 60;
 
-pub(crate) fn check(shoot: &Shoot, at: &At, report: &mut Report) {
+pub(crate) fn check(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let spec = &shoot.spec;
     if let Some(Maintenance {
         time_window: Some(window),
@@ -25,14 +25,14 @@ pub(crate) fn check(shoot: &Shoot, at: &At, report: &mut Report) {
     }
 }
 
-fn time_window(window: &TimeWindow, at: &At, report: &mut Report) {
+fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) {
     let mut minutes = |name: &str, text: &str| {
         let minutes = minutes_in_utc(text);
         if minutes.is_none() && !text.is_empty() {
             report
                 .error(
                     &at.key(name),
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "maintenance/time",
                     format!("{text:?} is no time of day"),
                 )
@@ -49,7 +49,7 @@ fn time_window(window: &TimeWindow, at: &At, report: &mut Report) {
     if !(LEAST_MINUTES..=MOST_MINUTES).contains(&length) {
         report.error(
             at,
-            Kind::Forbidden,
+            FindingKind::Forbidden,
             "maintenance/length",
             format!("is {length} minutes long, not within {LEAST_MINUTES} and {MOST_MINUTES}"),
         );
@@ -78,12 +78,12 @@ fn minutes_in_utc(text: &str) -> Option<i32> {
     Some(hours * 60 + minutes - sign * (zone_hours * 60 + zone_minutes))
 }
 
-fn hibernation(hibernation: &Hibernation, at: &At, report: &mut Report) {
+fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut FindingSink) {
     if hibernation.enabled == Some(true) {
         report
             .error(
                 &at.key("enabled"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "hibernation/not-there",
                 "hibernation is not supported yet",
             )
@@ -96,7 +96,7 @@ fn hibernation(hibernation: &Hibernation, at: &At, report: &mut Report) {
             report
                 .error(
                     at,
-                    Kind::Required,
+                    FindingKind::Required,
                     "hibernation/schedule",
                     "needs a start, an end or both",
                 )
@@ -109,7 +109,12 @@ fn hibernation(hibernation: &Hibernation, at: &At, report: &mut Report) {
             {
                 let message = format!("{cron:?} is no time of cron");
                 report
-                    .error(&at.key(name), Kind::Invalid, "hibernation/cron", message)
+                    .error(
+                        &at.key(name),
+                        FindingKind::Invalid,
+                        "hibernation/cron",
+                        message,
+                    )
                     .hint("write five fields: 0 20 * * 1-5");
             }
         }
@@ -117,14 +122,14 @@ fn hibernation(hibernation: &Hibernation, at: &At, report: &mut Report) {
     if !hibernation.schedules.is_empty() {
         report.warning(
             at,
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             "hibernation/schedules-ignored",
             "no schedule is kept: nothing runs in between",
         );
     }
 }
 
-fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) {
+fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut FindingSink) {
     let dashboard = addons.kubernetes_dashboard.as_ref();
     let ingress = addons.nginx_ingress.as_ref();
     let enabled = [
@@ -145,12 +150,12 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
         if purpose.is_some_and(|it| it != "evaluation") {
             report.error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "addon/purpose",
                 "is only for shoots whose purpose is evaluation",
             );
         } else {
-            report.warning(at, Kind::NotSupported, "addon/unmaintained", *state);
+            report.warning(at, FindingKind::NotSupported, "addon/unmaintained", *state);
         }
     }
     let mode = dashboard.and_then(|it| it.authentication_mode.as_deref());
@@ -159,7 +164,7 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
         report
             .error(
                 &at.key("authenticationMode"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "addon/authentication-mode",
                 format!("{mode:?} is not supported"),
             )
@@ -169,7 +174,7 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
         report
             .error(
                 &at.key("authenticationMode"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "addon/authentication-mode",
                 "needs basic authentication, which Kubernetes no longer has",
             )
@@ -181,7 +186,7 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &At, report: &mut Report) 
         report
             .error(
                 &at.key("externalTrafficPolicy"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "addon/traffic-policy",
                 format!("{policy:?} is not supported"),
             )

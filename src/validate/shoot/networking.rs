@@ -1,14 +1,18 @@
 //! `spec.networking`: which addresses nodes, pods and services have.
 
-use crate::model::{Cidr, Kind};
+use crate::model::{Cidr, FindingKind};
 use crate::validate::context::Input;
-use crate::validate::report::{At, Report};
-use crate::validate::valid_shoot::Networking;
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::valid_shoot::NetworkRanges;
 
 pub(crate) const DEFAULT_PODS: &str = "100.96.0.0/11";
 pub(crate) const DEFAULT_SERVICES: &str = "100.64.0.0/13";
 
-pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Networking> {
+pub(crate) fn check(
+    input: &Input,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<NetworkRanges> {
     let networking = &input.shoot.spec.networking;
     let nodes = range(&networking.nodes, &at.key("nodes"), report);
     let text = |given: &Option<String>, default: &str| given.clone().unwrap_or(default.to_owned());
@@ -29,7 +33,7 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Netwo
         report
             .error(
                 &at.key("services"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "networking/services-too-small",
                 message,
             )
@@ -38,7 +42,7 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Netwo
     if nodes.is_none() || pods.is_none() || services.is_none() {
         return None;
     }
-    Some(Networking {
+    Some(NetworkRanges {
         type_: networking.type_.clone(),
         nodes: networking.nodes.clone(),
         pods: pods_text,
@@ -47,51 +51,56 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Option<Netwo
     })
 }
 
-fn range(text: &str, at: &At, report: &mut Report) -> Option<Cidr> {
+fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr> {
     if text.is_empty() {
         return None;
     }
     let cidr = match Cidr::parse(text) {
         Ok(cidr) => cidr,
         Err(message) => {
-            report.error(at, Kind::Invalid, "networking/range", message);
+            report.error(at, FindingKind::Invalid, "networking/range", message);
             return None;
         }
     };
     if cidr != cidr.canonical() {
         let message = format!("{text} has bits set behind its prefix");
         report
-            .error(at, Kind::Invalid, "networking/host-bits", message)
+            .error(at, FindingKind::Invalid, "networking/host-bits", message)
             .hint(format!("write {}", cidr.canonical()));
         return None;
     }
     if cidr.is_ipv6() {
         let message = "ranges of IPv6 are not supported";
-        report.error(at, Kind::NotSupported, "networking/ipv6", message);
+        report.error(at, FindingKind::NotSupported, "networking/ipv6", message);
         return None;
     }
     Some(cidr)
 }
 
-/// Told at the first of the two, which is where Gardener tells it.
+/// PendingFinding at the first of the two, which is where Gardener tells it.
 fn disjoint(
     (name, one): (&str, Option<Cidr>),
     (other_name, other): (&str, Option<Cidr>),
-    at: &At,
-    report: &mut Report,
+    at: &FieldCursor,
+    report: &mut FindingSink,
 ) {
     if let (Some(one), Some(other)) = (one, other)
         && one.overlaps(other)
     {
         let message = format!("{one} overlaps with {other} of {other_name}");
         report
-            .error(&at.key(name), Kind::Invalid, "networking/overlap", message)
+            .error(
+                &at.key(name),
+                FindingKind::Invalid,
+                "networking/overlap",
+                message,
+            )
             .see(&at.key(other_name), format!("{other_name} are {other}"));
     }
 }
 
 /// Each node takes a part of the pods' range.
-fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
+fn room(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSink) {
     let mask = node_mask(input);
     let ranges = mask
         .checked_sub(pods.length)
@@ -111,7 +120,7 @@ fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "networking/pods-too-small",
                 message(least),
             )
@@ -120,7 +129,7 @@ fn room(input: &Input, pods: Cidr, at: &At, report: &mut Report) {
         report
             .warning(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "networking/pods-too-small",
                 message(most),
             )

@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Kind, PreAllocatedDataVolume, RootDisk};
+use crate::model::{FindingKind, PreAllocatedDataVolume, RootDisk};
 use crate::validate::context::Input;
-use crate::validate::image_source::{self, Source};
+use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
-use crate::validate::report::{At, Report};
-use crate::validate::valid_shoot::{Claiming, LocalDisk, Volume};
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::valid_shoot::{Claiming, PreAllocatedVolume, VolumeSpec};
 
 /// Longest that names of DataVolumes, which hold the shoot's too, have room for.
 const MOST_NAME: usize = 30;
 
-pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Vec<LocalDisk> {
+pub(crate) fn check(
+    input: &Input,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Vec<PreAllocatedVolume> {
     let disks = declared(input);
     let at = &at.key("preAllocatedDataVolumes");
     let mut known = HashMap::new();
@@ -29,7 +33,7 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Vec<LocalDis
             report
                 .error(
                     &here.key("name"),
-                    Kind::Duplicate,
+                    FindingKind::Duplicate,
                     "disk/duplicate",
                     message,
                 )
@@ -37,20 +41,25 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Vec<LocalDis
         }
         if disk.size.value <= 0.0 && !disk.size.text().is_empty() {
             let message = format!("is {}, not above 0", disk.size);
-            report.error(&here.key("size"), Kind::Invalid, "disk/size", message);
+            report.error(
+                &here.key("size"),
+                FindingKind::Invalid,
+                "disk/size",
+                message,
+            );
         }
         if !disk.storage_class.is_empty() && !names::is_dns_subdomain(&disk.storage_class) {
             let message = format!("{:?} is no name of an object", disk.storage_class);
             let at = &here.key("storageClass");
             report
-                .error(at, Kind::Invalid, "disk/storage-class", message)
+                .error(at, FindingKind::Invalid, "disk/storage-class", message)
                 .hint(names::DNS_LABEL);
         }
         names::check_annotations(&here.key("annotations"), &disk.annotations, report);
-        valid.extend(source(disk, here, report).map(|source| LocalDisk {
+        valid.extend(source(disk, here, report).map(|source| PreAllocatedVolume {
             name: disk.name.clone(),
             source,
-            volume: Volume {
+            volume: VolumeSpec {
                 type_: String::new(),
                 class: disk.storage_class.clone(),
                 size: disk.size.clone(),
@@ -63,18 +72,22 @@ pub(crate) fn check(input: &Input, at: &At, report: &mut Report) -> Vec<LocalDis
 }
 
 /// By HTTP or from a registry.
-fn source(disk: &PreAllocatedDataVolume, at: &At, report: &mut Report) -> Option<Source> {
+fn source(
+    disk: &PreAllocatedDataVolume,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<ImageSource> {
     let root = RootDisk {
         os_image: Some(disk.url.clone()),
         ..RootDisk::default()
     };
     match image_source::of_root_disk(&root) {
-        Some(source @ (Source::Http { .. } | Source::Registry { .. })) => Some(source),
+        Some(source @ (ImageSource::Http { .. } | ImageSource::Registry { .. })) => Some(source),
         _ if disk.url.is_empty() => None,
         _ => {
             let message = format!("{:?} is no URL of an image", disk.url);
             report
-                .error(&at.key("url"), Kind::Invalid, "disk/url", message)
+                .error(&at.key("url"), FindingKind::Invalid, "disk/url", message)
                 .hint("write https://… or docker://…");
             None
         }

@@ -1,19 +1,24 @@
 //! The fields that stand directly below `spec`, and the kind of provider.
 
-use crate::model::{Kind, Shoot};
+use crate::model::{FindingKind, Shoot};
 use crate::validate::context::Input;
 use crate::validate::names;
-use crate::validate::profile::index::Offer;
-use crate::validate::report::{At, Report};
-use crate::validate::rules::not_offered;
+use crate::validate::profile::index::ProfileIndex;
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::not_found;
 
 const PURPOSES: [&str; 4] = ["evaluation", "testing", "development", "production"];
 
-pub(crate) fn check(input: &Input, offer: &Offer, at: &At, report: &mut Report) {
+pub(crate) fn check(
+    input: &Input,
+    index: &ProfileIndex,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     let shoot = input.shoot;
     provider(input, at, report);
     profile_name(shoot, at, report);
-    region(input, offer, &at.key("region"), report);
+    region(input, index, &at.key("region"), report);
     if let Some(purpose) = shoot
         .spec
         .purpose
@@ -23,7 +28,7 @@ pub(crate) fn check(input: &Input, offer: &Offer, at: &At, report: &mut Report) 
         report
             .error(
                 &at.key("purpose"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "shoot/purpose",
                 format!("{purpose:?} is not supported"),
             )
@@ -31,7 +36,7 @@ pub(crate) fn check(input: &Input, offer: &Offer, at: &At, report: &mut Report) 
     }
 }
 
-fn provider(input: &Input, at: &At, report: &mut Report) {
+fn provider(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
     let given = input.shoot.spec.provider.type_.as_str();
     let offered = input.profile.spec.type_.as_str();
     let at = &at.key("provider");
@@ -43,17 +48,17 @@ fn provider(input: &Input, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "shoot/provider-type",
                 format!("{given:?} is not supported"),
             )
             .hint("it has to be kubevirt");
     } else if given != offered && !offered.is_empty() {
-        let profile = At::root(crate::model::Document::CloudProfile);
+        let profile = FieldCursor::root(crate::model::DocumentKind::CloudProfile);
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "shoot/provider-of-profile",
                 format!("is {given}, and the profile is for {offered}"),
             )
@@ -75,7 +80,7 @@ pub(crate) fn profile_named(shoot: &Shoot) -> Option<&str> {
     modern.or(older)
 }
 
-fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
+fn profile_name(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let older = shoot
         .spec
         .cloud_profile_name
@@ -86,7 +91,7 @@ fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
             report
                 .error(
                     &at.key("cloudProfileName"),
-                    Kind::Required,
+                    FindingKind::Required,
                     "shoot/profile-name",
                     "is required",
                 )
@@ -99,7 +104,7 @@ fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 &at_reference.key("kind"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "shoot/profile-kind",
                 format!("{kind:?} is not supported"),
             )
@@ -109,7 +114,7 @@ fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("cloudProfileName"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "shoot/two-profiles",
                 format!("is {older}, and cloudProfile.name is {}", reference.name),
             )
@@ -118,13 +123,13 @@ fn profile_name(shoot: &Shoot, at: &At, report: &mut Report) {
     }
 }
 
-fn region(input: &Input, offer: &Offer, at: &At, report: &mut Report) {
+fn region(input: &Input, index: &ProfileIndex, at: &FieldCursor, report: &mut FindingSink) {
     let region = input.shoot.spec.region.as_str();
     if !names::is_label_value(region) {
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "shoot/region",
                 format!("{region:?} is no name of a region"),
             )
@@ -132,9 +137,9 @@ fn region(input: &Input, offer: &Offer, at: &At, report: &mut Report) {
         return;
     }
     let is_unchanged = input.before.is_some_and(|it| it.spec.region == region);
-    if offer.region.is_none() && !is_unchanged {
+    if index.region.is_none() && !is_unchanged {
         let regions = input.profile.spec.regions.iter();
-        not_offered(
+        not_found(
             at,
             "shoot/region-not-offered",
             region,

@@ -1,5 +1,6 @@
 use super::{SHOOT, check, valid_for_tests};
-use crate::validate::{Claiming, Source};
+use crate::validate::Claiming;
+use crate::validate::image_source::ImageSource;
 
 const AT: &str = "spec.provider.workers[0].providerConfig";
 const HEAD: &str = "providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, ";
@@ -172,7 +173,7 @@ fn a_template_stands_in_for_what_the_profile_offers() {
     assert_eq!(pool.machine_type.memory.to_string(), "6Gi");
     let name = "debian".to_owned();
     let namespace = Some("images".to_owned());
-    assert_eq!(pool.image.source, Source::Claim { namespace, name });
+    assert_eq!(pool.image.source, ImageSource::Claim { namespace, name });
     assert_eq!(
         (pool.root.class.as_str(), pool.root.size.to_string()),
         ("fast", "7Gi".to_owned())
