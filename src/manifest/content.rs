@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{CloudProfile, MachineDeployment, Secret, SecretBinding, Shoot};
 
-/// A document of a kind that is understood.
+/// A document of a supported kind.
 #[derive(Debug)]
 pub(crate) enum Content {
     Shoot(Arc<Shoot>),

@@ -1,4 +1,4 @@
-//! Bytes of a file to a tree.
+//! Decodes the bytes of a file into a tree.
 
 use crate::model::FieldPath;
 
@@ -6,7 +6,7 @@ use super::problem::{FindingKind, Problem};
 use super::source::{self, SourceFile, SourceSpan};
 use super::tree::{self, Tree};
 
-/// One file; what is no text is a problem of it.
+/// Decodes and parses a file; invalid UTF-8 is reported as a problem.
 pub(super) fn parse(
     number: u32,
     name: String,
@@ -32,7 +32,7 @@ pub(super) fn parse(
         FieldPath::root(),
         FindingKind::Syntax,
         "yaml/encoding",
-        "is not UTF-8",
+        "not valid UTF-8",
     )
     .at(place);
     (SourceFile::new(name, text), Tree::default(), vec![problem])

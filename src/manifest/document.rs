@@ -1,4 +1,4 @@
-//! One document: checked, read, and kept with what was found wrong.
+//! A document, checked against its schema and read into the model.
 
 use crate::model::FieldPath;
 
@@ -49,7 +49,7 @@ pub(super) fn read_document(
             problems,
         ),
         Err(error) => {
-            // The schema allows what the types refuse: our fault, but the person has to be told something.
+            // A bug: the schema accepts a document that the types reject. It is reported all the same.
             let problem = Problem::new(
                 FieldPath::root(),
                 FindingKind::Invalid,
@@ -63,7 +63,7 @@ pub(super) fn read_document(
     }
 }
 
-/// One warning of a document for all that is given and has no effect.
+/// Warning about all fields of a document that have no effect.
 pub(super) fn unused(number: u32, tree: &Tree, node_problems: &NodeProblems) -> Option<Problem> {
     const SHOWN: usize = 12;
     let first = node_problems
@@ -74,7 +74,7 @@ pub(super) fn unused(number: u32, tree: &Tree, node_problems: &NodeProblems) -> 
     let mut names: Vec<&str> = node_problems.unused.keys().map(String::as_str).collect();
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
-    let mut message = format!("kvshoot does not use {}", names.join(", "));
+    let mut message = format!("kvshoot ignores {}", names.join(", "));
     if more > 0 {
         message += &format!(" and {more} more");
     }

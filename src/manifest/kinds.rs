@@ -1,4 +1,4 @@
-//! The kinds of documents that are understood: how each says what it is, its schema, and how it is read.
+//! The supported kinds of documents, with their schemas and readers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::read;
 use super::source::SourceFile;
 use super::tree::{NodeId, NodeKind, Tree};
 
-/// A kind of document: how it says what it is, its schema, and how it is read.
+/// A supported kind of document, with its schema and reader.
 pub(super) struct KnownKind {
     api_version: &'static str,
     kind: &'static str,
@@ -68,12 +68,12 @@ fn content<T: DeserializeOwned>(
     T::deserialize(reader).map(|value| wrap(Arc::new(value)))
 }
 
-/// The kinds of documents that are understood.
+/// Names of the supported kinds.
 pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|known| known.kind)
 }
 
-/// The published schema of a kind: the one that documents are held against.
+/// Schema of a kind, as published and as used for checking.
 pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
     let known = KNOWN
         .iter()
@@ -84,7 +84,7 @@ pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
     Some(schema)
 }
 
-/// Other readers of the schema have to be told that a struct has no keys but its own.
+/// Forbids additional properties of structs, for other readers of the schema.
 fn close(schema: &mut schemars::Schema) {
     if schema.get("properties").is_some() {
         schema.insert("additionalProperties".to_owned(), false.into());
@@ -109,7 +109,7 @@ pub(super) fn known(
         return Err(wrong(
             FindingKind::Invalid,
             "manifest/no-object",
-            "is no Kubernetes object".to_owned(),
+            "not a Kubernetes object".to_owned(),
             root,
         ));
     }
@@ -132,14 +132,19 @@ pub(super) fn known(
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
         let hint = nearest(kind, kinds()).map_or_else(
-            || format!("one of {}", kinds().collect::<Vec<_>>().join(", ")),
-            |meant| format!("did you mean {meant}?"),
+            || {
+                format!(
+                    "supported values: {}",
+                    kinds().collect::<Vec<_>>().join(", ")
+                )
+            },
+            |meant| format!("did you mean {meant:?}?"),
         );
         return Err(Box::new(
             wrong(
                 FindingKind::NotSupported,
                 "manifest/kind",
-                format!("{kind} {api_version} is not read here"),
+                format!("unsupported kind \"{api_version}/{kind}\""),
                 kind_node,
             )
             .hint(Some(hint)),
@@ -149,7 +154,7 @@ pub(super) fn known(
         let problem = wrong(
             FindingKind::NotSupported,
             "manifest/api-version",
-            format!("{kind} {api_version} is not read here"),
+            format!("unsupported kind \"{api_version}/{kind}\""),
             version_node,
         );
         return Err(Box::new(

@@ -1,4 +1,4 @@
-//! Where fields stand in the texts.
+//! Maps paths of fields to spans in the files.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use super::document::ManifestDocument;
 use super::source::{SourceFile, SourceSpan, offset};
 use super::tree::{NodeId, NodeKind, QuoteStyle, Tree};
 
-/// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
-/// Nothing when it is below something broken, about which all has been said.
+/// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
+/// `None` if the field is in a part of the document that already has a problem.
 pub(super) fn locate(
     document: &ManifestDocument,
     source: &SourceFile,
@@ -57,7 +57,7 @@ pub(super) fn locate(
     Some(tree.place(offset(document.source), node))
 }
 
-/// What is judged as a whole has to be whole.
+/// Returns true if a node below has a problem, so that findings about the parent would be misleading.
 fn is_broken_below(node_problems: &NodeProblems, tree: &Tree, node: NodeId) -> bool {
     if node_problems.broken.is_empty() && node_problems.missing.is_empty() {
         return false;
@@ -88,7 +88,7 @@ fn is_broken_below(node_problems: &NodeProblems, tree: &Tree, node: NodeId) -> b
     false
 }
 
-/// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
+/// Returns the span of a line and column (from 1) inside a value, such as an error in the JSON of a block scalar.
 pub(super) fn locate_inside(
     document: &ManifestDocument,
     source: &SourceFile,
@@ -112,7 +112,7 @@ pub(super) fn locate_inside(
     inside(source, place, value, style, line, column).or(Some(place))
 }
 
-/// Exact for literal blocks and for texts on one line without escapes; for the rest the whole text is the answer.
+/// Exact for literal blocks and for single-line values without escapes; `None` for others.
 fn inside(
     source: &SourceFile,
     place: SourceSpan,
@@ -128,7 +128,7 @@ fn inside(
         end: start + 1,
     };
     if style == QuoteStyle::Literal {
-        // The place begins at the first line that is not blank.
+        // The span starts at the first line that is not blank.
         let blank = value.bytes().take_while(|b| *b == b'\n').count();
         let line = (source.line_column(place.start).0 + line).checked_sub(blank + 1)?;
         let indentation = source.line(line).len().checked_sub(wanted.len())?;

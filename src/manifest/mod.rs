@@ -1,7 +1,7 @@
-//! Text to model, and a place in the text for every field.
+//! Reads YAML into the model and keeps the source span of every field.
 //!
-//! Four steps, each of which tells everything that it finds: text to tree (`tree`), tree against schema (`check`), tree to types
-//! (`read`, which cannot fail), and rules, which live in `validate` and come back with paths that `locate` finds in the tree.
+//! Four steps, each of which reports all its problems: text to tree (`tree`), tree against schema (`check`), tree to types
+//! (`read`, which cannot fail), and the rules in `validate`, whose findings have paths that `locate` maps to spans.
 
 mod check;
 mod content;
@@ -32,7 +32,7 @@ pub(crate) use source::{SourceFile as Source, SourceSpan as Place};
 use document::{ManifestDocument, read_document, unused};
 use tree::{NodeId, Tree};
 
-/// Everything that was given with `-f`, read as one.
+/// The documents of all files given with `-f`.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
     sources: Vec<SourceFile>,
@@ -76,7 +76,7 @@ impl Manifest {
                     FieldPath::root(),
                     FindingKind::Required,
                     "manifest/empty",
-                    "there is no document in this file",
+                    "file contains no documents",
                 )
                 .at(place),
             );
@@ -109,24 +109,24 @@ impl Manifest {
             .map(|(i, document)| (DocumentId(i), &document.content))
     }
 
-    /// What is done all the same, though perhaps not as it was meant.
+    /// Problems that do not prevent the documents from being used.
     pub(crate) fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// Adds what a rule found, with its place; unless that part of the document is known to be broken.
+    /// Adds a problem with its span, unless that part of the document already has one.
     pub(crate) fn tell(&mut self, document: DocumentId, problem: Problem) {
         let problem = self.placed(document, problem);
         self.problems.extend(problem);
     }
 
-    /// The same for what stops nothing.
+    /// Adds a warning in the same way.
     pub(crate) fn warn(&mut self, document: DocumentId, problem: Problem) {
         let problem = self.placed(document, problem);
         self.warnings.extend(problem);
     }
 
-    /// Adds what a rule found in something that was not read from a text.
+    /// Adds a problem or warning that has no span.
     pub(crate) fn tell_without_place(&mut self, problem: Problem, is_warning: bool) {
         if is_warning {
             self.warnings.push(problem);
@@ -135,20 +135,20 @@ impl Manifest {
         }
     }
 
-    /// Orders problems as they stand in the files.
+    /// Sorts problems and warnings by their position in the files.
     pub(crate) fn sort_problems(&mut self) {
         self.problems.sort_by_key(|it| it.place);
         self.warnings.sort_by_key(|it| it.place);
     }
 
-    /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
-    /// Nothing when it is below something broken, about which all has been said.
+    /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
+    /// `None` if the field is in a part of the document that already has a problem.
     pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<SourceSpan> {
         let (document, source, tree) = self.parts(document);
         locate::locate(document, source, tree, path)
     }
 
-    /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
+    /// Returns the span of a line and column (from 1) inside a value, such as an error in the JSON of a block scalar.
     pub(crate) fn locate_inside(
         &self,
         document: DocumentId,

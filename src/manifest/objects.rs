@@ -1,6 +1,6 @@
-//! Objects of other people's programs: whatever an API server may know, read without a schema.
+//! Kubernetes objects of any kind, read without a schema.
 //!
-//! Scalars mean what they mean to kubectl, which reads YAML 1.1: `0644` is a number, and `yes` a truth.
+//! Scalars have the values that kubectl reads, which uses YAML 1.1: `0644` is a number and `yes` a boolean.
 
 use super::decode;
 use super::problem::{FindingKind, Problem};
@@ -10,13 +10,13 @@ use super::tree::{NodeId, NodeKind, ParseLimits, Tree};
 use crate::model::FieldPath;
 use serde_json::{Map, Number, Value};
 
-/// The schemas in CustomResourceDefinitions are deep, and some programs consist of hundreds of objects.
+/// Schemas in CustomResourceDefinitions are deep, and some add-ons consist of hundreds of objects.
 const BOUNDS: ParseLimits = ParseLimits {
     depth: 96,
     documents: 2_000,
 };
 
-/// All objects of some files, each with its place.
+/// All objects of some files, with their spans.
 #[derive(Debug, Default)]
 pub(crate) struct ManifestObjects {
     pub(crate) sources: Vec<SourceFile>,
@@ -25,7 +25,7 @@ pub(crate) struct ManifestObjects {
 }
 
 impl ManifestObjects {
-    /// Reads a file, and says whether there is nothing wrong with it.
+    /// Reads a file; returns false if it has problems.
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) -> bool {
         let number = offset(self.sources.len());
         let before = (self.problems.len(), self.all.len());
@@ -42,13 +42,13 @@ impl ManifestObjects {
                 start: 0,
                 end: 0,
             };
-            self.tell("addons/empty", "there is no object in this file", place);
+            self.tell("addons/empty", "file contains no objects", place);
         }
         self.sources.push(source);
         self.problems.len() == before.0
     }
 
-    /// Tells what is wrong with an object.
+    /// Adds a problem of an object.
     pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: SourceSpan) {
         let problem = Problem::new(FieldPath::root(), FindingKind::Invalid, code, message);
         self.problems.push(problem.at(at));
@@ -70,7 +70,7 @@ impl ManifestObjects {
     fn object(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let place = tree.place(number, root);
         if !matches!(tree.kind(root), NodeKind::Map(_)) {
-            return self.tell("addons/no-object", "is no object", place);
+            return self.tell("addons/no-object", "not a Kubernetes object", place);
         }
         let metadata = tree.entry(source, root, "metadata").map(|it| it.1);
         let name = metadata.and_then(|it| text(tree, source, it, "name"));
@@ -80,7 +80,7 @@ impl ManifestObjects {
             ("metadata.name", name),
         ] {
             if given.is_none_or(str::is_empty) {
-                let message = format!("an object without {field}");
+                let message = format!("{field} is required");
                 return self.tell("addons/no-object", message, place);
             }
         }
@@ -115,12 +115,12 @@ fn scalar(tree: &Tree, source: &SourceFile, id: NodeId) -> Value {
         Some(ScalarValue::Int(it)) => it.into(),
         Some(ScalarValue::Float(it)) => Number::from_f64(it).map_or(text.into(), Value::Number),
         Some(ScalarValue::Text) => text.into(),
-        Some(ScalarValue::Ambiguous) => contested(text),
+        Some(ScalarValue::Ambiguous) => ambiguous(text),
     }
 }
 
-/// As YAML 1.1 has it.
-fn contested(text: &str) -> Value {
+/// Value of an ambiguous scalar in YAML 1.1.
+fn ambiguous(text: &str) -> Value {
     match text.to_ascii_lowercase().as_str() {
         "y" | "n" => return text.into(),
         "yes" | "on" => return true.into(),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_mean_what_kubectl_takes_them_for() {
+    fn scalars_have_the_values_that_kubectl_reads() {
         let text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nmode: 0644\nflag: yes\ntext: \"0644\"\nhex: 0x10\nname: y\n";
         let read = read(text);
         assert_eq!(read.problems, []);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_and_lists_are_objects_in_their_order() {
+    fn documents_and_lists_are_read_in_order() {
         let text = "---\n# nothing\n---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n- {apiVersion: v1, kind: C, metadata: {name: c}}\n";
         let read = read(text);
         assert_eq!(read.problems, []);
@@ -170,23 +170,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn problems_have_their_line() {
         let good = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n";
-        for (text, line, told) in [
-            ("- 1\n", 5, "is no object"),
-            ("kind: A\n", 5, "without apiVersion"),
+        for (text, line, message) in [
+            ("- 1\n", 5, "not a Kubernetes object"),
+            ("kind: A\n", 5, "apiVersion is required"),
             (
                 "apiVersion: v1\nkind: A\nmetadata: {}\n",
                 5,
-                "without metadata.name",
+                "metadata.name is required",
             ),
             ("apiVersion: v1\nkind: A\nkind: B\n", 7, ""),
             ("apiVersion: [\n", 6, ""),
         ] {
             let read = read(&format!("{good}{text}"));
             let problem = read.problems.first().expect(text);
-            assert!(problem.message.contains(told), "{problem:?}");
-            let place = problem.place.expect("it has a place");
+            assert!(problem.message.contains(message), "{problem:?}");
+            let place = problem.place.expect("available: a place");
             let (found, _) = read.sources[0].line_column(place.start);
             assert!(found.abs_diff(line) <= 1, "{text}: line {found}");
         }

@@ -1,26 +1,26 @@
-//! What is wrong with a manifest, and where.
+//! Problems of a manifest and their spans.
 
 use crate::model::FieldPath;
 pub(crate) use crate::model::FindingKind;
 
 use super::source::SourceSpan;
 
-/// So many are told of one document; nobody reads more, and a hostile file shall not fill the memory.
+/// Maximum number of problems of a document, which bounds the memory that a hostile file can use.
 pub(super) const MAX_PROBLEMS: usize = 10_000;
 
-/// One thing that is wrong. Reading, checking and the rules all tell this.
+/// A problem found by parsing, checking or the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) path: FieldPath,
     pub(crate) kind: FindingKind,
-    /// Stable, for machines: `yaml/tab`, `schema/unknown-key`, `pool/minimum-above-maximum`.
+    /// Stable identifier for programs: `yaml/tab`, `schema/unknown-key`, `pool/minimum-above-maximum`.
     pub(crate) code: &'static str,
-    /// A lower-case fragment, without the path.
+    /// Lower-case clause without the path.
     pub(crate) message: String,
-    /// What to do about it, as a sentence fragment.
+    /// Lower-case clause that says how to fix it.
     pub(crate) hint: Option<String>,
     pub(crate) place: Option<SourceSpan>,
-    /// Other places that explain it, possibly in another file.
+    /// Related spans with labels, possibly in another file.
     pub(crate) related: Vec<(SourceSpan, String)>,
 }
 
@@ -42,12 +42,12 @@ impl Problem {
         }
     }
 
-    /// A fault of the YAML itself, which has no path.
+    /// A syntax error, which has no path.
     pub(super) fn syntax(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(FieldPath::root(), FindingKind::Syntax, code, message)
     }
 
-    /// A problem of the document, whose path follows or does not matter.
+    /// An invalid value; the caller sets the path.
     pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(FieldPath::root(), FindingKind::Invalid, code, message)
     }

@@ -1,6 +1,6 @@
-//! The JSON Schema of the model, made ready for checking: references resolved, alternatives told apart by their type.
+//! The JSON Schema of the model, compiled for checking: references resolved, alternatives distinguished by type.
 //!
-//! Only what `schemars` makes out of our own types is understood. A keyword that is not is a bug and panics in a test.
+//! Supports only the keywords that `schemars` generates for the model.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct CompiledSchema {
 #[derive(Debug)]
 pub(crate) enum SchemaNode {
     Any,
-    /// Anything, and worth a warning.
+    /// Any value, with a warning.
     Unused,
     Scalar(ScalarSchema),
     List {
@@ -29,7 +29,7 @@ pub(crate) enum SchemaNode {
         value: SchemaId,
     },
     Struct(StructSchema),
-    /// At most one alternative for each type of node.
+    /// Alternatives, at most one for each type of node.
     Either(Vec<SchemaId>),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct ScalarSchema {
     pub(crate) integer: bool,
     pub(crate) number: bool,
     pub(crate) boolean: bool,
-    /// The only texts that are allowed, unless empty.
+    /// Allowed values; any if empty.
     pub(crate) words: Vec<String>,
     pub(crate) format: Option<String>,
     pub(crate) least_length: u64,
@@ -76,7 +76,7 @@ impl CompiledSchema {
         &self.nodes[id.0 as usize]
     }
 
-    /// The field of that name, when the node is, or may be, a mapping with known keys.
+    /// Fields of the node, if it is or can be a mapping with known keys.
     pub(crate) fn fields(&self, id: SchemaId) -> Option<&StructSchema> {
         match self.get(id) {
             SchemaNode::Struct(fields) => Some(fields),
@@ -145,7 +145,7 @@ impl<'s> Compiler<'s> {
         id
     }
 
-    /// `null` is what absent is, so it is no alternative; variants of an enum with documentation are one scalar.
+    /// `null` is not an alternative, since it equals absence; documented variants of an enum are one scalar.
     fn alternatives(&mut self, alternatives: &'s [Value]) -> SchemaId {
         let words: Vec<String> = alternatives
             .iter()

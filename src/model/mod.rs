@@ -1,6 +1,6 @@
-//! What people write: plain data, no rules.
+//! Data types of the manifests: plain data, no rules.
 //!
-//! A field without `Option` and without `default` is required; `length(min = 1)` says that empty counts as absent.
+//! A field without `Option` and without `default` is required; `length(min = 1)` means that an empty value counts as absent.
 //! The doc comment of a field is its description in the schema and in `kvshoot explain`.
 
 mod field;

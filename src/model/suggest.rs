@@ -1,8 +1,8 @@
-//! What was probably meant.
+//! "Did you mean" suggestions.
 
-/// The name that was probably meant: the same letters, or few of them wrong.
+/// Returns the most similar name: equal except for case, or with at most a third of the letters wrong.
 pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // Nobody mistypes a kilobyte, and the distance costs the product of the lengths.
+    // The distance costs the product of the lengths.
     if name.len() > 100 {
         return None;
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::model::{CloudProfile, Shoot};
 
-/// What is judged together.
+/// A Shoot and the documents that it is validated against.
 pub(crate) struct Input<'a> {
     pub(crate) shoot: &'a Arc<Shoot>,
     pub(crate) profile: &'a CloudProfile,
-    /// The Shoot as it was applied last; what is unchanged since is not judged again.
+    /// The Shoot as last applied; unchanged values are not validated against the profile again.
     pub(crate) before: Option<&'a Shoot>,
-    /// The profile of that time, for what the present one no longer offers.
+    /// The CloudProfile of the last run, for values that the current one no longer contains.
     pub(crate) profile_before: Option<&'a CloudProfile>,
-    /// The day of the judgement, for expiration dates.
+    /// Current time, for expiration dates.
     pub(crate) now: jiff::Timestamp,
 }

@@ -3,35 +3,35 @@
 use super::names;
 use crate::model::RootDisk;
 
-/// Where CDI fills a root disk from.
+/// Source that CDI imports or clones a root disk from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ImageSource {
     Http {
         url: String,
-        /// Whole headers, as everybody may see them.
+        /// HTTP headers; not secret.
         headers: Vec<String>,
-        /// Secret with further headers.
+        /// Secret with additional headers.
         headers_secret: Option<String>,
         /// Secret with user and password.
         secret: Option<String>,
     },
     Registry {
         url: String,
-        /// Pulled by the node's container runtime rather than by the importer.
+        /// Whether the node's container runtime pulls the image, rather than the importer.
         by_node: bool,
         secret: Option<String>,
     },
-    /// A volume that each machine clones; without a namespace it is that of the shoot's objects.
+    /// A PersistentVolumeClaim that each machine clones, by default in the namespace of the shoot's objects.
     Claim {
         namespace: Option<String>,
         name: String,
     },
-    /// One of the shoot's own disks, by its name there.
+    /// One of the shoot's preallocated disks, by name.
     Own(String),
 }
 
 impl ImageSource {
-    /// As people know it.
+    /// The source for display: a URL or a name.
     pub(crate) fn told(&self) -> String {
         match self {
             ImageSource::Http { url, .. } | ImageSource::Registry { url, .. } => url.clone(),
@@ -44,7 +44,7 @@ impl ImageSource {
     }
 }
 
-/// Where the root disk comes from, unless the profile says it; None too when it cannot be told.
+/// Returns the source of a root disk; `None` if it has no osImage, or an invalid one.
 pub(super) fn of_root_disk(disk: &RootDisk) -> Option<ImageSource> {
     let image = disk.os_image.as_deref()?;
     let is_registry = ["docker://", "oci-archive://"]

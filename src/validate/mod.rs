@@ -1,7 +1,7 @@
-//! Model to proof: every rule that a Shoot must keep by itself and against its CloudProfile.
+//! Validates a Shoot, by itself and against its CloudProfile.
 //!
-//! [`validate`] tells every broken rule at once, or gives a [`ValidShoot`], in which all that the profile
-//! answers (sizes, images, classes) stands filled in. Nothing else makes one, and planning takes nothing else.
+//! [`validate`] reports all violations at once, or returns a [`ValidShoot`] with all values resolved from the profile
+//! (sizes, images, classes). There is no other way to construct one, and planning accepts nothing else.
 
 mod context;
 mod image_source;
@@ -51,18 +51,18 @@ use shoot::{
 
 #[derive(Debug)]
 pub(crate) struct ValidationOutcome {
-    /// There is one exactly when there are no errors.
+    /// `Some` if and only if there are no errors.
     pub(crate) shoot: Option<ValidShoot>,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
 }
 
-/// Judges a Shoot by itself, against its profile, and against what was applied last.
+/// Validates a Shoot by itself, against its CloudProfile, and against the last applied Shoot.
 pub(crate) fn validate(input: &Input) -> ValidationOutcome {
     let mut report = FindingSink::default();
     let shoot = check(input, &mut report);
     if shoot.is_none() && report.errors.is_empty() {
-        // Cannot happen; but nothing may be applied that nobody vouches for.
+        // A bug; nothing may be applied that has not been validated.
         let at = &FieldCursor::root(DocumentKind::Shoot);
         report.error(
             at,
@@ -83,7 +83,7 @@ pub(crate) fn id(shoot: &Shoot) -> String {
     metadata::id(&shoot.metadata)
 }
 
-/// Judges a Shoot whose profile is not there, by itself and against what was applied last.
+/// Validates a Shoot without its CloudProfile, by itself and against the last applied Shoot.
 pub(crate) fn validate_alone(
     shoot: &Arc<Shoot>,
     before: Option<&Shoot>,
@@ -99,9 +99,10 @@ pub(crate) fn validate_alone(
     };
     let mut report = FindingSink::default();
     check(&input, &mut report);
-    // Nothing is offered; what follows from that alone is not said.
-    let stands = |it: &Finding| it.document == DocumentKind::Shoot && read_from(it.code).is_none();
-    report.errors.retain(stands);
+    // Findings that follow only from the empty profile are dropped.
+    let is_independent =
+        |it: &Finding| it.document == DocumentKind::Shoot && read_from(it.code).is_none();
+    report.errors.retain(is_independent);
     ValidationOutcome {
         shoot: None,
         errors: report.errors,
@@ -109,7 +110,7 @@ pub(crate) fn validate_alone(
     }
 }
 
-/// Judges a CloudProfile that no Shoot asks for.
+/// Validates a CloudProfile that no Shoot refers to.
 pub(crate) fn validate_profile(profile: &CloudProfile) -> ValidationOutcome {
     let mut report = FindingSink::default();
     profile::check(
@@ -181,7 +182,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     })
 }
 
-/// The Shoot as Gardener would store it: a version that was left open is the one that was chosen.
+/// The Shoot as Gardener would store it, with the chosen versions filled in.
 fn with_choices(given: &Arc<Shoot>, kubernetes: &str, pools: &[PoolSpec]) -> Arc<Shoot> {
     let mut shoot = Arc::clone(given);
     if given.spec.kubernetes.version != kubernetes {

@@ -1,11 +1,11 @@
-//! What the rules say: where they are, and what they found there.
+//! Collects the findings of the rules, with the paths of their fields.
 
 use crate::model::{DocumentKind, FieldPath, Finding, FindingKind, Segment};
 
-/// So many are kept; nobody reads more, and a hostile manifest shall not fill the memory.
-const MOST: usize = 10_000;
+/// Maximum number of findings, which bounds the memory that a hostile manifest can use.
+const MAX: usize = 10_000;
 
-/// A place in a document. It costs nothing until something is wrong there: pools are many.
+/// Position of a field in a document. Cheap to create; the path is built only for a finding.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldCursor<'p> {
     document: DocumentKind,
@@ -74,10 +74,10 @@ impl FindingSink {
         code: &'static str,
         message: impl Into<String>,
     ) -> PendingFinding<'_> {
-        tell(&mut self.errors, at, kind, code, message.into())
+        add(&mut self.errors, at, kind, code, message.into())
     }
 
-    /// Of something that is done all the same.
+    /// Adds a warning, which does not prevent the shoot from being applied.
     pub(crate) fn warning(
         &mut self,
         at: &FieldCursor,
@@ -85,18 +85,18 @@ impl FindingSink {
         code: &'static str,
         message: impl Into<String>,
     ) -> PendingFinding<'_> {
-        tell(&mut self.warnings, at, kind, code, message.into())
+        add(&mut self.warnings, at, kind, code, message.into())
     }
 }
 
-fn tell<'r>(
+fn add<'r>(
     findings: &'r mut Vec<Finding>,
     at: &FieldCursor,
     kind: FindingKind,
     code: &'static str,
     message: String,
 ) -> PendingFinding<'r> {
-    if findings.len() >= MOST {
+    if findings.len() >= MAX {
         return PendingFinding(None);
     }
     findings.push(Finding {
@@ -112,7 +112,7 @@ fn tell<'r>(
     PendingFinding(findings.last_mut())
 }
 
-/// What was just told, to add to it.
+/// The finding that was just added, for a hint and related fields.
 pub(crate) struct PendingFinding<'r>(Option<&'r mut Finding>);
 
 impl PendingFinding<'_> {
@@ -123,7 +123,7 @@ impl PendingFinding<'_> {
         self
     }
 
-    /// Another field that explains it.
+    /// Adds a related field.
     pub(crate) fn see(mut self, at: &FieldCursor, label: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.see = Some((at.document, at.path(), label.into()));
@@ -131,7 +131,7 @@ impl PendingFinding<'_> {
         self
     }
 
-    /// Line and column, from 1, inside the text of the field.
+    /// Sets line and column, from 1, in the value of the field.
     pub(crate) fn inside(mut self, line: usize, column: usize) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.inside = Some((line, column));

@@ -1,11 +1,11 @@
-//! Rules that several parts share: values out of a fixed set, unique names, amounts.
+//! Shared rules: values from a fixed set, unique names, quantities.
 
 use std::collections::HashMap;
 
 use super::report::{FieldCursor, FindingSink};
 use crate::model::{FindingKind, Quantity, nearest};
 
-/// Tells what is not among the words that there are.
+/// Reports a value that is not one of the supported ones.
 pub(super) fn one_of(
     given: Option<&str>,
     words: &[&str],
@@ -19,38 +19,40 @@ pub(super) fn one_of(
                 at,
                 FindingKind::NotSupported,
                 code,
-                format!("{given:?} is not supported"),
+                format!("unsupported value {given:?}"),
             )
-            .hint(format!("one of {}", words.join(", ")));
+            .hint(format!("supported values: {}", words.join(", ")));
     }
 }
 
-/// Tells that a name is not among those of the profile, and which are.
+/// Reports a name that the container does not define, with a suggestion or the available names.
 pub(super) fn not_found<'n>(
     at: &FieldCursor,
     code: &'static str,
+    kind: &str,
     name: &str,
-    offered: impl Iterator<Item = &'n str> + Clone,
+    container: &str,
+    available: impl Iterator<Item = &'n str> + Clone,
     report: &mut FindingSink,
 ) {
     if name.is_empty() {
         return;
     }
-    let hint = nearest(name, offered.clone()).map_or_else(
-        || format!("the profile offers {}", some_of(offered)),
-        |meant| format!("did you mean {meant}?"),
+    let hint = nearest(name, available.clone()).map_or_else(
+        || format!("available: {}", some_of(available)),
+        |meant| format!("did you mean {meant:?}?"),
     );
     report
         .error(
             at,
             FindingKind::NotSupported,
             code,
-            format!("{name} is not offered"),
+            format!("{kind} {name:?} not found in {container}"),
         )
         .hint(hint);
 }
 
-/// Tells every entry whose name an earlier one has.
+/// Reports every entry with the name of an earlier one.
 pub(super) fn unique<'n>(
     names: impl Iterator<Item = &'n str>,
     at: &FieldCursor,
@@ -65,9 +67,9 @@ pub(super) fn unique<'n>(
                     &at.index(i).key(key),
                     FindingKind::Duplicate,
                     "profile/duplicate",
-                    format!("{name} is there already"),
+                    format!("duplicate {key} {name:?}"),
                 )
-                .see(&at.index(*first).key(key), "the first one");
+                .see(&at.index(*first).key(key), "first defined here");
         } else {
             known.insert(name, i);
         }
@@ -76,19 +78,19 @@ pub(super) fn unique<'n>(
 
 pub(super) fn not_negative(amount: &Quantity, at: &FieldCursor, report: &mut FindingSink) {
     if amount.value < 0.0 {
-        let message = format!("is {amount}, below nothing");
+        let message = format!("must be at least 0 (is {amount})");
         report.error(at, FindingKind::Invalid, "quantity/negative", message);
     }
 }
 
-/// A few names of what there is, for a hint.
+/// Lists the first names for a hint.
 pub(super) fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
     const SHOWN: usize = 10;
     let mut names: Vec<&str> = names.collect();
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
     match (names.is_empty(), more) {
-        (true, _) => "nothing".to_owned(),
+        (true, _) => "none".to_owned(),
         (false, 0) => names.join(", "),
         (false, more) => format!("{} and {more} more", names.join(", ")),
     }

@@ -1,4 +1,4 @@
-//! What may not change once a shoot is there.
+//! Fields that cannot be changed after creation.
 
 use std::collections::HashMap;
 
@@ -50,13 +50,13 @@ fn same(at: &FieldCursor, was: &str, is: &str, report: &mut FindingSink) {
                 at,
                 FindingKind::Invalid,
                 "update/immutable",
-                format!("cannot be changed from {was}"),
+                format!("immutable (was {was})"),
             )
-            .hint("it is fixed when a shoot is made; make another shoot to have it otherwise");
+            .hint("it cannot be changed after creation; create a new shoot instead");
     }
 }
 
-/// Which credentials were used is only fixed once they were named.
+/// The secret binding is immutable once it is set.
 fn binding(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let was = before.spec.secret_binding_name.as_deref();
     if let (Some(was), Some(is)) = (was, now.spec.secret_binding_name.as_deref()) {
@@ -105,13 +105,13 @@ fn node_mask(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut Finding
                 &at.key("nodeCIDRMaskSize"),
                 FindingKind::Invalid,
                 "update/immutable",
-                format!("cannot be changed from {was}"),
+                format!("immutable (was {was})"),
             )
-            .hint(format!("write {was}"));
+            .hint(format!("set it to {was}"));
     }
 }
 
-/// Kubernetes goes up, and by one minor version at a time.
+/// Kubernetes can only be upgraded, by one minor version at a time.
 fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (was_text, is_text) = (
         &before.spec.kubernetes.version,
@@ -123,7 +123,7 @@ fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSi
     let at = &at.key("kubernetes");
     let at = &at.key("version");
     let (was_minor, is_minor) = (was.minor(), is.minor());
-    // `1.34` is no step back from 1.34.2.
+    // `1.34` is not a downgrade of 1.34.2.
     let is_lower = if is_text.matches('.').count() == 1 {
         is_minor < was_minor
     } else {
@@ -135,18 +135,22 @@ fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSi
                 at,
                 FindingKind::Forbidden,
                 "update/version-lower",
-                format!("is {is_text}, below {was_text}, which the shoot has"),
+                format!("cannot be downgraded from {was_text} to {is_text}"),
             )
-            .hint("Kubernetes cannot go back");
+            .hint("Kubernetes does not support downgrades");
     } else if is_minor.0 != was_minor.0 || is_minor.1 > was_minor.1 + 1 {
         report
             .error(
                 at,
                 FindingKind::Forbidden,
                 "update/version-skips",
-                format!("is {is_text}, more than one minor version above {was_text}"),
+                format!("cannot skip minor versions between {was_text} and {is_text}"),
             )
-            .hint(format!("go to {}.{} first", was_minor.0, was_minor.1 + 1));
+            .hint(format!(
+                "upgrade to {}.{} first",
+                was_minor.0,
+                was_minor.1 + 1
+            ));
     }
 }
 
@@ -158,12 +162,9 @@ fn pool(was: &Worker, is: &Worker, at: &FieldCursor, report: &mut FindingSink) {
                 &at.key("zones"),
                 FindingKind::Invalid,
                 "update/zones",
-                format!(
-                    "were {}; new ones can only be added at the end",
-                    was.zones.join(", ")
-                ),
+                format!("zones can only be appended to {}", was.zones.join(", ")),
             )
-            .hint("to leave a zone, make another pool and remove this one");
+            .hint("to leave a zone, create another pool and remove this one");
     }
     let cri = |worker: &Worker| worker.cri.as_ref().map(|it| it.name.clone());
     let default = || "containerd".to_owned();
@@ -175,6 +176,6 @@ fn pool(was: &Worker, is: &Worker, at: &FieldCursor, report: &mut FindingSink) {
                 "update/cri",
                 "cannot be changed",
             )
-            .hint("make another pool and remove this one");
+            .hint("create another pool and remove this one");
     }
 }

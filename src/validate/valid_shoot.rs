@@ -1,4 +1,4 @@
-//! The result of the rules: a Shoot with all defaults and all choices made.
+//! The result of validation: a Shoot with all defaults and values resolved from its profile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use super::network_policy::NetworkPolicies;
 use super::shoot::control_plane::ControlPlaneSpec;
 use crate::model::{Amount, CloudProfile, Kubelet, Quantity, Shoot, Taint, WorkerConfig};
 
-/// A Shoot that keeps every rule, with all defaults and all answers of its profile.
+/// A valid Shoot with all defaults and values resolved from its profile.
 #[derive(Debug, Clone)]
 pub(crate) struct ValidShoot {
     pub(crate) name: String,
-    /// `metadata.namespace` without a leading `garden-`; `local` when absent.
+    /// `metadata.namespace` without the prefix `garden-`; `local` when absent.
     pub(crate) project: String,
     /// The technical ID, `shoot--<project>--<name>`; every object's name starts with it.
     pub(crate) id: String,
     pub(crate) region: String,
-    /// The whole version, such as 1.34.2.
+    /// Full version, such as 1.34.2.
     pub(crate) kubernetes: String,
     pub(crate) networking: NetworkRanges,
     pub(crate) control_plane: ControlPlaneSpec,
-    /// Tenant networks in the order of the manifest, then shared ones.
+    /// Tenant networks in the order of the manifest, followed by shared ones.
     pub(crate) networks: Vec<Network>,
     pub(crate) network_policies: NetworkPolicies,
-    /// Disks that pools may clone.
+    /// Preallocated disks that pools can clone.
     pub(crate) disks: Vec<PreAllocatedVolume>,
     pub(crate) pools: Vec<PoolSpec>,
-    /// What is applied inside beside our own; read after the Shoot was judged.
+    /// Third-party manifests that are applied in the shoot; added after validation.
     pub(crate) bundles: Vec<ManifestSet>,
-    /// What was read, for the record, with the choices that were made: versions stay until they are asked to change.
+    /// The Shoot for the record, with the chosen versions, which are kept until the manifest changes them.
     pub(crate) manifest: Arc<Shoot>,
     pub(crate) profile: CloudProfile,
-    /// Only this room can make one.
+    /// Only this module can construct the type.
     pub(super) _proof: (),
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct NetworkRanges {
     pub(crate) nodes: String,
     pub(crate) pods: String,
     pub(crate) services: String,
-    /// Prefix of the range that each node has for its pods.
+    /// Prefix length of the pod range of each node.
     pub(crate) node_mask: u8,
 }
 
-/// Objects of somebody else's program: the network of the pods, or an add-on.
+/// Third-party objects: the pod network, or an add-on.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ManifestSet {
     pub(crate) name: String,
@@ -56,13 +56,13 @@ pub(crate) struct ManifestSet {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Network {
-    /// Made for this shoot; `config` is CNI configuration, verbatim.
+    /// Created for this shoot; `config` is the unchanged CNI configuration.
     Tenant {
         name: String,
         config: String,
         default: bool,
     },
-    /// Exists already; without a namespace it is that of the shoot's objects.
+    /// Exists already, by default in the namespace of the shoot's objects.
     Shared {
         name: String,
         namespace: Option<String>,
@@ -75,9 +75,9 @@ pub(crate) struct PoolSpec {
     pub(crate) zones: Vec<String>,
     pub(crate) minimum: usize,
     pub(crate) maximum: usize,
-    /// Of the pool's desired count; 1 when absent.
+    /// maxSurge, of the pool's desired size; 1 when absent.
     pub(crate) surge: Amount,
-    /// Of the pool's desired count; 0 when absent.
+    /// maxUnavailable, of the pool's desired size; 0 when absent.
     pub(crate) unavailable: Amount,
     pub(crate) machine_type: MachineSize,
     pub(crate) image: PoolImage,
@@ -89,13 +89,13 @@ pub(crate) struct PoolSpec {
     pub(crate) taints: Vec<Taint>,
     pub(crate) cri: Option<String>,
     pub(crate) ca_bundle: Option<String>,
-    /// The pool's own settings over those of the shoot.
+    /// Settings of the pool, or else those of the shoot.
     pub(crate) kubelet: Option<Kubelet>,
-    /// Whether system components may run here; true when absent.
+    /// Whether system components can run on the pool; true when absent.
     pub(crate) system_components: bool,
-    /// How long a machine may take from being made to being ready; 20 minutes when absent.
+    /// Maximum time from creating a machine until its node is ready; 20 minutes when absent.
     pub(crate) creation_timeout: Duration,
-    /// How long draining may take before a machine goes all the same; 2 hours when absent.
+    /// Maximum time for draining a node before its machine is deleted; 2 hours when absent.
     pub(crate) drain_timeout: Duration,
 }
 
@@ -111,12 +111,12 @@ pub(crate) struct MachineSize {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolImage {
     pub(crate) name: String,
-    /// Empty for one that the pool itself names.
+    /// Empty for an image that the pool itself specifies.
     pub(crate) version: String,
     pub(crate) source: ImageSource,
 }
 
-/// A disk that is filled once and cloned by many machines.
+/// A disk that is imported once and cloned by many machines.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PreAllocatedVolume {
     pub(crate) name: String,
@@ -127,7 +127,7 @@ pub(crate) struct PreAllocatedVolume {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct VolumeSpec {
-    /// Name of the volume type in the profile.
+    /// Name of the volume type in the CloudProfile; may be empty if the pool sets size and class.
     pub(crate) type_: String,
     /// Name of the StorageClass in the provider cluster.
     pub(crate) class: String,
@@ -135,12 +135,12 @@ pub(crate) struct VolumeSpec {
     pub(crate) claiming: Claiming,
 }
 
-/// How CDI is asked for a volume.
+/// API of CDI that requests a volume.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Claiming {
-    /// By a whole claim.
+    /// `pvc`: a complete PersistentVolumeClaim spec.
     Verbatim { access: String },
-    /// By what is known; CDI takes the rest from the StorageProfile of the class.
+    /// `storage`: CDI takes missing values from the StorageProfile of the class.
     Completed { access: Option<String> },
 }
 

@@ -36,11 +36,11 @@ fn misfit(text: &str, style: QuoteStyle, value: ScalarValue, wanted: &ScalarSche
     let found = type_names::of_scalar(text, value);
     let wanted_name = type_names::of_wanted(wanted);
     if wanted.text && !wanted.integer && style == QuoteStyle::Plain {
-        let message = format!("{text} without quotes is {found}, where {wanted_name} is wanted");
+        let message = format!("expected {wanted_name}, found {found}");
         return Problem::invalid("schema/unquoted", message)
             .hint(Some(format!("quote it: \"{text}\"")));
     }
-    let message = format!("{found} where {wanted_name} is wanted");
+    let message = format!("expected {wanted_name}, found {found}");
     let is_quoted_value = value == ScalarValue::Text
         && style == QuoteStyle::Quoted
         && is_read_as(scalar::resolve(text), wanted);
@@ -60,13 +60,13 @@ fn misspelt(text: &str, wanted: &ScalarSchema) -> Option<Problem> {
         return misformed(text, wanted);
     }
     let hint = match nearest(text, wanted.words.iter().map(String::as_str)) {
-        Some(meant) => format!("did you mean {meant}?"),
+        Some(meant) => format!("did you mean {meant:?}?"),
         None => match wanted.words.as_slice() {
-            [only] => format!("it has to be {only}"),
-            words => format!("one of {}", words.join(", ")),
+            [only] => format!("must be {only:?}"),
+            words => format!("supported values: {}", words.join(", ")),
         },
     };
-    let message = format!("{text:?} is not supported");
+    let message = format!("unsupported value {text:?}");
     let problem = Problem::new(
         FieldPath::root(),
         FindingKind::NotSupported,
@@ -100,12 +100,12 @@ fn out_of_range(value: ScalarValue, wanted: &ScalarSchema) -> Option<Problem> {
     let below = wanted
         .minimum
         .filter(|least| n < *least)
-        .map(|least| format!("is {n}, below {least}"));
+        .map(|least| format!("must be at least {least} (is {n})"));
     let message = below.or_else(|| {
         wanted
             .maximum
             .filter(|most| n > *most)
-            .map(|most| format!("is {n}, above {most}"))
+            .map(|most| format!("must be at most {most} (is {n})"))
     })?;
     Some(Problem::invalid("schema/range", message))
 }

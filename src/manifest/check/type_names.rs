@@ -1,4 +1,4 @@
-//! Names of types for messages: of a node that was found, and of a wanted that is wanted.
+//! Type names for messages: of a node, and of a schema.
 
 use crate::manifest::scalar::ScalarValue;
 use crate::manifest::schema::{CompiledSchema, ScalarSchema, SchemaId, SchemaNode};
@@ -20,15 +20,15 @@ pub(super) fn of_node(source: &SourceFile, tree: &Tree, id: NodeId) -> &'static 
 pub(super) fn of_scalar(text: &str, value: ScalarValue) -> &'static str {
     match value {
         ScalarValue::Int(_) | ScalarValue::Float(_) => "a number",
-        ScalarValue::Bool(_) => "a truth value",
-        ScalarValue::Null => "nothing",
-        ScalarValue::Ambiguous if is_number(text) => "a number to some readers",
-        ScalarValue::Ambiguous => "a truth value to some readers",
-        ScalarValue::Text => "text",
+        ScalarValue::Bool(_) => "a boolean",
+        ScalarValue::Null => "null",
+        ScalarValue::Ambiguous if is_number(text) => "a number in YAML 1.1",
+        ScalarValue::Ambiguous => "a boolean in YAML 1.1",
+        ScalarValue::Text => "a string",
     }
 }
 
-/// A contested scalar is either a number or a truth value in YAML 1.1.
+/// Returns true if an ambiguous scalar is a number in YAML 1.1, and false if it is a boolean.
 pub(super) fn is_number(contested: &str) -> bool {
     contested.contains(|c: char| c.is_ascii_digit())
 }
@@ -49,10 +49,10 @@ pub(super) fn of_schema(schema: &CompiledSchema, wanted: SchemaId) -> String {
 
 pub(super) fn of_wanted(scalar: &ScalarSchema) -> String {
     let names = [
-        (scalar.integer, "a whole number"),
+        (scalar.integer, "an integer"),
         (scalar.number, "a number"),
-        (scalar.boolean, "true or false"),
-        (scalar.text, "text"),
+        (scalar.boolean, "a boolean"),
+        (scalar.text, "a string"),
     ];
     names
         .iter()

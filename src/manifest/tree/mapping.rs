@@ -1,4 +1,4 @@
-//! The entries of a mapping: duplicates are told, and what is merged comes in.
+//! The entries of a mapping: duplicates are reported, and `<<` is merged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::model::FieldPath;
 
 use super::node::{NodeId, NodeKind, QuoteStyle, Tree};
 
-/// Keys with their values: every key is text, the first of its name, and `<<` is replaced by what it names.
+/// Returns keys and values: keys are unique strings, and the entries of `<<` are merged.
 /// `pairs` has each key followed by its value, `path` gives the path of a key, and at most `room` problems are reported.
 pub(super) fn entries(
     tree: &Tree,
@@ -25,7 +25,7 @@ pub(super) fn entries(
     for pair in pairs.chunks_exact(2) {
         let (key, value) = (pair[0], pair[1]);
         let Some((text, style)) = tree.text(source, key) else {
-            let problem = Problem::syntax("yaml/key", "a key must be text");
+            let problem = Problem::syntax("yaml/key", "keys must be strings");
             problems.push(problem.at(tree.place(number, key)));
             continue;
         };
@@ -39,7 +39,7 @@ pub(super) fn entries(
         };
         if let Some(first) = first {
             if problems.len() < room {
-                let message = format!("the key {text} stands twice");
+                let message = format!("duplicate key {text:?}");
                 let problem = Problem::new(
                     path(text),
                     FindingKind::Duplicate,
@@ -47,7 +47,7 @@ pub(super) fn entries(
                     message,
                 )
                 .at(tree.place(number, key))
-                .related(tree.place(number, first), "the first one");
+                .related(tree.place(number, first), "first defined here");
                 problems.push(problem);
             }
             continue;
@@ -88,7 +88,7 @@ fn key_text<'t>(tree: &'t Tree, source: &'t SourceFile, key: NodeId) -> &'t str 
     tree.text(source, key).map_or("", |(text, _)| text)
 }
 
-/// `<<: *defaults` and `<<: [*a, *b]`, as kubectl reads them: what stands here wins, then the earlier one.
+/// Merges `<<: *defaults` or `<<: [*a, *b]` like kubectl: explicit keys take precedence, then earlier mappings.
 fn merge(tree: &Tree, source: &SourceFile, from: NodeId, entries: &mut Vec<(NodeId, NodeId)>) {
     match tree.kind(from) {
         NodeKind::Map(more) => {

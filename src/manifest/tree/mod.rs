@@ -1,4 +1,4 @@
-//! YAML as a tree in which every key and value knows its place; aliases share the node that they name.
+//! YAML as a tree with the span of every key and value; aliases share the node of their anchor.
 
 mod build;
 mod mapping;

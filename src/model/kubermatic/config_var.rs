@@ -1,4 +1,4 @@
-//! Values of Kubermatic that may stand elsewhere.
+//! Values of Kubermatic that can be references.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::scalar::macros::one_of;
 
-/// A text, or where it comes from: a Secret before a ConfigMap before a value
+/// A string, or an object with a value or a reference
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ConfigVar {
@@ -15,15 +15,19 @@ pub(crate) enum ConfigVar {
     Object(ConfigVarObject),
 }
 
+/// A string, or a reference to one
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConfigVarObject {
+    /// The string itself; used if neither reference is complete
     pub(crate) value: Option<String>,
+    /// Key of a Secret; takes precedence over configMapKeyRef
     pub(crate) secret_key_ref: Option<KeyRef>,
+    /// Key of a ConfigMap; takes precedence over value
     pub(crate) config_map_key_ref: Option<KeyRef>,
 }
 
-/// true or false, or where that comes from
+/// A boolean, or an object with a value or a reference
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ConfigVarBool {
@@ -31,23 +35,30 @@ pub(crate) enum ConfigVarBool {
     Object(ConfigVarBoolObject),
 }
 
+/// A boolean, or a reference to one
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConfigVarBoolObject {
+    /// The boolean itself; used if neither reference is complete
     pub(crate) value: Option<bool>,
+    /// Key of a Secret; takes precedence over configMapKeyRef
     pub(crate) secret_key_ref: Option<KeyRef>,
+    /// Key of a ConfigMap; takes precedence over value
     pub(crate) config_map_key_ref: Option<KeyRef>,
 }
 
-/// A key of a Secret or a ConfigMap; it counts when all three are given
+/// A key of a Secret or a ConfigMap; used only if all three fields are set
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct KeyRef {
+    /// Namespace of the object
     pub(crate) namespace: Option<String>,
+    /// Name of the object
     pub(crate) name: Option<String>,
+    /// Key in the data of the object
     pub(crate) key: Option<String>,
 }
 
-/// Kubermatic takes a bare number or truth value for a text.
+/// Kubermatic accepts a number or a boolean as a string.
 fn bare(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": ["string", "number", "boolean"]})
 }
@@ -59,7 +70,7 @@ fn truth(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 one_of!(ConfigVar { Text, Object(ConfigVarObject) });
 one_of!(ConfigVarBool { Text, Object(ConfigVarBoolObject) });
 
-/// Which kind of object a value stands in.
+/// Kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ReferenceKind {
     Secret,
@@ -75,7 +86,7 @@ impl fmt::Display for ReferenceKind {
     }
 }
 
-/// A key of an object, all of it given.
+/// A complete reference to a key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct KeyReference {
     pub(crate) holder: ReferenceKind,
@@ -84,10 +95,10 @@ pub(crate) struct KeyReference {
     pub(crate) key: String,
 }
 
-/// What counts of a value.
+/// The effective value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConfigVarValue {
-    /// Empty is as good as absent.
+    /// An inline value; empty if absent.
     Text(String),
     There(KeyReference),
 }
@@ -121,14 +132,14 @@ fn counts(
     config_map: &Option<KeyRef>,
     text: impl Fn() -> String,
 ) -> ConfigVarValue {
-    let whole = |of: &Option<KeyRef>, holder| of.as_ref()?.whole(holder);
-    let reference = whole(secret, ReferenceKind::Secret)
-        .or_else(|| whole(config_map, ReferenceKind::ConfigMap));
+    let complete = |of: &Option<KeyRef>, holder| of.as_ref()?.complete(holder);
+    let reference = complete(secret, ReferenceKind::Secret)
+        .or_else(|| complete(config_map, ReferenceKind::ConfigMap));
     reference.map_or_else(|| ConfigVarValue::Text(text()), ConfigVarValue::There)
 }
 
 impl KeyRef {
-    fn whole(&self, holder: ReferenceKind) -> Option<KeyReference> {
+    fn complete(&self, holder: ReferenceKind) -> Option<KeyReference> {
         let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
         Some(KeyReference {
             holder,
@@ -168,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_counts_before_a_config_map_before_a_value() {
+    fn a_secret_takes_precedence_over_a_config_map_over_a_value() {
         assert_eq!(holder(key("a"), key("b")), Some(ReferenceKind::Secret));
         assert_eq!(holder(None, key("b")), Some(ReferenceKind::ConfigMap));
         assert_eq!(holder(None, None), None);
     }
 
     #[test]
-    fn half_a_reference_is_none() {
+    fn an_incomplete_reference_is_ignored() {
         assert_eq!(holder(key(""), key("b")), Some(ReferenceKind::ConfigMap));
         assert_eq!(holder(key(""), None), None);
     }

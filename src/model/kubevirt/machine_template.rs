@@ -1,4 +1,4 @@
-//! What Kubermatic lets a machine be, as parts of a pool's WorkerConfig.
+//! Parts of a WorkerConfig that correspond to Kubermatic's machine settings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,107 +8,114 @@ use crate::model::scalar::Quantity;
 /// Name of the disk that every machine boots from, in the VM and in `devices.disks`; no data volume may have it.
 pub(crate) const ROOT_DISK: &str = "root-disk";
 
-/// CPU, memory and disks of the machines, in place of what machine type, image and volume type say
+/// CPU, memory and disks that replace those of machine type, image and volume type
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MachineTemplate {
-    /// CPU that the provider reserves and that the machine may use at most; excludes vcpus
+    /// Number of CPUs, as request and limit; excludes vcpus
     pub(crate) cpus: Option<Quantity>,
-    /// CPUs that the machine sees; how much of them is reserved, KubeVirt decides
+    /// CPUs visible in the machine; KubeVirt decides how much is requested; excludes cpus
     pub(crate) vcpus: Option<VirtualCpus>,
-    /// Memory of the machine; required with cpus and vcpus
+    /// Amount of memory; required with cpus and vcpus
     pub(crate) memory: Option<Quantity>,
-    /// The disk that machines boot from
+    /// Root disk
     pub(crate) primary_disk: Option<RootDisk>,
-    /// Further disks, blank; at most 3
+    /// Additional blank disks; at most 3
     #[serde(default)]
     pub(crate) secondary_disks: Vec<SecondaryDiskTemplate>,
 }
 
+/// CPUs visible in a machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VirtualCpus {
+    /// Number of cores
     pub(crate) cores: u32,
 }
 
+/// Root disk and its image
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RootDisk {
-    /// URL of an image, or NAME or NAMESPACE/NAME of a claim that machines clone
+    /// URL of an image, or NAME or NAMESPACE/NAME of a PersistentVolumeClaim to clone
     #[schemars(length(min = 1))]
     pub(crate) os_image: Option<String>,
-    /// What osImage is: http, registry or pvc; told by its form when absent
+    /// Kind of osImage: http, registry or pvc; derived from osImage when absent
     pub(crate) source: Option<String>,
-    /// Who pulls an image of a registry: node or pod; node when absent
+    /// How an image is pulled from a registry: node or pod; node when absent
     pub(crate) pull_method: Option<String>,
-    /// Secret of the provider namespace with accessKeyId and secretKey for an http source, or a registry
+    /// Secret of the provider namespace with accessKeyId and secretKey for an http or registry source
     pub(crate) data_volume_secret_ref: Option<String>,
-    /// Headers for an http source, such as `Accept: application/octet-stream`; not for secrets
+    /// HTTP headers for an http source, such as `Accept: application/octet-stream`; not for secrets
     #[serde(default)]
     pub(crate) extra_headers: Vec<String>,
-    /// Secret of the provider namespace whose values are whole headers for an http source
+    /// Secret of the provider namespace whose values are HTTP headers for an http source
     pub(crate) extra_headers_secret_ref: Option<String>,
-    /// The volume's size when absent
+    /// Size of the disk; that of volume when absent
     pub(crate) size: Option<Quantity>,
-    /// StorageClass of the provider; that of the volume type when absent
+    /// StorageClass in the provider cluster; that of the volume type when absent
     #[schemars(length(min = 1))]
     pub(crate) storage_class_name: Option<String>,
-    /// ReadWriteOnce, ReadWriteMany or ReadWriteOncePod; what the StorageProfile of the class says when absent
+    /// ReadWriteOnce, ReadWriteMany or ReadWriteOncePod; that of the StorageProfile when absent
     pub(crate) storage_access_type: Option<String>,
-    /// How the DataVolume asks for it: storage, which CDI completes, or pvc, verbatim; storage when absent
+    /// API of the DataVolume: storage, with defaults from CDI, or pvc, passed through unchanged; storage when absent
     pub(crate) storage_target: Option<String>,
 }
 
+/// An additional blank disk
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecondaryDiskTemplate {
+    /// Size of the disk
     pub(crate) size: Quantity,
-    /// StorageClass of the provider; that of the root disk when absent
+    /// StorageClass in the provider cluster; that of the root disk when absent
     #[schemars(length(min = 1))]
     pub(crate) storage_class_name: Option<String>,
-    /// ReadWriteOnce, ReadWriteMany or ReadWriteOncePod; what the StorageProfile of the class says when absent
+    /// ReadWriteOnce, ReadWriteMany or ReadWriteOncePod; that of the StorageProfile when absent
     pub(crate) storage_access_type: Option<String>,
 }
 
-/// An instancetype or a preference of KubeVirt
+/// Reference to a KubeVirt instancetype or preference
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct KubevirtMatcher {
+    /// Name of the instancetype or preference
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// Of the namespace, as VirtualMachineInstancetype and VirtualMachinePreference are: kept there by somebody, a template, or a standard one; or of the cluster. Looked for in that order when absent
+    /// VirtualMachineInstancetype or VirtualMachinePreference for an existing, a template or a built-in object of the namespace; or the cluster-scoped kind; searched in that order when absent
     pub(crate) kind: Option<String>,
 }
 
-/// Which machines and hosts the machines of a pool need, or prefer, to be near
+/// Affinity of the machines of a pool to each other and to provider nodes
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AffinityPresets {
-    /// All machines of the pool on one host: soft or hard; excludes podAntiAffinityPreset
+    /// All machines of the pool on one provider node: soft or hard; excludes podAntiAffinityPreset
     pub(crate) pod_affinity_preset: Option<String>,
-    /// Each machine of the pool on a host of its own: soft or hard
+    /// Each machine of the pool on a different provider node: soft or hard
     pub(crate) pod_anti_affinity_preset: Option<String>,
-    /// Hosts with a label
+    /// Provider nodes with a label
     pub(crate) node_affinity_preset: Option<NodeLabelPreset>,
 }
 
+/// Affinity to provider nodes with a label
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NodeLabelPreset {
     /// soft or hard
     #[serde(rename = "type")]
     pub(crate) type_: Option<String>,
-    /// Label of the hosts
+    /// Label of the nodes
     pub(crate) key: Option<String>,
-    /// Values that the label may have; any when there are none
+    /// Allowed values of the label; any value when empty
     #[serde(default)]
     pub(crate) values: Vec<String>,
 }
 
-/// How evenly the machines of a pool are spread
+/// How the machines of a pool are spread
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TopologySpread {
-    /// How many machines more there may be in one place than in another; at least 1
+    /// Maximum difference in machines between two topology domains; at least 1
     pub(crate) max_skew: i32,
-    /// Label of the hosts that says what a place is, such as kubernetes.io/hostname
+    /// Node label that defines the topology domains, such as kubernetes.io/hostname
     #[schemars(length(min = 1))]
     pub(crate) topology_key: String,
     /// DoNotSchedule or ScheduleAnyway
@@ -116,9 +123,11 @@ pub(crate) struct TopologySpread {
     pub(crate) when_unsatisfiable: String,
 }
 
-/// Labels of the machines that say where they are; they place nothing, which zones do
+/// Region and zone labels of the machines; placement follows zones
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineLocation {
+    /// Region label of the machines
     pub(crate) region: Option<String>,
+    /// Zone label of the machines
     pub(crate) zone: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The provider configurations inside of Gardener's objects, and the parts of KubeVirt's API that they embed.
+//! The provider configurations in Gardener's objects, and the parts of KubeVirt's API that they embed.
 
 mod machine_template;
 mod network_policy;

@@ -1,4 +1,4 @@
-//! NetworkPolicies that people write themselves, as `networking.k8s.io/v1` has them.
+//! Custom NetworkPolicies, as in `networking.k8s.io/v1`.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::scalar::IntOrString;
 
-/// A NetworkPolicy of the provider namespace, beside those that kvshoot makes
+/// A NetworkPolicy in the provider namespace, in addition to those of kvshoot
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CustomNetworkPolicy {
-    /// What the object's name ends with, after the technical ID of the cluster
+    /// Suffix of the object name, after the technical ID of the cluster
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// NetworkPolicySpec of Kubernetes, handed on as it stands
+    /// NetworkPolicySpec of Kubernetes; passed through unchanged
     pub(crate) spec: NetworkPolicySpec,
 }
 
@@ -21,98 +21,104 @@ pub(crate) struct CustomNetworkPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NetworkPolicySpec {
-    /// Pods that it is for; every pod of the namespace when empty or absent
+    /// Pods that the policy applies to; all pods of the namespace when empty or absent
     pub(crate) pod_selector: Option<PodSelector>,
-    /// Ingress, Egress or both; when absent Ingress, and Egress where there are rules of it
+    /// Ingress, Egress or both; when absent Ingress, and Egress if there are egress rules
     #[serde(default)]
     pub(crate) policy_types: Vec<String>,
-    /// Who may connect to the pods; without a rule nobody
+    /// Allowed connections to the pods; none when empty
     #[serde(default)]
     pub(crate) ingress: Vec<IngressRule>,
-    /// What the pods may connect to; without a rule nothing
+    /// Allowed connections from the pods; none when empty
     #[serde(default)]
     pub(crate) egress: Vec<EgressRule>,
 }
 
-/// What comes from one of the peers to one of the ports
+/// Connections from any of the peers to any of the ports
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct IngressRule {
-    /// All when absent
+    /// Allowed sources; all when absent
     #[serde(default)]
     pub(crate) from: Vec<PolicyPeer>,
-    /// All when absent
+    /// Allowed ports; all when absent
     #[serde(default)]
     pub(crate) ports: Vec<PolicyPort>,
 }
 
-/// What goes to one of the ports of one of the peers
+/// Connections to any of the peers on any of the ports
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct EgressRule {
-    /// All when absent
+    /// Allowed destinations; all when absent
     #[serde(default)]
     pub(crate) to: Vec<PolicyPeer>,
-    /// All when absent
+    /// Allowed ports; all when absent
     #[serde(default)]
     pub(crate) ports: Vec<PolicyPort>,
 }
 
-/// Pods, or a range of addresses
+/// Pods, or an address range
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PolicyPeer {
     /// Pods of the namespace, or of those that namespaceSelector selects
     pub(crate) pod_selector: Option<PodSelector>,
-    /// Namespaces; all of them when empty
+    /// Namespaces; all when empty
     pub(crate) namespace_selector: Option<PodSelector>,
-    /// Excludes both selectors
+    /// Address range; excludes both selectors
     pub(crate) ip_block: Option<IpBlock>,
 }
 
+/// An address range with exceptions
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct IpBlock {
-    /// Such as 192.0.2.0/24 or 2001:db8::/32
+    /// Address range such as 192.0.2.0/24 or 2001:db8::/32
     #[schemars(length(min = 1))]
     pub(crate) cidr: String,
-    /// Ranges inside cidr that do not belong to it
+    /// Subranges of cidr that are excluded
     #[serde(default)]
     pub(crate) except: Vec<String>,
 }
 
+/// A port or a range of ports
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PolicyPort {
     /// TCP, UDP or SCTP; TCP when absent
     pub(crate) protocol: Option<String>,
-    /// Number, or the name that a port has in its pod; all when absent
+    /// Number, or name of a container port; all when absent
     pub(crate) port: Option<IntOrString>,
-    /// Last port of a range that begins with port
+    /// Last port of a range that starts with port
     pub(crate) end_port: Option<i32>,
 }
 
-/// LabelSelector of Kubernetes: what has all of these labels
+/// LabelSelector of Kubernetes; all requirements must match
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PodSelector {
+    /// Labels with the given values
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) match_labels: BTreeMap<String, String>,
+    /// Requirements on labels
     #[serde(default)]
     pub(crate) match_expressions: Vec<LabelExpression>,
 }
 
+/// A requirement on a label
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LabelExpression {
+    /// Key of the label
     #[schemars(length(min = 1))]
     pub(crate) key: String,
     /// In, NotIn, Exists or DoesNotExist
     #[schemars(length(min = 1))]
     pub(crate) operator: String,
-    /// For In and NotIn
+    /// Values for In and NotIn
     #[serde(default)]
     pub(crate) values: Vec<String>,
 }
 
 impl PodSelector {
-    /// Selects whatever there is.
+    /// Returns true if it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.match_labels.is_empty() && self.match_expressions.is_empty()
     }

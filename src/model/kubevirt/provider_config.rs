@@ -1,4 +1,4 @@
-//! The four configurations of Gardener's KubeVirt provider, and the parts of KubeVirt's API that they embed.
+//! The configurations of Gardener's KubeVirt provider, and the parts of KubeVirt's API that they embed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::network_policy::CustomNetworkPolicy;
 use crate::model::scalar::Quantity;
 use crate::model::scalar::macros::one_of;
 
-/// The version of all four.
+/// API version of the provider configurations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) enum ProviderVersion {
@@ -21,7 +21,7 @@ pub(crate) enum ProviderVersion {
     V1Alpha1,
 }
 
-/// Declares a type with one word, for `kind`.
+/// Declares an enum with one variant, for `kind`.
 macro_rules! word {
     ($name:ident) => {
         #[derive(
@@ -42,165 +42,183 @@ mod kinds {
     word!(WorkerConfig);
 }
 
-/// What the KubeVirt provider needs to know about images and machine types
+/// Image sources, machine type limits and defaults of the KubeVirt provider
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileConfig {
+    /// Always kubevirt.provider.extensions.gardener.cloud/v1alpha1
     pub(crate) api_version: ProviderVersion,
+    /// Always CloudProfileConfig
     pub(crate) kind: kinds::CloudProfileConfig,
-    /// Where the images of the profile are imported from
+    /// Sources of the machine images of the profile
     #[schemars(length(min = 1))]
     pub(crate) machine_images: Vec<MachineImageSource>,
-    /// Limits of machine types of the profile, by name
+    /// Limits of the machine types of the profile
     #[serde(default)]
     pub(crate) machine_types: Vec<MachineTypeLimits>,
-    /// Images in place of those that kvshoot knows, by component: etcd, coredns, kube-proxy, pause, konnectivity-server…
+    /// Images that replace the defaults, by component: etcd, coredns, kube-proxy, pause, konnectivity-server…
     #[serde(default)]
     pub(crate) component_images: BTreeMap<String, String>,
-    /// StorageClasses of the provider that a cluster has as `kubevirt-<name>`, beside those of the volume types and those that the provider marks
+    /// StorageClasses of the provider that clusters get as `kubevirt-<name>`, in addition to those of the volume types and those marked in the provider
     #[serde(default)]
     pub(crate) storage_classes: Vec<InfraStorageClass>,
-    /// VolumeSnapshotClasses of the provider that every cluster has too, as `kubevirt-<name>`; without any, clusters have no snapshots
+    /// VolumeSnapshotClasses of the provider that clusters get as `kubevirt-<name>`; without any, clusters have no snapshots
     #[serde(default)]
     pub(crate) volume_snapshot_classes: Vec<InfraVolumeSnapshotClass>,
-    /// Namespace of the provider whose instancetypes and preferences a cluster has as its own, once a pool names them
+    /// Provider namespace whose instancetypes and preferences are copied for pools that refer to them
     #[schemars(length(min = 1))]
     pub(crate) template_namespace: Option<String>,
-    /// Whether pools do without the instancetypes standard-2, standard-4 and standard-8, which kvshoot brings
+    /// Disable the built-in instancetypes standard-2, standard-4 and standard-8
     #[serde(default)]
     pub(crate) disable_default_instance_types: bool,
-    /// Whether pools do without the preference sockets-advantage, which kvshoot brings
+    /// Disable the built-in preference sockets-advantage
     #[serde(default)]
     pub(crate) disable_default_preferences: bool,
-    /// Where machines fetch kubelet, containerd and the like whose image has none
+    /// Download locations of kubelet, containerd and other binaries that images lack
     pub(crate) downloads: Option<Downloads>,
-    /// Networks of pods that kvshoot has no manifests of its own for
+    /// Manifests of pod networks that are not built in
     #[serde(default)]
     pub(crate) network_manifests: Vec<NetworkManifest>,
-    /// NetworkPolicies that keep machines and importers off private addresses; none when absent
+    /// NetworkPolicies that block private addresses for machines and importers; false when absent
     pub(crate) enable_default_network_policies: Option<bool>,
-    /// NetworkPolicies for every cluster
+    /// Additional NetworkPolicies for every cluster
     #[serde(default)]
     pub(crate) custom_network_policies: Vec<CustomNetworkPolicy>,
 }
 
-/// A StorageClass of the provider, and how a cluster has it
+/// A StorageClass of the provider that clusters get
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InfraStorageClass {
-    /// Its name in the provider
+    /// Name of the StorageClass in the provider cluster
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// Claims without a class have this one, and none of the volume types
+    /// Make it the default StorageClass, instead of one of the volume types
     #[serde(default)]
     pub(crate) is_default_class: bool,
     /// Immediate or WaitForFirstConsumer; Immediate when absent
     pub(crate) volume_binding_mode: Option<String>,
     /// Delete or Retain; Delete when absent
     pub(crate) reclaim_policy: Option<String>,
-    /// Whether volumes may grow; true when absent
+    /// Whether volumes can be expanded; true when absent
     pub(crate) allow_volume_expansion: Option<bool>,
 }
 
-/// A VolumeSnapshotClass of the provider, and how a cluster has it
+/// A VolumeSnapshotClass of the provider that clusters get
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InfraVolumeSnapshotClass {
-    /// Its name in the provider
+    /// Name of the VolumeSnapshotClass in the provider cluster
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// Snapshots without a class have this one
+    /// Make it the default VolumeSnapshotClass
     #[serde(default)]
     pub(crate) is_default_class: bool,
-    /// Delete or Retain: what becomes of a snapshot in the provider when it is deleted in the cluster; Delete when absent
+    /// Delete or Retain: whether a snapshot in the provider is deleted with that in the cluster; Delete when absent
     pub(crate) deletion_policy: Option<String>,
 }
 
+/// Manifests of a pod network
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NetworkManifest {
-    /// As networking.type of a Shoot has it: calico, cilium
+    /// Value of networking.type in Shoots, such as calico or cilium
     #[serde(rename = "type")]
     #[schemars(length(min = 1))]
     pub(crate) type_: String,
-    /// Where its manifests are, in one file: https://… or file:///…
+    /// Location of the manifests, a single file: https://… or file:///…
     #[schemars(length(min = 1))]
     pub(crate) url: String,
-    /// SHA-256 of that file in hexadecimal
+    /// SHA-256 digest of the file in hexadecimal
     #[schemars(length(min = 1))]
     pub(crate) digest: String,
 }
 
+/// Download locations of binaries
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Downloads {
-    /// Copy of the usual places, such as `https://mirror.example.org`, with their hosts as folders: dl.k8s.io, github.com
+    /// Mirror of the default locations, such as `https://mirror.example.org`, with the original hosts as directories: dl.k8s.io, github.com
     #[schemars(length(min = 1))]
     pub(crate) mirror: Option<String>,
-    /// SHA-256 in hexadecimal by the usual URL, for versions that kvshoot does not know; without one that which lies beside the file is taken
+    /// SHA-256 digests in hexadecimal by original URL, for versions unknown to kvshoot; the digest published next to the file when absent
     #[serde(default)]
     pub(crate) digests: BTreeMap<String, String>,
 }
 
+/// Sources of a machine image
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineImageSource {
-    /// Name of an image of the profile
+    /// Name of a machine image of the profile
     #[schemars(length(min = 1))]
     pub(crate) name: String,
+    /// Sources by version
     #[schemars(length(min = 1))]
     pub(crate) versions: Vec<MachineImageSourceVersion>,
 }
 
+/// Source of a version of a machine image
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineImageSourceVersion {
-    /// Version of the image in the profile
+    /// Version of the machine image
     #[schemars(length(min = 1))]
     pub(crate) version: String,
-    /// URL that CDI imports from
+    /// URL that CDI imports the image from: https://…, http://… or docker://…
     #[serde(rename = "sourceURL")]
     #[schemars(length(min = 1))]
     pub(crate) source_url: String,
 }
 
+/// Limits of a machine type
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineTypeLimits {
+    /// Name of a machine type of the profile
     #[serde(default)]
     pub(crate) name: String,
+    /// Maximum CPU and memory
     pub(crate) limits: Option<Limits>,
 }
 
+/// Maximum CPU and memory of a machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Limits {
+    /// CPU limit; at least the CPU of the machine type
     pub(crate) cpu: Option<Quantity>,
+    /// Memory limit; at least the memory of the machine type
     pub(crate) memory: Option<Quantity>,
 }
 
-/// Networks that the machines are attached to
+/// Networks, preallocated disks and network policies of the machines
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InfrastructureConfig {
+    /// Always kubevirt.provider.extensions.gardener.cloud/v1alpha1
     pub(crate) api_version: ProviderVersion,
+    /// Always InfrastructureConfig
     pub(crate) kind: kinds::InfrastructureConfig,
+    /// Networks that the machines are attached to
     pub(crate) networks: Option<Networks>,
-    /// Disks that are filled once, and cloned by machines whose template names them as osImage; Kubermatic's custom local disks
+    /// Disks that are imported once and cloned by machines whose template names them as osImage (custom local disks in Kubermatic)
     #[serde(default)]
     pub(crate) pre_allocated_data_volumes: Vec<PreAllocatedDataVolume>,
-    /// NetworkPolicies that keep machines and importers off private addresses; what the CloudProfile says when absent
+    /// NetworkPolicies that block private addresses for machines and importers; the value of the CloudProfile when absent
     pub(crate) enable_default_network_policies: Option<bool>,
-    /// NetworkPolicies of this cluster, beside those of the CloudProfile
+    /// Additional NetworkPolicies of this cluster
     #[serde(default)]
     pub(crate) custom_network_policies: Vec<CustomNetworkPolicy>,
 }
 
-/// A disk that machines clone
+/// A disk that is imported once and cloned by machines
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PreAllocatedDataVolume {
+    /// Name of the disk
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// URL of an image, https://… or docker://…
+    /// URL of the image: https://… or docker://…
     #[schemars(length(min = 1))]
     pub(crate) url: String,
+    /// Size of the disk
     pub(crate) size: Quantity,
-    /// StorageClass of the provider
+    /// StorageClass in the provider cluster
     #[schemars(length(min = 1))]
     pub(crate) storage_class: String,
     /// Annotations of the DataVolume
@@ -208,58 +226,68 @@ pub(crate) struct PreAllocatedDataVolume {
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
+/// Networks that the machines are attached to
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Networks {
-    /// NetworkAttachmentDefinitions that exist; they are never changed
+    /// Existing NetworkAttachmentDefinitions; never changed
     #[serde(default)]
     pub(crate) shared_networks: Vec<SharedNetwork>,
-    /// NetworkAttachmentDefinitions that are made for this shoot
+    /// NetworkAttachmentDefinitions that are created for this shoot
     #[serde(default)]
     pub(crate) tenant_networks: Vec<TenantNetwork>,
 }
 
+/// An existing NetworkAttachmentDefinition
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SharedNetwork {
+    /// Name of the NetworkAttachmentDefinition
     #[schemars(length(min = 1))]
     pub(crate) name: String,
+    /// Namespace of the NetworkAttachmentDefinition; that of the shoot's objects when absent
     pub(crate) namespace: Option<String>,
 }
 
+/// A NetworkAttachmentDefinition that is created for the shoot
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TenantNetwork {
+    /// Name of the network; a suffix of the object name
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// CNI configuration, JSON as a text
+    /// CNI configuration as a JSON string
     #[schemars(length(min = 1))]
     pub(crate) config: String,
-    /// Take the place of the pod network
+    /// Replace the pod network of the provider
     #[serde(default)]
     pub(crate) default: bool,
 }
 
+/// Exposure, etcd volume and image registry of the control plane
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControlPlaneConfig {
+    /// Always kubevirt.provider.extensions.gardener.cloud/v1alpha1
     pub(crate) api_version: ProviderVersion,
+    /// Always ControlPlaneConfig
     pub(crate) kind: kinds::ControlPlaneConfig,
+    /// Settings of the cloud controller manager
     pub(crate) cloud_controller_manager: Option<CloudControllerManager>,
-    /// How the API server is reached from outside; by a LoadBalancer when absent
+    /// How the API server is exposed; with a LoadBalancer when absent
     pub(crate) exposure: Option<Exposure>,
-    /// Address by which machines reach the API server, as host or host:port; without it the ClusterIP where machines have the pod network, and else the outer address
+    /// Address of the API server for machines, as HOST or HOST:PORT; when absent, the ClusterIP for machines in the pod network, else the external address
     #[schemars(length(min = 1))]
     pub(crate) node_address: Option<String>,
-    /// Where etcd keeps its data
+    /// Volumes of etcd
     pub(crate) etcd: Option<EtcdConfig>,
-    /// Registry that stands in for all public ones, such as registry.example.org/mirror; the rest of each image's path is kept
+    /// Registry that replaces all public ones, such as registry.example.org/mirror; the rest of each image path is kept
     #[schemars(length(min = 1))]
     pub(crate) image_registry: Option<String>,
-    /// Secrets of the provider namespace that images are pulled with
+    /// Secrets of the provider namespace for pulling images
     #[serde(default)]
     pub(crate) image_pull_secrets: Vec<String>,
 }
 
-/// How the API server is reached from outside the provider cluster
+/// How the API server is exposed outside the provider cluster
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Exposure {
@@ -267,153 +295,204 @@ pub(crate) struct Exposure {
     #[serde(rename = "type")]
     #[schemars(length(min = 1))]
     pub(crate) type_: String,
-    /// Of type NodePort: an address of a node of the provider, or one that leads to all of them
+    /// For type NodePort: the address of a provider node, or one that reaches all of them
     #[schemars(length(min = 1))]
     pub(crate) address: Option<String>,
-    /// Of type NodePort: the port on the nodes; chosen by the provider when absent
+    /// For type NodePort: the port on the nodes; allocated by the provider when absent
     pub(crate) node_port: Option<i32>,
-    /// Of type LoadBalancer: annotations of the Service
+    /// For type LoadBalancer: annotations of the Service
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
+/// Volumes of etcd
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EtcdConfig {
-    /// Storage class of the provider; its default one when absent
+    /// StorageClass in the provider cluster; its default when absent
     #[schemars(length(min = 1))]
     pub(crate) storage_class: Option<String>,
-    /// Of the volume of each member; 10Gi when absent
+    /// Size of the volume of each member; 10Gi when absent
     pub(crate) size: Option<Quantity>,
 }
 
+/// Settings of the cloud controller manager
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudControllerManager {
+    /// Feature gates by name
     #[serde(default)]
     pub(crate) feature_gates: BTreeMap<String, bool>,
 }
 
-/// How the virtual machines of a pool are made
+/// Configuration of the virtual machines of a pool
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkerConfig {
+    /// Always kubevirt.provider.extensions.gardener.cloud/v1alpha1
     pub(crate) api_version: ProviderVersion,
+    /// Always WorkerConfig
     pub(crate) kind: kinds::WorkerConfig,
+    /// Disks and other devices
     pub(crate) devices: Option<Devices>,
+    /// CPU topology and features
     pub(crate) cpu: Option<Cpu>,
+    /// Guest memory and huge pages
     pub(crate) memory: Option<Memory>,
+    /// ClusterFirst, ClusterFirstWithHostNet, Default or None
     pub(crate) dns_policy: Option<String>,
+    /// DNS configuration; required with dnsPolicy None
     pub(crate) dns_config: Option<DnsConfig>,
-    /// Import the root disk of every machine by itself instead of cloning one golden volume
+    /// Import the root disk of every machine instead of cloning one golden volume
     #[serde(default)]
     pub(crate) disable_pre_allocated_data_volumes: bool,
+    /// Do not add the virtualization overhead to the memory request
     #[serde(default)]
     pub(crate) overcommit_guest_overhead: bool,
-    /// Public keys that may log in to the machines, as in an authorized_keys file; a field of kvshoot's own
+    /// SSH public keys that can log in to the machines, as in an authorized_keys file; an extension of kvshoot
     #[serde(default)]
     pub(crate) ssh_public_keys: Vec<String>,
-    /// Cloud-config that is merged into that of the machines, as a text; a field of kvshoot's own, not for secrets
+    /// Cloud-config, as a string, that is merged into that of the machines; not for secrets; an extension of kvshoot
     pub(crate) user_data: Option<String>,
-    /// CPU, memory and disks in place of what machine type, image and volume type say, as Kubermatic has them
+    /// CPU, memory and disks that replace those of machine type, image and volume type, as in Kubermatic
     pub(crate) template: Option<Box<MachineTemplate>>,
-    /// Instancetype of KubeVirt in place of a machine type's CPU and memory
+    /// KubeVirt instancetype, which replaces CPU and memory of the machine type
     pub(crate) instancetype: Option<KubevirtMatcher>,
-    /// Preference of KubeVirt
+    /// KubeVirt preference
     pub(crate) preference: Option<KubevirtMatcher>,
-    /// Which machines and hosts the machines need, or prefer, to be near
+    /// Affinity of the machines to each other and to provider nodes
     pub(crate) affinity: Option<AffinityPresets>,
-    /// How evenly the machines are spread; softly over hosts when absent
+    /// How the machines are spread; over the provider nodes with ScheduleAnyway when absent
     #[serde(default)]
     pub(crate) topology_spread_constraints: Vec<TopologySpread>,
-    /// What becomes of a machine whose host is emptied: External (`kvshoot evacuate` replaces it) or LiveMigrate; KubeVirt's default when absent
+    /// How a machine leaves a provider node that is drained: External (replaced by `kvshoot evacuate`) or LiveMigrate; KubeVirt's default when absent
     pub(crate) eviction_strategy: Option<String>,
-    /// Labels of the machines that say where they are
+    /// Region and zone labels of the machines
     pub(crate) location: Option<MachineLocation>,
-    /// Subnet of Kube-OVN that the machines have their addresses from
+    /// Kube-OVN subnet that assigns the addresses of the machines
     #[schemars(length(min = 1))]
     pub(crate) subnet: Option<String>,
 }
 
+/// Disks and other devices of a virtual machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Devices {
+    /// Settings of the disks, by name
     #[serde(default)]
     pub(crate) disks: Vec<Disk>,
+    /// Random number generator
     pub(crate) rng: Option<Empty>,
+    /// One queue for each CPU on every disk
     #[serde(default)]
     pub(crate) block_multi_queue: bool,
+    /// One network queue for each CPU
     #[serde(default)]
     pub(crate) network_interface_multiqueue: bool,
-    /// The same as networkInterfaceMultiqueue, as the provider's documentation spells it
+    /// Alternative spelling of networkInterfaceMultiqueue
     #[serde(default)]
     pub(crate) network_interface_multi_queue: bool,
 }
 
-/// A mapping that says something by being there
+/// An object without fields; its presence has a meaning
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("properties" = {}))]
 pub(crate) struct Empty {}
 
-/// KubeVirt's Disk; what is given is handed on as it is
+/// KubeVirt Disk; passed through unchanged
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Disk {
+    /// Name of the disk: root-disk, or that of a data volume
     #[schemars(length(min = 1))]
     pub(crate) name: String,
+    /// Attach as a disk
     pub(crate) disk: Option<DiskTarget>,
+    /// Attach as a LUN
     pub(crate) lun: Option<LunTarget>,
+    /// Attach as a CD-ROM
     pub(crate) cdrom: Option<CdRomTarget>,
+    /// Must not be set: machines always boot from root-disk
     pub(crate) boot_order: Option<u32>,
+    /// Cache mode: none, writethrough or writeback
     pub(crate) cache: Option<String>,
+    /// I/O mode: native or threads
     pub(crate) io: Option<String>,
+    /// Serial number
     pub(crate) serial: Option<String>,
+    /// Tag in the device metadata
     pub(crate) tag: Option<String>,
+    /// Use a dedicated I/O thread
     #[serde(rename = "dedicatedIOThread")]
     pub(crate) dedicated_io_thread: Option<bool>,
+    /// Whether several machines can attach the disk
     pub(crate) shareable: Option<bool>,
+    /// Error policy: stop, ignore, report or enospace
     pub(crate) error_policy: Option<String>,
 }
 
+/// A disk
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiskTarget {
+    /// Bus: virtio, sata or scsi
     pub(crate) bus: Option<String>,
+    /// PCI address
     pub(crate) pci_address: Option<String>,
+    /// Attach read-only
     pub(crate) readonly: Option<bool>,
 }
 
+/// A LUN
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LunTarget {
+    /// Bus: virtio, sata or scsi
     pub(crate) bus: Option<String>,
+    /// Attach read-only
     pub(crate) readonly: Option<bool>,
+    /// Allow SCSI persistent reservations
     pub(crate) reservation: Option<bool>,
 }
 
+/// A CD-ROM
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CdRomTarget {
+    /// Bus: sata or scsi
     pub(crate) bus: Option<String>,
+    /// Attach read-only
     pub(crate) readonly: Option<bool>,
+    /// Tray state: open or closed
     pub(crate) tray: Option<String>,
 }
 
+/// CPU topology and features of a virtual machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cpu {
+    /// Number of cores
     pub(crate) cores: Option<u32>,
+    /// Number of sockets
     pub(crate) sockets: Option<u32>,
+    /// Number of threads of each core
     pub(crate) threads: Option<u32>,
+    /// Maximum number of sockets for hot-plugging
     pub(crate) max_sockets: Option<u32>,
+    /// CPU model, such as host-model or host-passthrough
     pub(crate) model: Option<String>,
+    /// CPU features
     #[serde(default)]
     pub(crate) features: Vec<CpuFeature>,
+    /// Pin the CPUs to dedicated physical CPUs
     pub(crate) dedicated_cpu_placement: Option<bool>,
+    /// Use a dedicated physical CPU for the emulator; requires dedicatedCpuPlacement
     pub(crate) isolate_emulator_thread: Option<bool>,
+    /// NUMA topology
     pub(crate) numa: Option<Numa>,
+    /// Real-time scheduling
     pub(crate) realtime: Option<Realtime>,
 }
 
-/// An object, or as the provider's documentation has it a plain name
+/// An object, or a name
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum CpuFeature {
@@ -421,52 +500,72 @@ pub(crate) enum CpuFeature {
     Object(CpuFeatureObject),
 }
 
+/// A CPU feature and its policy
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CpuFeatureObject {
+    /// Name of the feature
     #[schemars(length(min = 1))]
     pub(crate) name: String,
+    /// force, require, optional, disable or forbid; require when absent
     pub(crate) policy: Option<String>,
 }
 
 one_of!(CpuFeature { Name, Object(CpuFeatureObject) });
 
+/// NUMA topology of a virtual machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Numa {
+    /// Pass the NUMA topology of the host through to the machine
     pub(crate) guest_mapping_passthrough: Option<Empty>,
 }
 
+/// Real-time scheduling of virtual CPUs
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Realtime {
+    /// Virtual CPUs with real-time scheduling; all when absent
     pub(crate) mask: Option<String>,
 }
 
+/// Memory of a virtual machine
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Memory {
+    /// Back the memory with huge pages
     pub(crate) hugepages: Option<Hugepages>,
+    /// Memory visible in the machine
     pub(crate) guest: Option<Quantity>,
+    /// Maximum memory for hot-plugging
     pub(crate) max_guest: Option<Quantity>,
 }
 
+/// Huge pages
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hugepages {
+    /// Page size, such as 2Mi or 1Gi
     pub(crate) page_size: Option<String>,
 }
 
+/// DNS configuration
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DnsConfig {
+    /// IP addresses of DNS servers
     #[serde(default)]
     pub(crate) nameservers: Vec<String>,
+    /// DNS search domains
     #[serde(default)]
     pub(crate) searches: Vec<String>,
+    /// Options of the resolver
     #[serde(default)]
     pub(crate) options: Vec<DnsOption>,
 }
 
+/// An option of the DNS resolver
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DnsOption {
+    /// Name of the option, such as ndots
     pub(crate) name: Option<String>,
+    /// Value of the option
     pub(crate) value: Option<String>,
 }

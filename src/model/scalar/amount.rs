@@ -1,8 +1,8 @@
-//! ConfigVarValue and percentages.
+//! Counts and percentages.
 
 use serde::Serialize;
 
-/// A count, or a share of a pool.
+/// A number of machines, or a percentage of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum Amount {
     Number(usize),
@@ -10,7 +10,7 @@ pub(crate) enum Amount {
 }
 
 impl Amount {
-    /// For maxSurge, as Kubernetes does it.
+    /// Rounds up, as Kubernetes does for maxSurge.
     pub(crate) fn rounded_up(self, total: usize) -> usize {
         match self {
             Amount::Number(it) => it,
@@ -18,7 +18,7 @@ impl Amount {
         }
     }
 
-    /// For maxUnavailable, as Kubernetes does it; more than all is all.
+    /// Rounds down, as Kubernetes does for maxUnavailable; at most `total`.
     pub(crate) fn rounded_down(self, total: usize) -> usize {
         match self {
             Amount::Number(it) => it.min(total),
@@ -34,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_are_rounded_in_favour_of_what_serves(percent in 0..=100usize, total in 0..5000usize) {
+        fn percentages_are_rounded_in_favour_of_availability(percent in 0..=100usize, total in 0..5000usize) {
             let share = Amount::Percent(percent);
             let (up, down) = (share.rounded_up(total), share.rounded_down(total));
             prop_assert!(up * 100 >= total * percent && total * percent >= down * 100);
@@ -42,14 +42,14 @@ mod tests {
             prop_assert_eq!(up == down, total * percent % 100 == 0);
         }
 
-        /// What validation asks for: a share above zero lets an update begin, whatever the size.
+        /// Validation relies on this: a percentage above zero lets an update begin at any size.
         #[test]
-        fn a_share_for_surge_is_one_at_least(percent in 1..=100usize, total in 1..5000usize) {
+        fn a_percentage_of_surge_is_at_least_one(percent in 1..=100usize, total in 1..5000usize) {
             prop_assert!(Amount::Percent(percent).rounded_up(total) >= 1);
         }
 
         #[test]
-        fn no_more_than_all_are_unavailable(number in 0..5000usize, total in 0..5000usize) {
+        fn at_most_all_machines_are_unavailable(number in 0..5000usize, total in 0..5000usize) {
             prop_assert_eq!(Amount::Number(number).rounded_up(total), number);
             prop_assert_eq!(Amount::Number(number).rounded_down(total), number.min(total));
             prop_assert!(Amount::Percent(number).rounded_down(total) <= total);

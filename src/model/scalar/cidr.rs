@@ -1,9 +1,9 @@
-//! Ranges of addresses.
+//! Address ranges.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// A range of addresses such as `100.96.0.0/11`.
+/// An address range such as `100.96.0.0/11`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cidr {
     address: IpAddr,
@@ -12,7 +12,7 @@ pub(crate) struct Cidr {
 
 impl Cidr {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let refuse = || format!("{text:?} is no range of addresses; write for example 10.0.0.0/16");
+        let refuse = || format!("{text:?} is not a valid CIDR range, such as 10.0.0.0/16");
         let (address, length) = text.split_once('/').ok_or_else(refuse)?;
         let address: IpAddr = address.parse().map_err(|_| refuse())?;
         let is_plain = !length.is_empty()
@@ -46,14 +46,14 @@ impl Cidr {
         }
     }
 
-    /// The bits of an address that hosts may choose.
+    /// Mask of the host bits.
     fn host_bits(self) -> u128 {
         1_u128
             .checked_shl(u32::from(self.width() - self.length))
             .map_or(u128::MAX, |size| size - 1)
     }
 
-    /// The same range with no host bits set.
+    /// The range with all host bits cleared.
     pub(crate) fn canonical(self) -> Self {
         let bits = self.bits() & !self.host_bits();
         let address = match self.address {
@@ -63,7 +63,7 @@ impl Cidr {
         Self { address, ..self }
     }
 
-    /// By its number, from the one without host bits.
+    /// Address with the given number, counted from the first one of the range.
     pub(crate) fn address(self, number: u32) -> IpAddr {
         let bits = self.canonical().bits() + u128::from(number);
         match self.address {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_loses_its_host_bits() {
+    fn canonical_ranges_have_no_host_bits() {
         for (text, expected) in [
             ("10.1.2.3/16", "10.1.0.0/16"),
             ("10.1.2.3/32", "10.1.2.3/32"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_a_range_are_counted_from_its_first() {
+    fn addresses_are_counted_from_the_first_of_a_range() {
         for (text, expected) in [
             ("100.64.0.0/13", "100.64.0.10"),
             ("10.0.0.240/28", "10.0.0.250"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_overlap_when_one_holds_the_other() {
+    fn ranges_overlap_if_one_contains_the_other() {
         assert!(cidr("10.0.0.0/8").overlaps(cidr("10.9.0.0/16")));
         assert!(cidr("10.9.0.0/16").overlaps(cidr("0.0.0.0/0")));
         assert!(!cidr("10.0.0.0/16").overlaps(cidr("10.1.0.0/16")));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn invalid_ranges_are_rejected() {
         for text in [
             "",
             "10.0.0.0",

@@ -1,8 +1,8 @@
-//! Lengths of time.
+//! Durations.
 
 use super::macros::formatted;
 
-/// A length of time as Go writes it, such as `1h30m`.
+/// A duration in Go's format, such as `1h30m`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Duration {
     text: String,
@@ -26,7 +26,7 @@ impl Duration {
             ("m", 60.0),
             ("h", 3600.0),
         ];
-        let refuse = || format!("{text:?} is no duration; write for example 30s, 10m or 1h30m");
+        let refuse = || format!("{text:?} is not a valid duration, such as 30s, 10m or 1h30m");
         let (mut rest, mut seconds) = (text, 0.0);
         while !rest.is_empty() && rest != "0" {
             let digits = rest

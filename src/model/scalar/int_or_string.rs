@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A whole number or a text: a count, or a share such as `25%`.
+/// An integer or a string: a count, or a percentage such as `25%`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum IntOrString {
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for IntOrString {
         impl serde::de::Visitor<'_> for Visitor {
             type Value = IntOrString;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number or a text")
+                f.write_str("an integer or a string")
             }
             fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<IntOrString, E> {
                 i32::try_from(value)

@@ -1,6 +1,6 @@
-//! Macros for scalar types with serde and schemars implementations of their own.
+//! Macros that implement serde and schemars for scalar types.
 
-/// Declares a text with a form: reads it, writes it as it was, and names its format in the schema.
+/// Implements serde and schemars for a string with a format; the original text is written back unchanged.
 macro_rules! formatted {
     ($name:ident, $format:literal, $types:tt, $description:literal) => {
         impl schemars::JsonSchema for $name {
@@ -37,7 +37,7 @@ macro_rules! formatted {
 }
 pub(super) use formatted;
 
-/// Reads an untagged enum of a text and a mapping by what stands there, so that errors inside the mapping keep their own words.
+/// Deserializes an untagged enum of a string and a mapping by the node type, so that errors inside the mapping keep their messages.
 macro_rules! one_of {
     ($name:ident { $text:ident, $map:ident($type:ty) }) => {
         impl<'de> serde::Deserialize<'de> for $name {
@@ -46,7 +46,7 @@ macro_rules! one_of {
                 impl<'de> serde::de::Visitor<'de> for Visitor {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str("a text or a mapping")
+                        f.write_str("a string or a mapping")
                     }
                     fn visit_str<E>(self, value: &str) -> Result<$name, E> {
                         Ok($name::$text(value.to_owned()))

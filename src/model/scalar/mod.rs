@@ -1,4 +1,4 @@
-//! Scalars with a form of their own. Each keeps the text as written and says in its schema what it takes.
+//! Scalars with a format. Each keeps the text as written and declares its format in the schema.
 
 mod amount;
 mod cidr;
@@ -17,10 +17,10 @@ pub(crate) use placeholder::{Ignored, Unused};
 pub(crate) use quantity::Quantity;
 pub(crate) use version::Version;
 
-/// Says what is wrong with a text.
+/// Checks a text; the error is the message.
 pub(crate) type Parse = fn(&str) -> Result<(), String>;
 
-/// Parsers of the formats that the schema names.
+/// Parsers of the formats in the schema, by name.
 pub(crate) const FORMATS: &[(&str, Parse)] = &[
     ("quantity", |text| Quantity::parse(text).map(drop)),
     ("duration", |text| Duration::parse(text).map(drop)),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Declares a type that takes anything and keeps nothing.
+/// Declares a type that accepts any value and discards it.
 macro_rules! anything {
     ($(#[doc = $doc:literal])* $name:ident, $mark:literal) => {
         $(#[doc = $doc])*
@@ -30,12 +30,12 @@ macro_rules! anything {
 }
 
 anything!(
-    /// A part that Gardener knows and that nothing here reads; a warning names those that are given.
+    /// A field of Gardener that kvshoot does not use; a warning lists those that are set.
     Unused,
     "x-unused"
 );
 anything!(
-    /// A part that a server writes, such as `status`; of no interest to anybody here.
+    /// A field that a server writes, such as `status`; ignored without a warning.
     Ignored,
     "x-ignored"
 );

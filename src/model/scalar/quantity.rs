@@ -1,8 +1,8 @@
-//! Amounts with a suffix.
+//! Quantities.
 
 use super::macros::formatted;
 
-/// An amount such as `20Gi` or `1500m`.
+/// A quantity such as `20Gi` or `1500m`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Quantity {
     text: String,
@@ -17,7 +17,7 @@ formatted!(
 );
 
 impl Quantity {
-    /// As it was written.
+    /// The quantity as written.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -48,7 +48,7 @@ impl Quantity {
             .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
         let value: f64 =
             digits.parse().ok().filter(|_| is_number).ok_or_else(|| {
-                format!("{text:?} is no quantity; write for example 500m, 2 or 20Gi")
+                format!("{text:?} is not a valid quantity, such as 500m, 2 or 20Gi")
             })?;
         Ok(Self {
             text: text.to_owned(),

@@ -1,16 +1,16 @@
-//! Versions of Kubernetes and of images, compared by their numbers.
+//! Versions of Kubernetes and of images.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A version as lenient readers take it: `1.34.2`, `18.04`, `v2` and `1.2.3-beta.1+build` all are one.
+/// A version, parsed leniently: `1.34.2`, `18.04`, `v2` and `1.2.3-beta.1+build` are all valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u64; 3],
     before_release: Vec<Identifier>,
 }
 
-/// Numbers come before words, as in Semantic Versioning.
+/// A pre-release identifier. Numbers sort before words, as in Semantic Versioning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
@@ -18,7 +18,7 @@ enum Identifier {
 }
 
 impl Version {
-    /// None for what no reader takes for a version.
+    /// Returns `None` for an invalid version.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let (text, build) = text
@@ -49,7 +49,7 @@ impl Version {
         })
     }
 
-    /// `1.34`, the form in which Kubernetes names its minor versions.
+    /// Major and minor version, such as (1, 34).
     pub(crate) fn minor(&self) -> (u64, u64) {
         (self.numbers[0], self.numbers[1])
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_none() {
+    fn invalid_versions_are_rejected() {
         for text in [
             "",
             "v",

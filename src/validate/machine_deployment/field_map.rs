@@ -1,14 +1,14 @@
-//! Which field of a MachineDeployment each field of its pool comes from.
+//! Maps fields of a pool to the fields of its MachineDeployment.
 
 use crate::model::{FieldPath, Segment};
 use crate::validate::report::FieldCursor;
 
-/// Paths below the pool with those of the MachineDeployment.
+/// Paths below the pool, and the corresponding paths in the MachineDeployment.
 #[derive(Debug, Default)]
 pub(crate) struct FieldMap(Vec<(FieldPath, FieldPath)>);
 
 impl FieldMap {
-    /// `to` is written with dots, and numbers for indices.
+    /// Adds a pair; `to` is separated by dots, with numbers as indices.
     pub(crate) fn put(&mut self, to: &str, from: &FieldCursor) {
         let segment = |it: &str| {
             it.parse()
@@ -18,7 +18,7 @@ impl FieldMap {
             .push((to.split('.').map(segment).collect(), from.path()));
     }
 
-    /// Where a field of the pool comes from; else where the nearest one above it does.
+    /// Returns the field of the MachineDeployment for a field of the pool, or for its nearest known ancestor.
     pub(crate) fn of(&self, below: &[Segment]) -> FieldPath {
         let above = |to: &FieldPath| below.starts_with(to.segments());
         let known = self.0.iter().filter(|(to, _)| above(to));
@@ -27,8 +27,8 @@ impl FieldMap {
             return FieldPath::root().child("metadata").child("name");
         };
         let rest = &below[to.segments().len()..];
-        // Below a list or a mapping that was taken over as it is, both are alike.
-        match is_alike(to) {
+        // Lists and mappings that were copied unchanged have the same structure in both.
+        match is_copied(to) {
             true => rest
                 .iter()
                 .cloned()
@@ -38,9 +38,9 @@ impl FieldMap {
     }
 }
 
-fn is_alike(to: &FieldPath) -> bool {
+fn is_copied(to: &FieldPath) -> bool {
     let last = to.segments().last();
-    let whole = [
+    let copied = [
         "labels",
         "annotations",
         "taints",
@@ -49,5 +49,5 @@ fn is_alike(to: &FieldPath) -> bool {
         "dnsConfig",
         "values",
     ];
-    matches!(last, Some(Segment::Key(key)) if whole.contains(&key.as_str()))
+    matches!(last, Some(Segment::Key(key)) if copied.contains(&key.as_str()))
 }

@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::validate::report::FieldCursor;
 
-/// The preset that Kubermatic brought itself; others become the instancetype of their name.
+/// Built-in preset of Kubermatic; others become the instancetype of that name.
 const STANDARD: (&str, &str, &str) = ("kubermatic-standard", "2", "8Gi");
 
 const EXTERNAL: &str = "External";
@@ -28,12 +28,12 @@ pub(super) fn add(
     for to in ["machine.type", "machine.image", "volume"] {
         values.field_map.put(to, at_template);
     }
-    let (mut template, told) = (MachineTemplate::default(), values.told());
+    let (mut template, before) = (MachineTemplate::default(), values.counters());
     compute(config, &mut template, given, at_template, values);
     if let Some(flavor) = &vm.flavor {
         preset(config, &mut template, flavor, &at.key("flavor"), values);
     }
-    if config.instancetype.is_none() && values.told() == told {
+    if config.instancetype.is_none() && values.counters() == before {
         sized(&template, at_template, values);
     }
     let none = PrimaryDisk::default();
@@ -45,7 +45,7 @@ pub(super) fn add(
     for (i, disk) in given.secondary_disks.iter().enumerate() {
         template
             .secondary_disks
-            .push(further(i, disk, &at_disks.index(i), values));
+            .push(secondary_disk(i, disk, &at_disks.index(i), values));
     }
     config.template = Some(Box::new(template));
     network(config, vm, at, values);
@@ -55,16 +55,16 @@ pub(super) fn add(
     values.field_map.put(to, &at.key("evictionStrategy"));
 }
 
-/// Kubermatic has no sizes of its own.
+/// Requires CPU and memory, which have no defaults in Kubermatic.
 fn sized(template: &MachineTemplate, at: &FieldCursor, values: &mut ValueResolver) {
     let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
     let fields = [("cpus", has_cpu), ("memory", template.memory.is_some())];
     for (field, _) in fields.iter().filter(|it| !it.1) {
         let (kind, code) = (FindingKind::Required, "machine-deployment/size");
-        let told = values
+        let finding = values
             .report
             .error(&at.key(field), kind, code, "is required");
-        told.hint("give cpus or vcpus, and memory, or an instancetype");
+        finding.hint("set cpus or vcpus, and memory, or an instancetype");
     }
 }
 
@@ -89,7 +89,7 @@ fn matched(
     })
 }
 
-/// CPU and memory, which an instancetype says alone.
+/// CPU and memory, unless an instancetype defines them.
 fn compute(
     config: &WorkerConfig,
     template: &mut MachineTemplate,
@@ -108,7 +108,7 @@ fn compute(
             (at_memory, given.memory.is_some()),
         ] {
             if is_given {
-                values.ignored(at, "the instancetype says it");
+                values.ignored(at, "the instancetype defines it");
             }
         }
         return;
@@ -122,7 +122,7 @@ fn compute(
     template.vcpus = cores.map(|cores| VirtualCpus { cores });
 }
 
-/// Presets are no more: what one said, an instancetype of its name says now.
+/// Presets were removed from KubeVirt: they are replaced by the instancetype of the same name.
 fn preset(
     config: &mut WorkerConfig,
     template: &mut MachineTemplate,
@@ -132,11 +132,11 @@ fn preset(
 ) {
     let at = &at.key("name");
     let has_own = template.cpus.is_some() || template.vcpus.is_some() || template.memory.is_some();
-    let is_said = config.instancetype.is_some() || has_own;
+    let is_defined = config.instancetype.is_some() || has_own;
     let to = "providerConfig.instancetype";
-    if is_said {
+    if is_defined {
         if flavor.name.is_some() {
-            values.ignored(at, "CPU and memory are said otherwise");
+            values.ignored(at, "CPU and memory are set elsewhere");
         }
         return;
     }
@@ -155,20 +155,20 @@ fn preset(
 
 fn root(disk: &PrimaryDisk, at: &FieldCursor, values: &mut ValueResolver) -> RootDisk {
     let to = |field: &str| format!("providerConfig.template.primaryDisk.{field}");
-    // What is missing of a pool's disk and image is missing here.
+    // Missing fields of the pool's disk and image are reported here.
     values.field_map.put("volume", at);
     values.field_map.put("machine.image", &at.key("osImage"));
     let headers = &at.key("extraHeaders");
     values.field_map.put(&to("extraHeaders"), headers);
-    let (at_size, told) = (&at.key("size"), values.told());
+    let (at_size, before) = (&at.key("size"), values.counters());
     let size = values.quantity(&to("size"), disk.size.as_ref(), at_size);
-    if size.is_none() && values.told() == told {
+    if size.is_none() && values.counters() == before {
         required(at_size, values);
     }
-    let (at_class, told) = (&at.key("storageClassName"), values.told());
+    let (at_class, before) = (&at.key("storageClassName"), values.counters());
     let class = disk.storage_class_name.as_ref();
     let class = values.text(&to("storageClassName"), class, at_class);
-    if class.is_none() && values.told() == told {
+    if class.is_none() && values.counters() == before {
         required(at_class, values);
     }
     let mut text = |field: &'static str, var: &Option<_>| {
@@ -187,13 +187,13 @@ fn root(disk: &PrimaryDisk, at: &FieldCursor, values: &mut ValueResolver) -> Roo
         storage_target: text("storageTarget", &disk.storage_target),
     };
     if root.pull_method.is_some() && !is_of_registry(&root) {
-        values.ignored(&at.key("pullMethod"), "the image is of no registry");
+        values.ignored(&at.key("pullMethod"), "the image is not from a registry");
         root.pull_method = None;
     }
     root
 }
 
-/// As Kubermatic tells it; an image that is not known yet may be one.
+/// Same logic as in Kubermatic; an image that is not known yet may be from a registry.
 fn is_of_registry(root: &RootDisk) -> bool {
     const SCHEMES: [&str; 2] = ["docker://", "oci-archive://"];
     match (root.source.as_deref(), root.os_image.as_deref()) {
@@ -203,13 +203,13 @@ fn is_of_registry(root: &RootDisk) -> bool {
     }
 }
 
-/// A volume type of the profile would say it, and there is none.
+/// Reports a field that a volume type would otherwise define.
 fn required(at: &FieldCursor, values: &mut ValueResolver) {
     let (kind, code) = (FindingKind::Required, "machine-deployment/disk");
     values.report.error(at, kind, code, "is required");
 }
 
-fn further(
+fn secondary_disk(
     index: usize,
     disk: &SecondaryDisk,
     at: &FieldCursor,
@@ -224,9 +224,9 @@ fn further(
         access,
         &at.key("storageAccessType"),
     );
-    let (at_size, told) = (&at.key("size"), values.told());
+    let (at_size, before) = (&at.key("size"), values.counters());
     let size = values.quantity(&to("size"), disk.size.as_ref(), at_size);
-    if size.is_none() && values.told() == told {
+    if size.is_none() && values.counters() == before {
         required(at_size, values);
     }
     SecondaryDiskTemplate {

@@ -1,6 +1,6 @@
-//! Kubermatic's MachineDeployment to the pool that means the same.
+//! Converts Kubermatic's MachineDeployment to a worker pool.
 //!
-//! What the rules of pools say anyhow is not said here; they are told where the values come from, by [`FieldMap`].
+//! Only rules that do not apply to pools are checked here; [`FieldMap`] maps findings about the pool to the MachineDeployment.
 
 mod field_map;
 mod machine;
@@ -27,35 +27,35 @@ pub(crate) use values::ResolvedValue as Looked;
 use values::ValueResolver;
 pub(crate) use zones::{some_zone, zones};
 
-/// Operating systems that read cloud-init's user data.
+/// Operating systems that read cloud-init user data.
 const SYSTEMS: [&str; 3] = ["ubuntu", "rhel", "rockylinux"];
 
-/// The type of machines that say themselves what they are.
+/// Machine type of pools that define CPU and memory themselves.
 const CUSTOM: &str = "custom";
 
-/// What Kubermatic's operating system does with distUpgradeOnBoot.
+/// Cloud-config for distUpgradeOnBoot.
 const UPGRADE: &str = "#cloud-config\npackage_upgrade: true\npackage_reboot_if_required: true\n";
 
-/// A MachineDeployment and what its pool depends on.
+/// Input of a conversion.
 pub(crate) struct ConversionInput<'a> {
     pub(crate) deployment: &'a MachineDeployment,
-    /// Zones of the region, in which all pools of Kubermatic are.
+    /// Zones of the pool.
     pub(crate) zones: Vec<String>,
     pub(crate) look: &'a dyn Fn(&KeyReference) -> ResolvedValue,
 }
 
-/// The pool of a MachineDeployment; one with errors is as near as can be.
+/// The pool of a MachineDeployment; with errors an approximation.
 #[derive(Debug)]
 pub(crate) struct Converted {
     pub(crate) worker: Worker,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     pub(crate) places: FieldMap,
-    /// What of it came from Secrets.
+    /// Values from Secrets.
     pub(crate) secrets: Secrets,
-    /// Something of it is looked up before the pool counts.
+    /// Whether some values have yet to be looked up.
     pub(crate) is_open: bool,
-    /// Fields for whose values nobody was asked: what the rules say of them may be wrong.
+    /// Fields whose values were not looked up: findings about them may be wrong.
     pub(crate) unasked: Vec<FieldPath>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn convert(given: &ConversionInput) -> Converted {
     let root = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &root.key("spec");
     let spec = &deployment.spec;
-    pace(spec, at, &mut values);
+    rolling_update(spec, at, &mut values);
     let (at_template, of_machines) = (&at.key("template"), &spec.template.spec);
     let at_machines = &at_template.key("spec");
     nodes(of_machines, at_machines, &mut values);
@@ -102,7 +102,7 @@ pub(crate) fn convert(given: &ConversionInput) -> Converted {
     }
 }
 
-/// Tells a kubelet that is of another version than the Shoot, whose own may be whole, or a minor version.
+/// Reports a kubelet version that differs from that of the Shoot, which is a full or a minor version.
 pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<Finding> {
     let given = deployment.spec.template.spec.versions.kubelet.as_str();
     let kubelet = given.strip_prefix('v').unwrap_or(given);
@@ -117,7 +117,7 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
     let at = &at.key("template");
     let at = &at.key("spec");
     let at = &at.key("versions");
-    let message = format!("is {given}, and the Shoot is of {version}");
+    let message = format!("must match the Shoot's Kubernetes version {version} (is {given})");
     report
         .error(
             &at.key("kubelet"),
@@ -125,7 +125,7 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
             "machine-deployment/kubelet",
             message,
         )
-        .hint("nodes have the version of their control plane; write the same in both");
+        .hint("set the same version in both");
     report.errors.pop()
 }
 
@@ -189,8 +189,8 @@ fn draining(timeout: Duration) -> MachineControllerManager {
     }
 }
 
-/// How machines come and go.
-fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolver) {
+/// Checks the rolling update settings.
+fn rolling_update(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolver) {
     if spec.paused == Some(true) {
         values
             .report
@@ -198,14 +198,14 @@ fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolv
                 &at.key("paused"),
                 FindingKind::NotSupported,
                 "machine-deployment/paused",
-                "a pool cannot be held as it is",
+                "paused pools are not supported",
             )
-            .hint("leave the manifest unapplied for as long, and remove this");
+            .hint("remove it, and apply the manifest once the pool may change");
     }
     if spec.min_ready_seconds.is_some_and(|it| it != 0) {
         values.ignored(
             &at.key("minReadySeconds"),
-            "a machine counts as soon as its node is ready",
+            "a machine is available as soon as its node is ready",
         );
     }
     let Some(strategy) = &spec.strategy else {
@@ -214,7 +214,7 @@ fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolv
     let at = &at.key("strategy");
     let type_ = strategy.type_.as_deref().unwrap_or_default();
     if !["", "RollingUpdate"].contains(&type_) {
-        let message = format!("{type_:?} is not supported");
+        let message = format!("unsupported value {type_:?}");
         values
             .report
             .error(
@@ -223,7 +223,7 @@ fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolv
                 "machine-deployment/strategy",
                 message,
             )
-            .hint("it has to be RollingUpdate");
+            .hint("supported values: RollingUpdate");
     }
     let at = &at.key("rollingUpdate");
     values.field_map.put("maxSurge", &at.key("maxSurge"));
@@ -232,7 +232,7 @@ fn pace(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolv
         .put("maxUnavailable", &at.key("maxUnavailable"));
 }
 
-/// What the nodes are to have.
+/// Maps labels, annotations, taints and timeouts of nodes.
 fn nodes(spec: &MachineSpec, at: &FieldCursor, values: &mut ValueResolver) {
     let at_metadata = &at.key("metadata");
     values.field_map.put("labels", &at_metadata.key("labels"));
@@ -249,7 +249,7 @@ fn nodes(spec: &MachineSpec, at: &FieldCursor, values: &mut ValueResolver) {
 fn config(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolver) -> WorkerConfig {
     system(value, at, values);
     if value.cloud_provider != "kubevirt" && !value.cloud_provider.is_empty() {
-        let message = format!("{:?} is not supported", value.cloud_provider);
+        let message = format!("unsupported value {:?}", value.cloud_provider);
         values
             .report
             .error(
@@ -258,7 +258,7 @@ fn config(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolve
                 "machine-deployment/cloud-provider",
                 message,
             )
-            .hint("it has to be kubevirt");
+            .hint("supported values: kubevirt");
     }
     values
         .field_map
@@ -288,14 +288,14 @@ fn system(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolve
     if SYSTEMS.contains(&system) || system.is_empty() {
         return;
     }
-    let told = values.report.error(
+    let finding = values.report.error(
         at,
         FindingKind::NotSupported,
         "machine-deployment/operating-system",
-        format!("{system:?} is not supported"),
+        format!("unsupported operating system {system:?}"),
     );
     match system {
-        "flatcar" => told.hint("it reads Ignition, and machines get cloud-init's user data"),
-        _ => told.hint(format!("one of {}", SYSTEMS.join(", "))),
+        "flatcar" => finding.hint("Flatcar reads Ignition, but machines get cloud-init user data"),
+        _ => finding.hint(format!("supported values: {}", SYSTEMS.join(", "))),
     };
 }

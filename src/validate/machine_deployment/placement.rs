@@ -1,4 +1,4 @@
-//! `affinity` and `topologySpreadConstraints`: which hosts the machines are on.
+//! `affinity` and `topologySpreadConstraints`: placement on provider nodes.
 
 use super::values::ValueResolver;
 use crate::model::{
@@ -15,10 +15,10 @@ pub(super) fn add(
 ) {
     if let Some(it) = &cloud.affinity {
         let presets = presets(it, &at.key("affinity"), values);
-        let says_something = presets.pod_affinity_preset.is_some()
+        let is_set = presets.pod_affinity_preset.is_some()
             || presets.pod_anti_affinity_preset.is_some()
             || presets.node_affinity_preset.is_some();
-        config.affinity = says_something.then_some(presets);
+        config.affinity = is_set.then_some(presets);
     }
     let at = &at.key("topologySpreadConstraints");
     for (i, it) in cloud.topology_spread_constraints.iter().enumerate() {
@@ -42,7 +42,7 @@ fn presets(given: &Affinity, at: &FieldCursor, values: &mut ValueResolver) -> Af
     }
 }
 
-/// Without a type the rest says nothing, as in the forms that dashboards fill in.
+/// Ignored without a type, as dashboards send empty objects.
 fn hosts(
     given: &NodeAffinityPreset,
     at: &FieldCursor,
@@ -55,7 +55,7 @@ fn hosts(
     let mut labels = Vec::new();
     for (i, value) in given.values.iter().enumerate() {
         let to = format!("{}.{i}", to("values"));
-        // An empty value of a label is a value.
+        // An empty label value is valid.
         let value = values.text(&to, Some(value), &at_values.index(i));
         labels.push(value.unwrap_or_default());
     }
@@ -74,10 +74,10 @@ fn spreading(
 ) -> TopologySpread {
     let mut text = |field: &'static str, var: &Option<_>| {
         let to = format!("providerConfig.topologySpreadConstraints.{index}.{field}");
-        let told = values.told();
+        let before = values.counters();
         let at = &at.key(field);
         let found = values.text(&to, var.as_ref(), at);
-        if found.is_none() && values.told() == told {
+        if found.is_none() && values.counters() == before {
             let (kind, code) = (FindingKind::Required, "machine-deployment/spread");
             values.report.error(at, kind, code, "is required");
         }
@@ -90,7 +90,7 @@ fn spreading(
     let max_skew = skew.map_or(Some(1), |it| it.parse().ok());
     if max_skew.is_none() {
         let (kind, code) = (FindingKind::Invalid, "machine-deployment/spread");
-        let message = "is no whole number";
+        let message = "must be an integer";
         values.report.error(&at.key("maxSkew"), kind, code, message);
     }
     TopologySpread {

@@ -1,4 +1,4 @@
-//! ValueResolver that stand in the MachineDeployment or elsewhere, each noted with its place.
+//! Resolves values of a MachineDeployment, inline or by reference, and records their fields.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,17 +11,17 @@ use crate::model::{
 };
 use crate::validate::report::{FieldCursor, FindingSink};
 
-/// What is known of a value that stands elsewhere.
+/// Result of looking up a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResolvedValue {
     Found(String),
-    /// It is not to be had, and why.
+    /// The value cannot be read, for this reason.
     Missing(String),
-    /// Nobody is there to be asked, and nothing can be done without it.
+    /// The command has no connection and cannot continue without the value.
     Offline,
-    /// Nobody is there to be asked, and the rest is judged without it.
+    /// The command has no connection and validates the rest without the value.
     Unasked,
-    /// It is asked for before what comes of it counts.
+    /// The value is looked up later.
     Later,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct ValueResolver<'a> {
     pub(super) report: FindingSink,
     pub(super) field_map: FieldMap,
     pub(super) secrets: Secrets,
-    /// ValueResolver that are to come.
+    /// Number of values that are looked up later.
     pub(super) open: usize,
-    /// The fields whose values do not come.
+    /// Fields whose values are not looked up.
     pub(super) unasked: Vec<FieldPath>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> ValueResolver<'a> {
         }
     }
 
-    /// The text of a value, and that the pool has it as `to`; empty is absent.
+    /// Resolves a string and records `to` as its field in the pool; an empty value is absent.
     pub(super) fn text(
         &mut self,
         to: &str,
@@ -60,7 +60,7 @@ impl<'a> ValueResolver<'a> {
         self.resolved(var.counts(), at)
     }
 
-    /// The same of a word whose capitals do not matter.
+    /// Resolves a case-insensitive word, in lower case.
     pub(super) fn word(
         &mut self,
         to: &str,
@@ -98,7 +98,7 @@ impl<'a> ValueResolver<'a> {
             "true" => Some(true),
             "false" => Some(false),
             _ => {
-                let message = format!("{text:?} is neither true nor false");
+                let message = format!("must be true or false (is {text:?})");
                 self.report.error(
                     at,
                     FindingKind::Invalid,
@@ -110,12 +110,12 @@ impl<'a> ValueResolver<'a> {
         }
     }
 
-    /// Grows when something is told, or left open.
-    pub(super) fn told(&self) -> (usize, usize) {
+    /// Counters that grow with each error, and with each value that is not known.
+    pub(super) fn counters(&self) -> (usize, usize) {
         (self.report.errors.len(), self.open + self.unasked.len())
     }
 
-    /// Tells that a field that is given does nothing.
+    /// Warns about a field without effect.
     pub(super) fn ignored(&mut self, at: &FieldCursor, why: &str) {
         let message = format!("has no effect: {why}");
         self.report.warning(
@@ -126,12 +126,14 @@ impl<'a> ValueResolver<'a> {
         );
     }
 
-    /// The kubeconfig is for whoever connects; here only its form is judged, and nothing of it is repeated.
+    /// Checks only the format of a kubeconfig; its content is never shown.
     pub(super) fn kubeconfig(&mut self, var: &ConfigVar, at: &FieldCursor) {
         let text = match var.counts() {
             ConfigVarValue::Text(text) => text,
             ConfigVarValue::There(it) if it.holder == ReferenceKind::Secret => return,
-            ConfigVarValue::There(_) => return self.ignored(at, "kubeconfigs stand in Secrets"),
+            ConfigVarValue::There(_) => {
+                return self.ignored(at, "a kubeconfig must be in a Secret");
+            }
         };
         let text: String = text.split_whitespace().collect();
         if STANDARD.decode(&text).is_err() {
@@ -140,9 +142,9 @@ impl<'a> ValueResolver<'a> {
                     at,
                     FindingKind::Invalid,
                     "machine-deployment/kubeconfig",
-                    "is no base64",
+                    "not valid base64",
                 )
-                .hint("remove it to use --kubeconfig or KUBECONFIG, or write `base64 -w0` of the file");
+                .hint("write the output of `base64 -w0 FILE`, or remove it to use --kubeconfig or KUBECONFIG");
         }
     }
 
@@ -164,7 +166,7 @@ impl<'a> ValueResolver<'a> {
                 if reference.holder == ReferenceKind::Secret {
                     self.secrets.put(at.path(), &text);
                     let message = format!(
-                        "the value of key {key} of Secret {name} is no secret any more: it stands in machines and in the record"
+                        "key {key:?} of Secret {name:?} is stored in plain text in machines and in the record"
                     );
                     report.warning(at_reference, FindingKind::Forbidden, code, message);
                 }
@@ -174,20 +176,21 @@ impl<'a> ValueResolver<'a> {
             ResolvedValue::Unasked => {
                 self.unasked.push(at.path());
                 let message = format!(
-                    "is not judged: key {key} of {holder} {name} stands in the provider, where plan, apply and run look"
+                    "not validated: only plan, apply and run read key {key:?} of {holder} {name:?} from the provider cluster"
                 );
                 report.warning(at_reference, FindingKind::Required, code, message);
             }
             ResolvedValue::Missing(why) => {
-                let message = format!("key {key} of {holder} {name} is not to be had: {why}");
+                let message = format!("cannot read key {key:?} of {holder} {name:?}: {why}");
                 report.error(at_reference, FindingKind::Required, code, message);
             }
             ResolvedValue::Offline => {
-                let message = format!("key {key} of {holder} {name} stands in the provider");
+                let message =
+                    format!("key {key:?} of {holder} {name:?} is in the provider cluster");
                 report
                     .error(at_reference, FindingKind::Required, code, message)
                     .hint(
-                        "plan, apply and run look there; write the value itself for this command",
+                        "only plan, apply and run read it; write the value inline for this command",
                     );
             }
         }

@@ -1,4 +1,4 @@
-//! NetworkPolicies: whether there are those that kvshoot knows, and those that people write themselves.
+//! NetworkPolicies: the default ones and custom ones.
 
 mod rule;
 mod selector;
@@ -15,16 +15,16 @@ use crate::model::{
     CloudProfile, CustomNetworkPolicy, DocumentKind, FindingKind, NetworkPolicySpec,
 };
 
-/// Of a shoot, beside those of its control plane.
+/// NetworkPolicies of a shoot, in addition to those of its control plane.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NetworkPolicies {
-    /// Whether machines and importers are kept off private addresses.
+    /// Whether private addresses are blocked for machines and importers.
     pub(crate) default: bool,
-    /// Those of the CloudProfile, then those of the Shoot.
+    /// Custom policies of the CloudProfile, followed by those of the Shoot.
     pub(crate) custom: Vec<CustomNetworkPolicy>,
 }
 
-/// What kvshoot's own are called after the technical ID.
+/// Name suffixes of kvshoot's policies, after the technical ID.
 pub(crate) const OURS: [&str; 8] = [
     "allow-kubevirt-importer",
     "cloud-controller-manager",
@@ -36,23 +36,23 @@ pub(crate) const OURS: [&str; 8] = [
     "kube-scheduler",
 ];
 
-/// The longest name that an object may have.
-const MOST_NAME: usize = 253;
+/// Maximum length of an object name.
+const MAX_NAME: usize = 253;
 
 const NAME: &str =
-    "write small letters, digits, - and ., with a letter or digit at both ends of each part";
+    "use lower-case letters, digits, - and ., with a letter or digit at both ends of each part";
 const TYPES: [&str; 2] = ["Ingress", "Egress"];
 
 const OF_PROFILE: &str = "app.kubernetes.io/component: machine";
 
-/// Those of a profile by themselves.
+/// Checks the policies of a CloudProfile.
 pub(crate) fn check_profile(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let policies = &profile.spec.provider_config.custom_network_policies;
     let at = &at.key("customNetworkPolicies");
     check_all(policies, OF_PROFILE, at, report);
 }
 
-/// Those of a Shoot, by themselves and beside those of its profile.
+/// Checks the policies of a Shoot, by themselves and together with those of its CloudProfile.
 pub(crate) fn check(
     input: &Input,
     id: &str,
@@ -76,7 +76,10 @@ pub(crate) fn check(
         let mut others = profile.custom_network_policies.iter();
         let first = others.position(|it| it.name == policy.name && !it.name.is_empty());
         if let Some(first) = first {
-            let message = format!("the profile has a policy {} already", policy.name);
+            let message = format!(
+                "duplicate policy {:?}: already defined in the CloudProfile",
+                policy.name
+            );
             report
                 .error(
                     &at.index(i).key("name"),
@@ -84,7 +87,7 @@ pub(crate) fn check(
                     "network-policy/duplicate",
                     message,
                 )
-                .see(&at_profile.index(first).key("name"), "the profile's");
+                .see(&at_profile.index(first).key("name"), "first defined here");
         }
     }
     let given = config.and_then(|it| it.enable_default_network_policies);
@@ -96,7 +99,7 @@ pub(crate) fn check(
     }
 }
 
-/// A name may stand for a private address, which only a policy for that opens.
+/// Warns about a host name, which may resolve to a blocked private address.
 pub(crate) fn check_address(
     policies: &NetworkPolicies,
     control_plane: &ControlPlaneSpec,
@@ -107,7 +110,7 @@ pub(crate) fn check_address(
     let named = given.filter(|it| it.host.parse::<IpAddr>().is_err());
     if let Some(address) = named.filter(|_| policies.default) {
         let message = format!(
-            "{} may be out of the machines' reach: network policies open addresses and no names",
+            "machines may be unable to reach {:?}: network policies allow addresses, not host names",
             address.host
         );
         report
@@ -117,11 +120,11 @@ pub(crate) fn check_address(
                 "network-policy/host-name",
                 message,
             )
-            .hint("write an address, or open what it stands for in customNetworkPolicies");
+            .hint("use an IP address, or allow its addresses in customNetworkPolicies");
     }
 }
 
-/// `machines` are the labels of what is probably meant.
+/// `machines` are the labels of machines, for a hint.
 fn check_all(
     policies: &[CustomNetworkPolicy],
     machines: &str,
@@ -135,7 +138,7 @@ fn check_all(
         let given = policy.name.as_str();
         name(given, at_name, report);
         if let Some(first) = known.insert(given, i).filter(|_| !given.is_empty()) {
-            let message = format!("there is a policy {given} already");
+            let message = format!("duplicate policy {given:?}");
             report
                 .error(
                     at_name,
@@ -143,7 +146,7 @@ fn check_all(
                     "network-policy/duplicate",
                     message,
                 )
-                .see(&at.index(first).key("name"), "the first one");
+                .see(&at.index(first).key("name"), "first defined here");
         }
         spec(&policy.spec, machines, &at_one.key("spec"), report);
     }
@@ -151,7 +154,7 @@ fn check_all(
 
 fn name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     if OURS.contains(&name) {
-        let message = format!("{name} is what a policy of kvshoot's own is called");
+        let message = format!("policy name {name:?} is reserved");
         report
             .error(
                 at,
@@ -159,9 +162,9 @@ fn name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
                 "network-policy/reserved",
                 message,
             )
-            .hint("take another name; what policies allow adds up");
-    } else if !name.is_empty() && name.len() <= MOST_NAME && !names::is_dns_subdomain(name) {
-        let message = format!("{name:?} is no name of an object");
+            .hint("use another name; policies are additive");
+    } else if !name.is_empty() && name.len() <= MAX_NAME && !names::is_dns_subdomain(name) {
+        let message = format!("{name:?} is not a valid object name");
         report
             .error(at, FindingKind::Invalid, "network-policy/name", message)
             .hint(NAME);
@@ -170,10 +173,10 @@ fn name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
 
 fn lengths(policies: &[CustomNetworkPolicy], id: &str, at: &FieldCursor, report: &mut FindingSink) {
     for (i, policy) in policies.iter().enumerate() {
-        let whole = id.len() + 1 + policy.name.len();
-        if whole > MOST_NAME {
+        let length = id.len() + 1 + policy.name.len();
+        if length > MAX_NAME {
             let message = format!(
-                "makes a name of {whole} characters with {id} before it, more than {MOST_NAME}"
+                "object name, prefixed with {id}-, must be at most {MAX_NAME} characters (is {length})"
             );
             report.error(
                 &at.index(i).key("name"),
@@ -190,7 +193,8 @@ fn spec(spec: &NetworkPolicySpec, machines: &str, at: &FieldCursor, report: &mut
     match spec.pod_selector.as_ref().filter(|it| !it.is_empty()) {
         Some(pods) => selector::check(pods, at_pods, report),
         None => {
-            let message = "is for every pod of the namespace, of the control plane and of other clusters as well";
+            let message =
+                "selects every pod in the namespace, including control planes and other clusters";
             report
                 .warning(
                     at_pods,
@@ -199,7 +203,7 @@ fn spec(spec: &NetworkPolicySpec, machines: &str, at: &FieldCursor, report: &mut
                     message,
                 )
                 .hint(format!(
-                    "for machines alone write matchLabels: {{{machines}}}"
+                    "to select machines only, use matchLabels: {{{machines}}}"
                 ));
         }
     }
@@ -225,17 +229,17 @@ fn types(spec: &NetworkPolicySpec, at: &FieldCursor, report: &mut FindingSink) {
         let here = &at_types.index(i);
         one_of(Some(given), &TYPES, here, code, report);
         if let Some(first) = known.insert(given.as_str(), i) {
-            let message = format!("{given} is there already");
+            let message = format!("duplicate policy type {given:?}");
             report
                 .error(here, FindingKind::Duplicate, code, message)
-                .see(&at_types.index(first), "the first one")
-                .hint("one of each at most: Ingress, Egress");
+                .see(&at_types.index(first), "first defined here")
+                .hint("list each policy type at most once");
         }
     }
     let has_rules = [!spec.ingress.is_empty(), !spec.egress.is_empty()];
     for ((type_, field), has_rules) in TYPES.iter().zip(["ingress", "egress"]).zip(has_rules) {
         if has_rules && !known.is_empty() && !known.contains_key(type_) {
-            let message = format!("has no effect: policyTypes lacks {type_}");
+            let message = format!("has no effect: policyTypes does not include {type_}");
             report
                 .warning(
                     &at.key(field),
@@ -243,7 +247,7 @@ fn types(spec: &NetworkPolicySpec, at: &FieldCursor, report: &mut FindingSink) {
                     "network-policy/unused",
                     message,
                 )
-                .see(at_types, "without it");
+                .see(at_types, "not included here");
         }
     }
     let ingress_by_default = known.is_empty() && spec.ingress.is_empty() && !spec.egress.is_empty();
@@ -253,8 +257,8 @@ fn types(spec: &NetworkPolicySpec, at: &FieldCursor, report: &mut FindingSink) {
                 at_types,
                 FindingKind::Invalid,
                 "network-policy/types-absent",
-                "are absent, so that nobody may connect to the pods either",
+                "not set: ingress to the pods is denied as well",
             )
-            .hint("write policyTypes: [Egress] when only egress is meant, else [Ingress, Egress]");
+            .hint("set policyTypes: [Egress] to restrict only egress, else [Ingress, Egress]");
     }
 }

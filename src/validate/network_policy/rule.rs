@@ -1,4 +1,4 @@
-//! The peers and the ports of a rule, as the API server judges them.
+//! Peers and ports of a rule, validated like in the API server.
 
 use super::selector;
 use crate::model::{Cidr, FindingKind, IntOrString, IpBlock, PolicyPeer, PolicyPort};
@@ -8,8 +8,8 @@ use crate::validate::rules::one_of;
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 const CODE: &str = "network-policy/port";
 const PORTS: std::ops::RangeInclusive<i32> = 1..=65535;
-/// Of the name of a port.
-const MOST_PORT_NAME: usize = 15;
+/// Maximum length of a port name.
+const MAX_PORT_NAME: usize = 15;
 
 pub(crate) fn peers(peers: &[PolicyPeer], at: &FieldCursor, report: &mut FindingSink) {
     for (i, it) in peers.iter().enumerate() {
@@ -35,15 +35,15 @@ fn peer(peer: &PolicyPeer, at: &FieldCursor, report: &mut FindingSink) {
                     &at.key("ipBlock"),
                     FindingKind::Forbidden,
                     code,
-                    "excludes podSelector and namespaceSelector",
+                    "cannot be combined with podSelector or namespaceSelector",
                 )
-                .hint("make it an item of its own");
+                .hint("move it to a separate list item");
         }
         Some(it) => block(it, &at.key("ipBlock"), report),
         None if !selects => {
             report
-                .error(at, FindingKind::Required, code, "names no peer")
-                .hint("write podSelector, namespaceSelector or ipBlock; podSelector: {} is every pod of the namespace");
+                .error(at, FindingKind::Required, code, "must not be empty")
+                .hint("set podSelector, namespaceSelector or ipBlock; podSelector: {} selects every pod in the namespace");
         }
         None => {}
     }
@@ -63,15 +63,15 @@ fn block(block: &IpBlock, at: &FieldCursor, report: &mut FindingSink) {
                     at_one,
                     FindingKind::Invalid,
                     "network-policy/except",
-                    format!("{part} is no part of {all}"),
+                    format!("{part} is not a strict subset of {all}"),
                 )
-                .see(&at.key("cidr"), "what it is taken from");
+                .see(&at.key("cidr"), "excluded from this range");
         }
     }
 }
 
 fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr> {
-    // Of an empty text all has been said.
+    // An empty value is reported as missing.
     if text.is_empty() {
         return None;
     }
@@ -82,7 +82,10 @@ fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr>
             None
         }
         Ok(cidr) if cidr != cidr.canonical() => {
-            let message = format!("{text:?} has more than the first {} bits", cidr.length);
+            let message = format!(
+                "{text:?} has host bits set after the first {} bits",
+                cidr.length
+            );
             report
                 .error(at, FindingKind::Invalid, code, message)
                 .hint(format!("write {}", cidr.canonical()));
@@ -121,14 +124,14 @@ fn port(it: &PolicyPort, at: &FieldCursor, report: &mut FindingSink) {
                 at_last,
                 FindingKind::Forbidden,
                 CODE,
-                "needs port to be the number that the range begins with",
+                "requires a numeric port as the start of the range",
             );
         }
         Some(first) if last < first => {
-            let message = format!("is {last}, below port");
+            let message = format!("must not be less than port (is {last})");
             report
                 .error(at_last, FindingKind::Invalid, CODE, message)
-                .see(&at.key("port"), "where the range begins");
+                .see(&at.key("port"), "start of the range");
         }
         Some(_) => check_number(last, at_last, report),
     }
@@ -141,16 +144,16 @@ fn check_number(number: i32, at: &FieldCursor, report: &mut FindingSink) {
                 at,
                 FindingKind::Invalid,
                 CODE,
-                format!("{number} is no port"),
+                format!("{number} is not a valid port"),
             )
-            .hint("ports are 1 to 65535");
+            .hint("use a port from 1 to 65535");
     }
 }
 
-/// As IANA has names of services.
+/// Checks a port name: an IANA service name.
 fn check_name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let is_name = name.len() <= MOST_PORT_NAME
+    let is_name = name.len() <= MAX_PORT_NAME
         && name.bytes().all(is_plain)
         && name.bytes().any(|it| it.is_ascii_lowercase())
         && !name.starts_with('-')
@@ -163,7 +166,7 @@ fn check_name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     let hint = match is_number {
         true => format!("remove the quotes: {name}"),
         false => format!(
-            "write a number, or at most {MOST_PORT_NAME} small letters, digits and -, as the pod calls its port"
+            "use a number, or a port name of at most {MAX_PORT_NAME} lower-case letters, digits and -"
         ),
     };
     report
@@ -171,7 +174,7 @@ fn check_name(name: &str, at: &FieldCursor, report: &mut FindingSink) {
             at,
             FindingKind::Invalid,
             CODE,
-            format!("{name:?} is no port"),
+            format!("{name:?} is not a valid port"),
         )
         .hint(hint);
 }

@@ -1,4 +1,4 @@
-//! What labels select.
+//! Label selectors.
 
 use crate::model::{FindingKind, LabelExpression, PodSelector};
 use crate::validate::names;
@@ -18,7 +18,7 @@ pub(crate) fn check(selector: &PodSelector, at: &FieldCursor, report: &mut Findi
 
 fn expression(it: &LabelExpression, at: &FieldCursor, report: &mut FindingSink) {
     if !it.key.is_empty() && !names::is_qualified(&it.key) {
-        let message = format!("{:?} is no key of a label", it.key);
+        let message = format!("{:?} is not a valid label key", it.key);
         report.error(&at.key("key"), FindingKind::Invalid, CODE, message);
     }
     let operator = Some(it.operator.as_str()).filter(|it| !it.is_empty());
@@ -26,20 +26,20 @@ fn expression(it: &LabelExpression, at: &FieldCursor, report: &mut FindingSink) 
     let at = &at.key("values");
     match it.operator.as_str() {
         "In" | "NotIn" if it.values.is_empty() => {
-            let message = format!("are required with {}", it.operator);
+            let message = format!("required with operator {}", it.operator);
             report.error(at, FindingKind::Required, CODE, message);
         }
         "Exists" | "DoesNotExist" if !it.values.is_empty() => {
-            let message = format!("mean nothing to {}", it.operator);
+            let message = format!("not allowed with operator {}", it.operator);
             report
                 .error(at, FindingKind::Forbidden, CODE, message)
-                .hint("take In or NotIn, or remove them");
+                .hint("use In or NotIn, or remove the values");
         }
         _ => {}
     }
     for (i, value) in it.values.iter().enumerate() {
         if !names::is_label_value(value) {
-            let message = format!("{value:?} is no value of a label");
+            let message = format!("{value:?} is not a valid label value");
             report
                 .error(&at.index(i), FindingKind::Invalid, CODE, message)
                 .hint(names::LABEL_VALUE);

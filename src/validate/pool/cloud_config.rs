@@ -1,4 +1,4 @@
-//! Cloud-config as text: what can be merged into a machine's own.
+//! Cloud-config that is merged into that of a machine.
 
 use serde_yaml::{Mapping, Value};
 
@@ -8,25 +8,25 @@ pub(crate) use CloudConfigError as NoCloudConfig;
 
 pub(crate) const HEAD: &str = "#cloud-config\n";
 
-/// Why a text cannot be merged.
+/// Error in a cloud-config.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CloudConfigError {
-    #[error("is no cloud-config: its first line has to be #cloud-config")]
+    #[error("not a cloud-config: the first line must be #cloud-config")]
     Head,
-    #[error("is no YAML: {0}")]
+    #[error("not valid YAML: {0}")]
     Yaml(String),
-    #[error("has to be a mapping at the top")]
+    #[error("must be a mapping at the top level")]
     NoMapping,
-    #[error("has keys in ssh_authorized_keys that are no list")]
+    #[error("ssh_authorized_keys must be a list")]
     NoKeyList,
-    #[error("has a {0} that is no list")]
+    #[error("{0} must be a list")]
     NoList(&'static str),
 }
 
-/// Lists that machines have entries of their own in.
+/// Lists that kvshoot adds entries to.
 const LISTS: [&str; 3] = ["bootcmd", "runcmd", "write_files"];
 
-/// Reads a cloud-config; a script or a multi-part text cannot be merged with anything.
+/// Parses a cloud-config; scripts and multi-part texts cannot be merged.
 pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
     if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
         return Err(CloudConfigError::Head);
@@ -42,15 +42,15 @@ pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
         return Err(CloudConfigError::NoKeyList);
     }
     for key in LISTS {
-        let there = config.get(key);
-        if there.is_some_and(|it| !it.is_sequence() && !it.is_null()) {
+        let list = config.get(key);
+        if list.is_some_and(|it| !it.is_sequence() && !it.is_null()) {
             return Err(CloudConfigError::NoList(key));
         }
     }
     Ok(config)
 }
 
-/// A line of an authorized_keys file: a type and a text in base64, and perhaps a comment.
+/// Returns true for a line of an authorized_keys file: type, base64 data, and an optional comment.
 pub(crate) fn is_public_key(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let kind = words.next().unwrap_or_default();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_mapping_under_the_head_can_be_merged() {
+    fn a_cloud_config_is_a_mapping_with_a_header() {
         assert!(parse("#cloud-config\nruncmd: [date]\n").is_ok());
         assert!(parse("#cloud-config\n").is_ok_and(|it| it.is_empty()));
         assert_eq!(parse("#!/bin/sh\n"), Err(CloudConfigError::Head));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_key_is_told_from_a_private_one() {
+    fn private_keys_are_rejected() {
         assert!(is_public_key(
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGxsbGxsbGxsbGxsbGxsbGxs me@here"
         ));

@@ -1,4 +1,4 @@
-//! The pool under validation, and what it is held against.
+//! The context of the rules for pools.
 
 use std::collections::HashSet;
 
@@ -7,15 +7,15 @@ use crate::validate::context::Input;
 use crate::validate::profile::index::ProfileIndex;
 use crate::validate::report::FieldCursor;
 
-/// What the pools are judged with.
+/// The input and the indexed profiles.
 pub(crate) struct ValidationContext<'a> {
     pub(crate) input: &'a Input<'a>,
     pub(crate) index: ProfileIndex<'a>,
-    /// What the last run chose from, for what is no longer offered.
+    /// Index of the profile of the last run, for values that the current one no longer contains.
     pub(crate) previous_index: Option<ProfileIndex<'a>>,
 }
 
-/// One pool, where it stands and what it was.
+/// A pool, its path, and its last applied version.
 pub(crate) struct PoolContext<'s> {
     pub(crate) worker: &'s Worker,
     pub(crate) before: Option<&'s Worker>,
@@ -23,7 +23,7 @@ pub(crate) struct PoolContext<'s> {
 }
 
 impl<'s> PoolContext<'s> {
-    /// The first zone of the pool in which something of that name is not to be had.
+    /// First zone of the pool in which the machine or volume type is not available.
     pub(crate) fn zone_without(
         &self,
         without: &HashSet<(&str, &str)>,

@@ -1,4 +1,4 @@
-//! The machine of a pool, its type and its image, as the profile answers them.
+//! Machine type and image of a pool.
 
 use super::context::{PoolContext, ValidationContext};
 use super::template;
@@ -12,7 +12,7 @@ use crate::validate::rules::{not_found, some_of};
 use crate::validate::shoot::preallocated_data_volumes;
 use crate::validate::valid_shoot::{MachineSize, PoolImage};
 
-/// What the pool's machines are, with what is no longer offered taken from the profile of the last run.
+/// Resolves the machine type; an unchanged type may come from the profile of the last run.
 pub(crate) fn machine_type(
     context: &ValidationContext,
     pool: &PoolContext,
@@ -28,7 +28,7 @@ pub(crate) fn machine_type(
     if pool.before.is_some_and(|it| it.machine.type_ == name) {
         let known = [Some(&context.index), context.previous_index.as_ref()];
         let mut known = known.into_iter().flatten();
-        if let Some(found) = known.find_map(|index| answer(index, name)) {
+        if let Some(found) = known.find_map(|index| resolve(index, name)) {
             return Some(found);
         }
     }
@@ -40,14 +40,16 @@ pub(crate) fn machine_type(
         not_found(
             at,
             "machine/type-not-offered",
+            "machine type",
             name,
+            &index.title(),
             usable.map(|it| it.name.as_str()),
             report,
         );
         return None;
     };
     if let Some(zone) = pool.zone_without(&index.without_machine_type, name) {
-        let message = format!("{name} is not there in zone {zone}");
+        let message = format!("machine type {name:?} is not available in zone {zone:?}");
         report.error(
             at,
             FindingKind::NotSupported,
@@ -58,7 +60,8 @@ pub(crate) fn machine_type(
     }
     if let Some(gpu) = found.gpu.as_ref().filter(|gpu| gpu.value > 0.0) {
         let profile = FieldCursor::root(model::DocumentKind::CloudProfile);
-        let message = format!("{name} is offered with {gpu} GPU, and the machines get none");
+        let message =
+            format!("machine type {name:?} has {gpu} GPU, but kvshoot does not attach GPUs");
         report
             .warning(
                 at,
@@ -68,13 +71,13 @@ pub(crate) fn machine_type(
             )
             .see(
                 &profile.key("spec").key("machineTypes").index(*i).key("gpu"),
-                "what the profile offers",
+                "defined here",
             );
     }
-    answer(index, name)
+    resolve(index, name)
 }
 
-fn answer(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
+fn resolve(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
     let (_, found) = index.machine_types.get(name)?;
     let limits = index.limits.get(name);
     Some(MachineSize {
@@ -86,7 +89,7 @@ fn answer(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
     })
 }
 
-/// The image that was asked for; else the one that the pool has; else the first of the profile in its newest version.
+/// Resolves the image: the requested one, else the current one, else the newest version of the first one of the profile.
 pub(crate) fn image(
     context: &ValidationContext,
     pool: &PoolContext,
@@ -98,15 +101,15 @@ pub(crate) fn image(
     let config = pool.worker.provider_config.as_deref();
     let disk = config.and_then(|it| it.template.as_ref()?.primary_disk.as_ref());
     if let Some(disk) = disk.filter(|it| it.os_image.is_some()) {
-        let source =
-            own_disk(context, pool, disk, report).or_else(|| image_source::of_root_disk(disk))?;
+        let source = preallocated_disk(context, pool, disk, report)
+            .or_else(|| image_source::of_root_disk(disk))?;
         return Some(PoolImage {
             name: asked.map_or("custom", |it| it.name.as_str()).to_owned(),
             version: asked.and_then(|it| it.version.clone()).unwrap_or_default(),
             source,
         });
     }
-    let had = pool.before.and_then(whole_image);
+    let had = pool.before.and_then(complete_image);
     let name = asked.map(|it| it.name.as_str());
     let version = asked.and_then(|it| it.version.as_deref());
     if let Some((had_name, had_version)) = had
@@ -128,8 +131,8 @@ pub(crate) fn image(
     source(index, &image.name, &version.version)
 }
 
-/// A disk of the Shoot's own that the pool clones, which may grow on the way and not shrink.
-fn own_disk(
+/// Resolves a preallocated disk that the pool clones; a clone can be larger but not smaller.
+fn preallocated_disk(
     context: &ValidationContext,
     pool: &PoolContext,
     disk: &RootDisk,
@@ -150,7 +153,10 @@ fn own_disk(
         let at = &pool.at.key("providerConfig");
         let at = &at.key("template");
         let at = &at.key("primaryDisk");
-        let message = format!("is {size}, and {name} has {}", own.size);
+        let message = format!(
+            "must be at least {}, the size of disk {name:?} (is {size})",
+            own.size
+        );
         report
             .error(
                 &at.key("size"),
@@ -158,13 +164,13 @@ fn own_disk(
                 "disk/too-small",
                 message,
             )
-            .hint("a clone is at least as large as what it is of");
+            .hint("a clone cannot be smaller than its source");
     }
     Some(ImageSource::Own(name))
 }
 
-/// An image with its version, which every image that was applied has.
-fn whole_image(worker: &Worker) -> Option<(&str, &str)> {
+/// Name and version of an image; images that were applied have both.
+fn complete_image(worker: &Worker) -> Option<(&str, &str)> {
     let image = worker.machine.image.as_ref()?;
     Some((image.name.as_str(), image.version.as_deref()?))
 }
@@ -185,7 +191,9 @@ fn named<'o>(
         not_found(
             &at.key("name"),
             "machine/image-not-offered",
+            "machine image",
             name,
+            &index.title(),
             offered,
             report,
         );
@@ -207,7 +215,7 @@ fn newest<'o>(
         .max_by_key(|it| Version::parse(&it.version));
     if newest.is_none() {
         let message = format!(
-            "no version of {} can be chosen: all are expired or a preview",
+            "all versions of machine image {:?} are expired or in preview",
             image.name
         );
         report
@@ -217,7 +225,7 @@ fn newest<'o>(
                 "machine/image-version-not-offered",
                 message,
             )
-            .hint("name a version");
+            .hint("set a version");
     }
     newest
 }
@@ -236,12 +244,14 @@ fn given<'o>(
     let found = current().find(|it| it.version == wanted);
     if found.is_none() {
         let is_known = image.versions.iter().any(|it| it.version == wanted);
-        let why = if is_known {
-            "is expired"
-        } else {
-            "is not offered"
+        let reason = match is_known {
+            true => "is expired".to_owned(),
+            false => format!("not found in {}", context.index.title()),
         };
-        let message = format!("{wanted} of {} {why}", image.name);
+        let message = format!(
+            "version {wanted:?} of machine image {:?} {reason}",
+            image.name
+        );
         let hint = some_of(current().map(|it| it.version.as_str()));
         report
             .error(
@@ -250,12 +260,12 @@ fn given<'o>(
                 "machine/image-version-not-offered",
                 message,
             )
-            .hint(format!("the profile offers {hint}"));
+            .hint(format!("available: {hint}"));
     }
     found
 }
 
-/// A version without a source is told of the profile.
+/// Source of an image version; a missing one is reported for the profile.
 fn source(index: &ProfileIndex, name: &str, version: &str) -> Option<PoolImage> {
     let (_, _, url) = index.urls.get(&(name, version))?;
     Some(PoolImage {

@@ -1,4 +1,4 @@
-//! `spec.provider.workers`: each pool by itself, and all of them together.
+//! The rules of `spec.provider.workers`.
 
 pub(crate) mod cloud_config;
 pub(super) mod context;
@@ -24,7 +24,7 @@ use super::report::{FieldCursor, FindingSink};
 use super::shoot::{kubernetes, metadata};
 use super::valid_shoot::PoolSpec;
 
-const MOST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
@@ -42,7 +42,7 @@ pub(crate) fn check(
                 "pool/none",
                 "at least one pool is required",
             )
-            .hint("a shoot is made of the machines of its pools");
+            .hint("add a pool to spec.provider.workers");
         return None;
     }
     let before = context
@@ -63,7 +63,7 @@ pub(crate) fn check(
             .insert(worker.name.as_str(), i)
             .filter(|_| !worker.name.is_empty())
         {
-            let message = format!("there is a pool {} already", worker.name);
+            let message = format!("duplicate pool {:?}", worker.name);
             report
                 .error(
                     &pool.at.key("name"),
@@ -71,7 +71,7 @@ pub(crate) fn check(
                     "pool/duplicate",
                     message,
                 )
-                .see(&at.index(first).key("name"), "the first one");
+                .see(&at.index(first).key("name"), "first defined here");
         }
         pools.extend(check_one(context, &pool, report));
     }
@@ -83,23 +83,23 @@ pub(crate) fn check(
 fn name(context: &ValidationContext, pool: &PoolContext, report: &mut FindingSink) {
     let codes = ("pool/name", "pool/name-too-long");
     let config = pool.worker.provider_config.as_ref();
-    // Those are Kubermatic's, which names its pools at will.
+    // Pools of Kubermatic can have longer names.
     let is_own = config.is_some_and(|it| it.template.is_some() || it.instancetype.is_some());
     let most = match is_own {
-        true => room(context, pool).max(MOST_NAME),
-        false => MOST_NAME,
+        true => max_name_length(context, pool).max(MAX_NAME),
+        false => MAX_NAME,
     };
     let at = &pool.at.key("name");
     names::check_dns_label(at, &pool.worker.name, most, codes, report);
 }
 
-/// What the names of machines leave of 63 characters.
-fn room(context: &ValidationContext, pool: &PoolContext) -> usize {
-    /// Between the others, the hash, and numbers of machines up to 9999.
+/// Maximum length of a pool name, so that machine names have at most 63 characters.
+fn max_name_length(context: &ValidationContext, pool: &PoolContext) -> usize {
+    /// Separators, the hash, and machine numbers up to 9999.
     const OTHERS: usize = "--z--".len() + 5 + 4;
     let id = metadata::id(&context.input.shoot.metadata);
     let zones = pool.worker.zones.len().to_string();
-    names::MOST_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
+    names::MAX_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
 }
 
 fn check_one(
@@ -121,11 +121,11 @@ fn check_one(
     let root = volumes::root(context, pool, report);
     let mut data = volumes::data(context, pool, report);
     if let (Some(data), Some(root)) = (&mut data, &root) {
-        data.extend(volumes::further(pool, root));
+        data.extend(volumes::secondary(pool, root));
     }
 
     if let (Some(root), Some(data)) = (&root, &data) {
-        volumes::migrating(pool, root, data, report);
+        volumes::check_migration(pool, root, data, report);
     }
 
     let (minimum, maximum) = size?;
@@ -162,7 +162,7 @@ fn check_one(
     })
 }
 
-/// The pool's own settings over those of the shoot.
+/// Settings of the pool, or else those of the shoot.
 fn kubelet(context: &ValidationContext, worker: &Worker) -> Option<crate::model::Kubelet> {
     let own = worker
         .kubernetes
@@ -179,7 +179,7 @@ fn settings(pool: &PoolContext, report: &mut FindingSink) {
         .as_ref()
         .filter(|it| it.name != "containerd" && !it.name.is_empty())
     {
-        let message = format!("{:?} is not supported", cri.name);
+        let message = format!("unsupported value {:?}", cri.name);
         report
             .error(
                 &at.key("cri").key("name"),
@@ -187,12 +187,12 @@ fn settings(pool: &PoolContext, report: &mut FindingSink) {
                 "pool/cri",
                 message,
             )
-            .hint("it has to be containerd");
+            .hint("supported values: containerd");
     }
     if let Some(bundle) = &worker.ca_bundle
         && !is_pem_certificates(bundle)
     {
-        let message = "holds no PEM certificate";
+        let message = "not a valid PEM certificate";
         report.error(
             &at.key("caBundle"),
             FindingKind::Invalid,
@@ -213,7 +213,7 @@ fn settings(pool: &PoolContext, report: &mut FindingSink) {
         && retries < 0
     {
         let at = &at.key("machineControllerManager");
-        let message = format!("is {retries}, below 0");
+        let message = format!("must be at least 0 (is {retries})");
         report.error(
             &at.key("maxEvictRetries"),
             FindingKind::Invalid,
@@ -223,7 +223,7 @@ fn settings(pool: &PoolContext, report: &mut FindingSink) {
     }
 }
 
-/// Blocks of base64 between the two lines that PEM has, at least one, and nothing but space and comments beside them.
+/// Returns true if the text contains at least one PEM certificate, and all have valid base64.
 pub(crate) fn is_pem_certificates(text: &str) -> bool {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";
@@ -234,7 +234,7 @@ pub(crate) fn is_pem_certificates(text: &str) -> bool {
                 let body: String = body.split_whitespace().collect();
                 use base64::Engine;
                 let bytes = base64::engine::general_purpose::STANDARD.decode(body);
-                // Every certificate is a sequence.
+                // Every certificate is an ASN.1 sequence.
                 bytes.is_ok_and(|bytes| bytes.first() == Some(&0x30))
             })
         })

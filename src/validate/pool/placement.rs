@@ -1,4 +1,4 @@
-//! Where the machines of a pool may run, and what becomes of them when their host is emptied.
+//! Placement of the machines of a pool, and eviction when a provider node is drained.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub(crate) fn check(config: &WorkerConfig, at: &FieldCursor, report: &mut Findin
     if let Some(it) = config.subnet.as_deref().filter(|it| !it.is_empty())
         && !names::is_dns_subdomain(it)
     {
-        let message = format!("{it:?} is no name of a subnet");
+        let message = format!("{it:?} is not a valid subnet name");
         report
             .error(
                 &at.key("subnet"),
@@ -80,10 +80,10 @@ fn affinity(affinity: &AffinityPresets, at: &FieldCursor, report: &mut FindingSi
                 at_apart,
                 FindingKind::Forbidden,
                 "worker-config/affinity-twice",
-                "excludes podAffinityPreset",
+                "cannot be combined with podAffinityPreset",
             )
-            .see(&at.key("podAffinityPreset"), "the other one")
-            .hint("machines are kept on one host or on hosts of their own");
+            .see(&at.key("podAffinityPreset"), "set here")
+            .hint("choose one: all machines on one host, or each on a different host");
     }
     let Some(hosts) = &affinity.node_affinity_preset else {
         return;
@@ -104,17 +104,17 @@ fn affinity(affinity: &AffinityPresets, at: &FieldCursor, report: &mut FindingSi
                 &at.key(field),
                 FindingKind::Required,
                 code,
-                "is required for hosts with a label",
+                "is required for node affinity",
             );
         }
     }
     if !key.is_empty() && !names::is_qualified(key) {
-        let message = format!("{key:?} is no key of a label");
+        let message = format!("{key:?} is not a valid label key");
         report.error(&at.key("key"), FindingKind::Invalid, code, message);
     }
     for (i, value) in hosts.values.iter().enumerate() {
         if !names::is_label_value(value) {
-            let message = format!("{value:?} is no value of a label");
+            let message = format!("{value:?} is not a valid label value");
             report
                 .error(
                     &at.key("values").index(i),
@@ -133,12 +133,12 @@ fn spreads(spreads: &[TopologySpread], at: &FieldCursor, report: &mut FindingSin
     for (i, spread) in spreads.iter().enumerate() {
         let at = &at.index(i);
         if spread.max_skew < 1 {
-            let message = format!("is {}, below 1", spread.max_skew);
+            let message = format!("must be at least 1 (is {})", spread.max_skew);
             report.error(&at.key("maxSkew"), FindingKind::Invalid, code, message);
         }
         let key = spread.topology_key.as_str();
         if !key.is_empty() && !names::is_qualified(key) {
-            let message = format!("{key:?} is no key of a label");
+            let message = format!("{key:?} is not a valid label key");
             report.error(&at.key("topologyKey"), FindingKind::Invalid, code, message);
         }
         let when = spread.when_unsatisfiable.as_str();
@@ -151,7 +151,7 @@ fn spreads(spreads: &[TopologySpread], at: &FieldCursor, report: &mut FindingSin
             report,
         );
         if !key.is_empty() && !known.insert((key, when)) {
-            let message = format!("{key} with {when} is there already");
+            let message = format!("duplicate constraint {key:?} with {when}");
             report.error(
                 &at.key("topologyKey"),
                 FindingKind::Duplicate,
@@ -167,7 +167,7 @@ fn location(location: &MachineLocation, at: &FieldCursor, report: &mut FindingSi
         if let Some(value) = value
             && (value.is_empty() || !names::is_label_value(value))
         {
-            let message = format!("{value:?} is no value of a label");
+            let message = format!("{value:?} is not a valid label value");
             report
                 .error(
                     &at.key(field),
@@ -189,7 +189,7 @@ fn matched(
     let Some(matched) = matched else { return };
     let code = "worker-config/matched";
     if !matched.name.is_empty() && !names::is_dns_subdomain(&matched.name) {
-        let message = format!("{:?} is no name of an object", matched.name);
+        let message = format!("{:?} is not a valid object name", matched.name);
         report
             .error(&at.key("name"), FindingKind::Invalid, code, message)
             .hint(names::DNS_LABEL);

@@ -14,7 +14,7 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
                 at,
                 FindingKind::Invalid,
                 "pool/negative",
-                format!("is {count}, below 0"),
+                format!("must be at least 0 (is {count})"),
             );
         }
     }
@@ -23,7 +23,7 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
         usize::try_from(maximum).ok()?,
     );
     if maximum < minimum {
-        let message = format!("is {maximum}, below the minimum of {minimum}");
+        let message = format!("must be at least {minimum}, the minimum (is {maximum})");
         report
             .error(
                 at_maximum,
@@ -31,12 +31,12 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
                 "pool/minimum-above-maximum",
                 message,
             )
-            .see(at_minimum, "the minimum");
+            .see(at_minimum, "minimum");
         return None;
     }
     if minimum == 0 && maximum != 0 {
         let message =
-            format!("is 0 while the maximum is {maximum}; a pool cannot grow from nothing");
+            format!("must be at least 1 if maximum is {maximum}: a pool cannot scale up from zero");
         report
             .error(
                 at_minimum,
@@ -44,8 +44,8 @@ pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usiz
                 "pool/scale-from-zero",
                 message,
             )
-            .see(at_maximum, "the maximum")
-            .hint("write 1, or 0 for both");
+            .see(at_maximum, "maximum")
+            .hint("set it to 1, or both to 0");
         return None;
     }
     Some(sizes)
@@ -65,7 +65,7 @@ pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Am
     if let Some(Amount::Percent(percent)) = unavailable
         && percent > 100
     {
-        let message = format!("is {percent}%, more than all");
+        let message = format!("must be at most 100% (is {percent}%)");
         report.error(
             at_unavailable,
             FindingKind::Invalid,
@@ -75,7 +75,7 @@ pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Am
         return None;
     }
     let (surge, unavailable) = (surge?, unavailable?);
-    // A pool of none is judged as if it had one.
+    // An empty pool is validated as if it had one machine.
     let machines = usize::try_from(pool.worker.minimum).unwrap_or(0).max(1);
     if surge.rounded_up(machines) == 0 && unavailable.rounded_down(machines) == 0 {
         report
@@ -84,11 +84,11 @@ pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Am
                 FindingKind::Invalid,
                 "pool/no-room-to-roll",
                 format!(
-                    "comes to 0 of {machines}, and maxSurge too; no machine could ever be replaced"
+                    "maxUnavailable and maxSurge are both 0 of {machines}: a rolling update cannot replace any machine"
                 ),
             )
             .see(at_surge, "maxSurge")
-            .hint("let one of both be at least 1");
+            .hint("set one of them to at least 1");
         return None;
     }
     Some((surge, unavailable))
@@ -100,29 +100,29 @@ fn amount(
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<Amount> {
-    const MOST: usize = 1_000_000;
-    let told = match given {
+    const MAX: usize = 1_000_000;
+    let message = match given {
         None => return Some(Amount::Number(default)),
         Some(IntOrString::Int(count)) => match usize::try_from(*count) {
             Ok(count) => return Some(Amount::Number(count)),
-            Err(_) => format!("is {count}, below 0"),
+            Err(_) => format!("must be at least 0 (is {count})"),
         },
         Some(IntOrString::String(text)) => {
             let digits = text.strip_suffix('%').unwrap_or_default();
             let is_percent = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            match digits.parse().ok().filter(|it| is_percent && *it <= MOST) {
+            match digits.parse().ok().filter(|it| is_percent && *it <= MAX) {
                 Some(percent) => return Some(Amount::Percent(percent)),
-                None => format!("{text:?} is neither a count nor a share"),
+                None => format!("{text:?} is neither a number nor a percentage"),
             }
         }
     };
     report
-        .error(at, FindingKind::Invalid, "pool/amount", told)
-        .hint("write a count such as 1, or a share such as 25%");
+        .error(at, FindingKind::Invalid, "pool/amount", message)
+        .hint("write a number such as 1, or a percentage such as 25%");
     None
 }
 
-/// Nothing moves a pool between its bounds yet; said once, whatever the number of pools.
+/// Warns once that no autoscaler scales pools between minimum and maximum.
 pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut wide = workers
         .iter()
@@ -133,11 +133,11 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
     };
     let others = match wide.count() {
         0 => String::new(),
-        1 => ", and another one".to_owned(),
-        more => format!(", and {more} others"),
+        1 => " and 1 more".to_owned(),
+        more => format!(" and {more} more"),
     };
     let message = format!(
-        "pool {} has room to grow{others}, and no autoscaler runs",
+        "no autoscaler runs: pool {:?}{others} will not scale above its minimum",
         first.name
     );
     report
@@ -147,6 +147,6 @@ pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut Fin
             "pool/no-autoscaler",
             message,
         )
-        .see(&at.index(i).key("minimum"), "what it starts with")
-        .hint("a pool starts with its minimum; its size is changed by hand");
+        .see(&at.index(i).key("minimum"), "initial size")
+        .hint("a pool starts with its minimum; change minimum to scale it");
 }

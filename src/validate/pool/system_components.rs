@@ -1,4 +1,4 @@
-//! Whether what runs inside every shoot, DNS first of all, finds a machine.
+//! Checks that system components such as DNS can be scheduled.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ fn is_active(worker: &Worker) -> bool {
     worker.minimum > 0 && worker.maximum > 0
 }
 
-/// Pods without tolerations come onto its machines.
+/// Returns true if pods without tolerations can run on the pool.
 fn takes_any_pod(worker: &Worker) -> bool {
     let mut effects = worker.taints.iter().map(|it| it.effect.as_deref());
     effects.all(|effect| effect == Some("PreferNoSchedule"))
@@ -30,25 +30,25 @@ pub(crate) fn check(workers: &[Worker], at: &FieldCursor, report: &mut FindingSi
         forbid(
             "pool/none-active",
             "no pool has machines",
-            "give one pool a minimum of at least 1",
+            "set the minimum of one pool to at least 1",
         );
     } else if !workers.iter().any(takes_any_pod) {
         forbid(
             "pool/all-tainted",
-            "every pool has taints that keep system components away",
-            "leave one pool without taints, or with the effect PreferNoSchedule only",
+            "every pool has taints that repel system components",
+            "remove the taints of one pool, or use only the effect PreferNoSchedule",
         );
     } else if !active().any(|it| takes_any_pod(it) && are_allowed(it)) {
         forbid(
             "pool/none-for-system-components",
-            "no pool has machines, is free of taints and allows system components",
-            "let one pool do all three",
+            "no pool with machines and without taints allows system components",
+            "allow system components in such a pool",
         );
     }
     zones(workers, at, report);
 }
 
-/// They spread over zones; pools with the same zones share the task.
+/// Requires a machine in each zone, counted over all pools with the same zones.
 fn zones(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     let mut groups: HashMap<Vec<&str>, (usize, i64)> = HashMap::new();
     for (i, worker) in workers.iter().enumerate().filter(|(_, it)| are_allowed(it)) {
@@ -68,10 +68,10 @@ fn zones(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
     short.sort_unstable();
     for (i, zones, most) in short {
         let message = format!(
-            "is {most}, fewer than the {zones} zones; system components need a machine in each"
+            "must be at least {zones} (is {most}): system components need a machine in each zone"
         );
         report
             .error(&at.index(i).key("maximum"), FindingKind::Forbidden, "pool/fewer-than-zones", message)
-            .hint("raise it, take fewer zones, or write systemComponents: {allow: false} when another pool serves them");
+            .hint("increase it, use fewer zones, or set systemComponents: {allow: false} if another pool runs them");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink
             names::check_taint_key(&at.key("key"), key, report);
         }
         if let Some(effect) = effect.filter(|it| !it.is_empty() && !EFFECTS.contains(it)) {
-            let message = format!("{effect:?} is not supported");
+            let message = format!("unsupported value {effect:?}");
             report
                 .error(
                     &at.key("effect"),
@@ -35,14 +35,14 @@ pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink
                     "taint/effect",
                     message,
                 )
-                .hint(format!("one of {}", EFFECTS.join(", ")));
+                .hint(format!("supported values: {}", EFFECTS.join(", ")));
         }
         if let Some(value) = taint
             .value
             .as_deref()
             .filter(|it| !names::is_label_value(it))
         {
-            let message = format!("{value:?} is no value of a taint");
+            let message = format!("{value:?} is not a valid taint value");
             report
                 .error(
                     &at.key("value"),
@@ -55,7 +55,7 @@ pub(crate) fn check(taints: &[Taint], at: &FieldCursor, report: &mut FindingSink
         if let (Some(key), Some(effect)) = (key, effect)
             && !known.insert((key, effect))
         {
-            let message = format!("there is a taint {key} with effect {effect} already");
+            let message = format!("duplicate taint {key:?} with effect {effect}");
             report.error(at, FindingKind::Duplicate, "taint/duplicate", message);
         }
     }

@@ -1,4 +1,4 @@
-//! A pool's own CPU, memory and disks, in place of what the profile offers.
+//! CPU, memory and disks that a pool defines itself.
 
 use crate::model::{FindingKind, MachineTemplate, Quantity, RootDisk, WorkerConfig};
 use crate::validate::image_source::{self, ImageSource};
@@ -7,8 +7,8 @@ use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
 use crate::validate::valid_shoot::{Claiming, MachineSize};
 
-/// As Kubermatic has it.
-const MOST_DISKS: usize = 3;
+/// Same limit as in Kubermatic.
+const MAX_DISKS: usize = 3;
 const CODE: &str = "worker-config/template";
 const ACCESS: [&str; 3] = ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"];
 
@@ -18,15 +18,15 @@ pub(crate) fn check(config: &WorkerConfig, at: &FieldCursor, report: &mut Findin
     let at_template = &at.key("template");
     compute(template, at_template, report);
     if config.instancetype.is_some() {
-        beside_instancetype(config, template, at, report);
+        exclusive_with_instancetype(config, template, at, report);
     }
     if let Some(it) = &template.primary_disk {
         root(it, &at_template.key("primaryDisk"), report);
     }
     let at_disks = &at_template.key("secondaryDisks");
     let disks = &template.secondary_disks;
-    if disks.len() > MOST_DISKS {
-        let message = format!("are {}, and {MOST_DISKS} is the most", disks.len());
+    if disks.len() > MAX_DISKS {
+        let message = format!("must have at most {MAX_DISKS} items (has {})", disks.len());
         report.error(at_disks, FindingKind::Invalid, CODE, message);
     }
     for (i, disk) in disks.iter().enumerate() {
@@ -47,16 +47,21 @@ fn compute(template: &MachineTemplate, at: &FieldCursor, report: &mut FindingSin
                 &at.key("vcpus"),
                 FindingKind::Forbidden,
                 "worker-config/cpus-twice",
-                "excludes cpus",
+                "cannot be combined with cpus",
             )
-            .see(&at.key("cpus"), "the other one")
-            .hint("cpus are reserved and a limit, vcpus are what the machine sees");
+            .see(&at.key("cpus"), "set here")
+            .hint("cpus sets request and limit; vcpus sets the CPUs that the machine sees");
     }
     positive(template.cpus.as_ref(), &at.key("cpus"), report);
     positive(template.memory.as_ref(), &at.key("memory"), report);
     if template.vcpus.as_ref().is_some_and(|it| it.cores == 0) {
         let at = &at.key("vcpus");
-        report.error(&at.key("cores"), FindingKind::Invalid, CODE, "is 0");
+        report.error(
+            &at.key("cores"),
+            FindingKind::Invalid,
+            CODE,
+            "must be at least 1",
+        );
     }
     let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
     if has_cpu != template.memory.is_some() {
@@ -64,13 +69,13 @@ fn compute(template: &MachineTemplate, at: &FieldCursor, report: &mut FindingSin
             true => ("memory", "cpus or vcpus"),
             false => ("cpus", "memory"),
         };
-        let message = format!("is required beside {given}");
+        let message = format!("is required with {given}");
         report.error(&at.key(missing), FindingKind::Required, CODE, message);
     }
 }
 
-/// KubeVirt refuses what an instancetype gives as well.
-fn beside_instancetype(
+/// KubeVirt rejects values that the instancetype defines too.
+fn exclusive_with_instancetype(
     config: &WorkerConfig,
     template: &MachineTemplate,
     at: &FieldCursor,
@@ -95,9 +100,9 @@ fn beside_instancetype(
                     &place,
                     FindingKind::Forbidden,
                     "worker-config/beside-instancetype",
-                    "is what the instancetype says",
+                    "cannot be combined with an instancetype",
                 )
-                .see(&at.key("instancetype"), "the instancetype");
+                .see(&at.key("instancetype"), "set here");
         }
     }
 }
@@ -127,22 +132,27 @@ fn root(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
                 &at.key("extraHeadersSecretRef"),
                 FindingKind::Forbidden,
                 CODE,
-                "excludes extraHeaders",
+                "cannot be combined with extraHeaders",
             )
-            .see(&at.key("extraHeaders"), "the other one");
+            .see(&at.key("extraHeaders"), "set here");
     }
     for (i, header) in disk.extra_headers.iter().enumerate() {
         if !header.contains(':') || header.contains(['\n', '\r']) {
             let at = &at.key("extraHeaders");
             report
-                .error(&at.index(i), FindingKind::Invalid, CODE, "is no header")
+                .error(
+                    &at.index(i),
+                    FindingKind::Invalid,
+                    CODE,
+                    "not a valid HTTP header",
+                )
                 .hint("write `Name: value`");
         }
     }
     fitting(disk, at, report);
 }
 
-/// What only one kind of source reads, and the form of the image's name.
+/// Checks the image, and the fields that apply only to some kinds of sources.
 fn fitting(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
     let http = [
         ("extraHeaders", !disk.extra_headers.is_empty()),
@@ -155,28 +165,31 @@ fn fitting(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
     let secret = [("dataVolumeSecretRef", disk.data_volume_secret_ref.is_some())];
     let image = disk.os_image.as_deref().unwrap_or_default();
     let (kind, unread) = match image_source::of_root_disk(disk) {
-        None if disk.os_image.is_none() => ("the profile's image", [&http[..], &registry, &secret]),
+        None if disk.os_image.is_none() => (
+            "an image of the CloudProfile",
+            [&http[..], &registry, &secret],
+        ),
         None => {
-            // A word that is not among those of `source` was told of already.
-            let message = format!("{image:?} is no image of that source");
+            // An unsupported `source` is reported elsewhere.
+            let message = format!("{image:?} is not a valid image for this source");
             report
                 .error(&at.key("osImage"), FindingKind::Invalid, CODE, message)
-                .hint("write https://…, docker://…, NAME or NAMESPACE/NAME");
+                .hint("use https://…, docker://…, NAME or NAMESPACE/NAME");
             return;
         }
         Some(ImageSource::Http { .. }) => ("an http source", [&[][..], &registry, &[]]),
-        Some(ImageSource::Registry { .. }) => ("a registry", [&http[..], &[], &[]]),
+        Some(ImageSource::Registry { .. }) => ("a registry source", [&http[..], &[], &[]]),
         Some(ImageSource::Claim { .. } | ImageSource::Own(_)) => {
-            ("a claim", [&http[..], &registry, &secret])
+            ("a PersistentVolumeClaim", [&http[..], &registry, &secret])
         }
     };
     for (field, _) in unread.into_iter().flatten().filter(|it| it.1) {
-        let message = format!("has no meaning for {kind}");
+        let message = format!("not supported for {kind}");
         report.error(&at.key(field), FindingKind::Forbidden, CODE, message);
     }
 }
 
-/// How a claim is asked for by a template's own words.
+/// CDI API for the storageAccessType and storageTarget of a template.
 pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> Claiming {
     match target {
         Some("pvc") => Claiming::Verbatim {
@@ -188,7 +201,7 @@ pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> Claiming {
     }
 }
 
-/// A machine type that the pool itself describes; its name is only a name.
+/// CPU and memory that the pool defines itself; the machine type is only a name then.
 pub(crate) fn machine_type(name: &str, config: &WorkerConfig) -> Option<MachineSize> {
     let of = |cpu: Quantity, memory: Quantity, is_limited: bool| MachineSize {
         name: name.to_owned(),
@@ -219,14 +232,14 @@ fn positive(quantity: Option<&Quantity>, at: &FieldCursor, report: &mut FindingS
             at,
             FindingKind::Invalid,
             CODE,
-            format!("is {it}, not above 0"),
+            format!("must be greater than 0 (is {it})"),
         );
     }
 }
 
 fn names_object(name: Option<&str>, at: &FieldCursor, report: &mut FindingSink) {
     if let Some(name) = name.filter(|it| !it.is_empty() && !names::is_dns_subdomain(it)) {
-        let message = format!("{name:?} is no name of an object");
+        let message = format!("{name:?} is not a valid object name");
         report
             .error(at, FindingKind::Invalid, CODE, message)
             .hint(names::DNS_LABEL);

@@ -10,16 +10,16 @@ use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_found, some_of};
 use crate::validate::valid_shoot::{Claiming, DataVolumeSpec, VolumeSpec};
 
-const MOST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 
-/// Begins the names of disks of a template; longer than a data volume's may be.
+/// Name prefix of secondary disks; longer than the name of a data volume can be.
 const SECONDARY_DISK: &str = "secondary-disk-";
 
 struct VolumeRequest<'a> {
     type_: Option<&'a str>,
     size: Option<&'a Quantity>,
     encrypted: Option<bool>,
-    /// By the template, which takes any size.
+    /// Whether the template sets the size, which need not be whole Gi then.
     is_own: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn root(
     let at = &pool.at.key("volume");
     let own = own(pool).and_then(|it| it.primary_disk.as_ref());
     let given = pool.worker.volume.as_ref();
-    // What both say is that of the template.
+    // The template takes precedence.
     let size = own.and_then(|it| it.size.as_ref());
     let class = own.and_then(|it| it.storage_class_name.as_ref());
     let claiming = own.map_or_else(Claiming::default, |it| {
@@ -51,7 +51,7 @@ pub(crate) fn root(
     let Some(volume) = given else {
         report
             .error(at, FindingKind::Required, "volume/required", "is required")
-            .hint("give the type and size of the root disk, such as {type: standard, size: 20Gi}");
+            .hint("set type and size of the root disk, for example {type: standard, size: 20Gi}");
         return None;
     };
     let wanted = VolumeRequest {
@@ -78,8 +78,8 @@ pub(crate) fn root(
     })
 }
 
-/// What is to migrate has its volumes on two hosts for a while.
-pub(crate) fn migrating(
+/// Live migration requires shared volumes.
+pub(crate) fn check_migration(
     pool: &PoolContext,
     root: &VolumeSpec,
     data: &[DataVolumeSpec],
@@ -91,22 +91,22 @@ pub(crate) fn migrating(
     if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
         return;
     }
-    let is_alone = |it: &VolumeSpec| match &it.claiming {
+    let is_unshared = |it: &VolumeSpec| match &it.claiming {
         Claiming::Verbatim { access } => access != "ReadWriteMany",
         Claiming::Completed { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
     };
     let others = data.iter().map(|it| (it.name.as_str(), &it.volume));
     let mut all = [(ROOT_DISK, root)].into_iter().chain(others);
-    if let Some((name, _)) = all.find(|it| is_alone(it.1)) {
+    if let Some((name, _)) = all.find(|it| is_unshared(it.1)) {
         let at = &pool.at.key("providerConfig");
         report
             .error(
                 &at.key("evictionStrategy"),
                 FindingKind::Forbidden,
                 "worker-config/cannot-migrate",
-                format!("machines cannot migrate: {name} is no shared volume"),
+                format!("machines cannot migrate: volume {name:?} is not ReadWriteMany"),
             )
-            .hint("write storageAccessType: ReadWriteMany in template.primaryDisk and secondaryDisks, or External");
+            .hint("set storageAccessType: ReadWriteMany in template.primaryDisk and secondaryDisks, or use External");
     }
 }
 
@@ -114,8 +114,8 @@ fn own<'s>(pool: &PoolContext<'s>) -> Option<&'s MachineTemplate> {
     pool.worker.provider_config.as_deref()?.template.as_deref()
 }
 
-/// The disks of the template, under names that no data volume has.
-pub(crate) fn further(pool: &PoolContext, root: &VolumeSpec) -> Vec<DataVolumeSpec> {
+/// Secondary disks of the template.
+pub(crate) fn secondary(pool: &PoolContext, root: &VolumeSpec) -> Vec<DataVolumeSpec> {
     let disks = own(pool).map_or(&[][..], |it| &it.secondary_disks);
     let disks = disks.iter().enumerate();
     disks
@@ -148,13 +148,13 @@ pub(crate) fn data(
         let at = &at.index(i);
         let at_name = &at.key("name");
         let codes = ("volume/name", "volume/name-too-long");
-        names::check_dns_label(at_name, &volume.name, MOST_NAME, codes, report);
+        names::check_dns_label(at_name, &volume.name, MAX_NAME, codes, report);
         if volume.name == ROOT_DISK {
-            let message = format!("{ROOT_DISK} is the name of the root volume");
+            let message = format!("{ROOT_DISK:?} is reserved for the root volume");
             report.error(at_name, FindingKind::Invalid, "volume/root-disk", message);
         }
         if !volume.name.is_empty() && !known.insert(volume.name.as_str()) {
-            let message = format!("{} is there already", volume.name);
+            let message = format!("duplicate data volume {:?}", volume.name);
             report.error(at_name, FindingKind::Duplicate, "volume/duplicate", message);
         }
         let wanted = VolumeRequest {
@@ -185,7 +185,7 @@ fn kubelet_volume(pool: &PoolContext, known: &HashSet<&str>, report: &mut Findin
             &pool.at.key("kubeletDataVolumeName"),
             FindingKind::Invalid,
             "volume/kubelet-volume-unknown",
-            format!("there is no data volume {name}"),
+            format!("data volume {name:?} not found"),
         );
     }
 }
@@ -199,7 +199,7 @@ fn resolve(
     report: &mut FindingSink,
 ) -> Option<VolumeSpec> {
     if wanted.encrypted == Some(true) {
-        let message = "disks are not encrypted by kvshoot";
+        let message = "ignored: kvshoot does not encrypt disks";
         report
             .warning(
                 &at.key("encrypted"),
@@ -207,7 +207,7 @@ fn resolve(
                 "volume/encrypted-ignored",
                 message,
             )
-            .hint("choose a volume type whose StorageClass encrypts");
+            .hint("use a volume type whose StorageClass encrypts");
     }
     let size = match wanted.is_own {
         true => wanted.size,
@@ -219,14 +219,14 @@ fn resolve(
         report
             .error(at_type, FindingKind::Required, "volume/type", "is required")
             .hint(format!(
-                "the profile offers {}",
+                "available: {}",
                 some_of(offered.map(|it| it.name.as_str()))
             ));
         return None;
     };
     let class = class(context, pool, name, before, at_type, report)?;
     let size = size?;
-    least_size(context, name, size, &at.key("size"), report);
+    minimum_size(context, name, size, &at.key("size"), report);
     Some(VolumeSpec {
         type_: name.to_owned(),
         class,
@@ -235,7 +235,7 @@ fn resolve(
     })
 }
 
-/// Whole Gi and at least one, as Gardener writes sizes.
+/// Returns a size in whole Gi, at least 1Gi, as in Gardener.
 fn size<'a>(
     size: Option<&'a Quantity>,
     at: &FieldCursor,
@@ -244,7 +244,7 @@ fn size<'a>(
     let Some(size) = size else {
         report
             .error(at, FindingKind::Required, "volume/size", "is required")
-            .hint("write it in Gi, such as 20Gi");
+            .hint("for example 20Gi");
         return None;
     };
     let text = size.text();
@@ -253,7 +253,7 @@ fn size<'a>(
     if has_form && size.value > 0.0 {
         return Some(size);
     }
-    // An empty text was told of already.
+    // An empty value is reported as missing.
     if !text.is_empty() {
         let gibibytes = (size.value / f64::from(1 << 30)).ceil().max(1.0);
         report
@@ -261,14 +261,14 @@ fn size<'a>(
                 at,
                 FindingKind::Invalid,
                 "volume/size",
-                format!("{text} is no size in whole Gi"),
+                format!("{text:?} is not a whole number of Gi"),
             )
             .hint(format!("write {gibibytes}Gi"));
     }
     None
 }
 
-fn least_size(
+fn minimum_size(
     context: &ValidationContext,
     name: &str,
     size: &Quantity,
@@ -281,12 +281,13 @@ fn least_size(
         .get(name)
         .and_then(|(_, it)| it.min_size.as_ref());
     if let Some(least) = least.filter(|least| size.value < least.value) {
-        let message = format!("is {size}, below the {least} that {name} has at least");
+        let message =
+            format!("must be at least {least}, the minimum of volume type {name:?} (is {size})");
         report.error(at, FindingKind::Invalid, "volume/too-small", message);
     }
 }
 
-/// The StorageClass of a volume type. What a pool has already is not judged again.
+/// StorageClass of a volume type; an unchanged type may come from the profile of the last run.
 fn class(
     context: &ValidationContext,
     pool: &PoolContext,
@@ -310,14 +311,16 @@ fn class(
         not_found(
             at,
             "volume/type-not-offered",
+            "volume type",
             name,
+            &index.title(),
             usable.map(|it| it.name.as_str()),
             report,
         );
         return None;
     };
     if let Some(zone) = pool.zone_without(&index.without_volume_type, name) {
-        let message = format!("{name} is not there in zone {zone}");
+        let message = format!("volume type {name:?} is not available in zone {zone:?}");
         report.error(
             at,
             FindingKind::NotSupported,

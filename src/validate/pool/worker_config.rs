@@ -1,4 +1,4 @@
-//! A pool's WorkerConfig: what is handed on to KubeVirt.
+//! The WorkerConfig of a pool.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::validate::rules::some_of;
 
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
-/// The configuration in one form: features as objects, both spellings of one switch as one.
+/// Returns the configuration in normalized form: features as objects, and one spelling of networkInterfaceMultiqueue.
 pub(crate) fn check(
     _: &ValidationContext,
     pool: &PoolContext,
@@ -42,7 +42,7 @@ fn nameservers(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink
     let at = &at.key("nameservers");
     for (i, given) in given.enumerate() {
         if given.parse::<IpAddr>().is_err() {
-            let message = format!("{given:?} is no address");
+            let message = format!("{given:?} is not a valid IP address");
             report
                 .error(
                     &at.index(i),
@@ -50,12 +50,12 @@ fn nameservers(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink
                     "worker-config/nameserver",
                     message,
                 )
-                .hint("write one like 192.0.2.53 or 2001:db8::53");
+                .hint("for example 192.0.2.53 or 2001:db8::53");
         }
     }
 }
 
-/// What is merged into the user data has to be mergeable.
+/// Checks SSH keys and user data.
 fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
     for (index, key) in config.ssh_public_keys.iter().enumerate() {
         if !cloud_config::is_public_key(key.trim()) {
@@ -65,10 +65,10 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
                     &keys.index(index),
                     FindingKind::Invalid,
                     "worker-config/ssh-key",
-                    "is no public SSH key".to_owned(),
+                    "not a valid SSH public key".to_owned(),
                 )
                 .hint(
-                    "write one line of an authorized_keys file, such as `ssh-ed25519 AAAA… me`"
+                    "use a line of an authorized_keys file, for example `ssh-ed25519 AAAA… me`"
                         .to_owned(),
                 );
         }
@@ -79,8 +79,13 @@ fn boot(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
         .and_then(|it| cloud_config::parse(it).err())
     {
         report
-            .error(&at.key("userData"), FindingKind::Invalid, "worker-config/user-data", error.to_string())
-            .hint("only cloud-config can be merged with what the machines need; begin it with `#cloud-config`".to_owned());
+            .error(
+                &at.key("userData"),
+                FindingKind::Invalid,
+                "worker-config/user-data",
+                error.to_string(),
+            )
+            .hint("only a cloud-config can be merged; start it with `#cloud-config`".to_owned());
     }
 }
 
@@ -112,9 +117,9 @@ fn dns(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
                 &at.key("dnsPolicy"),
                 FindingKind::Invalid,
                 "worker-config/dns-policy",
-                format!("{policy:?} is no DNS policy"),
+                format!("unsupported DNS policy {policy:?}"),
             )
-            .hint(format!("one of {}", DNS_POLICIES.join(", ")));
+            .hint(format!("supported values: {}", DNS_POLICIES.join(", ")));
     }
     if policy != "None" {
         return;
@@ -129,10 +134,10 @@ fn dns(config: &WorkerConfig, at: &FieldCursor, report: &mut FindingSink) {
                     "worker-config/dns-config",
                     "is required with dnsPolicy None",
                 )
-                .hint("name at least one nameserver");
+                .hint("set at least one nameserver");
         }
         Some(it) if it.nameservers.is_empty() => {
-            let message = "are required with dnsPolicy None";
+            let message = "is required with dnsPolicy None";
             report.error(
                 &at_config.key("nameservers"),
                 FindingKind::Required,
@@ -158,7 +163,10 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
         .collect();
     let most = pool.worker.data_volumes.len() + 1;
     if devices.disks.len() > most {
-        let message = format!("are {}, more than the {most} volumes", devices.disks.len());
+        let message = format!(
+            "must have at most {most} items, one for each volume (has {})",
+            devices.disks.len()
+        );
         report.error(
             at,
             FindingKind::Invalid,
@@ -176,9 +184,9 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
                     &at.key("bootOrder"),
                     FindingKind::Forbidden,
                     "worker-config/boot-order",
-                    "is not yours to choose",
+                    "cannot be set",
                 )
-                .hint("machines boot from root-disk");
+                .hint("machines always boot from root-disk");
         }
         if name.is_empty() {
             continue;
@@ -188,10 +196,10 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
                 &at.key("name"),
                 FindingKind::Invalid,
                 "worker-config/disk-twice",
-                format!("disk {name} already exists"),
+                format!("duplicate disk {name:?}"),
             );
         } else if name != ROOT_DISK && !volumes.contains(name) {
-            let there = [ROOT_DISK]
+            let available = [ROOT_DISK]
                 .into_iter()
                 .chain(pool.worker.data_volumes.iter().map(|it| it.name.as_str()));
             report
@@ -199,9 +207,9 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
                     &at.key("name"),
                     FindingKind::Invalid,
                     "worker-config/no-volume",
-                    format!("there is no matching volume {name}"),
+                    format!("volume {name:?} not found"),
                 )
-                .hint(format!("there are {}", some_of(there)));
+                .hint(format!("available: {}", some_of(available)));
         }
     }
 }
@@ -217,7 +225,7 @@ fn cpu(cpu: &Cpu, at: &FieldCursor, report: &mut FindingSink) {
                     at,
                     FindingKind::Required,
                     "worker-config/cpu-feature",
-                    "has no name",
+                    "name is required",
                 );
             }
             CpuFeature::Object(CpuFeatureObject {
@@ -229,9 +237,9 @@ fn cpu(cpu: &Cpu, at: &FieldCursor, report: &mut FindingSink) {
                         &at.key("policy"),
                         FindingKind::NotSupported,
                         "worker-config/cpu-policy",
-                        format!("{policy:?} is not supported"),
+                        format!("unsupported value {policy:?}"),
                     )
-                    .hint(format!("one of {}", POLICIES.join(", ")));
+                    .hint(format!("supported values: {}", POLICIES.join(", ")));
             }
             _ => {}
         }
@@ -242,9 +250,9 @@ fn cpu(cpu: &Cpu, at: &FieldCursor, report: &mut FindingSink) {
                 &at.key("isolateEmulatorThread"),
                 FindingKind::Invalid,
                 "worker-config/emulator-thread",
-                "works only with dedicatedCpuPlacement",
+                "requires dedicatedCpuPlacement",
             )
-            .hint("write dedicatedCpuPlacement: true");
+            .hint("set dedicatedCpuPlacement: true");
     }
 }
 
@@ -254,7 +262,7 @@ fn memory(memory: &Memory, at: &FieldCursor, report: &mut FindingSink) {
         .as_ref()
         .filter(|it| it.value <= 0.0 && !it.text().is_empty())
     {
-        let message = format!("is {guest}, no memory at all");
+        let message = format!("must be greater than 0 (is {guest})");
         report.error(
             &at.key("guest"),
             FindingKind::Invalid,
@@ -276,11 +284,11 @@ fn memory(memory: &Memory, at: &FieldCursor, report: &mut FindingSink) {
                 "worker-config/hugepages",
                 "is required",
             )
-            .hint("write 2Mi or 1Gi");
+            .hint("use 2Mi or 1Gi");
     } else if crate::model::Quantity::parse(size).is_err() {
-        let message = format!("{size:?} is no size");
+        let message = format!("{size:?} is not a valid quantity");
         report
             .error(at, FindingKind::Invalid, "worker-config/hugepages", message)
-            .hint("write 2Mi or 1Gi");
+            .hint("use 2Mi or 1Gi");
     }
 }

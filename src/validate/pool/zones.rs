@@ -21,19 +21,19 @@ pub(crate) fn check(context: &ValidationContext, pool: &PoolContext, report: &mu
                 "zone/required",
                 "at least one zone is required",
             )
-            .hint(format!("the region has {offered}"));
+            .hint(format!("available: {offered}"));
         return;
     }
     let mut known = HashSet::with_capacity(zones.len());
     for (i, zone) in zones.iter().enumerate() {
         let at = &at.index(i);
         if !known.insert(zone.as_str()) {
-            let message = format!("zone {zone} is there already");
+            let message = format!("duplicate zone {zone:?}");
             report.error(at, FindingKind::Duplicate, "zone/duplicate", message);
             continue;
         }
         if zone.is_empty() || !names::is_label_value(zone) {
-            let message = format!("{zone:?} is no name of a zone");
+            let message = format!("{zone:?} is not a valid zone name");
             report
                 .error(at, FindingKind::Invalid, "zone/name", message)
                 .hint(names::LABEL_VALUE);
@@ -50,7 +50,7 @@ fn offered(
     at: &FieldCursor,
     report: &mut FindingSink,
 ) {
-    // Zones are few, since they are unique; a zone that the pool has is not judged again.
+    // An existing zone of the pool is not validated again.
     if pool
         .before
         .is_some_and(|it| it.zones.iter().any(|it| it == zone))
@@ -59,10 +59,10 @@ fn offered(
     }
     let region = context.input.shoot.spec.region.as_str();
     match context.index.region {
-        // An unknown region is told of itself.
+        // An unknown region is reported for spec.region.
         None => {}
         Some((_, it)) if it.zones.is_empty() => {
-            let message = format!("region {region} has no zones");
+            let message = format!("region {region:?} has no zones");
             report.error(
                 at,
                 FindingKind::Invalid,
@@ -72,7 +72,8 @@ fn offered(
         }
         Some((_, it)) if !context.index.zones.contains_key(zone) => {
             let names = it.zones.iter().map(|it| it.name.as_str());
-            not_found(at, "zone/not-offered", zone, names, report);
+            let region = format!("region {region:?}");
+            not_found(at, "zone/not-offered", "zone", zone, &region, names, report);
         }
         Some(_) => {}
     }

@@ -1,10 +1,10 @@
-//! `componentImages` of the CloudProfileConfig: images in place of those that kvshoot knows.
+//! `componentImages` of the CloudProfileConfig: images that replace the defaults.
 
 use crate::model::{self, CloudProfile, FindingKind};
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::some_of;
 
-/// Every component that has an image, on both sides.
+/// All components with an image, in the provider cluster and in the shoot.
 pub(crate) const COMPONENTS: [&str; 25] = [
     "etcd",
     "kube-apiserver",
@@ -33,7 +33,7 @@ pub(crate) const COMPONENTS: [&str; 25] = [
     "nginx-ingress-certgen",
 ];
 
-/// `at` is the `providerConfig`. A name that nobody knows would be passed over, and a public registry asked instead.
+/// `at` is the `providerConfig`. An unknown name would be ignored, and the default image used.
 pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let at = &at.key("componentImages");
     for (name, image) in &profile.spec.provider_config.component_images {
@@ -41,10 +41,10 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
         if !COMPONENTS.contains(&name.as_str()) {
             let names = COMPONENTS.into_iter();
             let hint = model::nearest(name, names.clone()).map_or_else(
-                || format!("components are {}", some_of(names)),
-                |meant| format!("did you mean {meant}?"),
+                || format!("available components: {}", some_of(names)),
+                |meant| format!("did you mean {meant:?}?"),
             );
-            let message = format!("no component is called {name}");
+            let message = format!("unknown component {name:?}");
             report
                 .error(
                     at,
@@ -54,10 +54,10 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
                 )
                 .hint(hint);
         } else if image.is_empty() || image.contains("://") || image.contains(char::is_whitespace) {
-            let message = format!("{image:?} is no image");
+            let message = format!("{image:?} is not a valid image reference");
             report
                 .error(at, FindingKind::Invalid, "profile/component-image", message)
-                .hint("write it like registry.example.org/etcd:3.6.8-0, without a scheme");
+                .hint("write it without a scheme, for example registry.example.org/etcd:3.6.8-0");
         }
     }
 }

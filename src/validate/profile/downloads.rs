@@ -1,4 +1,4 @@
-//! Where machines fetch what their image lacks.
+//! Download locations of binaries that images lack.
 
 use crate::model::{CloudProfile, FindingKind};
 use crate::validate::report::{FieldCursor, FindingSink};
@@ -16,9 +16,9 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
                 &at.key("mirror"),
                 FindingKind::Invalid,
                 "profile/mirror",
-                "is no URL of a web server",
+                "not a valid HTTP URL",
             )
-            .hint("write it like https://mirror.example.org");
+            .hint("for example https://mirror.example.org");
     }
     let at = &at.key("digests");
     for (url, digest) in &downloads.digests {
@@ -29,14 +29,14 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
 pub(crate) fn check_digest(digest: &str, at: &FieldCursor, report: &mut FindingSink) {
     let is_hex = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
     if !is_hex || digest.bytes().any(|it| it.is_ascii_uppercase()) {
-        let message = "is no SHA-256: 64 digits of 0-9 and a-f";
+        let message = "not a valid SHA-256 digest: expected 64 digits 0-9 and a-f";
         report
             .error(at, FindingKind::Invalid, "profile/digest", message)
-            .hint("sha256sum prints it");
+            .hint("run sha256sum to compute it");
     }
 }
 
-/// Nothing that a shell or a table with blanks between would take apart.
+/// Returns true for an HTTP URL without characters that need escaping in a shell script.
 fn is_url(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_could_not_use_is_refused() {
+    fn invalid_download_settings_are_rejected() {
         let good = "0".repeat(64);
         let none: [&str; 0] = [];
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A CloudProfile made ready for questions: one look-up each, however many pools ask.
+//! An index of a CloudProfile, for lookups in constant time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::model::{CloudProfile, Limits, MachineImage, MachineType, Region, VolumeType, Zone};
 
-/// An entry of a list, and where it stands in it.
+/// An entry of a list with its position.
 pub(crate) type IndexEntry<'a, T> = (usize, &'a T);
 
 pub(crate) struct ProfileIndex<'a> {
@@ -14,17 +14,22 @@ pub(crate) struct ProfileIndex<'a> {
     pub(crate) machine_types: HashMap<&'a str, IndexEntry<'a, MachineType>>,
     pub(crate) volume_types: HashMap<&'a str, IndexEntry<'a, VolumeType>>,
     pub(crate) images: HashMap<&'a str, IndexEntry<'a, MachineImage>>,
-    /// By image and version: where the URL stands, and the URL.
+    /// Positions and URL, by image and version.
     pub(crate) urls: HashMap<(&'a str, &'a str), (usize, usize, &'a str)>,
     pub(crate) limits: HashMap<&'a str, &'a Limits>,
     pub(crate) region: Option<IndexEntry<'a, Region>>,
     pub(crate) zones: HashMap<&'a str, IndexEntry<'a, Zone>>,
-    /// By zone and type.
+    /// Pairs of zone and type.
     pub(crate) without_machine_type: HashSet<(&'a str, &'a str)>,
     pub(crate) without_volume_type: HashSet<(&'a str, &'a str)>,
 }
 
 impl<'a> ProfileIndex<'a> {
+    /// The profile as messages name it: `CloudProfile "sandbox"`.
+    pub(crate) fn title(&self) -> String {
+        format!("CloudProfile {:?}", self.profile.metadata.name)
+    }
+
     pub(crate) fn new(profile: &'a CloudProfile, region: &str) -> Self {
         let spec = &profile.spec;
         let region = spec
@@ -56,7 +61,7 @@ impl<'a> ProfileIndex<'a> {
     }
 }
 
-/// The first of a name counts; a second one is told elsewhere.
+/// The first entry of a name wins; duplicates are reported elsewhere.
 fn by_name<'a, T>(list: &'a [T], name: fn(&T) -> &String) -> HashMap<&'a str, IndexEntry<'a, T>> {
     let mut map = HashMap::with_capacity(list.len());
     for (i, entry) in list.iter().enumerate() {
@@ -89,7 +94,7 @@ fn limits(profile: &CloudProfile) -> HashMap<&str, &Limits> {
         .collect()
 }
 
-/// Whether a version of that date may still be chosen; what is no date is told elsewhere.
+/// Returns true if the date is in the past; an invalid date is reported elsewhere.
 pub(crate) fn is_expired(expiration: Option<&str>, now: Timestamp) -> bool {
     expiration
         .and_then(|date| date.parse::<Timestamp>().ok())
@@ -100,7 +105,7 @@ pub(crate) fn is_preview(classification: Option<&str>) -> bool {
     classification == Some("preview")
 }
 
-/// CniValueVisitor of a profile's spec that an answer of "not offered" is read from.
+/// Parts of a CloudProfile's spec that "not found" findings depend on, by code.
 const READ_FROM: [(&str, &str); 7] = [
     ("kubernetes/version-not-offered", "kubernetes"),
     ("machine/image-not-offered", "machineImages"),
@@ -111,7 +116,7 @@ const READ_FROM: [(&str, &str); 7] = [
     ("zone/not-offered", "regions"),
 ];
 
-/// The part of the profile's spec that a finding of this code rests on.
+/// The part of the CloudProfile's spec that a finding with this code depends on.
 pub(crate) fn read_from(code: &str) -> Option<&'static str> {
     READ_FROM.iter().find(|it| it.0 == code).map(|it| it.1)
 }

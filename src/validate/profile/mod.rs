@@ -1,4 +1,4 @@
-//! A CloudProfile: the rules for what it offers, and an index of it.
+//! The rules and the index of a CloudProfile.
 
 pub(crate) mod component_images;
 mod downloads;

@@ -1,4 +1,4 @@
-//! Networks that the profile brings the manifests of.
+//! Manifests of pod networks in a CloudProfile.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::downloads::check_digest;
 use crate::model::{CloudProfile, FindingKind};
 use crate::validate::report::{FieldCursor, FindingSink};
 
-/// Networks that need no manifests of others.
+/// Built-in pod networks.
 const OWN: [&str; 2] = ["flannel", "none"];
 
 pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
@@ -20,14 +20,17 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
             report.error(&at.key("type"), kind, "profile/network", message);
         };
         if OWN.contains(&name) {
-            refuse(FindingKind::Forbidden, format!("{name} is kvshoot's own"));
+            refuse(
+                FindingKind::Forbidden,
+                format!("network type {name:?} is built in"),
+            );
         } else if !is_label(name) {
-            let message = "is not made of at most 40 lower-case letters, digits and hyphens";
+            let message = "must consist of at most 40 lower-case letters, digits and hyphens";
             refuse(FindingKind::Invalid, message.to_owned());
         } else if !known.insert(name) {
             refuse(
                 FindingKind::Duplicate,
-                format!("{name} stands here already"),
+                format!("duplicate network type {name:?}"),
             );
         }
         let url = &manifest.url;
@@ -35,16 +38,23 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
         let is_web = url.strip_prefix("https://").is_some_and(is_place);
         let is_file = url.strip_prefix("file:///").is_some_and(is_place);
         if !is_web && !is_file {
-            let message = "is neither an https URL nor one of a file";
+            let message = "must be an https:// or file:/// URL";
             report
-                .error(&at.key("url"), FindingKind::Invalid, "profile/network-url", message)
-                .hint("write it like https://mirror.example.org/calico.yaml or file:///srv/calico.yaml");
+                .error(
+                    &at.key("url"),
+                    FindingKind::Invalid,
+                    "profile/network-url",
+                    message,
+                )
+                .hint(
+                    "for example https://mirror.example.org/calico.yaml or file:///srv/calico.yaml",
+                );
         }
         check_digest(&manifest.digest, &at.key("digest"), report);
     }
 }
 
-/// It stands in names and labels.
+/// The type becomes part of names and labels.
 fn is_label(name: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
     name.len() <= 40

@@ -1,4 +1,4 @@
-//! The CloudProfileConfig: where images come from, and what machine types may use at most.
+//! The CloudProfileConfig: image sources and limits of machine types.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +31,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
         let at = &at_images.index(i);
         let image = images.get(source.name.as_str()).copied();
         if image.is_none() && !source.name.is_empty() {
-            let there = profile
+            let available = profile
                 .spec
                 .machine_images
                 .iter()
@@ -41,9 +41,12 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
                     &at.key("name"),
                     FindingKind::Forbidden,
                     "profile/image-unknown",
-                    format!("the profile has no image {}", source.name),
+                    format!(
+                        "machine image {:?} not found in spec.machineImages",
+                        source.name
+                    ),
                 )
-                .hint(format!("its machineImages are {}", some_of(there)));
+                .hint(format!("available: {}", some_of(available)));
         }
         image_versions(source, image, at, report);
     }
@@ -61,7 +64,7 @@ fn templates(config: &CloudProfileConfig, at: &FieldCursor, report: &mut Finding
     let namespace = config.template_namespace.as_deref().unwrap_or_default();
     if !namespace.is_empty() && !names::is_dns_label(namespace) {
         let code = "profile/template-namespace";
-        let message = format!("{namespace:?} is no name of a namespace");
+        let message = format!("{namespace:?} is not a valid namespace name");
         report
             .error(at, FindingKind::Invalid, code, message)
             .hint(names::DNS_LABEL);
@@ -74,7 +77,7 @@ fn image_versions(
     at: &FieldCursor,
     report: &mut FindingSink,
 ) {
-    let there: HashSet<&str> = image
+    let available: HashSet<&str> = image
         .iter()
         .flat_map(|it| &it.versions)
         .map(|it| it.version.as_str())
@@ -90,10 +93,10 @@ fn image_versions(
         let at = &at_versions.index(i);
         if image.is_some()
             && !version.version.is_empty()
-            && !there.contains(version.version.as_str())
+            && !available.contains(version.version.as_str())
         {
             let message = format!(
-                "the profile has no version {} of {}",
+                "version {:?} of machine image {:?} not found in spec.machineImages",
                 version.version, source.name
             );
             report
@@ -104,7 +107,7 @@ fn image_versions(
                     message,
                 )
                 .hint(format!(
-                    "it has {}",
+                    "available: {}",
                     some_of(
                         image
                             .iter()
@@ -135,11 +138,11 @@ fn image_versions(
                 "profile/versions-missing",
                 message,
             )
-            .hint("give each a sourceURL, or take them out of spec.machineImages");
+            .hint("add a sourceURL for each, or remove them from spec.machineImages");
     }
 }
 
-/// An image that is offered and cannot be had would surface only when a machine is made.
+/// Reports images without a source, which would otherwise fail only when a machine is created.
 fn without_source(profile: &CloudProfile, report: &mut FindingSink) {
     let sources = profile.spec.provider_config.machine_images.iter();
     let sources: HashSet<&str> = sources.map(|it| it.name.as_str()).collect();
@@ -149,7 +152,7 @@ fn without_source(profile: &CloudProfile, report: &mut FindingSink) {
     for (i, image) in profile.spec.machine_images.iter().enumerate() {
         if !image.name.is_empty() && !sources.contains(image.name.as_str()) {
             let message = format!(
-                "{} has no entry in spec.providerConfig.machineImages",
+                "machine image {:?} not found in spec.providerConfig.machineImages",
                 image.name
             );
             report
@@ -159,12 +162,12 @@ fn without_source(profile: &CloudProfile, report: &mut FindingSink) {
                     "profile/image-without-source",
                     message,
                 )
-                .hint("say there where its versions are imported from");
+                .hint("add it there with a sourceURL for each version");
         }
     }
 }
 
-/// A URL that CDI can import from, and that may be shown: it ends up in names, events and logs.
+/// Checks a URL that CDI imports from; without credentials, since it appears in names, events and logs.
 fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut FindingSink) {
     let url = version.source_url.as_str();
     if url.is_empty() {
@@ -174,10 +177,10 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
         .split_once("://")
         .filter(|_| !url.contains(|c: char| c.is_whitespace() || c.is_control()));
     let Some((scheme, rest)) = parts else {
-        // The text is not shown: it may hold what nobody should see.
+        // The text is not shown, since it may contain credentials.
         report
-            .error(at, FindingKind::Invalid, "profile/url", "is no URL")
-            .hint("write it like https://images.example.org/ubuntu.img");
+            .error(at, FindingKind::Invalid, "profile/url", "not a valid URL")
+            .hint("for example https://images.example.org/ubuntu.img");
         return;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -187,32 +190,27 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
                 at,
                 FindingKind::Forbidden,
                 "profile/url-credentials",
-                "holds credentials",
+                "must not contain credentials",
             )
-            .hint("serve the image without them, or inside the provider cluster");
+            .hint("serve the image without authentication, or from inside the provider cluster");
     } else if authority.is_empty() {
-        report.error(
-            at,
-            FindingKind::Invalid,
-            "profile/url",
-            "is a URL without a host",
-        );
+        report.error(at, FindingKind::Invalid, "profile/url", "URL has no host");
     } else if !["http", "https", "docker"].contains(&scheme.to_ascii_lowercase().as_str()) {
         report
             .error(
                 at,
                 FindingKind::NotSupported,
                 "profile/url-scheme",
-                format!("URLs with {scheme} are not supported"),
+                format!("unsupported URL scheme {scheme:?}"),
             )
-            .hint("one of https, http, docker");
+            .hint("supported schemes: https, http, docker");
     } else if scheme.eq_ignore_ascii_case("http") {
         report
             .warning(
                 at,
                 FindingKind::Invalid,
                 "profile/url-plain",
-                "is plain http: whoever is on the way can change the image",
+                "plain http: the image can be modified in transit",
             )
             .hint("use https");
     }
@@ -234,15 +232,15 @@ fn limits(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     for (i, it) in types.iter().enumerate() {
         let at = &at.index(i);
         let Some((j, machine)) = offered.get(it.name.as_str()) else {
-            let there = profile.spec.machine_types.iter().map(|it| it.name.as_str());
+            let available = profile.spec.machine_types.iter().map(|it| it.name.as_str());
             report
                 .warning(
                     &at.key("name"),
                     FindingKind::Invalid,
                     "profile/limits-unused",
-                    format!("the profile has no machine type {}", it.name),
+                    format!("machine type {:?} not found in spec.machineTypes", it.name),
                 )
-                .hint(format!("its machineTypes are {}", some_of(there)));
+                .hint(format!("available: {}", some_of(available)));
             continue;
         };
         let Some(limits) = &it.limits else { continue };
@@ -260,9 +258,12 @@ fn limits(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
                         &at.key(name),
                         FindingKind::Invalid,
                         "profile/limit-below-request",
-                        format!("is {limit}, below the {request} that {} has", it.name),
+                        format!(
+                            "must be at least {request}, as in machine type {:?} (is {limit})",
+                            it.name
+                        ),
                     )
-                    .see(&at_offered.index(*j).key(name), "what the machine type has");
+                    .see(&at_offered.index(*j).key(name), "defined here");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A CloudProfile by itself: what it offers has to be named once, and named well.
+//! The spec of a CloudProfile.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
     let at = &at.key("spec");
     let at_type = &at.key("type");
     if !spec.type_.is_empty() && spec.type_ != "kubevirt" {
-        let message = format!("{:?} is not supported", spec.type_);
+        let message = format!("unsupported value {:?}", spec.type_);
         report
             .error(at_type, FindingKind::NotSupported, "profile/type", message)
-            .hint("it has to be kubevirt");
+            .hint("supported values: kubevirt");
     }
     let at_kubernetes = &at.key("kubernetes");
     kubernetes(profile, &at_kubernetes.key("versions"), report);
@@ -27,7 +27,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
     regions(&spec.regions, &at.key("regions"), report);
 }
 
-/// A version as an entry of one of the lists has it.
+/// A version of Kubernetes or of an image.
 struct Expirable<'a> {
     version: &'a str,
     expiration: Option<&'a str>,
@@ -47,8 +47,8 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
         })
         .collect();
     for (i, it) in versions.iter().enumerate() {
-        if !it.version.is_empty() && !is_whole(it.version) {
-            let message = format!("{:?} is no version of three numbers", it.version);
+        if !it.version.is_empty() && !is_full_version(it.version) {
+            let message = format!("{:?} is not a full version", it.version);
             report
                 .error(
                     &at.index(i).key("version"),
@@ -56,7 +56,7 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
                     "profile/kubernetes-version",
                     message,
                 )
-                .hint("write it like 1.34.2");
+                .hint("for example 1.34.2");
         }
     }
     let newest = versions
@@ -67,7 +67,7 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
     if let Some((version, i)) = newest
         && versions[i].expiration.is_some()
     {
-        let message = format!("{version} is the newest version, which must not expire");
+        let message = format!("newest version {version} must not expire");
         report.error(
             &at.index(i).key("expirationDate"),
             FindingKind::Invalid,
@@ -79,13 +79,13 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
     expirable(&versions, at, report);
 }
 
-fn is_whole(text: &str) -> bool {
+fn is_full_version(text: &str) -> bool {
     text.split('.').count() == 3
         && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         && Version::parse(text).is_some()
 }
 
-/// FieldCursor most one version of a minor is the recommended one.
+/// At most one patch version of a minor version can be classified as supported.
 fn one_supported(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink) {
     let mut known = HashMap::new();
     for (i, it) in versions.iter().enumerate() {
@@ -103,9 +103,9 @@ fn one_supported(versions: &[Expirable], at: &FieldCursor, report: &mut FindingS
                 &at.index(i).key("classification"),
                 FindingKind::Forbidden,
                 "profile/two-supported",
-                format!("another version of {major}.{minor} is the supported one already"),
+                format!("only one version of {major}.{minor} can be classified as supported"),
             )
-            .see(&at.index(first).key("classification"), "the first one");
+            .see(&at.index(first).key("classification"), "first defined here");
     }
 }
 
@@ -120,9 +120,9 @@ fn expirable(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink)
                     &at.key("classification"),
                     FindingKind::NotSupported,
                     "profile/classification",
-                    format!("{class:?} is not supported"),
+                    format!("unsupported value {class:?}"),
                 )
-                .hint(format!("one of {}", CLASSES.join(", ")));
+                .hint(format!("supported values: {}", CLASSES.join(", ")));
         }
         if let Some(date) = it.expiration.filter(|it| it.parse::<Timestamp>().is_err()) {
             report
@@ -130,9 +130,9 @@ fn expirable(versions: &[Expirable], at: &FieldCursor, report: &mut FindingSink)
                     &at.key("expirationDate"),
                     FindingKind::Invalid,
                     "profile/expiration-date",
-                    format!("{date:?} is no time"),
+                    format!("{date:?} is not a valid timestamp"),
                 )
-                .hint("write it like 2026-06-30T23:59:59Z");
+                .hint("use RFC 3339, for example 2026-06-30T23:59:59Z");
         }
     }
 }
@@ -155,7 +155,7 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
         for (j, version) in image.versions.iter().enumerate() {
             let at = &at.index(j);
             if !version.version.is_empty() && Version::parse(&version.version).is_none() {
-                let message = format!("{:?} is no version", version.version);
+                let message = format!("{:?} is not a valid version", version.version);
                 report
                     .error(
                         &at.key("version"),
@@ -163,7 +163,7 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
                         "profile/image-version",
                         message,
                     )
-                    .hint("write numbers like 24.04 or 3815.2.0");
+                    .hint("for example 24.04 or 3815.2.0");
             }
             for (k, cri) in version
                 .cri
@@ -171,7 +171,7 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
                 .enumerate()
                 .filter(|(_, it)| it.name != "containerd")
             {
-                let message = format!("{:?} is not supported", cri.name);
+                let message = format!("unsupported value {:?}", cri.name);
                 let at = &at.key("cri");
                 report
                     .error(
@@ -180,7 +180,7 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
                         "profile/cri",
                         message,
                     )
-                    .hint("it has to be containerd");
+                    .hint("supported values: containerd");
             }
         }
     }
@@ -196,13 +196,13 @@ fn machine_types(types: &[MachineType], at: &FieldCursor, report: &mut FindingSi
             not_negative(gpu, &at.key("gpu"), report);
         }
         for (name, amount) in [("cpu", &it.cpu), ("memory", &it.memory)] {
-            // What could not be read is nothing, and told already.
+            // An invalid quantity is reported elsewhere.
             if amount.value == 0.0 && !amount.text().is_empty() {
                 report.error(
                     &at.key(name),
                     FindingKind::Invalid,
                     "profile/no-resources",
-                    "is 0; no machine could run",
+                    "must be greater than 0",
                 );
             }
         }
@@ -214,7 +214,7 @@ fn volume_types(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSi
     unique(types.iter().map(|it| it.name.as_str()), at, "name", report);
     for (i, it) in types.iter().enumerate() {
         if !it.class.is_empty() && !names::is_dns_subdomain(&it.class) {
-            let message = format!("{:?} is no name of a StorageClass", it.class);
+            let message = format!("{:?} is not a valid StorageClass name", it.class);
             report
                 .error(
                     &at.index(i).key("class"),
@@ -222,7 +222,7 @@ fn volume_types(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSi
                     "profile/storage-class",
                     message,
                 )
-                .hint("write the name that kubectl get storageclasses shows");
+                .hint("run `kubectl get storageclasses` to list the names");
         }
     }
 }
@@ -251,10 +251,10 @@ fn regions(regions: &[Region], at: &FieldCursor, report: &mut FindingSink) {
     }
 }
 
-/// Regions and zones are values of the labels of the provider's nodes.
+/// Regions and zones are label values of provider nodes.
 fn place(name: &str, at: &FieldCursor, report: &mut FindingSink) {
     if !names::is_label_value(name) {
-        let message = format!("{name:?} is no value of a label");
+        let message = format!("{name:?} is not a valid label value");
         report
             .error(at, FindingKind::Invalid, "profile/place", message)
             .hint(names::LABEL_VALUE);

@@ -1,4 +1,4 @@
-//! Classes of the provider's volumes and of their snapshots that clusters have as well.
+//! StorageClasses and VolumeSnapshotClasses of the provider that clusters get.
 
 use crate::model::{CloudProfileConfig, FindingKind, InfraStorageClass, InfraVolumeSnapshotClass};
 use crate::validate::names;
@@ -41,12 +41,12 @@ fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &FieldCursor, report: &mu
     named(&all.collect::<Vec<_>>(), at, code, report);
 }
 
-/// Each has a name of its own that an object may have, and one at most is the default.
+/// Names must be unique and valid, and at most one class is the default.
 fn named(classes: &[(&str, bool)], at: &FieldCursor, code: &'static str, report: &mut FindingSink) {
     unique(classes.iter().map(|it| it.0), at, "name", report);
     for (i, (name, _)) in classes.iter().enumerate() {
         if !name.is_empty() && !names::is_dns_subdomain(name) {
-            let message = format!("{name:?} is no name of an object");
+            let message = format!("{name:?} is not a valid object name");
             report
                 .error(
                     &at.index(i).key("name"),
@@ -64,8 +64,8 @@ fn named(classes: &[(&str, bool)], at: &FieldCursor, code: &'static str, report:
                 &at.index(second).key("isDefaultClass"),
                 FindingKind::Duplicate,
                 code,
-                "there is a default class already",
+                "only one class can be the default",
             )
-            .see(&at.index(first).key("isDefaultClass"), "the first one");
+            .see(&at.index(first).key("isDefaultClass"), "first defined here");
     }
 }

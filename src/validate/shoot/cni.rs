@@ -1,4 +1,4 @@
-//! The CNI configuration of a tenant network: JSON that stands in a text.
+//! The CNI configuration of a tenant network: JSON in a string.
 
 use std::fmt;
 
@@ -7,31 +7,38 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use crate::model::FindingKind;
 use crate::validate::report::{FieldCursor, FindingSink};
 
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 pub(crate) fn check(text: &str, at: &FieldCursor, report: &mut FindingSink) {
-    // An empty text was told of already.
+    // An empty value is reported as missing.
     if text.is_empty() {
         return;
     }
-    if text.len() > MOST_BYTES {
-        let message = format!("has {} bytes, more than {MOST_BYTES}", text.len());
+    if text.len() > MAX_BYTES {
+        let message = format!("must be at most {MAX_BYTES} bytes (is {})", text.len());
         report.error(at, FindingKind::TooLong, "cni/too-long", message);
         return;
     }
     match serde_json::from_str::<CniValue>(text) {
         Ok(CniValue::Object(keys)) => object(&keys, at, report),
-        Ok(_) => invalid("cni/no-object", "is no JSON object".to_owned(), at, report),
+        Ok(_) => invalid(
+            "cni/no-object",
+            "must be a JSON object".to_owned(),
+            at,
+            report,
+        ),
         Err(error) => {
-            let whole = error.to_string();
+            let text_with_position = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
-            let message = whole.strip_suffix(&place).unwrap_or(&whole);
+            let message = text_with_position
+                .strip_suffix(&place)
+                .unwrap_or(&text_with_position);
             report
                 .error(
                     at,
                     FindingKind::Invalid,
                     "cni/json",
-                    format!("is no JSON: {message}"),
+                    format!("not valid JSON: {message}"),
                 )
                 .inside(error.line().max(1), error.column().max(1));
         }
@@ -41,7 +48,7 @@ pub(crate) fn check(text: &str, at: &FieldCursor, report: &mut FindingSink) {
 fn invalid(code: &'static str, message: String, at: &FieldCursor, report: &mut FindingSink) {
     report
         .error(at, FindingKind::Invalid, code, message)
-        .hint("see the CNI specification; every plugin needs a type, and the whole a cniVersion");
+        .hint("a CNI configuration needs a cniVersion, and each plugin a type");
 }
 
 fn object(keys: &[(String, CniValue)], at: &FieldCursor, report: &mut FindingSink) {
@@ -54,11 +61,16 @@ fn object(keys: &[(String, CniValue)], at: &FieldCursor, report: &mut FindingSin
         Some(CniValue::Text(version)) if !version.is_empty() => {}
         Some(_) => invalid(
             "cni/version",
-            "has a cniVersion that is no text".to_owned(),
+            "cniVersion must be a string".to_owned(),
             at,
             report,
         ),
-        None => invalid("cni/version", "has no cniVersion".to_owned(), at, report),
+        None => invalid(
+            "cni/version",
+            "cniVersion is required".to_owned(),
+            at,
+            report,
+        ),
     }
     match (find("plugins"), find("type")) {
         (None, type_) => plugin("the configuration", type_, at, report),
@@ -75,20 +87,20 @@ fn object(keys: &[(String, CniValue)], at: &FieldCursor, report: &mut FindingSin
         }
         (Some(_), _) => invalid(
             "cni/plugins",
-            "has plugins that are no list of at least one".to_owned(),
+            "plugins must be a non-empty list".to_owned(),
             at,
             report,
         ),
     }
 }
 
-/// The type is the name of a program on the host, which must not lead out of its folder.
+/// The type is the name of an executable on the host, which must not be a path.
 fn plugin(what: &str, type_: Option<&CniValue>, at: &FieldCursor, report: &mut FindingSink) {
     match type_ {
         Some(CniValue::Text(name)) if name.contains('/') || name.contains("..") => {
             invalid(
                 "cni/type",
-                format!("{what} has the type {name:?}, which is a path"),
+                format!("{what} has type {name:?}, which must not be a path"),
                 at,
                 report,
             );
@@ -98,7 +110,7 @@ fn plugin(what: &str, type_: Option<&CniValue>, at: &FieldCursor, report: &mut F
     }
 }
 
-/// As much of a JSON value as is judged; a key twice is refused, since readers disagree about which one counts.
+/// A JSON value, as far as it is validated. Duplicate keys are rejected, since readers treat them differently.
 enum CniValue {
     Text(String),
     List(Vec<CniValue>),
@@ -158,7 +170,7 @@ impl<'de> Visitor<'de> for CniValueVisitor {
         let mut object = Vec::new();
         while let Some(key) = entries.next_key::<String>()? {
             if !known.insert(key.clone()) {
-                return Err(A::Error::custom(format!("key {key:?} is there twice")));
+                return Err(A::Error::custom(format!("duplicate key {key:?}")));
             }
             object.push((key, entries.next_value()?));
         }

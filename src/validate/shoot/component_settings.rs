@@ -1,4 +1,4 @@
-//! `spec.kubernetes`: what the components of the control plane are told. What reaches no flag is refused here.
+//! Settings of the control plane components in `spec.kubernetes`. Unsupported settings are rejected.
 
 use crate::model::{
     EncryptionConfig, FindingKind, HorizontalPodAutoscaler, KubeApiServer, KubeScheduler,
@@ -14,14 +14,14 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut Find
         refuse(
             at,
             report,
-            "containers may be privileged, as far as the API server is asked",
+            "cannot be disabled: the API server always allows privileged containers",
         )
         .hint("configure the admission plugin PodSecurity in kubeAPIServer.admissionPlugins");
     }
     if kubernetes.enable_static_token_kubeconfig == Some(true) {
         let at = &at.key("enableStaticTokenKubeconfig");
-        refuse(at, report, "there are no static tokens")
-            .hint("kvshoot kubeconfig get issues short-lived certificates");
+        refuse(at, report, "static tokens are not supported")
+            .hint("use `kvshoot kubeconfig get`, which issues short-lived certificates");
     }
     if let Some(it) = &kubernetes.kube_api_server {
         let minor = Version::parse(&kubernetes.version).map(|it| it.minor().1);
@@ -53,20 +53,21 @@ fn api_server(
 ) {
     if settings.enable_basic_authentication == Some(true) {
         let at = &at.key("enableBasicAuthentication");
-        refuse(at, report, "Kubernetes has no passwords since 1.19").hint("use oidcConfig");
+        refuse(
+            at,
+            report,
+            "basic authentication was removed in Kubernetes 1.19",
+        )
+        .hint("use oidcConfig");
     }
     if settings.enable_anonymous_authentication == Some(false) && minor == Some(31) {
         let at = &at.key("enableAnonymousAuthentication");
-        refuse(at, report, "1.31 cannot limit it to what probes ask for")
-            .hint("choose a version from 1.32 on");
+        refuse(at, report, "cannot be disabled in Kubernetes 1.31")
+            .hint("use Kubernetes 1.32 or newer");
     }
     if settings.structured_authorization.is_some() {
-        refuse(
-            &at.key("structuredAuthorization"),
-            report,
-            "is not supported",
-        )
-        .hint("Node and RBAC are what the API server is asked");
+        refuse(&at.key("structuredAuthorization"), report, "not supported")
+            .hint("remove it; requests are authorized by Node and RBAC");
     }
     if let Some(it) = &settings.encryption_config {
         encryption(it, &at.key("encryptionConfig"), report);
@@ -75,7 +76,7 @@ fn api_server(
         let at = &at.key("oidcConfig");
         oidc(it, at, report);
         if settings.structured_authentication.is_some() {
-            let message = "and structuredAuthentication exclude each other";
+            let message = "cannot be combined with structuredAuthentication";
             report
                 .error(
                     at,
@@ -83,7 +84,7 @@ fn api_server(
                     "kubernetes/two-authentications",
                     message,
                 )
-                .hint("write the issuer into the AuthenticationConfiguration");
+                .hint("add the issuer to the AuthenticationConfiguration");
         }
     }
     let accounts = settings.service_account_config.as_ref();
@@ -92,15 +93,19 @@ fn api_server(
         refuse(
             &at.key("signingKeySecretName"),
             report,
-            "the key is made by kvshoot",
+            "not supported: kvshoot generates the key",
         )
-        .hint("leave it out");
+        .hint("remove it");
     }
     let sizes = settings.watch_cache_sizes.as_ref();
     if sizes.is_some_and(|it| it.default.is_some()) {
         let at = &at.key("watchCacheSizes");
-        refuse(&at.key("default"), report, "caches grow with their use")
-            .hint("name resources to switch their caches off");
+        refuse(
+            &at.key("default"),
+            report,
+            "not supported: watch caches grow dynamically",
+        )
+        .hint("list resources with size 0 to disable their caches");
     }
     plugins(settings, &at.key("admissionPlugins"), report);
     counts(settings, at, report);
@@ -110,16 +115,16 @@ fn plugins(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink)
     for (index, plugin) in settings.admission_plugins.iter().enumerate() {
         let at = &at.index(index);
         if plugin.kubeconfig_secret_name.is_some() {
-            refuse(&at.key("kubeconfigSecretName"), report, "is not supported")
-                .hint("webhooks inside the cluster need none");
+            refuse(&at.key("kubeconfigSecretName"), report, "not supported")
+                .hint("remove it; webhooks in the cluster need no kubeconfig");
         }
         if plugin.name == "NodeRestriction" && plugin.disabled == Some(true) {
             refuse(
                 &at.key("disabled"),
                 report,
-                "keeps nodes from each other and stays on",
+                "NodeRestriction cannot be disabled: it isolates nodes from each other",
             )
-            .hint("leave it out");
+            .hint("remove it");
         }
     }
 }
@@ -128,8 +133,8 @@ fn encryption(settings: &EncryptionConfig, at: &FieldCursor, report: &mut Findin
     for (index, resource) in settings.resources.iter().enumerate() {
         if !["secrets", "secrets."].contains(&resource.as_str()) {
             let at = &at.key("resources");
-            let message = format!("{resource} cannot be encrypted");
-            refuse(&at.index(index), report, &message).hint("secrets are, and nothing else");
+            let message = format!("resource {resource:?} cannot be encrypted");
+            refuse(&at.index(index), report, &message).hint("only secrets are encrypted");
         }
     }
     let type_ = settings
@@ -138,8 +143,8 @@ fn encryption(settings: &EncryptionConfig, at: &FieldCursor, report: &mut Findin
         .and_then(|it| it.type_.as_deref());
     if let Some(other) = type_.filter(|it| *it != "secretbox") {
         let at = &at.key("provider");
-        let message = format!("{other:?} is not supported");
-        refuse(&at.key("type"), report, &message).hint("secretbox is");
+        let message = format!("unsupported value {other:?}");
+        refuse(&at.key("type"), report, &message).hint("supported values: secretbox");
     }
 }
 
@@ -164,20 +169,24 @@ fn oidc(settings: &OidcConfig, at: &FieldCursor, report: &mut FindingSink) {
             at,
             FindingKind::Invalid,
             "kubernetes/oidc",
-            "has to begin with https://",
+            "must start with https://",
         );
     }
     if !settings.signing_algs.is_empty() {
-        refuse(&at.key("signingAlgs"), report, "cannot be limited")
-            .hint("leave it out: whatever asymmetric algorithm the issuer's keys are for is taken");
+        refuse(
+            &at.key("signingAlgs"),
+            report,
+            "not supported: all asymmetric algorithms are accepted",
+        )
+        .hint("remove it");
     }
 }
 
-/// Where there is a least that makes sense.
+/// Checks numbers that must not be negative.
 fn counts(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink) {
     let mut least = |at: &FieldCursor, value: Option<i64>| {
         if let Some(value) = value.filter(|it| *it < 0) {
-            let message = format!("is {value}, below nothing");
+            let message = format!("must be at least 0 (is {value})");
             report.error(at, FindingKind::Invalid, "kubernetes/too-low", message);
         }
     };
@@ -223,7 +232,7 @@ fn counts(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink) 
 fn scheduler(settings: &KubeScheduler, at: &FieldCursor, report: &mut FindingSink) {
     let profile = settings.profile.as_deref();
     if let Some(other) = profile.filter(|it| !["balanced", "bin-packing"].contains(it)) {
-        let message = format!("{other:?} is not supported");
+        let message = format!("unsupported value {other:?}");
         report
             .error(
                 &at.key("profile"),
@@ -240,7 +249,7 @@ fn scheduler(settings: &KubeScheduler, at: &FieldCursor, report: &mut FindingSin
             at,
             FindingKind::Invalid,
             "kubernetes/max-volumes",
-            "is no number",
+            "must be a non-negative integer",
         );
     }
 }
@@ -250,11 +259,16 @@ fn autoscaler(settings: &HorizontalPodAutoscaler, at: &FieldCursor, report: &mut
         refuse(
             &at.key("downscaleDelay"),
             report,
-            "Kubernetes has it no more",
+            "removed in Kubernetes 1.12",
         )
         .hint("use downscaleStabilization");
     }
     if settings.upscale_delay.is_some() {
-        refuse(&at.key("upscaleDelay"), report, "Kubernetes has it no more").hint("leave it out");
+        refuse(
+            &at.key("upscaleDelay"),
+            report,
+            "removed in Kubernetes 1.12",
+        )
+        .hint("remove it");
     }
 }

@@ -1,4 +1,4 @@
-//! The control plane: how available it is, how it is reached, and where its images come from.
+//! The control plane: availability, exposure and images.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,25 +10,25 @@ use crate::validate::report::{FieldCursor, FindingSink};
 // Other modules use the short name until they are renamed.
 pub(crate) use ApiServerExposure as Exposure;
 
-/// What the manifest and the profile say of the control plane, with all defaults.
+/// Settings of the control plane from Shoot and CloudProfile, with all defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ControlPlaneSpec {
     pub(crate) tolerance: Tolerance,
     pub(crate) exposure: ApiServerExposure,
-    /// By which machines reach the API server, where that is given.
+    /// Configured address of the API server for machines.
     pub(crate) node_address: Option<Address>,
-    /// Storage class of etcd; None for the provider's default one.
+    /// StorageClass of etcd; `None` for the provider's default.
     pub(crate) etcd_class: Option<String>,
     pub(crate) etcd_size: Quantity,
-    /// Stands in for every public registry.
+    /// Registry that replaces all public ones.
     pub(crate) registry: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
-    /// Images by component, in place of those that kvshoot knows.
+    /// Images that replace the defaults, by component.
     pub(crate) images: BTreeMap<String, String>,
     pub(crate) cloud_controller_gates: BTreeMap<String, bool>,
 }
 
-/// What may fail without an end of the control plane.
+/// Failures that the control plane tolerates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tolerance {
     None,
@@ -45,11 +45,11 @@ pub(crate) enum ApiServerExposure {
         address: String,
         port: Option<u16>,
     },
-    /// Through the API server of the provider only.
+    /// Reachable only through the provider's API server.
     None,
 }
 
-/// Of a server: a host name or an address, and a port.
+/// Address of a server: host name or IP address, and port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Address {
     pub(crate) host: String,
@@ -57,14 +57,14 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// As clients of Kubernetes are told of a server.
+    /// URL for Kubernetes clients.
     pub(crate) fn url(&self) -> String {
         format!("https://{self}")
     }
 }
 
 impl fmt::Display for Address {
-    /// As endpoints have it: an IPv6 address stands in brackets.
+    /// Formats as HOST:PORT, with an IPv6 address in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(f, "[{}]:{}", self.host, self.port),
@@ -73,7 +73,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Of the API server, inside and outside, unless a NodePort says otherwise.
+/// Port of the API server, internal and external, unless a NodePort is used.
 pub(crate) const API_PORT: u16 = 6443;
 
 const ETCD_SIZE: &str = "10Gi";
@@ -138,7 +138,7 @@ fn tolerance(
         other => {
             let at = &at.key("highAvailability");
             let at = &at.key("failureTolerance");
-            let message = format!("{other:?} is not supported");
+            let message = format!("unsupported value {other:?}");
             report
                 .error(
                     &at.key("type"),
@@ -146,7 +146,7 @@ fn tolerance(
                     "control-plane/tolerance",
                     message,
                 )
-                .hint("one of none, node, zone");
+                .hint("supported values: none, node, zone");
             None
         }
     }
@@ -164,8 +164,13 @@ fn exposure(
         "NodePort" => {
             let Some(address) = given.address.clone() else {
                 report
-                    .error(&at.key("address"), FindingKind::Required, "control-plane/node-port", "is required")
-                    .hint("name an address of a node of the provider cluster, or one that leads to all of them");
+                    .error(
+                        &at.key("address"),
+                        FindingKind::Required,
+                        "control-plane/node-port",
+                        "is required",
+                    )
+                    .hint("set the address of a provider node, or one that reaches all of them");
                 return None;
             };
             let port = given.node_port.map(u16::try_from).transpose();
@@ -174,7 +179,7 @@ fn exposure(
                     &at.key("nodePort"),
                     FindingKind::Invalid,
                     "control-plane/node-port",
-                    "is no port",
+                    "not a valid port",
                 );
                 return None;
             };
@@ -183,7 +188,7 @@ fn exposure(
         "None" => Some(ApiServerExposure::None),
         "" => None,
         other => {
-            let message = format!("{other:?} is not supported");
+            let message = format!("unsupported value {other:?}");
             report
                 .error(
                     &at.key("type"),
@@ -191,13 +196,13 @@ fn exposure(
                     "control-plane/exposure",
                     message,
                 )
-                .hint("one of LoadBalancer, NodePort, None");
+                .hint("supported values: LoadBalancer, NodePort, None");
             None
         }
     }
 }
 
-/// `host` or `host:port`; an IPv6 address with a port stands in brackets.
+/// Parses `host` or `host:port`; an IPv6 address with a port is in brackets.
 fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Address> {
     let address = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
@@ -215,9 +220,9 @@ fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Add
                 at,
                 FindingKind::Invalid,
                 "control-plane/node-address",
-                format!("{text:?} is no address"),
+                format!("{text:?} is not a valid address"),
             )
-            .hint("write a host, or host:port");
+            .hint("write HOST or HOST:PORT");
         return None;
     }
     address

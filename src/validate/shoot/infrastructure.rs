@@ -9,7 +9,7 @@ use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::Network;
 
-/// Tenant networks in the order of the manifest, then shared ones.
+/// Tenant networks in the order of the manifest, followed by shared ones.
 pub(crate) fn check(
     input: &Input,
     id: &str,
@@ -33,7 +33,7 @@ pub(crate) fn check(
         let at = &at_shared.index(i);
         let namespace = shared.namespace.as_deref().filter(|it| !it.is_empty());
         if !shared.name.is_empty() && !names::is_dns_subdomain(&shared.name) {
-            let message = format!("{:?} is no name of an object", shared.name);
+            let message = format!("{:?} is not a valid object name", shared.name);
             report
                 .error(
                     &at.key("name"),
@@ -44,7 +44,7 @@ pub(crate) fn check(
                 .hint(names::DNS_LABEL);
         }
         if let Some(namespace) = namespace.filter(|it| !names::is_dns_label(it)) {
-            let message = format!("{namespace:?} is no namespace");
+            let message = format!("{namespace:?} is not a valid namespace name");
             report
                 .error(
                     &at.key("namespace"),
@@ -58,10 +58,10 @@ pub(crate) fn check(
             .insert((namespace, shared.name.as_str()), i)
             .filter(|_| !shared.name.is_empty())
         {
-            let message = format!("shared network {} is there already", shared.name);
+            let message = format!("duplicate shared network {:?}", shared.name);
             report
                 .error(at, FindingKind::Duplicate, "network/duplicate", message)
-                .see(&at_shared.index(first), "the first one");
+                .see(&at_shared.index(first), "first defined here");
         }
     }
     let tenants = networks.tenant_networks.iter().map(|it| Network::Tenant {
@@ -86,10 +86,10 @@ fn tenant(networks: &[TenantNetwork], id: &str, at: &FieldCursor, report: &mut F
             .insert(network.name.as_str(), i)
             .filter(|_| !network.name.is_empty())
         {
-            let message = format!("tenant network {} is there already", network.name);
+            let message = format!("duplicate tenant network {:?}", network.name);
             report
                 .error(at_one, FindingKind::Duplicate, "network/duplicate", message)
-                .see(&at.index(first), "the first one");
+                .see(&at.index(first), "first defined here");
         }
         cni::check(&network.config, &at_one.key("config"), report);
         if !network.default {
@@ -101,25 +101,25 @@ fn tenant(networks: &[TenantNetwork], id: &str, at: &FieldCursor, report: &mut F
                     &at_one.key("default"),
                     FindingKind::Invalid,
                     "network/second-default",
-                    "another network is the default already",
+                    "only one tenant network can be the default",
                 )
-                .see(&at.index(first).key("default"), "the first one");
+                .see(&at.index(first).key("default"), "first defined here");
         }
     }
 }
 
-/// The name of its object begins with the shoot's.
+/// Checks the network name, which follows the technical ID in the object name.
 fn name(name: &str, id: &str, at: &FieldCursor, report: &mut FindingSink) {
-    let whole = id.len() + 1 + name.len();
+    let length = id.len() + 1 + name.len();
     if !name.is_empty() && !names::is_dns_label(name) {
-        let message = format!("{name:?} is no DNS label");
+        let message = format!("{name:?} is not a valid DNS label");
         report
             .error(at, FindingKind::Invalid, "network/name", message)
             .hint(names::DNS_LABEL);
-    } else if whole > names::MOST_NAME {
+    } else if length > names::MAX_NAME {
         let message = format!(
-            "makes the name {id}-{name} of {whole} characters, more than {}",
-            names::MOST_NAME
+            "object name {id}-{name} must be at most {} characters (is {length})",
+            names::MAX_NAME
         );
         report.error(at, FindingKind::TooLong, "network/name-too-long", message);
     }

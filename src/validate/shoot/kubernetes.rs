@@ -7,10 +7,10 @@ use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, some_of};
 
-/// The minor versions that kvshoot knows how to run.
+/// Minor versions of Kubernetes that kvshoot supports.
 pub(crate) const KNOWN_MINORS: std::ops::RangeInclusive<u64> = 31..=36;
 
-/// The whole version that the shoot runs.
+/// Resolves the version to a full version.
 pub(crate) fn version(
     input: &Input,
     index: &ProfileIndex,
@@ -21,10 +21,10 @@ pub(crate) fn version(
     let wanted = input.shoot.spec.kubernetes.version.as_str();
     let Some(version) = Version::parse(wanted).filter(|_| has_form(wanted)) else {
         if !wanted.is_empty() {
-            let message = format!("{wanted:?} is no version");
+            let message = format!("{wanted:?} is not a valid Kubernetes version");
             report
                 .error(at, FindingKind::Invalid, "kubernetes/version", message)
-                .hint("write 1.34 for its newest patch, or a whole version such as 1.34.2");
+                .hint("write 1.34 for its newest patch, or a full version such as 1.34.2");
         }
         return None;
     };
@@ -37,7 +37,10 @@ pub(crate) fn version(
         named(input, index, wanted)
     };
     let Some(found) = found else {
-        let message = format!("{wanted} is not offered");
+        let message = format!(
+            "Kubernetes version {wanted:?} not found in {}",
+            index.title()
+        );
         report
             .error(
                 at,
@@ -45,13 +48,13 @@ pub(crate) fn version(
                 "kubernetes/version-not-offered",
                 message,
             )
-            .hint(format!("the profile offers {}", offered(input, index)));
+            .hint(format!("available: {}", offered(input, index)));
         return None;
     };
     let (major, minor) = version.minor();
     if major != 1 || !KNOWN_MINORS.contains(&minor) {
         let (first, last) = (KNOWN_MINORS.start(), KNOWN_MINORS.end());
-        let message = format!("{wanted} is not supported by kvshoot");
+        let message = format!("kvshoot does not support Kubernetes {wanted}");
         report
             .error(
                 at,
@@ -59,19 +62,19 @@ pub(crate) fn version(
                 "kubernetes/version-unknown",
                 message,
             )
-            .hint(format!("choose a version from 1.{first} to 1.{last}"));
+            .hint(format!("supported versions: 1.{first} to 1.{last}"));
         return None;
     }
     Some(found.to_owned())
 }
 
-/// `1.34` or `1.34.2`, and nothing of what lenient readers take beside them.
+/// Returns true for `1.34` or `1.34.2`; [`Version`] accepts more.
 fn has_form(text: &str) -> bool {
     let parts = text.split('.').count();
     (2..=3).contains(&parts) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// What runs already stays, although the profile may not index it any more.
+/// Keeps the current version, even if the profile no longer contains it.
 fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
     let before = input.before?.spec.kubernetes.version.as_str();
     let is_patch_of = before
@@ -106,7 +109,7 @@ fn offered(input: &Input, index: &ProfileIndex) -> String {
     some_of(current.map(|it| it.version.as_str()))
 }
 
-/// Everything below `spec.kubernetes` but the version.
+/// Checks everything below `spec.kubernetes` except the version.
 pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
     let kubernetes = &input.shoot.spec.kubernetes;
     if let Some(it) = &kubernetes.kubelet {
@@ -138,23 +141,24 @@ fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) 
                 &at.key("mode"),
                 FindingKind::NotSupported,
                 "kubernetes/proxy-mode",
-                format!("{mode:?} is not supported"),
+                format!("unsupported value {mode:?}"),
             )
-            .hint(format!("one of {}", MODES.join(", ")));
+            .hint(format!("supported values: {}", MODES.join(", ")));
     }
 }
 
-/// Every node gets a range of this size for its pods, and needs an address for each.
+/// Every node gets a range of this size, which must have enough addresses for its pods.
 fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSink) {
     if !(16..=28).contains(&mask) {
-        let message = format!("is {mask}, not within 16 and 28");
+        let message = format!("must be between 16 and 28 (is {mask})");
         report.error(at, FindingKind::Invalid, "kubernetes/node-mask", message);
         return;
     }
     let most_pods = most_pods(input);
     let addresses = (1_i64 << (32 - mask)) - 2;
     if addresses < i64::from(most_pods) {
-        let message = format!("leaves {addresses} addresses on a node for {most_pods} pods");
+        let message =
+            format!("leaves only {addresses} addresses for {most_pods} pods on each node");
         report
             .error(
                 at,
@@ -166,7 +170,7 @@ fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSin
     }
 }
 
-/// The most pods that any node may run.
+/// Highest maxPods of all pools.
 pub(crate) fn most_pods(input: &Input) -> i32 {
     let spec = &input.shoot.spec;
     let of_pools = spec
@@ -181,7 +185,7 @@ pub(crate) fn most_pods(input: &Input) -> i32 {
 pub(crate) fn kubelet(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
     let mut least = |name: &str, value: Option<i64>, least: i64| {
         if let Some(value) = value.filter(|value| *value < least) {
-            let message = format!("is {value}, below {least}");
+            let message = format!("must be at least {least} (is {value})");
             report.error(
                 &at.key(name),
                 FindingKind::Invalid,
@@ -200,7 +204,7 @@ pub(crate) fn kubelet(settings: &Kubelet, at: &FieldCursor, report: &mut Finding
     if let Some(percent) = settings.image_gc_high_threshold_percent
         && !(0..=100).contains(&percent)
     {
-        let message = format!("is {percent}, not within 0 and 100");
+        let message = format!("must be between 0 and 100 (is {percent})");
         let at = &at.key("imageGCHighThresholdPercent");
         report.error(at, FindingKind::Invalid, "kubelet/percent", message);
     }
@@ -230,7 +234,7 @@ const SIGNALS: [&str; 5] = [
     "nodeFSInodesFree",
 ];
 
-/// When a kubelet evicts pods: amounts, or shares of what there is.
+/// Checks eviction thresholds: quantities or percentages.
 fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
     let thresholds = [
         ("evictionHard", &settings.eviction_hard),
@@ -248,7 +252,7 @@ fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
                     .is_ok_and(|it| (0.0..=100.0).contains(&it))
             });
             if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {
-                let message = format!("{text:?} is neither an amount nor a share");
+                let message = format!("{text:?} is neither a quantity nor a percentage");
                 report
                     .error(
                         &at.key(signal),
@@ -256,7 +260,7 @@ fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
                         "kubelet/eviction",
                         message,
                     )
-                    .hint("write an amount such as 100Mi, or a share such as 5%");
+                    .hint("write a quantity such as 100Mi, or a percentage such as 5%");
             }
         }
     }
@@ -276,21 +280,21 @@ fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
     }
 }
 
-/// A key of a mapping whose keys are known, though its type lets any pass.
+/// Reports an unknown key of a map with a fixed set of keys.
 fn known(key: &str, names: &[&'static str], at: &FieldCursor, report: &mut FindingSink) {
     if names.contains(&key) {
         return;
     }
     let hint = nearest(key, names.iter().copied()).map_or_else(
-        || format!("one of {}", names.join(", ")),
-        |meant| format!("did you mean {meant}?"),
+        || format!("supported values: {}", names.join(", ")),
+        |meant| format!("did you mean {meant:?}?"),
     );
     report
         .error(
             &at.key(key),
             FindingKind::Unknown,
             "kubelet/unknown-key",
-            format!("there is no field {key} here"),
+            format!("unknown field {key:?}"),
         )
         .hint(hint);
 }

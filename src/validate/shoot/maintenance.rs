@@ -1,10 +1,10 @@
-//! When the shoot may be changed by itself, when it sleeps, and which addons it has.
+//! Maintenance window, hibernation and add-ons.
 
 use crate::model::{Addons, FindingKind, Hibernation, Maintenance, Shoot, TimeWindow};
 use crate::validate::report::{FieldCursor, FindingSink};
 
-const LEAST_MINUTES: i32 = 30;
-const MOST_MINUTES: i32 = 6 * 60;
+const MIN_MINUTES: i32 = 30;
+const MAX_MINUTES: i32 = 6 * 60;
 const DAY_MINUTES: i32 = 24 * 60;
 
 pub(crate) fn check(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
@@ -34,9 +34,9 @@ fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) 
                     &at.key(name),
                     FindingKind::Invalid,
                     "maintenance/time",
-                    format!("{text:?} is no time of day"),
+                    format!("{text:?} is not a valid time of day"),
                 )
-                .hint("write hours, minutes, seconds and time zone, such as 220000+0100");
+                .hint("write hours, minutes, seconds and time zone, for example 220000+0100");
         }
         minutes
     };
@@ -46,17 +46,17 @@ fn time_window(window: &TimeWindow, at: &FieldCursor, report: &mut FindingSink) 
         return;
     };
     let length = (end - begin).rem_euclid(DAY_MINUTES);
-    if !(LEAST_MINUTES..=MOST_MINUTES).contains(&length) {
+    if !(MIN_MINUTES..=MAX_MINUTES).contains(&length) {
         report.error(
             at,
             FindingKind::Forbidden,
             "maintenance/length",
-            format!("is {length} minutes long, not within {LEAST_MINUTES} and {MOST_MINUTES}"),
+            format!("must be between {MIN_MINUTES} and {MAX_MINUTES} minutes long (is {length})"),
         );
     }
 }
 
-/// `HHMMSS+ZZZZ`.
+/// Parses `HHMMSS+ZZZZ` into minutes in UTC.
 fn minutes_in_utc(text: &str) -> Option<i32> {
     let bytes = text.as_bytes();
     let sign = match bytes.get(6)? {
@@ -87,7 +87,7 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
                 "hibernation/not-there",
                 "hibernation is not supported yet",
             )
-            .hint("leave it out; kvshoot delete removes a cluster");
+            .hint("remove it, or delete the cluster with `kvshoot delete`");
     }
     let at = &at.key("schedules");
     for (i, schedule) in hibernation.schedules.iter().enumerate() {
@@ -98,16 +98,16 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
                     at,
                     FindingKind::Required,
                     "hibernation/schedule",
-                    "needs a start, an end or both",
+                    "start or end is required",
                 )
-                .hint("write them as in cron: 0 20 * * 1-5");
+                .hint("write a cron expression, for example 0 20 * * 1-5");
         }
         for (name, cron) in [("start", &schedule.start), ("end", &schedule.end)] {
             if let Some(cron) = cron
                 .as_deref()
                 .filter(|it| it.split_whitespace().count() != 5)
             {
-                let message = format!("{cron:?} is no time of cron");
+                let message = format!("{cron:?} is not a valid cron expression");
                 report
                     .error(
                         &at.key(name),
@@ -115,7 +115,7 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
                         "hibernation/cron",
                         message,
                     )
-                    .hint("write five fields: 0 20 * * 1-5");
+                    .hint("write five fields, for example 0 20 * * 1-5");
             }
         }
     }
@@ -124,7 +124,7 @@ fn hibernation(hibernation: &Hibernation, at: &FieldCursor, report: &mut Finding
             at,
             FindingKind::NotSupported,
             "hibernation/schedules-ignored",
-            "no schedule is kept: nothing runs in between",
+            "ignored: kvshoot does not run in the background",
         );
     }
 }
@@ -136,12 +136,12 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
         (
             "kubernetesDashboard",
             dashboard.is_some_and(|it| it.enabled),
-            "is installed in its last version of this form, 2.7.0 of 2022, which nobody maintains",
+            "kubernetes-dashboard 2.7.0 (2022) is no longer maintained",
         ),
         (
             "nginxIngress",
             ingress.is_some_and(|it| it.enabled),
-            "is installed in its last version: the project ended in March 2026, and holes stay open",
+            "ingress-nginx has not been maintained since March 2026 and gets no security fixes",
         ),
     ];
     for (name, _, state) in enabled.iter().filter(|(_, is_enabled, _)| *is_enabled) {
@@ -152,7 +152,7 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
                 at,
                 FindingKind::Forbidden,
                 "addon/purpose",
-                "is only for shoots whose purpose is evaluation",
+                "only allowed for shoots with purpose evaluation",
             );
         } else {
             report.warning(at, FindingKind::NotSupported, "addon/unmaintained", *state);
@@ -166,9 +166,9 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
                 &at.key("authenticationMode"),
                 FindingKind::NotSupported,
                 "addon/authentication-mode",
-                format!("{mode:?} is not supported"),
+                format!("unsupported value {mode:?}"),
             )
-            .hint("it has to be token");
+            .hint("supported values: token");
     } else if mode == Some("basic") {
         let at = &at.key("kubernetesDashboard");
         report
@@ -176,9 +176,9 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
                 &at.key("authenticationMode"),
                 FindingKind::Invalid,
                 "addon/authentication-mode",
-                "needs basic authentication, which Kubernetes no longer has",
+                "basic authentication was removed in Kubernetes 1.19",
             )
-            .hint("write token");
+            .hint("use token");
     }
     let policy = ingress.and_then(|it| it.external_traffic_policy.as_deref());
     if let Some(policy) = policy.filter(|it| !["Cluster", "Local"].contains(it)) {
@@ -188,9 +188,9 @@ fn addons(addons: &Addons, purpose: Option<&str>, at: &FieldCursor, report: &mut
                 &at.key("externalTrafficPolicy"),
                 FindingKind::NotSupported,
                 "addon/traffic-policy",
-                format!("{policy:?} is not supported"),
+                format!("unsupported value {policy:?}"),
             )
-            .hint("one of Cluster, Local");
+            .hint("supported values: Cluster, Local");
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_day_count_in_utc() {
+    fn times_of_day_are_converted_to_utc() {
         for (text, expected) in [
             ("220000+0100", Some(21 * 60)),
             ("003000-0130", Some(120)),

@@ -1,4 +1,4 @@
-//! What the shoot is called, and the fields that every object has.
+//! Name, labels and annotations of the shoot.
 
 use jiff::Timestamp;
 
@@ -6,13 +6,13 @@ use crate::model::{FindingKind, Metadata};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 
-/// On a Shoot, as Gardener has it, and on a record: when it may be deleted by whoever cleans up, in RFC 3339.
+/// Annotation with the expiry, in RFC 3339; on a Shoot, as in Gardener, and on a record.
 pub(crate) const EXPIRES: &str = "shoot.gardener.cloud/expiration-timestamp";
 
-/// What every derived name leaves to the project and the shoot together.
-const MOST_TOGETHER: usize = 21;
+/// Maximum length of project and shoot name together, so that derived names fit.
+const MAX_TOGETHER: usize = 21;
 
-/// `metadata.namespace` without a leading `garden-`; `local` when absent.
+/// `metadata.namespace` without the prefix `garden-`; `local` when absent.
 pub(crate) fn project(metadata: &Metadata) -> &str {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     match namespace.strip_prefix("garden-").unwrap_or(namespace) {
@@ -31,13 +31,13 @@ pub(crate) fn check(metadata: &Metadata, at: &FieldCursor, report: &mut FindingS
     part(&metadata.name, "metadata/name", at_name, report);
     part(project, "metadata/project", at_namespace, report);
     let length = project.len() + metadata.name.len();
-    if length > MOST_TOGETHER {
+    if length > MAX_TOGETHER {
         let message = format!(
-            "has {length} characters together with the project {project}, more than {MOST_TOGETHER}"
+            "must be at most {MAX_TOGETHER} characters together with project {project:?} (is {length})"
         );
         report
             .error(at_name, FindingKind::TooLong, "metadata/too-long", message)
-            .hint("names of machines are made of both, and have to fit in 63 characters");
+            .hint("machine names contain both and are limited to 63 characters");
     }
     names::check_labels(&at.key("labels"), &metadata.labels, report);
     let at_annotations = at.key("annotations");
@@ -45,16 +45,16 @@ pub(crate) fn check(metadata: &Metadata, at: &FieldCursor, report: &mut FindingS
     expiry(metadata, &at_annotations.key(EXPIRES), report);
 }
 
-/// Gardener's annotation says when the shoot may be deleted by whoever cleans up.
+/// Checks the expiry annotation.
 fn expiry(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSink) {
     let Some(text) = metadata.annotations.get(EXPIRES) else {
         return;
     };
     if text.parse::<Timestamp>().is_err() {
-        let message = format!("{text:?} is no time");
+        let message = format!("{text:?} is not a valid timestamp");
         report
             .error(at, FindingKind::Invalid, "metadata/expiration", message)
-            .hint("write it by RFC 3339, such as 2026-12-24T18:00:00Z");
+            .hint("use RFC 3339, for example 2026-12-24T18:00:00Z");
     }
 }
 
@@ -62,15 +62,15 @@ fn part(text: &str, code: &'static str, at: &FieldCursor, report: &mut FindingSi
     if text.is_empty() {
         return;
     }
-    if !names::is_dns_label(text) && text.len() <= names::MOST_NAME {
-        let message = format!("{text:?} is no DNS label");
+    if !names::is_dns_label(text) && text.len() <= names::MAX_NAME {
+        let message = format!("{text:?} is not a valid DNS label");
         report
             .error(at, FindingKind::Invalid, code, message)
             .hint(names::DNS_LABEL);
     } else if text.contains("--") {
-        let message = format!("{text:?} has two - in a row");
+        let message = format!("{text:?} must not contain two consecutive hyphens");
         report
             .error(at, FindingKind::Invalid, code, message)
-            .hint("-- parts the project from the name in the names of objects");
+            .hint("-- separates the project from the name in object names");
     }
 }

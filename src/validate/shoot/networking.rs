@@ -1,4 +1,4 @@
-//! `spec.networking`: which addresses nodes, pods and services have.
+//! `spec.networking`: the address ranges of nodes, pods and services.
 
 use crate::model::{Cidr, FindingKind};
 use crate::validate::context::Input;
@@ -25,11 +25,11 @@ pub(crate) fn check(
     disjoint(("pods", pods), ("nodes", nodes), at, report);
     disjoint(("services", services), ("nodes", nodes), at, report);
     if let Some(pods) = pods {
-        room(input, pods, at, report);
+        capacity(input, pods, at, report);
     }
-    // The first addresses are those of the API server and of DNS.
+    // The first addresses are used by the API server and DNS.
     if let Some(services) = services.filter(|it| it.length > 28) {
-        let message = format!("{services} has too few addresses");
+        let message = format!("range {services} is too small");
         report
             .error(
                 &at.key("services"),
@@ -37,7 +37,7 @@ pub(crate) fn check(
                 "networking/services-too-small",
                 message,
             )
-            .hint("give it a prefix of at most 28 bits");
+            .hint("use a prefix length of at most 28");
     }
     if nodes.is_none() || pods.is_none() || services.is_none() {
         return None;
@@ -63,21 +63,21 @@ fn range(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Cidr>
         }
     };
     if cidr != cidr.canonical() {
-        let message = format!("{text} has bits set behind its prefix");
+        let message = format!("{text} has host bits set");
         report
             .error(at, FindingKind::Invalid, "networking/host-bits", message)
             .hint(format!("write {}", cidr.canonical()));
         return None;
     }
     if cidr.is_ipv6() {
-        let message = "ranges of IPv6 are not supported";
+        let message = "IPv6 ranges are not supported";
         report.error(at, FindingKind::NotSupported, "networking/ipv6", message);
         return None;
     }
     Some(cidr)
 }
 
-/// PendingFinding at the first of the two, which is where Gardener tells it.
+/// Reports an overlap for the first range, as Gardener does.
 fn disjoint(
     (name, one): (&str, Option<Cidr>),
     (other_name, other): (&str, Option<Cidr>),
@@ -87,7 +87,7 @@ fn disjoint(
     if let (Some(one), Some(other)) = (one, other)
         && one.overlaps(other)
     {
-        let message = format!("{one} overlaps with {other} of {other_name}");
+        let message = format!("{one} overlaps with {other_name} range {other}");
         report
             .error(
                 &at.key(name),
@@ -95,12 +95,12 @@ fn disjoint(
                 "networking/overlap",
                 message,
             )
-            .see(&at.key(other_name), format!("{other_name} are {other}"));
+            .see(&at.key(other_name), format!("{other_name} range {other}"));
     }
 }
 
-/// Each node takes a part of the pods' range.
-fn room(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSink) {
+/// Checks that the pod range has room for all nodes.
+fn capacity(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSink) {
     let mask = node_mask(input);
     let ranges = mask
         .checked_sub(pods.length)
@@ -114,8 +114,8 @@ fn room(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSink) {
     };
     let (least, most) = (sum(|pool| pool.minimum), sum(|pool| pool.maximum));
     let at = &at.key("pods");
-    let message = |nodes| format!("{pods} has room for {ranges} nodes, and the pools have {nodes}");
-    let hint = format!("each node takes a /{mask}; give pods a wider range");
+    let message = |nodes| format!("{pods} has room for {ranges} nodes, but the pools have {nodes}");
+    let hint = format!("each node uses a /{mask}; use a larger range");
     if least > ranges {
         report
             .error(
@@ -146,7 +146,7 @@ fn node_mask(input: &Input) -> u8 {
         .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(input)))
 }
 
-/// Twice as many addresses as pods, so that none is given again at once.
+/// Prefix length with twice as many addresses as pods, so that addresses are not reused immediately.
 fn default_mask(most_pods: i32) -> u8 {
     let addresses = u64::try_from(most_pods).unwrap_or(0).max(1) * 2;
     let bits = addresses.next_power_of_two().trailing_zeros();

@@ -1,4 +1,4 @@
-//! Disks that are filled once and cloned by machines that name them, as Kubermatic's custom local disks.
+//! Preallocated disks: imported once and cloned by machines (custom local disks in Kubermatic).
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::{Claiming, PreAllocatedVolume, VolumeSpec};
 
-/// Longest that names of DataVolumes, which hold the shoot's too, have room for.
-const MOST_NAME: usize = 30;
+/// Maximum length of a disk name, so that DataVolume names fit.
+const MAX_NAME: usize = 30;
 
 pub(crate) fn check(
     input: &Input,
@@ -24,12 +24,12 @@ pub(crate) fn check(
     for (i, disk) in disks.iter().enumerate() {
         let here = &at.index(i);
         let codes = ("disk/name", "disk/name-too-long");
-        names::check_dns_label(&here.key("name"), &disk.name, MOST_NAME, codes, report);
+        names::check_dns_label(&here.key("name"), &disk.name, MAX_NAME, codes, report);
         if let Some(first) = known
             .insert(disk.name.as_str(), i)
             .filter(|_| !disk.name.is_empty())
         {
-            let message = format!("there is a disk {} already", disk.name);
+            let message = format!("duplicate disk {:?}", disk.name);
             report
                 .error(
                     &here.key("name"),
@@ -37,10 +37,10 @@ pub(crate) fn check(
                     "disk/duplicate",
                     message,
                 )
-                .see(&at.index(first).key("name"), "the first one");
+                .see(&at.index(first).key("name"), "first defined here");
         }
         if disk.size.value <= 0.0 && !disk.size.text().is_empty() {
-            let message = format!("is {}, not above 0", disk.size);
+            let message = format!("must be greater than 0 (is {})", disk.size);
             report.error(
                 &here.key("size"),
                 FindingKind::Invalid,
@@ -49,7 +49,7 @@ pub(crate) fn check(
             );
         }
         if !disk.storage_class.is_empty() && !names::is_dns_subdomain(&disk.storage_class) {
-            let message = format!("{:?} is no name of an object", disk.storage_class);
+            let message = format!("{:?} is not a valid object name", disk.storage_class);
             let at = &here.key("storageClass");
             report
                 .error(at, FindingKind::Invalid, "disk/storage-class", message)
@@ -71,7 +71,7 @@ pub(crate) fn check(
     valid
 }
 
-/// By HTTP or from a registry.
+/// Resolves the source: HTTP or a registry.
 fn source(
     disk: &PreAllocatedDataVolume,
     at: &FieldCursor,
@@ -85,10 +85,10 @@ fn source(
         Some(source @ (ImageSource::Http { .. } | ImageSource::Registry { .. })) => Some(source),
         _ if disk.url.is_empty() => None,
         _ => {
-            let message = format!("{:?} is no URL of an image", disk.url);
+            let message = format!("{:?} is not a valid image URL", disk.url);
             report
                 .error(&at.key("url"), FindingKind::Invalid, "disk/url", message)
-                .hint("write https://… or docker://…");
+                .hint("use https://… or docker://…");
             None
         }
     }
@@ -99,7 +99,7 @@ fn declared<'a>(input: &Input<'a>) -> &'a [PreAllocatedDataVolume] {
     config.map_or(&[], |it| &it.pre_allocated_data_volumes)
 }
 
-/// The disk of that name, if the Shoot declares one.
+/// The preallocated disk of that name.
 pub(crate) fn named<'a>(input: &Input<'a>, name: &str) -> Option<&'a PreAllocatedDataVolume> {
     declared(input).iter().find(|it| it.name == name)
 }

@@ -1,4 +1,4 @@
-//! The fields that stand directly below `spec`, and the kind of provider.
+//! Fields directly below `spec`, and the provider type.
 
 use crate::model::{FindingKind, Shoot};
 use crate::validate::context::Input;
@@ -30,9 +30,9 @@ pub(crate) fn check(
                 &at.key("purpose"),
                 FindingKind::NotSupported,
                 "shoot/purpose",
-                format!("{purpose:?} is not supported"),
+                format!("unsupported value {purpose:?}"),
             )
-            .hint(format!("one of {}", PURPOSES.join(", ")));
+            .hint(format!("supported values: {}", PURPOSES.join(", ")));
     }
 }
 
@@ -50,9 +50,9 @@ fn provider(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
                 at,
                 FindingKind::NotSupported,
                 "shoot/provider-type",
-                format!("{given:?} is not supported"),
+                format!("unsupported value {given:?}"),
             )
-            .hint("it has to be kubevirt");
+            .hint("supported values: kubevirt");
     } else if given != offered && !offered.is_empty() {
         let profile = FieldCursor::root(crate::model::DocumentKind::CloudProfile);
         report
@@ -60,13 +60,15 @@ fn provider(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
                 at,
                 FindingKind::Invalid,
                 "shoot/provider-of-profile",
-                format!("is {given}, and the profile is for {offered}"),
+                format!(
+                    "must be {offered:?}, the provider type of the CloudProfile (is {given:?})"
+                ),
             )
-            .see(&profile.key("spec").key("type"), "the type of the profile");
+            .see(&profile.key("spec").key("type"), "defined here");
     }
 }
 
-/// Which profile is meant, in either spelling.
+/// Name of the CloudProfile, from either field.
 pub(crate) fn profile_named(shoot: &Shoot) -> Option<&str> {
     let reference = shoot.spec.cloud_profile.as_ref();
     let modern = reference
@@ -95,7 +97,7 @@ fn profile_name(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
                     "shoot/profile-name",
                     "is required",
                 )
-                .hint("name the CloudProfile that the shoot chooses from");
+                .hint("set the name of a CloudProfile");
         }
         return;
     };
@@ -106,9 +108,9 @@ fn profile_name(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
                 &at_reference.key("kind"),
                 FindingKind::NotSupported,
                 "shoot/profile-kind",
-                format!("{kind:?} is not supported"),
+                format!("unsupported value {kind:?}"),
             )
-            .hint("it has to be CloudProfile");
+            .hint("supported values: CloudProfile");
     }
     if let Some(older) = older.filter(|it| *it != reference.name) {
         report
@@ -116,10 +118,13 @@ fn profile_name(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
                 &at.key("cloudProfileName"),
                 FindingKind::Invalid,
                 "shoot/two-profiles",
-                format!("is {older}, and cloudProfile.name is {}", reference.name),
+                format!(
+                    "{older:?} differs from cloudProfile.name {:?}",
+                    reference.name
+                ),
             )
-            .see(&at_reference.key("name"), "the other name")
-            .hint("one of both is enough");
+            .see(&at_reference.key("name"), "set here")
+            .hint("remove one of them");
     }
 }
 
@@ -131,7 +136,7 @@ fn region(input: &Input, index: &ProfileIndex, at: &FieldCursor, report: &mut Fi
                 at,
                 FindingKind::Invalid,
                 "shoot/region",
-                format!("{region:?} is no name of a region"),
+                format!("{region:?} is not a valid region name"),
             )
             .hint(names::LABEL_VALUE);
         return;
@@ -142,7 +147,9 @@ fn region(input: &Input, index: &ProfileIndex, at: &FieldCursor, report: &mut Fi
         not_found(
             at,
             "shoot/region-not-offered",
+            "region",
             region,
+            &index.title(),
             regions.map(|it| it.name.as_str()),
             report,
         );
