@@ -17,7 +17,7 @@ pub(crate) enum ImageSource {
     },
     Registry {
         url: String,
-        /// Whether the node's container runtime pulls the image, rather than the importer.
+        /// True if the node's container runtime pulls the image, rather than the importer.
         by_node: bool,
         secret: Option<String>,
     },

@@ -26,7 +26,7 @@ pub(crate) fn read(yaml: &str) -> (Shoot, CloudProfile) {
     assert_eq!(
         manifest.problems(),
         [],
-        "the manifest of a test has to be readable"
+        "the manifest of a test must be readable"
     );
     let mut contents = manifest.documents().map(|(_, content)| content);
     let shoot = contents.find_map(|it| match it {
@@ -56,6 +56,6 @@ pub(crate) fn verdict(yaml: &str) -> ValidationOutcome {
 /// The Shoot of a valid text, which may contain a CloudProfile as a second document.
 pub(crate) fn valid_for_tests(yaml: &str) -> ValidShoot {
     let verdict = verdict(yaml);
-    assert_eq!(verdict.errors, [], "the manifest of a test has to be valid");
+    assert_eq!(verdict.errors, [], "the manifest of a test must be valid");
     verdict.shoot.expect("there are no errors")
 }

@@ -91,7 +91,7 @@ pub(crate) struct PoolSpec {
     pub(crate) ca_bundle: Option<String>,
     /// Settings of the pool, or else those of the shoot.
     pub(crate) kubelet: Option<Kubelet>,
-    /// Whether system components can run on the pool; true when absent.
+    /// True if system components can run on the pool; true when absent.
     pub(crate) system_components: bool,
     /// Maximum time from creating a machine until its node is ready; 20 minutes when absent.
     pub(crate) creation_timeout: Duration,

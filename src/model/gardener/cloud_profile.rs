@@ -136,7 +136,7 @@ pub(crate) struct MachineType {
     pub(crate) gpu: Option<Quantity>,
     /// Amount of memory
     pub(crate) memory: Quantity,
-    /// Whether pools can choose the type; true when absent
+    /// Specifies whether pools can choose the type; true when absent
     pub(crate) usable: Option<bool>,
     /// Root disk that comes with the type
     pub(crate) storage: Option<MachineTypeStorage>,
@@ -170,7 +170,7 @@ pub(crate) struct VolumeType {
     /// Name of the StorageClass in the provider cluster
     #[schemars(length(min = 1))]
     pub(crate) class: String,
-    /// Whether pools can choose the type; true when absent
+    /// Specifies whether pools can choose the type; true when absent
     pub(crate) usable: Option<bool>,
     /// Minimum size of volumes of the type
     pub(crate) min_size: Option<Quantity>,

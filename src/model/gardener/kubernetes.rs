@@ -56,7 +56,7 @@ pub(crate) struct KubeApiServer {
     pub(crate) default_not_ready_toleration_seconds: Option<i64>,
     /// How long pods stay on an unreachable node, in seconds; 300 when absent
     pub(crate) default_unreachable_toleration_seconds: Option<i64>,
-    /// Whether requests without credentials are accepted, subject to authorization; otherwise they can read only health endpoints and cluster-info
+    /// Specifies whether requests without credentials are accepted, subject to authorization; otherwise they can read only health endpoints and cluster-info
     pub(crate) enable_anonymous_authentication: Option<bool>,
     /// Must not be true: basic authentication was removed in Kubernetes 1.19
     pub(crate) enable_basic_authentication: Option<bool>,
@@ -299,7 +299,7 @@ pub(crate) struct HorizontalPodAutoscaler {
 pub(crate) struct KubeProxy {
     /// IPTables, IPVS or NFTables
     pub(crate) mode: Option<String>,
-    /// Whether kube-proxy is deployed; true when absent
+    /// Specifies whether kube-proxy is deployed; true when absent
     pub(crate) enabled: Option<bool>,
     /// Feature gates by name
     pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
@@ -313,7 +313,7 @@ pub(crate) struct Kubelet {
     pub(crate) container_log_max_files: Option<i32>,
     /// Maximum size of a log file before it is rotated
     pub(crate) container_log_max_size: Option<Quantity>,
-    /// Whether CPU limits are enforced
+    /// Specifies whether CPU limits are enforced
     #[serde(rename = "cpuCFSQuota")]
     pub(crate) cpu_cfs_quota: Option<bool>,
     /// CPU manager policy: none or static
@@ -330,7 +330,7 @@ pub(crate) struct Kubelet {
     pub(crate) eviction_soft: Option<BTreeMap<String, IntOrString>>,
     /// Grace periods of evictionSoft
     pub(crate) eviction_soft_grace_period: Option<BTreeMap<String, Duration>>,
-    /// Whether the kubelet refuses to start with swap enabled
+    /// Specifies whether the kubelet refuses to start with swap enabled
     pub(crate) fail_swap_on: Option<bool>,
     /// Feature gates by name
     pub(crate) feature_gates: Option<BTreeMap<String, bool>>,
@@ -357,7 +357,7 @@ pub(crate) struct Kubelet {
     pub(crate) memory_swap: Option<MemorySwap>,
     /// Maximum number of processes in a pod; at least 100
     pub(crate) pod_pids_limit: Option<i64>,
-    /// Whether the kubelet fails if kernel settings differ from its defaults
+    /// Specifies whether the kubelet fails if kernel settings differ from its defaults
     pub(crate) protect_kernel_defaults: Option<bool>,
     /// Maximum burst of image pulls
     pub(crate) registry_burst: Option<i32>,

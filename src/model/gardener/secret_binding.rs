@@ -63,7 +63,7 @@ pub(crate) struct Secret {
     /// Values in plain text, by key
     #[serde(default)]
     pub(crate) string_data: BTreeMap<String, String>,
-    /// Whether the Secret is immutable
+    /// Specifies whether the Secret is immutable
     pub(crate) immutable: Option<bool>,
 }
 

@@ -191,7 +191,7 @@ pub(crate) struct Worker {
     pub(crate) cri: Option<Cri>,
     /// Kubelet settings of the pool
     pub(crate) kubernetes: Option<Box<WorkerKubernetes>>,
-    /// Whether system components can run on the pool
+    /// Specifies whether system components can run on the pool
     pub(crate) system_components: Option<WorkerSystemComponents>,
     /// Timeouts for creating and draining machines
     pub(crate) machine_controller_manager: Option<MachineControllerManager>,
@@ -302,7 +302,7 @@ pub(crate) struct WorkerKubernetes {
     pub(crate) version: Option<String>,
 }
 
-/// Whether system components can run on a pool
+/// Specifies whether system components can run on a pool
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WorkerSystemComponents {
     /// true to allow system components
@@ -364,9 +364,9 @@ pub(crate) struct Maintenance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AutoUpdate {
-    /// Whether the Kubernetes version is updated automatically
+    /// Specifies whether the Kubernetes version is updated automatically
     pub(crate) kubernetes_version: bool,
-    /// Whether the machine image version is updated automatically
+    /// Specifies whether the machine image version is updated automatically
     pub(crate) machine_image_version: Option<bool>,
 }
 
@@ -414,7 +414,7 @@ pub(crate) struct Addons {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct KubernetesDashboard {
-    /// Whether the add-on is installed
+    /// Specifies whether the add-on is installed
     pub(crate) enabled: bool,
     /// Authentication mode: token
     pub(crate) authentication_mode: Option<String>,
@@ -424,7 +424,7 @@ pub(crate) struct KubernetesDashboard {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NginxIngress {
-    /// Whether the add-on is installed
+    /// Specifies whether the add-on is installed
     pub(crate) enabled: bool,
     /// Address ranges that can reach the load balancer
     #[serde(default)]

@@ -100,7 +100,7 @@ pub(crate) struct InfraStorageClass {
     pub(crate) volume_binding_mode: Option<String>,
     /// Delete or Retain; Delete when absent
     pub(crate) reclaim_policy: Option<String>,
-    /// Whether volumes can be expanded; true when absent
+    /// Specifies whether volumes can be expanded; true when absent
     pub(crate) allow_volume_expansion: Option<bool>,
 }
 
@@ -425,7 +425,7 @@ pub(crate) struct Disk {
     /// Use a dedicated I/O thread
     #[serde(rename = "dedicatedIOThread")]
     pub(crate) dedicated_io_thread: Option<bool>,
-    /// Whether several machines can attach the disk
+    /// Specifies whether several machines can attach the disk
     pub(crate) shareable: Option<bool>,
     /// Error policy: stop, ignore, report or enospace
     pub(crate) error_policy: Option<String>,

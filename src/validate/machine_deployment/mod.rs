@@ -53,7 +53,7 @@ pub(crate) struct Converted {
     pub(crate) places: FieldMap,
     /// Values from Secrets.
     pub(crate) secrets: Secrets,
-    /// Whether some values have yet to be looked up.
+    /// True if some values have yet to be looked up.
     pub(crate) is_open: bool,
     /// Fields whose values were not looked up: findings about them may be wrong.
     pub(crate) unasked: Vec<FieldPath>,

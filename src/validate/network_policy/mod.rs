@@ -18,7 +18,7 @@ use crate::model::{
 /// NetworkPolicies of a shoot, in addition to those of its control plane.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NetworkPolicies {
-    /// Whether private addresses are blocked for machines and importers.
+    /// True if private addresses are blocked for machines and importers.
     pub(crate) default: bool,
     /// Custom policies of the CloudProfile, followed by those of the Shoot.
     pub(crate) custom: Vec<CustomNetworkPolicy>,

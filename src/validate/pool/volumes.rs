@@ -19,7 +19,7 @@ struct VolumeRequest<'a> {
     type_: Option<&'a str>,
     size: Option<&'a Quantity>,
     encrypted: Option<bool>,
-    /// Whether the template sets the size, which need not be whole Gi then.
+    /// True if the template sets the size, which need not be whole Gi then.
     is_own: bool,
 }
 

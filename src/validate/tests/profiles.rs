@@ -103,12 +103,12 @@ fn findings_in_the_provider_config_have_full_paths() {
             (
                 "    machineImages:",
                 "    storageClasses: [{name: Fast, isDefaultClass: true}, {name: slow, isDefaultClass: true, reclaimPolicy: Keep}]\n    machineImages:",
-                "spec.providerConfig.storageClasses[1].reclaimPolicy NotSupported: unsupported value \"Keep\nspec.providerConfig.storageClasses[0].name Invalid: \"\"Fast\" is not a valid object name\nspec.providerConfig.storageClasses[1].isDefaultClass Duplicate: only one class can be the default",
+                "spec.providerConfig.storageClasses[1].reclaimPolicy NotSupported: unsupported value \"Keep\"\nspec.providerConfig.storageClasses[0].name Invalid: \"Fast\" is not a valid object name\nspec.providerConfig.storageClasses[1].isDefaultClass Duplicate: only one class can be the default",
             ),
             (
                 "    machineImages:",
                 "    volumeSnapshotClasses: [{name: a, deletionPolicy: Recycle}, {name: a}]\n    machineImages:",
-                "spec.providerConfig.volumeSnapshotClasses[0].deletionPolicy NotSupported: unsupported value \"Recycle\nspec.providerConfig.volumeSnapshotClasses[1].name Duplicate: \"duplicate policy type \"a\"",
+                "spec.providerConfig.volumeSnapshotClasses[0].deletionPolicy NotSupported: unsupported value \"Recycle\"\nspec.providerConfig.volumeSnapshotClasses[1].name Duplicate: duplicate name \"a\"",
             ),
             (
                 "    machineImages:",
