@@ -3,7 +3,7 @@
 use crate::model::FieldPath;
 
 use super::problem::{FindingKind, Problem};
-use super::source::{self, SourceFile, SourceSpan};
+use super::source::{self, FileSpan, SourceFile};
 use super::tree::{self, Tree};
 
 /// Decodes and parses a file; invalid UTF-8 is reported as a problem.
@@ -23,7 +23,7 @@ pub(super) fn parse(
     };
     let at = source::offset(error.utf8_error().valid_up_to());
     let text = String::from_utf8_lossy(&error.into_bytes()).into_owned();
-    let place = SourceSpan {
+    let place = FileSpan {
         source: number,
         start: at,
         end: at,

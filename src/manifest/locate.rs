@@ -6,7 +6,7 @@ use crate::model::{FieldPath, Segment};
 
 use super::check::NodeProblems;
 use super::document::ManifestDocument;
-use super::source::{SourceFile, SourceSpan, offset};
+use super::source::{FileSpan, SourceFile, offset};
 use super::tree::{NodeId, NodeKind, QuoteStyle, Tree};
 
 /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
@@ -16,7 +16,7 @@ pub(super) fn locate(
     source: &SourceFile,
     tree: &Tree,
     path: &FieldPath,
-) -> Option<SourceSpan> {
+) -> Option<FileSpan> {
     let node_problems = &document.node_problems;
     let (mut node, mut shown) = (document.root, document.root);
     let mut is_resolved = true;
@@ -95,7 +95,7 @@ pub(super) fn locate_inside(
     tree: &Tree,
     path: &FieldPath,
     (line, column): (usize, usize),
-) -> Option<SourceSpan> {
+) -> Option<FileSpan> {
     let place = locate(document, source, tree, path)?;
     let node = path
         .segments()
@@ -115,14 +115,14 @@ pub(super) fn locate_inside(
 /// Exact for literal blocks and for single-line values without escapes; `None` for others.
 fn inside(
     source: &SourceFile,
-    place: SourceSpan,
+    place: FileSpan,
     value: &str,
     style: QuoteStyle,
     line: usize,
     column: usize,
-) -> Option<SourceSpan> {
+) -> Option<FileSpan> {
     let wanted = value.split('\n').nth(line - 1)?;
-    let at = |start: u32| SourceSpan {
+    let at = |start: u32| FileSpan {
         source: place.source,
         start,
         end: start + 1,

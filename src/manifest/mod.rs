@@ -24,10 +24,10 @@ use crate::model::{FieldPath, FindingKind};
 pub(crate) use content::Content;
 pub(crate) use kinds::{kinds, schema_of};
 pub(crate) use problem::Problem;
-pub(crate) use source::{SourceFile, SourceSpan};
+pub(crate) use source::{FileSpan, SourceFile};
 // Other modules use the short names until they are renamed.
 pub(crate) use objects::ManifestObjects as Objects;
-pub(crate) use source::{SourceFile as Source, SourceSpan as Place};
+pub(crate) use source::{FileSpan as Place, SourceFile as Source};
 
 use document::{ManifestDocument, read_document, unused};
 use tree::{NodeId, Tree};
@@ -66,7 +66,7 @@ impl Manifest {
             .filter(|root| !tree.is_null(&source, *root))
             .collect();
         if roots.is_empty() && is_silent {
-            let place = SourceSpan {
+            let place = FileSpan {
                 source: number,
                 start: 0,
                 end: 0,
@@ -143,7 +143,7 @@ impl Manifest {
 
     /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
     /// `None` if the field is in a part of the document that already has a problem.
-    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<SourceSpan> {
+    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<FileSpan> {
         let (document, source, tree) = self.parts(document);
         locate::locate(document, source, tree, path)
     }
@@ -155,7 +155,7 @@ impl Manifest {
         path: &FieldPath,
         line: usize,
         column: usize,
-    ) -> Option<SourceSpan> {
+    ) -> Option<FileSpan> {
         let (document, source, tree) = self.parts(document);
         locate::locate_inside(document, source, tree, path, (line, column))
     }

@@ -5,7 +5,7 @@
 use super::decode;
 use super::problem::{FindingKind, Problem};
 use super::scalar::ScalarValue;
-use super::source::{SourceFile, SourceSpan, offset};
+use super::source::{FileSpan, SourceFile, offset};
 use super::tree::{NodeId, NodeKind, ParseLimits, Tree};
 use crate::model::FieldPath;
 use serde_json::{Map, Number, Value};
@@ -21,7 +21,7 @@ const BOUNDS: ParseLimits = ParseLimits {
 pub(crate) struct ManifestObjects {
     pub(crate) sources: Vec<SourceFile>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) all: Vec<(SourceSpan, Value)>,
+    pub(crate) all: Vec<(FileSpan, Value)>,
 }
 
 impl ManifestObjects {
@@ -37,7 +37,7 @@ impl ManifestObjects {
             }
         }
         if before == (self.problems.len(), self.all.len()) {
-            let place = SourceSpan {
+            let place = FileSpan {
                 source: number,
                 start: 0,
                 end: 0,
@@ -49,7 +49,7 @@ impl ManifestObjects {
     }
 
     /// Adds a problem of an object.
-    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: SourceSpan) {
+    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: FileSpan) {
         let problem = Problem::new(FieldPath::root(), FindingKind::Invalid, code, message);
         self.problems.push(problem.at(at));
     }

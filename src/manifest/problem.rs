@@ -3,7 +3,7 @@
 use crate::model::FieldPath;
 pub(crate) use crate::model::FindingKind;
 
-use super::source::SourceSpan;
+use super::source::FileSpan;
 
 /// Maximum number of problems of a document, which bounds the memory that a hostile file can use.
 pub(super) const MAX_PROBLEMS: usize = 10_000;
@@ -19,9 +19,9 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// Lower-case clause that says how to fix it.
     pub(crate) hint: Option<String>,
-    pub(crate) place: Option<SourceSpan>,
+    pub(crate) place: Option<FileSpan>,
     /// Related spans with labels, possibly in another file.
-    pub(crate) related: Vec<(SourceSpan, String)>,
+    pub(crate) related: Vec<(FileSpan, String)>,
 }
 
 impl Problem {
@@ -53,7 +53,7 @@ impl Problem {
     }
 
     #[must_use]
-    pub(crate) fn at(mut self, place: SourceSpan) -> Self {
+    pub(crate) fn at(mut self, place: FileSpan) -> Self {
         self.place = Some(place);
         self
     }
@@ -65,7 +65,7 @@ impl Problem {
     }
 
     #[must_use]
-    pub(crate) fn related(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: FileSpan, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A byte range in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SourceSpan {
+pub(crate) struct FileSpan {
     pub(crate) source: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
