@@ -3,7 +3,9 @@
 mod machine_template;
 mod network_policy;
 mod provider_config;
+mod worker_config;
 
 pub(crate) use machine_template::*;
 pub(crate) use network_policy::*;
 pub(crate) use provider_config::*;
+pub(crate) use worker_config::*;
