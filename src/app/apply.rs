@@ -15,9 +15,9 @@ use crate::flow::Outcome;
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
 use crate::state::facts::Facts;
-use crate::state::failure::Class;
+use crate::state::failure::ErrorClass;
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use crate::state::prerequisite;
 use crate::ui::format_duration;
 use crate::validate::{Network, ValidShoot};
@@ -153,7 +153,7 @@ pub(crate) async fn apply_shoot(
         return finish(session, result, "refused").await;
     }
     // Only shoots with instancetypes of their own need these permissions.
-    let applies_types = instancetypes::lack(shoot, &first);
+    let applies_types = instancetypes::is_missing(shoot, &first);
     if first.record.is_none() || applies_types {
         let checked = check_permissions(shoot, provider, &session, applies_types);
         match signals
@@ -231,16 +231,16 @@ fn check_plan(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Opti
     };
     let plan = plan::plan(shoot, &observed);
     let (exit, failure) = plan.items.iter().find_map(|item| match &item.state {
-        State::Failed(failure) => refusal(failure.class).map(|exit| (exit, failure)),
+        ItemState::Failed(failure) => refusal(failure.class).map(|exit| (exit, failure)),
         _ => None,
     })?;
     Some(RunResult::refused(exit, &failure.message, session.resume()))
 }
 
-fn refusal(class: Class) -> Option<Exit> {
+fn refusal(class: ErrorClass) -> Option<Exit> {
     match class {
-        Class::Missing | Class::Foreign => Some(Exit::Precondition),
-        Class::NotAllowed => Some(Exit::NotAllowed),
+        ErrorClass::Missing | ErrorClass::Foreign => Some(Exit::Precondition),
+        ErrorClass::NotAllowed => Some(Exit::NotAllowed),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of commands: the message, its causes, hints and an exit code.
 
 use crate::cluster::{Error, Verdict};
-use crate::state::failure::Class;
+use crate::state::failure::ErrorClass;
 use crate::ui::{BUG_EXIT_CODE, ErrorMessage, Refused, Ui};
 
 /// Exit codes. Scripts rely on them, so that their meaning never changes.
@@ -112,13 +112,19 @@ impl Exit {
     }
 
     /// Returns the exit code of a failed action. `changed` is true if something was changed before.
-    pub(crate) fn of_class(class: Class, changed: bool) -> Exit {
+    pub(crate) fn of_class(class: ErrorClass, changed: bool) -> Exit {
         match class {
-            Class::NotAllowed => Exit::NotAllowed,
-            Class::Foreign | Class::Missing | Class::Unreachable if changed => Exit::Partly,
-            Class::Foreign | Class::Missing | Class::Unreachable => Exit::Precondition,
-            Class::Quota | Class::Refused | Class::Infrastructure => Exit::Infrastructure,
-            Class::Guest => Exit::Guest,
+            ErrorClass::NotAllowed => Exit::NotAllowed,
+            ErrorClass::Foreign | ErrorClass::Missing | ErrorClass::Unreachable if changed => {
+                Exit::Partly
+            }
+            ErrorClass::Foreign | ErrorClass::Missing | ErrorClass::Unreachable => {
+                Exit::Precondition
+            }
+            ErrorClass::Quota | ErrorClass::Refused | ErrorClass::Infrastructure => {
+                Exit::Infrastructure
+            }
+            ErrorClass::Guest => Exit::Guest,
         }
     }
 }

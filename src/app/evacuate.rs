@@ -12,8 +12,8 @@ use crate::cluster::{self, Provider, RecordSeen, Where};
 use crate::load::recorded_shoot;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::names::{SPEC_HASH, called};
-use crate::state::record::{HISTORY, Run};
+use crate::state::names::{SPEC_HASH, display_name};
+use crate::state::record::{HISTORY, RunRecord};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl Evacuation<'_> {
 
     async fn replace(&self, due: &DueShoot, signals: &Signals) -> Result<Exit, CommandError> {
         let record = &due.record;
-        let name = called(&record.name);
+        let name = display_name(&record.name);
         let ui = &self.context.ui;
         ui.status(&format!("shoot {name}: {}", due.why()));
         let shoot = recorded_shoot(&record.name, &record.data, jiff::Timestamp::now());
@@ -235,7 +235,7 @@ impl DueShoot {
 
     /// Returns why nothing has to be replaced after all. The shoot may have changed before it was locked.
     fn skip_if(&self, facts: &Facts) -> Option<String> {
-        let name = called(&self.record.name);
+        let name = display_name(&self.record.name);
         let known = self.record.annotations.get(SPEC_HASH);
         let known = known.and_then(|it| Hash::parse(it)).unwrap_or_default();
         match &facts.record {
@@ -260,7 +260,7 @@ impl DueShoot {
 /// Returns true if the last run was an evacuation that did not converge.
 fn has_failed(record: &RecordSeen) -> bool {
     let history = record.data.get(HISTORY).map(String::as_str);
-    let runs = history.and_then(|text| serde_json::from_str::<Vec<Run>>(text).ok());
+    let runs = history.and_then(|text| serde_json::from_str::<Vec<RunRecord>>(text).ok());
     let last = runs.and_then(|runs| runs.into_iter().next());
     last.is_some_and(|run| run.verb == VERB && run.result != "converged")
 }

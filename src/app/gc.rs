@@ -10,7 +10,7 @@ use super::provider::connect::{connect, format_missing};
 use super::run::session::RunOptions;
 use super::signals::Signals;
 use crate::cluster::{self, Provider, RecordSeen, Where};
-use crate::state::names::called;
+use crate::state::names::display_name;
 use crate::ui::count;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,7 +191,7 @@ async fn find_garbage(
         let Some(end) = expiry(record).filter(|end| *end <= now) else {
             continue;
         };
-        let name = called(&record.name);
+        let name = display_name(&record.name);
         if let Some(protection) = protection::message(record, &name) {
             context.ui.status(&format!("{protection}; not deleted"));
             continue;
@@ -205,7 +205,7 @@ async fn find_garbage(
     let known: BTreeSet<&str> = records.iter().map(|record| &*record.name).collect();
     let orphans = owners.into_iter().filter(|(id, _)| !known.contains(&**id));
     all.extend(orphans.map(|(id, objects)| Garbage {
-        name: called(&id),
+        name: display_name(&id),
         why: format!("has no record, but {}", count(objects, "object")),
         has_record: false,
     }));

@@ -7,7 +7,7 @@ use crate::cluster::client::api_client::Provider;
 use crate::cluster::json::arc;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types::Body;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,10 @@ impl Provider {
         let instances = self.list(place, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for instance in &instances {
-            let seen = object::seen((Side::Provider, Kind::Instance), instance)?;
+            let seen = object::seen(
+                (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
+                instance,
+            )?;
             if matches!(seen.fact.body, Body::Instance(it) if it.evacuating) {
                 let shoot = arc(&instance["metadata"]["labels"][names::PART_OF]);
                 machines.entry(shoot).or_default().push(seen.name);

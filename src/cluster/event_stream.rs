@@ -7,7 +7,7 @@ use super::client::resources;
 use super::event::EventSeen;
 use super::support_bundle::ownership::Family;
 use crate::cluster::client::api_client::Provider;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(320);
 
 /// One side of a shoot.
 pub(crate) struct Said {
-    side: Side,
+    side: ClusterSide,
     server: Provider,
     /// Who belongs to the shoot; None where all do.
     family: Option<Family>,
@@ -46,7 +46,7 @@ impl Said {
             Err(error) => return Err(error),
         }
         Ok(Said {
-            side: Side::Provider,
+            side: ClusterSide::Provider,
             server: provider.clone(),
             family: Some(family),
         })
@@ -59,7 +59,7 @@ impl Said {
     /// There is no way in.
     pub(crate) async fn inside(provider: &Provider, id: &str) -> Result<Said, Error> {
         Ok(Said {
-            side: Side::Shoot,
+            side: ClusterSide::Shoot,
             server: provider.inside(id).await?,
             family: None,
         })
@@ -126,8 +126,8 @@ impl Said {
 
     fn place(&self) -> Place<'_> {
         let namespace = match self.side {
-            Side::Provider => Some(&**self.server.namespace()),
-            Side::Shoot => None,
+            ClusterSide::Provider => Some(&**self.server.namespace()),
+            ClusterSide::Shoot => None,
         };
         Place::all(&resources::EVENT, namespace)
     }

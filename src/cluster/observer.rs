@@ -14,11 +14,13 @@ use crate::cluster::json::{arc, items, text};
 use crate::cluster::observe::namespace_limits;
 use crate::cluster::observe::prerequisites;
 use crate::cluster::observe::watcher::Feed;
-use crate::state::facts::{Bounds, ClassOffer, Facts, Hosts, Inside, StorageClass};
+use crate::state::facts::{
+    Facts, InfraStorageClass, NamespaceLimits, ShootApi, StorageClass, ZoneHosts,
+};
 use crate::state::failure::Failure;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
-use crate::state::prerequisite::Relied;
+use crate::state::prerequisite::Prerequisite;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +44,7 @@ pub(crate) struct Beside {
     /// Networks that the shoot uses and does not own, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
     /// What the shoot's pools name.
-    pub(crate) relied: BTreeSet<Relied>,
+    pub(crate) relied: BTreeSet<Prerequisite>,
     /// Namespace of templates of instancetypes and preferences.
     pub(crate) templates: Option<Arc<str>>,
     /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
@@ -66,23 +68,28 @@ impl Observer {
     ) -> Result<Observer, Error> {
         let shared = Arc::new(Shared::new(id, started, beside.is_leaving));
         let has_networks = provider.serves(&resources::NETWORK).await?;
-        let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
+        let mut kinds = vec![
+            ObjectKind::Record,
+            ObjectKind::ImageVolume,
+            ObjectKind::UserData,
+            ObjectKind::Machine,
+        ];
         kinds.extend(resources::CONTROL_PLANE);
         kinds.extend(resources::TYPES);
         match beside.is_leaving {
             true => {
                 kinds.extend(resources::LEAVING_OUTSIDE);
                 let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
-                kinds.extend(has_snapshots.then_some(Kind::Snapshot));
+                kinds.extend(has_snapshots.then_some(ObjectKind::VolumeSnapshot));
             }
-            false => kinds.push(Kind::Instance),
+            false => kinds.push(ObjectKind::VirtualMachineInstance),
         }
         if has_networks {
-            kinds.push(Kind::Network);
+            kinds.push(ObjectKind::NetworkAttachmentDefinition);
         }
         let feeds = kinds
             .into_iter()
-            .map(|kind| Feed::new(provider, &shared, (Side::Provider, kind), id));
+            .map(|kind| Feed::new(provider, &shared, (ClusterSide::Provider, kind), id));
         let first = feeds.map(async |feed| Ok((seen(&feed).await?, feed)));
         let (mut fixed, first) =
             futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
@@ -91,7 +98,7 @@ impl Observer {
         for (version, feed) in first {
             match version {
                 Ok(version) => drop(tasks.spawn(feed.follow(version))),
-                Err(why) => drop(fixed.unseen.insert(feed.source.1, why)),
+                Err(why) => drop(fixed.unreadable.insert(feed.source.1, why)),
             }
         }
         shared.change(|world, _| world.fixed = fixed);
@@ -147,7 +154,7 @@ impl Observer {
     /// no longer than `limit`.
     pub(crate) async fn whole(&self, limit: Duration) -> Arc<Facts> {
         let id = self.shared.read(|world| world.id().clone());
-        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_answer(it, &id);
+        let is_whole = |it: &Arc<Facts>| it.shoot_api != ShootApi::Absent || !may_answer(it, &id);
         let mut facts = self.facts();
         let waited = timeout(limit, facts.wait_for(is_whole)).await;
         drop(waited);
@@ -178,7 +185,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     });
     let bounds = async {
         match beside.is_leaving {
-            true => Ok(Bounds::default()),
+            true => Ok(NamespaceLimits::default()),
             false => namespace_limits::find(provider).await,
         }
     };
@@ -194,11 +201,11 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     let hosts = if_allowed(hosts.map(|it| it.items))?;
     Ok(Facts {
         namespace: provider.namespace().clone(),
-        classes: classes.iter().map(class).collect(),
+        storage_classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
-        shared: shared.into_iter().collect::<Result<_, Error>>()?,
-        relied: relied?,
-        bounds: bounds?,
+        shared_networks: shared.into_iter().collect::<Result<_, Error>>()?,
+        prerequisites: relied?,
+        namespace_limits: bounds?,
         time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
@@ -230,9 +237,9 @@ fn class(class: &Value) -> (Arc<str>, StorageClass) {
 }
 
 /// As Kubermatic has it: by an annotation, and with what the class itself says.
-fn offered(class: &Value) -> Option<ClassOffer> {
+fn offered(class: &Value) -> Option<InfraStorageClass> {
     let annotations = &class["metadata"]["annotations"];
-    (annotations[names::INITIALIZE_CLASS] == "true").then(|| ClassOffer {
+    (annotations[names::INITIALIZE_CLASS] == "true").then(|| InfraStorageClass {
         is_default: annotations[names::DEFAULT_CLASS] == "true",
         binding_mode: arc(&class["volumeBindingMode"]),
         reclaim_policy: arc(&class["reclaimPolicy"]),
@@ -240,7 +247,7 @@ fn offered(class: &Value) -> Option<ClassOffer> {
     })
 }
 
-fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
+fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, ZoneHosts> {
     let mut zones: BTreeMap<Arc<str>, [Vec<Arc<str>>; 2]> = BTreeMap::new();
     for node in nodes {
         let labels = &node["metadata"]["labels"];
@@ -250,7 +257,7 @@ fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
     }
     let hosts = |[workers, masters]: [Vec<Arc<str>>; 2]| {
         let hosts = if workers.is_empty() { masters } else { workers };
-        Hosts {
+        ZoneHosts {
             first: hosts.iter().min().cloned().unwrap_or_default(),
             count: hosts.len(),
         }

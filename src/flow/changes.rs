@@ -1,7 +1,7 @@
 //! Turns successive plans into events.
 
 use super::event::{EventKind, ItemStatus};
-use crate::state::plan::{Id, Item, Plan, State};
+use crate::state::plan::{Item, ItemId, ItemState, Plan};
 use std::collections::{HashMap, HashSet};
 
 /// Last reported state of each item, and the number of items done and in total.
@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 /// An item that is no longer in the plan counts as done, so the numbers decrease only if a finished item is undone.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeTracker {
-    reported: HashMap<Id, ReportedItem>,
+    reported: HashMap<ItemId, ReportedItem>,
     /// All items of the run, including those no longer in the plan.
-    known: HashSet<Id>,
+    known: HashSet<ItemId>,
     numbers: (usize, usize),
 }
 
@@ -32,7 +32,7 @@ impl ChangeTracker {
             .iter()
             .filter_map(|item| self.item(item, round))
             .collect();
-        let vanished: Vec<Id> = self
+        let vanished: Vec<ItemId> = self
             .reported
             .iter()
             .filter(|(_, reported)| reported.round != round)
@@ -45,7 +45,7 @@ impl ChangeTracker {
         let open = plan
             .items
             .iter()
-            .filter(|it| it.state != State::Done)
+            .filter(|it| it.state != ItemState::Done)
             .count();
         let (done, total) = (self.known.len() - open, self.known.len());
         if self.numbers != (done, total) {
@@ -86,12 +86,12 @@ impl ChangeTracker {
     }
 }
 
-fn status(state: &State) -> (ItemStatus, Option<String>) {
+fn status(state: &ItemState) -> (ItemStatus, Option<String>) {
     match state {
-        State::Done => (ItemStatus::Done, None),
-        State::Due(_) => (ItemStatus::Working, None),
-        State::Waiting(why) => (ItemStatus::Waiting, Some(why.clone())),
-        State::Blocked => (ItemStatus::Blocked, None),
-        State::Failed(failure) => (ItemStatus::Failed, Some(failure.message.clone())),
+        ItemState::Done => (ItemStatus::Done, None),
+        ItemState::Due(_) => (ItemStatus::Working, None),
+        ItemState::Waiting(why) => (ItemStatus::Waiting, Some(why.clone())),
+        ItemState::Blocked => (ItemStatus::Blocked, None),
+        ItemState::Failed(failure) => (ItemStatus::Failed, Some(failure.message.clone())),
     }
 }

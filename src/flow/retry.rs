@@ -1,7 +1,7 @@
 //! Backoff after transient errors, and limits on concurrent requests.
 
-use crate::state::action::{Action, Content};
-use crate::state::key::Key;
+use crate::state::action::{Action, Payload};
+use crate::state::key::ObjectKey;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ const MAX_BACKOFF: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     /// Number of attempts, and when the next one is allowed.
-    held: HashMap<Key, (u32, Duration)>,
+    held: HashMap<ObjectKey, (u32, Duration)>,
 }
 
 impl Retries {
     /// Delays the object, exponentially longer each time and at least `retry_after`. Returns the delay.
     pub(super) fn delay(
         &mut self,
-        key: &Key,
+        key: &ObjectKey,
         now: Duration,
         retry_after: Option<Duration>,
     ) -> Duration {
@@ -42,11 +42,11 @@ impl Retries {
         wait
     }
 
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.held.remove(key);
     }
 
-    pub(super) fn is_allowed(&self, key: &Key, now: Duration) -> bool {
+    pub(super) fn is_allowed(&self, key: &ObjectKey, now: Duration) -> bool {
         self.held.get(key).is_none_or(|it| it.1 <= now)
     }
 
@@ -126,8 +126,8 @@ impl CanaryMachines {
 
 fn pool(action: &Action) -> Option<&Arc<str>> {
     match action {
-        Action::Apply(wanted) => match &wanted.content {
-            Content::Machine { pool, .. } => Some(pool),
+        Action::Apply(wanted) => match &wanted.payload {
+            Payload::Machine { pool, .. } => Some(pool),
             _ => None,
         },
         Action::Delete(_) | Action::Drain(_) => None,
@@ -137,12 +137,12 @@ fn pool(action: &Action) -> Option<&Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::key::Kind;
+    use crate::state::key::ObjectKind;
 
     #[test]
     fn backoff_grows_up_to_a_limit() {
         let mut retries = Retries::default();
-        let key = Key::provider(Kind::Machine, "m");
+        let key = ObjectKey::provider(ObjectKind::Machine, "m");
         let waits: Vec<Duration> = (0..12)
             .map(|_| retries.delay(&key, Duration::ZERO, None))
             .collect();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_a_lower_bound() {
-        let key = Key::provider(Kind::Machine, "m");
+        let key = ObjectKey::provider(ObjectKind::Machine, "m");
         let wait = Retries::default().delay(&key, Duration::ZERO, Some(Duration::from_secs(7)));
         assert_eq!(wait, Duration::from_secs(7));
     }

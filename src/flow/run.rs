@@ -6,9 +6,9 @@ use super::retry::{CanaryMachines, Retries, Window};
 use crate::state::action::Action;
 use crate::state::facts::Facts;
 use crate::state::failure::Failure;
-use crate::state::key::Key;
+use crate::state::key::ObjectKey;
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, Plan, State};
+use crate::state::plan::{Item, ItemState, Plan};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::{HashSet, VecDeque};
@@ -193,8 +193,9 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
 
     /// Outcome if no action is running. Blocked items do not keep a run alive, since their dependencies must move first.
     fn outcome(&self, plan: &Plan) -> Option<Outcome> {
-        let can_progress = |item: &Item| matches!(item.state, State::Due(_) | State::Waiting(_));
-        if plan.items.iter().all(|it| it.state == State::Done) {
+        let can_progress =
+            |item: &Item| matches!(item.state, ItemState::Due(_) | ItemState::Waiting(_));
+        if plan.items.iter().all(|it| it.state == ItemState::Done) {
             Some(Outcome::Converged)
         } else if !plan.items.iter().any(can_progress) {
             Some(Outcome::Stuck)
@@ -210,9 +211,9 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
             return;
         }
         let now = self.now();
-        let mut keys: HashSet<&Key> = HashSet::new();
+        let mut keys: HashSet<&ObjectKey> = HashSet::new();
         for item in &plan.items {
-            if let State::Due(action) = &item.state
+            if let ItemState::Due(action) = &item.state
                 && self.retries.is_allowed(action.key(), now)
                 && keys.insert(action.key())
             {
@@ -257,7 +258,7 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
                 self.performed += 1;
                 self.window.grow();
                 self.retries.forget(key);
-                self.observed.count_setback(action);
+                self.observed.count_zone_failure(action);
             }
             ActionResult::Retry { cause, retry_after } => {
                 self.window.shrink();
@@ -350,9 +351,11 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
         };
         for item in &plan.items {
             match &item.state {
-                State::Failed(failure) => report.failed.push((item.title.clone(), failure.clone())),
-                State::Waiting(why) => report.waiting.push((item.title.clone(), why.clone())),
-                State::Done | State::Due(_) | State::Blocked => {}
+                ItemState::Failed(failure) => {
+                    report.failed.push((item.title.clone(), failure.clone()))
+                }
+                ItemState::Waiting(why) => report.waiting.push((item.title.clone(), why.clone())),
+                ItemState::Done | ItemState::Due(_) | ItemState::Blocked => {}
             }
         }
         report
@@ -372,7 +375,7 @@ fn span(action: &Action, plan: &Plan) -> Span {
         let item = plan
             .items
             .iter()
-            .find(|item| matches!(&item.state, State::Due(due) if due.key() == action.key()));
+            .find(|item| matches!(&item.state, ItemState::Due(due) if due.key() == action.key()));
         if let Some(item) = item {
             span.record("item", tracing::field::display(&item.id));
         }

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::plan::planner::Planner;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Fact, Facts, Object};
-use crate::state::failure::{Class, Failure};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{Facts, ObjectStatus, ObservedObject};
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -28,10 +28,10 @@ fn limits() -> RunLimits {
 }
 
 fn apply(name: &str) -> Action {
-    Action::Apply(Wanted {
-        key: Key::provider(Kind::Network, name),
+    Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::NetworkAttachmentDefinition, name),
         hash: Hash(1),
-        content: Content::Plain,
+        payload: Payload::Plain,
     })
 }
 
@@ -40,13 +40,12 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
         let mut planner = Planner::new(observed);
         for name in names {
-            let state = match observed
-                .facts
-                .objects
-                .get(&Key::provider(Kind::Network, *name))
-            {
-                Some(_) => State::Done,
-                None => State::Due(apply(name)),
+            let state = match observed.facts.objects.get(&ObjectKey::provider(
+                ObjectKind::NetworkAttachmentDefinition,
+                *name,
+            )) {
+                Some(_) => ItemState::Done,
+                None => ItemState::Due(apply(name)),
             };
             planner.add(name.to_string().into(), format!("Apply {name}"), [], state);
         }
@@ -54,14 +53,14 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     }
 }
 
-fn create(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
+fn create(facts: &watch::Sender<Arc<Facts>>, key: &ObjectKey) {
     facts.send_modify(|it| {
-        let object = Object {
+        let object = ObservedObject {
             uid: "u".into(),
             version: "1".into(),
             hash: Hash(1),
             leaving: false,
-            fact: Fact::None,
+            status: ObjectStatus::None,
         };
         Arc::make_mut(it).objects.insert(key.clone(), object);
     });
@@ -147,7 +146,7 @@ async fn a_refused_action_is_not_retried_and_does_not_block_others() {
     let perform = |action: Action, _| {
         sent.borrow_mut().push(action.key().name.to_string());
         let answer = if &*action.key().name == "a" {
-            ActionResult::Refused(Failure::new(Class::Refused, "no"))
+            ActionResult::Refused(Failure::new(ErrorClass::Refused, "no"))
         } else {
             create(&facts, action.key());
             ActionResult::Done
@@ -179,7 +178,7 @@ async fn a_run_that_waits_too_long_times_out_and_reports_the_reason() {
             "a".to_owned().into(),
             "Import a".into(),
             [],
-            State::Waiting("quota exceeded".into()),
+            ItemState::Waiting("quota exceeded".into()),
         );
         planner.plan
     };
@@ -239,10 +238,10 @@ async fn an_interrupted_run_waits_at_most_ten_seconds_for_requests_in_flight() {
 
 /// Creates machine `number` of pool `p`.
 fn machine(number: u32) -> Action {
-    Action::Apply(Wanted {
-        key: Key::provider(Kind::Machine, format!("m{number}")),
+    Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::Machine, format!("m{number}")),
         hash: Hash(1),
-        content: Content::Machine {
+        payload: Payload::Machine {
             pool: "p".into(),
             zone: 0,
             ordinal: number,
@@ -260,8 +259,8 @@ async fn the_first_machine_of_a_pool_is_created_alone() {
         let refused = observed.refused.values().next().map(|it| it.1.clone());
         for number in 0..9 {
             let state = match &refused {
-                Some(failure) => State::Failed(failure.clone()),
-                None => State::Due(machine(number)),
+                Some(failure) => ItemState::Failed(failure.clone()),
+                None => ItemState::Due(machine(number)),
             };
             let id = format!("m{number}");
             planner.add(id.clone().into(), id, [], state);
@@ -270,7 +269,7 @@ async fn the_first_machine_of_a_pool_is_created_alone() {
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());
-        async { ActionResult::Refused(Failure::new(Class::Refused, "no".to_owned())) }
+        async { ActionResult::Refused(Failure::new(ErrorClass::Refused, "no".to_owned())) }
     };
     let report = run(&limits(), receiver, plan, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);

@@ -18,7 +18,7 @@ use crate::app::signals::Signals;
 use crate::app::support_bundle::collect::{self, BundleRequest};
 use crate::app::why::root_causes::root_causes;
 use crate::cluster::{Provider, RecordSeen};
-use crate::state::names::{EXPIRES, called};
+use crate::state::names::{EXPIRES, display_name};
 use crate::ui::LogGroup;
 use crate::validate::ValidShoot;
 use jiff::Timestamp;
@@ -116,7 +116,7 @@ async fn prepare_and_run(
     };
     collect_expired(options, context, signals, &provider).await?;
     let end = set_expiry(shoot, options, &provider)?;
-    let name = called(&shoot.id);
+    let name = display_name(&shoot.id);
     let cluster = TemporaryCluster {
         options,
         context,

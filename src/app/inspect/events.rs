@@ -6,7 +6,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::cluster::{EventSeen, Provider, Said, Where};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::ui::{Format, ListRow, age};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -189,8 +189,8 @@ impl EventRow {
         let age = |at| Some(since(time(at)?.as_second(), now?));
         EventRow {
             side: match seen.side {
-                Side::Provider => "provider",
-                Side::Shoot => "shoot",
+                ClusterSide::Provider => "provider",
+                ClusterSide::Shoot => "shoot",
             },
             kind: seen.kind.to_string(),
             reason: seen.reason.to_string(),
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn an_event_is_printed_on_one_line() {
         let seen = EventSeen {
-            side: Side::Shoot,
+            side: ClusterSide::Shoot,
             uid: "u".into(),
             last: Some(9_000_000),
             first: None,

@@ -3,7 +3,7 @@
 use crate::app::error::{CommandError, failed};
 use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
 use crate::load::last_applied;
-use crate::state::conditions::{self, Condition, Inside, Part, Seen};
+use crate::state::conditions::{self, ComponentHealth, Condition, HealthInput, ShootHealth};
 
 /// Returns the conditions of a shoot.
 pub(crate) async fn conditions(
@@ -18,7 +18,7 @@ pub(crate) async fn conditions(
 pub(crate) async fn observe(
     provider: &Provider,
     record: &RecordSeen,
-) -> Result<Seen, CommandError> {
+) -> Result<HealthInput, CommandError> {
     let id = &*record.name;
     let (machines, images, control_plane) = futures::try_join!(
         provider.machines(id),
@@ -34,14 +34,14 @@ pub(crate) async fn observe(
             nodes,
             workloads,
             answers,
-        }) => Inside::Seen {
+        }) => ShootHealth::Reachable {
             nodes: nodes.iter().map(of_node).collect(),
             workloads,
             answers,
         },
-        Err(error) => Inside::Unreachable(error.to_string()),
+        Err(error) => ShootHealth::Unreachable(error.to_string()),
     };
-    Ok(Seen {
+    Ok(HealthInput {
         images: images.iter().map(of_image).collect(),
         machines: machines.iter().map(of_machine).collect(),
         wanted: workers
@@ -55,26 +55,26 @@ pub(crate) async fn observe(
     })
 }
 
-fn of_image(image: &ImageSeen) -> Part {
-    Part {
+fn of_image(image: &ImageSeen) -> ComponentHealth {
+    ComponentHealth {
         name: image.name.clone(),
         why: (!image.import.done).then(|| image.phase.clone()),
     }
 }
 
-fn of_machine(machine: &MachineSeen) -> Part {
+fn of_machine(machine: &MachineSeen) -> ComponentHealth {
     let why = match &machine.complaint {
         Some(complaint) => format!("{}, {complaint}", machine.status).into(),
         None => machine.status.clone(),
     };
-    Part {
+    ComponentHealth {
         name: machine.name.clone(),
         why: (!machine.ready).then_some(why),
     }
 }
 
-fn of_node(node: &NodeSeen) -> Part {
-    Part {
+fn of_node(node: &NodeSeen) -> ComponentHealth {
+    ComponentHealth {
         name: node.name.clone(),
         why: node.why.clone(),
     }

@@ -10,7 +10,7 @@ use crate::app::signals::Signals;
 use crate::app::why::root_causes::{deletion_causes, root_causes};
 use crate::cluster::Provider;
 use crate::state::conditions;
-use crate::state::conditions::{API_SERVER, Condition, NODES, Seen};
+use crate::state::conditions::{API_SERVER, Condition, HealthInput, NODES};
 use crate::state::names::id_of;
 use crate::ui::{count, format_duration};
 use std::time::{Duration, Instant};
@@ -131,7 +131,7 @@ async fn first_unmet(
     Ok(wanted.find_map(|condition| unmet(condition, &seen, &current)))
 }
 
-fn unmet(wanted: &WaitCondition, seen: &Seen, conditions: &[Condition]) -> Option<String> {
+fn unmet(wanted: &WaitCondition, seen: &HealthInput, conditions: &[Condition]) -> Option<String> {
     let find = |kind: &str| conditions.iter().find(|condition| condition.kind == kind);
     let is_false =
         |condition: &Condition| format!("{} is False: {}", condition.kind, condition.message);
@@ -168,7 +168,7 @@ fn unmet(wanted: &WaitCondition, seen: &Seen, conditions: &[Condition]) -> Optio
 mod tests {
     use super::*;
     use crate::app::inspect::wait_condition::parse;
-    use crate::state::conditions::{Inside, Part};
+    use crate::state::conditions::{ComponentHealth, ShootHealth};
 
     fn api_server(is_true: bool) -> Condition {
         Condition {
@@ -178,13 +178,13 @@ mod tests {
         }
     }
 
-    fn pending(what: &str, seen: &Seen, conditions: &[Condition]) -> Option<String> {
+    fn pending(what: &str, seen: &HealthInput, conditions: &[Condition]) -> Option<String> {
         unmet(&parse(what).unwrap(), seen, conditions)
     }
 
     #[test]
     fn an_unreachable_api_server_is_waited_for() {
-        let seen = Seen::default();
+        let seen = HealthInput::default();
         let silent = [api_server(false)];
         for what in ["nodes", "nodes=1"] {
             assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn conditions_are_case_insensitive_and_have_any_status() {
-        let seen = Seen::default();
+        let seen = HealthInput::default();
         let silent = [api_server(false)];
         assert_eq!(
             pending("condition=apiserveravailable", &seen, &silent).as_deref(),
@@ -220,18 +220,18 @@ mod tests {
 
     #[test]
     fn more_nodes_than_needed_are_enough() {
-        let node = |why: Option<&str>| Part {
+        let node = |why: Option<&str>| ComponentHealth {
             name: "a".into(),
             why: why.map(Into::into),
         };
-        let seen = Seen {
-            inside: Inside::Seen {
+        let seen = HealthInput {
+            inside: ShootHealth::Reachable {
                 nodes: vec![node(None), node(None), node(Some("no network"))],
                 workloads: Vec::new(),
                 answers: Vec::new(),
             },
             has_network: true,
-            ..Seen::default()
+            ..HealthInput::default()
         };
         assert_eq!(pending("nodes=1", &seen, &[]), None);
         assert_eq!(pending("nodes=2", &seen, &[]), None);

@@ -7,7 +7,7 @@ use crate::plan::preview::first_apply;
 use crate::render;
 use crate::render::images::image;
 use crate::state::facts::Facts;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -42,8 +42,8 @@ pub(crate) fn render(options: &RenderOptions, context: &Context) -> Result<Exit,
         ..Facts::default()
     };
     let wanted = match options.inside {
-        true => Side::Shoot,
-        false => Side::Provider,
+        true => ClusterSide::Shoot,
+        false => ClusterSide::Provider,
     };
     let mut objects = Vec::new();
     let mut images = BTreeSet::new();

@@ -4,10 +4,10 @@ use super::field_diff;
 use super::types::{Change, ChangeVerb, FieldChange};
 use crate::load::LastApplied;
 use crate::plan::preview::first_apply;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Facts, Machine};
-use crate::state::key::{Key, Kind, Side};
-use crate::state::plan::{Item, Plan, State};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
+use crate::state::plan::{Item, ItemState, Plan};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -46,29 +46,29 @@ struct View<'a> {
 impl View<'_> {
     fn changes(&self, item: &Item) -> Vec<Change> {
         match &item.state {
-            State::Due(Action::Apply(Wanted {
+            ItemState::Due(Action::Apply(Desired {
                 key,
-                content: Content::Objects(objects),
+                payload: Payload::Objects(objects),
                 ..
             })) => {
                 let of = |it| self.part(item, key.side, it);
                 objects.iter().filter_map(of).collect()
             }
-            State::Due(action) => vec![self.due(item, action)],
-            State::Blocked => self.blocked(item).into_iter().collect(),
-            State::Done | State::Waiting(_) | State::Failed(_) => Vec::new(),
+            ItemState::Due(action) => vec![self.due(item, action)],
+            ItemState::Blocked => self.blocked(item).into_iter().collect(),
+            ItemState::Done | ItemState::Waiting(_) | ItemState::Failed(_) => Vec::new(),
         }
     }
 
     /// One object of a component.
-    fn part(&self, item: &Item, side: Side, object: &Value) -> Option<Change> {
-        let kind = Kind::generic(object["kind"].as_str()?)?;
+    fn part(&self, item: &Item, side: ClusterSide, object: &Value) -> Option<Change> {
+        let kind = ObjectKind::generic(object["kind"].as_str()?)?;
         let name = object["metadata"]["name"].as_str()?;
         let name = match (side, object["metadata"]["namespace"].as_str()) {
-            (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
+            (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
             _ => name.to_owned(),
         };
-        let key = Key {
+        let key = ObjectKey {
             side,
             kind,
             name: name.as_str().into(),
@@ -83,11 +83,11 @@ impl View<'_> {
     fn due(&self, item: &Item, action: &Action) -> Change {
         let key = action.key();
         let exists = match key.kind {
-            Kind::Record => self.facts.record.is_some(),
+            ObjectKind::Record => self.facts.record.is_some(),
             _ => self.facts.objects.contains_key(key),
         };
         let verb = match action {
-            Action::Apply(it) if matches!(it.content, Content::Metadata { .. }) => {
+            Action::Apply(it) if matches!(it.payload, Payload::Metadata { .. }) => {
                 ChangeVerb::Change
             }
             Action::Apply(_) if exists => ChangeVerb::Change,
@@ -96,11 +96,11 @@ impl View<'_> {
         };
         let mut change = self.of(verb, key.kind, Some(&key.name), item);
         change.fields = match (verb, key.kind) {
-            (ChangeVerb::Change, Kind::Record) => self
+            (ChangeVerb::Change, ObjectKind::Record) => self
                 .last
                 .map(|it| field_diff::manifest_fields(self.shoot, it))
                 .unwrap_or_default(),
-            (ChangeVerb::Change, Kind::Machine) => {
+            (ChangeVerb::Change, ObjectKind::Machine) => {
                 field_diff::metadata_fields(self.shoot, self.facts, action)
             }
             (ChangeVerb::Create, _) => field_diff::created_fields(self.shoot, self.facts, action),
@@ -114,23 +114,27 @@ impl View<'_> {
         let (verb, kind, name) = match item.id.0.split_once('/')? {
             ("machine", _) => (
                 ChangeVerb::Create,
-                Kind::Machine,
+                ObjectKind::Machine,
                 machine_named(&item.title),
             ),
-            ("image", name) => (ChangeVerb::Create, Kind::Image, Some(name)),
-            ("network", name) => (ChangeVerb::Create, Kind::Network, Some(name)),
-            ("instancetype", name) => (ChangeVerb::Create, Kind::Instancetype, Some(name)),
-            ("preference", name) => (ChangeVerb::Create, Kind::Preference, Some(name)),
-            ("certificate", part) => (ChangeVerb::Create, Kind::Secret, Some(part)),
+            ("image", name) => (ChangeVerb::Create, ObjectKind::ImageVolume, Some(name)),
+            ("network", name) => (
+                ChangeVerb::Create,
+                ObjectKind::NetworkAttachmentDefinition,
+                Some(name),
+            ),
+            ("instancetype", name) => (ChangeVerb::Create, ObjectKind::Instancetype, Some(name)),
+            ("preference", name) => (ChangeVerb::Create, ObjectKind::Preference, Some(name)),
+            ("certificate", part) => (ChangeVerb::Create, ObjectKind::Secret, Some(part)),
             // Objects inside the shoot are compared once they are observed.
             ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
-                (ChangeVerb::Create, Kind::Component, Some(name))
+                (ChangeVerb::Create, ObjectKind::Component, Some(name))
             }
-            ("control-plane", name) => (ChangeVerb::Change, Kind::Component, Some(name)),
+            ("control-plane", name) => (ChangeVerb::Change, ObjectKind::Component, Some(name)),
             ("remove", uid) => {
                 let (kind, name) = self.with_uid(uid)?;
                 // It is deleted with its machine.
-                if kind == Kind::UserData {
+                if kind == ObjectKind::UserData {
                     return None;
                 }
                 (ChangeVerb::Delete, kind, Some(name))
@@ -139,7 +143,7 @@ impl View<'_> {
         };
         let mut change = self.of(verb, kind, name, item);
         change.waits = Some(match (verb, kind, name) {
-            (ChangeVerb::Create, Kind::Machine, None) => LATER.to_owned(),
+            (ChangeVerb::Create, ObjectKind::Machine, None) => LATER.to_owned(),
             _ => self.waits(item),
         });
         if verb == ChangeVerb::Create {
@@ -155,19 +159,21 @@ impl View<'_> {
         object.map(field_diff::of_object).unwrap_or_default()
     }
 
-    fn of(&self, verb: ChangeVerb, kind: Kind, name: Option<&str>, item: &Item) -> Change {
-        let place = self.place(item, name).filter(|_| kind == Kind::Machine);
+    fn of(&self, verb: ChangeVerb, kind: ObjectKind, name: Option<&str>, item: &Item) -> Change {
+        let place = self
+            .place(item, name)
+            .filter(|_| kind == ObjectKind::Machine);
         let zone = place
             .as_ref()
             .and_then(|(pool, zone)| self.zone(pool, *zone));
         let pool = place.map(|it| it.0);
         let about = match (verb, kind) {
-            (ChangeVerb::Create, Kind::Record) => Some("the record of the shoot".to_owned()),
-            (ChangeVerb::Create, Kind::Image) => {
+            (ChangeVerb::Create, ObjectKind::Record) => Some("the record of the shoot".to_owned()),
+            (ChangeVerb::Create, ObjectKind::ImageVolume) => {
                 item.title.strip_prefix("Import ").map(str::to_owned)
             }
-            (ChangeVerb::Create, Kind::Machine) => self.pool(pool.as_deref()).map(about),
-            (ChangeVerb::Delete, Kind::Machine) => {
+            (ChangeVerb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
+            (ChangeVerb::Delete, ObjectKind::Machine) => {
                 let machine = self.machines().find(|it| Some(&**it.1) == name);
                 let evacuating = machine.is_some_and(|it| it.2.evacuating);
                 evacuating.then(|| "its node is being drained".to_owned())
@@ -188,9 +194,11 @@ impl View<'_> {
     }
 
     /// The name of the object. Items of tenant networks and certificates have short names.
-    fn full_name(&self, kind: Kind, name: &str) -> String {
+    fn full_name(&self, kind: ObjectKind, name: &str) -> String {
         match kind {
-            Kind::Network | Kind::Secret if !name.starts_with(&self.shoot.id) => {
+            ObjectKind::NetworkAttachmentDefinition | ObjectKind::Secret
+                if !name.starts_with(&self.shoot.id) =>
+            {
                 format!("{}-{name}", self.shoot.id)
             }
             _ => name.to_owned(),
@@ -224,14 +232,14 @@ impl View<'_> {
         pools.iter().find(|it| Some(it.name.as_str()) == name)
     }
 
-    fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Machine)> {
+    fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &ObservedMachine)> {
         let pools = self.facts.machines.iter();
         pools.flat_map(|(pool, it)| it.iter().map(move |(name, it)| (pool, name, it)))
     }
 
-    fn with_uid(&self, uid: &str) -> Option<(Kind, &str)> {
+    fn with_uid(&self, uid: &str) -> Option<(ObjectKind, &str)> {
         if let Some((_, name, _)) = self.machines().find(|it| *it.2.uid == *uid) {
-            return Some((Kind::Machine, name));
+            return Some((ObjectKind::Machine, name));
         }
         let (key, _) = self.facts.objects.iter().find(|it| *it.1.uid == *uid)?;
         Some((key.kind, &key.name))
@@ -240,7 +248,7 @@ impl View<'_> {
     /// The last unfinished dependency, which depends on the others.
     fn waits(&self, item: &Item) -> String {
         let mut needs = item.needs.iter().map(|it| self.plan.item(*it));
-        let Some(need) = needs.rfind(|it| it.state != State::Done) else {
+        let Some(need) = needs.rfind(|it| it.state != ItemState::Done) else {
             return LATER.to_owned();
         };
         match need.id.0.split('/').next() {

@@ -14,7 +14,7 @@ use crate::load::{LastApplied, last_applied, recorded_shoot};
 use crate::plan;
 use crate::plan::pool::capacity;
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use jiff::Timestamp;
@@ -108,7 +108,7 @@ async fn preview(
     };
     let plan = plan::plan(shoot, &observed);
     let failures = reasons(&plan, |state| match state {
-        State::Failed(failure) => Some(&failure.message),
+        ItemState::Failed(failure) => Some(&failure.message),
         _ => None,
     });
     let shortages = capacity::shortages(shoot, &facts);
@@ -118,7 +118,7 @@ async fn preview(
         technical_id: shoot.id.clone(),
         changes: diff::changes(shoot, &facts, &plan, last),
         waiting: reasons(&plan, |state| match state {
-            State::Waiting(why) => Some(why),
+            ItemState::Waiting(why) => Some(why),
             _ => None,
         }),
         failures: failures.into_iter().chain(shortages).collect(),
@@ -126,7 +126,7 @@ async fn preview(
 }
 
 /// The titles of items with the reasons of their states.
-fn reasons(plan: &Plan, reason: impl Fn(&State) -> Option<&String>) -> Vec<String> {
+fn reasons(plan: &Plan, reason: impl Fn(&ItemState) -> Option<&String>) -> Vec<String> {
     let items = plan.items.iter();
     items
         .filter_map(|item| Some(format!("{}: {}", item.title, reason(&item.state)?)))

@@ -3,7 +3,7 @@
 use super::session::Session;
 use crate::app::context::Context;
 use crate::flow::{Outcome, RunReport};
-use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -72,11 +72,11 @@ fn operation(report: &RunReport, is_first: bool) -> Operation {
     }
 }
 
-fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> Run {
+fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> RunRecord {
     let elapsed = session.elapsed();
     let started =
         Timestamp::now().checked_sub(SignedDuration::try_from(elapsed).unwrap_or_default());
-    Run {
+    RunRecord {
         id: context.run_id.clone(),
         verb: session.verb().to_owned(),
         started: started.map_or_else(|_| now(), |time| format!("{time:.0}")),

@@ -15,7 +15,7 @@ use crate::state::action::Action;
 use crate::state::facts::Facts;
 use crate::state::observed::Observed;
 use crate::state::plan::Plan;
-use crate::state::record::{HISTORY, Run};
+use crate::state::record::{HISTORY, RunRecord};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
     }
 
     /// Earlier runs, newest first.
-    pub(crate) async fn history(&self) -> Vec<Run> {
+    pub(crate) async fn history(&self) -> Vec<RunRecord> {
         let record = self.provider.record(self.info.id).await.ok().flatten();
         let text = record.and_then(|record| record.data.get(HISTORY).cloned());
         text.and_then(|text| serde_json::from_str(&text).ok())

@@ -7,7 +7,7 @@ use crate::app::inspect::status::status_text;
 use crate::app::preview::plan::plan_text;
 use crate::app::provider::doctor::doctor_text;
 use crate::cluster::{Found, Provider, RecordSeen, Redactor};
-use crate::state::record::{HISTORY, PROFILE, Run, SHOOT};
+use crate::state::record::{HISTORY, PROFILE, RunRecord, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn manifest(text: &str, redactor: &Redactor) -> String {
 
 /// A line per run.
 fn history(text: &str) -> String {
-    let runs: Vec<Run> = serde_json::from_str(text).unwrap_or_default();
+    let runs: Vec<RunRecord> = serde_json::from_str(text).unwrap_or_default();
     let lines = runs.iter().map(|it| {
         format!(
             "{}  {:<8} {:>6} s  {:<12} {}\n",

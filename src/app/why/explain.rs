@@ -30,7 +30,7 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
         let findings = root_causes(&provider, &record, context).await?;
         Ok::<_, CommandError>((provider, record, findings))
     })??;
-    let name = names::called(&record.name);
+    let name = names::display_name(&record.name);
     match output {
         Format::Json | Format::Yaml => {
             let json = FindingsJson {

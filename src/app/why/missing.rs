@@ -1,11 +1,11 @@
 //! Objects of a shoot that do not exist, although the record wants them.
 
 use crate::cluster::{Advice, Chain, Link, RecordSeen};
-use crate::state::action::{Action, Content, Wanted};
+use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::Facts;
-use crate::state::failure::Class;
-use crate::state::key::{Key, Kind};
-use crate::state::plan::{Plan, State};
+use crate::state::failure::ErrorClass;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{ItemState, Plan};
 use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// The number of missing objects that are named. The others are counted.
@@ -35,10 +35,12 @@ pub(super) fn chains(
     for item in &plan.items {
         match &item.state {
             // Other failures are found by the diagnosis of the observed objects.
-            State::Failed(it) if matches!(it.class, Class::Foreign | Class::Missing) => {
+            ItemState::Failed(it)
+                if matches!(it.class, ErrorClass::Foreign | ErrorClass::Missing) =>
+            {
                 chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
             }
-            State::Due(Action::Apply(wanted)) if facts.lack(wanted) => {
+            ItemState::Due(Action::Apply(wanted)) if facts.is_missing(wanted) => {
                 let title = &item.title;
                 match errors
                     .iter()
@@ -48,7 +50,7 @@ pub(super) fn chains(
                     None => titles.push(title.as_str()),
                 }
             }
-            State::Waiting(why) => waits.push((&item.title, why)),
+            ItemState::Waiting(why) => waits.push((&item.title, why)),
             _ => {}
         }
     }
@@ -75,11 +77,11 @@ pub(super) fn chains(
 }
 
 /// The error of the last run for an object. An error of a machine may name its pool and zone only.
-fn description_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a str> {
+fn description_of<'a>(error: &'a LastError, wanted: &Desired, title: &str) -> Option<&'a str> {
     let description = &error.description;
     let named = description.strip_prefix(&format!("{}: ", wanted.key));
-    let place = match &wanted.content {
-        Content::Machine { pool, .. } => {
+    let place = match &wanted.payload {
+        Payload::Machine { pool, .. } => {
             let zone = title.rsplit(" in zone ").next().unwrap_or_default();
             format!("Make a machine of pool {pool} in zone {zone}")
         }
@@ -89,11 +91,11 @@ fn description_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Opt
     named.or_else(|| is_own.then_some(description))
 }
 
-fn missing(key: &Key, message: &str) -> Chain {
+fn missing(key: &ObjectKey, message: &str) -> Chain {
     let own = Link::new(key.kind.to_string(), key.name.clone(), "missing");
     let chain = Chain::said(own, message);
     match key.kind {
-        Kind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
+        ObjectKind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
         _ => chain,
     }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn root_causes(
             ..Observed::default()
         };
         let plan = plan::plan(shoot, &observed);
-        let (name, is_explained) = (names::called(&record.name), !chains.is_empty());
+        let (name, is_explained) = (names::display_name(&record.name), !chains.is_empty());
         let errors = missing::last_errors(record);
         let missing = missing::chains(&facts, &plan, &errors, &name, is_explained);
         chains.extend(missing);
@@ -82,7 +82,7 @@ pub(crate) async fn deletion_causes(
         let message = format!("blocked by finalizer {}", object.finalizers.join(", "));
         chains.push(Chain::of(link, message).advised(Advice::Finalizer));
     }
-    let shoot = Link::new("Shoot", names::called(id), "being deleted");
+    let shoot = Link::new("Shoot", names::display_name(id), "being deleted");
     let message = format!("{} remaining", count(remaining.len(), "object"));
     chains.insert(0, Chain::of(shoot, message).advised(Advice::Delete));
     with_hints(chains, provider, id, context).await
@@ -97,7 +97,7 @@ async fn with_hints(
     let advice = AdviceContext {
         provider,
         context,
-        name: names::called(id),
+        name: names::display_name(id),
         writer: provider.writer(id).await.ok().flatten(),
     };
     let root_cause = |chain: Chain| RootCause {

@@ -4,7 +4,7 @@ use crate::cluster::diagnose::machine::{Stuck, joining};
 use crate::cluster::diagnose::pod;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types::Body;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use serde_json::json;
 
 fn volume(phase: &str) -> Value {
@@ -67,7 +67,7 @@ fn vm(mut metadata: Value, status: Value) -> Stuck {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
     let object = json!({ "metadata": metadata, "status": status });
-    let seen = object::seen((Side::Provider, Kind::Machine), &object).unwrap();
+    let seen = object::seen((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
     let Body::Machine(vm) = seen.fact.body else {
         unreachable!("it is a machine");
     };

@@ -7,7 +7,7 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{Place, Select};
 use crate::cluster::client::resources;
 use crate::cluster::json::{is_leaving, items, text};
-use crate::state::action::Target;
+use crate::state::action::DeleteTarget;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -18,7 +18,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 impl Performer {
     /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
     /// that does not serve is not waited for, since nobody there could end a pod.
-    pub(crate) async fn empty(&self, target: &Target) -> Result<(), Error> {
+    pub(crate) async fn empty(&self, target: &DeleteTarget) -> Result<(), Error> {
         let Some(inside) = self.observer.inside() else {
             return Ok(());
         };

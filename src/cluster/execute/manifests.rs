@@ -12,9 +12,9 @@ use crate::cluster::client::resources;
 use crate::cluster::client::transport::{JSON, Request};
 use crate::cluster::json::{is_leaving, items, text};
 use crate::cluster::observe::parse::object;
-use crate::state::action::Bundle;
+use crate::state::action::ManifestSet;
 use crate::state::hash::Hash;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -53,8 +53,8 @@ struct Discovery {
 }
 
 impl Performer {
-    pub(crate) async fn bundle(&self, bundle: &Bundle) -> Result<(), Error> {
-        let shoot = self.api(Side::Shoot)?;
+    pub(crate) async fn bundle(&self, bundle: &ManifestSet) -> Result<(), Error> {
+        let shoot = self.api(ClusterSide::Shoot)?;
         let mut discovery = Discovery::default();
         let mut wanted = BTreeSet::new();
         let old = self.listed(&shoot, bundle).await?;
@@ -93,7 +93,7 @@ impl Performer {
     async fn listed(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
     ) -> Result<BTreeSet<Reference>, Error> {
         let metadata = &bundle.inventory["metadata"];
         let place = Place::one(
@@ -115,7 +115,7 @@ impl Performer {
     /// Writes the list; only the last one has the hash by which all of it counts as applied.
     async fn list(
         &self,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         list: BTreeSet<Reference>,
         is_done: bool,
     ) -> Result<(), Error> {
@@ -127,8 +127,8 @@ impl Performer {
             object["metadata"]["annotations"][SPEC_HASH] = json!(hash.to_string());
         }
         object["data"] = json!({ OBJECTS: lines });
-        let source = (Side::Shoot, Kind::ConfigMap);
-        let name = object::name_of(Side::Shoot, &object);
+        let source = (ClusterSide::Shoot, ObjectKind::ConfigMap);
+        let name = object::name_of(ClusterSide::Shoot, &object);
         match self.is_there(source, &name) {
             true => self.replace(source, &name, &object).await,
             false => self.create(source, &name, &object).await,
@@ -140,7 +140,7 @@ impl Performer {
         &self,
         shoot: &Provider,
         discovery: &mut Discovery,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
     ) -> Result<Served, Error> {
         let begun = Instant::now();
@@ -171,7 +171,7 @@ impl Performer {
     async fn apply_one(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
         served: &Served,
         object: &Value,
@@ -193,9 +193,9 @@ impl Performer {
         let what = reference.what("patch", served);
         let answer = shoot.ask(what, self.limit()?, request).await?;
         // What is looked at has our labels, and the next plan has to know it.
-        let kind = Kind::generic(&reference.kind);
+        let kind = ObjectKind::generic(&reference.kind);
         match kind.filter(|_| object["metadata"]["labels"][MANAGED_BY] == KVSHOOT) {
-            Some(kind) => self.put((Side::Shoot, kind), &answer),
+            Some(kind) => self.put((ClusterSide::Shoot, kind), &answer),
             None => Ok(()),
         }
     }
@@ -204,7 +204,7 @@ impl Performer {
     async fn prune(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
         served: &Served,
     ) -> Result<(), Error> {

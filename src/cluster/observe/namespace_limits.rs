@@ -7,18 +7,18 @@ use crate::cluster::client::request::if_allowed;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::{items, text};
 use crate::state::facts::amounts;
-use crate::state::facts::{Bounds, Limit, Quota};
+use crate::state::facts::{Limit, NamespaceLimits, Quota};
 use futures::future::try_join;
 use serde_json::Value;
 
 /// Nothing of what may not be read.
-pub(crate) async fn find(provider: &Provider) -> Result<Bounds, Error> {
+pub(crate) async fn find(provider: &Provider) -> Result<NamespaceLimits, Error> {
     let list = async |resource: &'static Resource| {
         let place = Place::all(resource, Some(provider.namespace()));
         if_allowed(provider.list(place, None).await.map(|it| it.items))
     };
     let (quotas, ranges) = try_join(list(&resources::QUOTA), list(&resources::LIMIT_RANGE)).await?;
-    Ok(Bounds {
+    Ok(NamespaceLimits {
         quotas: quotas.iter().map(quota).collect(),
         limits: ranges.iter().flat_map(limits).collect(),
     })

@@ -5,7 +5,7 @@ use crate::cluster::client::api_client::Provider;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::resources::Source;
 use crate::state::facts::Facts;
-use crate::state::key::{Key, Side};
+use crate::state::key::{ClusterSide, ObjectKey};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -79,13 +79,13 @@ impl Shared {
         self.started.elapsed()
     }
 
-    pub(crate) fn tell_causes(&self, causes: HashMap<Key, Arc<str>>) {
+    pub(crate) fn tell_causes(&self, causes: HashMap<ObjectKey, Arc<str>>) {
         self.change(|world, _| world.tell_causes(causes));
     }
 
     pub(crate) fn trouble(&self, source: Source, error: &Error) {
         tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot look");
-        if self.is_leaving && source.0 == Side::Shoot {
+        if self.is_leaving && source.0 == ClusterSide::Shoot {
             // Its API server is on its way out, or was dead before.
             return;
         }

@@ -6,8 +6,8 @@ use crate::cluster::client::api_client::Provider;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::resources;
-use crate::state::facts::{Fact, Facts, Inside};
-use crate::state::key::{Key, Kind, Side};
+use crate::state::facts::{Facts, ObjectStatus, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use futures::future::try_join_all;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
             Err(error) => {
                 tracing::debug!(%error, "the shoot's API server is not reached");
                 let why = format!("the shoot's API server does not answer: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
@@ -35,13 +35,13 @@ pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let kinds: &[Kind] = match shared.is_leaving {
+        let kinds: &[ObjectKind] = match shared.is_leaving {
             true => &resources::LEAVING_INSIDE,
             false => &resources::INSIDE,
         };
         let feeds = kinds
             .iter()
-            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, *kind), &id));
+            .map(|kind| Feed::new(&server, &shared, (ClusterSide::Shoot, *kind), &id));
         let first = feeds.map(async |feed| Ok::<_, Error>((feed.first().await?, feed)));
         match try_join_all(first).await {
             Ok(first) => {
@@ -52,27 +52,27 @@ pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
             }
             Err(error) => {
                 let why = format!("the shoot cannot be looked at: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
     }
     // Before the facts say so: who acts on them needs the way.
     let _ = shared.inside.set(server);
-    shared.change(|world, _| world.fixed.inside = Inside::Observed);
+    shared.change(|world, _| world.fixed.shoot_api = ShootApi::Reachable);
     while tasks.join_next().await.is_some() {}
 }
 
 /// The Service has an address, the root is there, and a pod of the API server is available.
 pub(crate) fn may_answer(facts: &Facts, id: &str) -> bool {
     let fact = |kind, part| {
-        let key = Key::provider(kind, names::control_plane(id, part));
-        facts.objects.get(&key).map(|it| &it.fact)
+        let key = ObjectKey::provider(kind, names::control_plane(id, part));
+        facts.objects.get(&key).map(|it| &it.status)
     };
-    let has_root = fact(Kind::Secret, names::part::CA).is_some();
-    let is_up = fact(Kind::Deployment, names::part::API_SERVER).is_some_and(|it| match it {
-        Fact::Rollout(rollout) => rollout.available > 0,
+    let has_root = fact(ObjectKind::Secret, names::part::CA).is_some();
+    let is_up = fact(ObjectKind::Deployment, names::part::API_SERVER).is_some_and(|it| match it {
+        ObjectStatus::Rollout(rollout) => rollout.available > 0,
         _ => false,
     });
-    has_root && is_up && fact(Kind::Service, names::part::API_SERVER).is_some()
+    has_root && is_up && fact(ObjectKind::Service, names::part::API_SERVER).is_some()
 }

@@ -6,7 +6,7 @@ use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::{Error, Verdict};
 use crate::cluster::client::request::Place;
 use crate::cluster::client::resources::{self, Resource};
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const PATIENCE_INSIDE: Duration = Duration::from_secs(30);
 pub(crate) struct Feed {
     pub(crate) provider: Provider,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) source: (Side, Kind),
+    pub(crate) source: (ClusterSide, ObjectKind),
     pub(crate) selector: String,
 }
 
@@ -37,7 +37,7 @@ impl Feed {
     pub(crate) fn new(
         provider: &Provider,
         shared: &Arc<Shared>,
-        source: (Side, Kind),
+        source: (ClusterSide, ObjectKind),
         id: &str,
     ) -> Feed {
         let (side, kind) = source;
@@ -53,8 +53,8 @@ impl Feed {
 
     fn place(&self) -> Place<'_> {
         let namespace = match self.source.0 {
-            Side::Provider => Some(&**self.provider.namespace()),
-            Side::Shoot => None,
+            ClusterSide::Provider => Some(&**self.provider.namespace()),
+            ClusterSide::Shoot => None,
         };
         Place::all(Resource::of(self.source.1), namespace)
     }
@@ -63,8 +63,8 @@ impl Feed {
     pub(crate) async fn first(&self) -> Result<String, Error> {
         let begun = Instant::now();
         let patience = match self.source.0 {
-            Side::Provider => PATIENCE,
-            Side::Shoot => PATIENCE_INSIDE,
+            ClusterSide::Provider => PATIENCE,
+            ClusterSide::Shoot => PATIENCE_INSIDE,
         };
         let mut backoff = Backoff::default();
         loop {

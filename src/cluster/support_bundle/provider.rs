@@ -8,7 +8,7 @@ use crate::cluster::client::api_client::Provider;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::event::EventSeen;
 use crate::cluster::json::{items, text};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::state::names::MANAGED_BY;
 use crate::state::record::{PROFILE, SHOOT};
 use futures::future::{join, join_all};
@@ -67,7 +67,7 @@ impl Evidence {
         match events {
             Ok(events) => {
                 let ours = events.items.into_iter().filter(|it| family.is_about(it));
-                let ours = ours.map(|it| (EventSeen::of(Side::Provider, &it), it));
+                let ours = ours.map(|it| (EventSeen::of(ClusterSide::Provider, &it), it));
                 self.tell_events(found, SIDE, ours.collect()).await;
             }
             Err(why) => {

@@ -7,7 +7,7 @@ use super::redact;
 use crate::cluster::client::resources;
 use crate::cluster::event::EventSeen;
 use crate::cluster::json::text;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
@@ -53,7 +53,7 @@ impl Evidence {
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
-                let events = events.map(|it| (EventSeen::of(Side::Shoot, &it), it));
+                let events = events.map(|it| (EventSeen::of(ClusterSide::Shoot, &it), it));
                 self.tell_events(found, SIDE, events.collect()).await;
             }
             Err(why) => {

@@ -10,7 +10,7 @@ use crate::cluster::client::resources::Resource;
 use crate::cluster::client::resources::Source;
 use crate::cluster::json::{arc, is_leaving, items, seconds, text};
 use crate::state::hash::Hash;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, MachineName};
 use crate::state::record::{CLUSTER_IP, EXPIRY, SIZES};
 use crate::state::store;
@@ -26,34 +26,38 @@ const RESTARTS: i64 = 3;
 /// # Errors
 ///
 /// Its version is no number.
-pub(crate) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>, Error> {
+pub(crate) fn seen(source: Source, object: &Value) -> Result<store::StoredObject<Seen>, Error> {
     let (side, kind) = source;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {
-        Kind::Record => Body::Record {
+        ObjectKind::Record => Body::Record {
             sizes: sizes(object),
             cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
             expiry: object["data"][EXPIRY].as_str().map(Arc::from),
         },
-        Kind::Node => Body::Node(workload::node(object)),
-        Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => Body::Disk {
-            owner: arc(&metadata["ownerReferences"][0]["uid"]),
-            machine: arc(&labels[names::KUBEVIRT_VM]),
-        },
-        Kind::Image => Body::Volume(volume(object)),
-        Kind::Machine => Body::Machine(Box::new(machine(object))),
-        Kind::Instance => Body::Instance(instance(object)),
-        _ if kind.is_of_guest() => Body::Guest(user_resources::holds(kind, object)),
+        ObjectKind::Node => Body::Node(workload::node(object)),
+        ObjectKind::ImageVolume if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => {
+            Body::Disk {
+                owner: arc(&metadata["ownerReferences"][0]["uid"]),
+                machine: arc(&labels[names::KUBEVIRT_VM]),
+            }
+        }
+        ObjectKind::ImageVolume => Body::Volume(volume(object)),
+        ObjectKind::Machine => Body::Machine(Box::new(machine(object))),
+        ObjectKind::VirtualMachineInstance => Body::Instance(instance(object)),
+        _ if kind.is_user_resource() => Body::Guest(user_resources::holds(kind, object)),
         _ => workload::fact(kind, object).map_or(Body::Plain, Body::Told),
     };
     // Another program's annotation is as good as none: it differs from what is wanted.
     let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
     let hash = match kind {
-        Kind::Machine => machine_name(object).map_or(hash.unwrap_or_default(), |it| it.hash(hash)),
+        ObjectKind::Machine => {
+            machine_name(object).map_or(hash.unwrap_or_default(), |it| it.hash(hash))
+        }
         _ => hash.unwrap_or_default(),
     };
-    Ok(store::Object {
+    Ok(store::StoredObject {
         name: name_of(side, object),
         uid: arc(&metadata["uid"]),
         version: version(kind, text(&metadata["resourceVersion"]))?,
@@ -67,16 +71,18 @@ pub(crate) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
 }
 
 /// As it is called in keys: in the shoot with its namespace, if it has one.
-pub(crate) fn name_of(side: Side, object: &Value) -> Arc<str> {
+pub(crate) fn name_of(side: ClusterSide, object: &Value) -> Arc<str> {
     let metadata = &object["metadata"];
     match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])).into(),
+        (ClusterSide::Shoot, Some(namespace)) => {
+            format!("{namespace}/{}", text(&metadata["name"])).into()
+        }
         _ => arc(&metadata["name"]),
     }
 }
 
-pub(crate) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
-    store::Version::parse(text).ok_or_else(|| Error::Version {
+pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVersion, Error> {
+    store::ResourceVersion::parse(text).ok_or_else(|| Error::Version {
         what: Place::all(Resource::of(kind), None).what("list"),
         version: text.to_owned(),
     })
@@ -150,8 +156,8 @@ fn machine(object: &Value) -> Vm {
 /// What it is made by that belongs to the namespace; where a VM names no kind, KubeVirt takes that of the cluster.
 fn types(spec: &Value) -> Arc<[Arc<str>]> {
     let matchers = [
-        (&spec["instancetype"], Kind::Instancetype),
-        (&spec["preference"], Kind::Preference),
+        (&spec["instancetype"], ObjectKind::Instancetype),
+        (&spec["preference"], ObjectKind::Preference),
     ];
     let own = matchers.into_iter().filter_map(|(matcher, kind)| {
         let kind = kind.to_string();

@@ -1,7 +1,7 @@
 //! Facts of API objects, as far as they follow from one object alone.
 
 use super::deletion::Going;
-use crate::state::facts::Fact;
+use crate::state::facts::ObjectStatus;
 use crate::state::hash::Hash;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
 pub(crate) enum Body {
     Plain,
     /// What its fact is follows from the object alone.
-    Told(Fact),
+    Told(ObjectStatus),
     Node(Node),
     /// The claims that it holds; None when it is nothing to the provider.
     Guest(Option<Arc<[Arc<str>]>>),

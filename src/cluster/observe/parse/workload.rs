@@ -3,9 +3,9 @@
 use crate::cluster::client::service::service;
 use crate::cluster::json::{items, text};
 use crate::cluster::observe::parse::types::Node;
-use crate::state::facts::{Certificate, Fact, Rollout, Secret};
+use crate::state::facts::{ObjectStatus, ObservedCertificate, ObservedSecret, Rollout};
 use crate::state::hash::Hash;
-use crate::state::key::Kind;
+use crate::state::key::ObjectKind;
 use crate::state::names;
 use serde_json::Value;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ const PASSING: [(&str, &str); 2] = [
 ];
 
 /// None for kinds that tell nothing beyond being there.
-pub(crate) fn fact(kind: Kind, object: &Value) -> Option<Fact> {
+pub(crate) fn fact(kind: ObjectKind, object: &Value) -> Option<ObjectStatus> {
     Some(match kind {
-        Kind::Secret => Fact::Secret(secret(object)),
-        Kind::Service => Fact::Service(service(object)),
-        Kind::Deployment | Kind::StatefulSet => Fact::Rollout(replicas(object)),
-        Kind::DaemonSet => Fact::Rollout(daemons(object)),
-        Kind::ApiService => Fact::Answer(answer(object)),
+        ObjectKind::Secret => ObjectStatus::Secret(secret(object)),
+        ObjectKind::Service => ObjectStatus::Service(service(object)),
+        ObjectKind::Deployment | ObjectKind::StatefulSet => ObjectStatus::Rollout(replicas(object)),
+        ObjectKind::DaemonSet => ObjectStatus::Rollout(daemons(object)),
+        ObjectKind::ApiService => ObjectStatus::Answer(answer(object)),
         _ => return None,
     })
 }
 
 /// What stands on a Secret of keys: what is in it is not looked at.
-fn secret(object: &Value) -> Secret {
+fn secret(object: &Value) -> ObservedSecret {
     let annotations = &object["metadata"]["annotations"];
     let hash = |key: &str| Hash::parse(text(&annotations[key])).unwrap_or_default();
     let number = |key: &str| text(&annotations[key]).parse::<i64>().ok();
-    let certificate = number(names::NOT_AFTER).map(|expires| Certificate {
+    let certificate = number(names::NOT_AFTER).map(|expires| ObservedCertificate {
         names: text(&annotations[names::CERTIFICATE_NAMES])
             .split(',')
             .filter(|it| !it.is_empty())
@@ -50,7 +50,7 @@ fn secret(object: &Value) -> Secret {
         issued: number(names::NOT_BEFORE).unwrap_or_default(),
         expires,
     });
-    Secret {
+    ObservedSecret {
         checksum: hash(names::CHECKSUM),
         certificate,
         ca: annotations[names::CERTIFICATE_AUTHORITY]
