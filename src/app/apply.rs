@@ -10,7 +10,7 @@ use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
-use crate::cluster::{Beside, Provider};
+use crate::cluster::{ApiClient, ProviderContext};
 use crate::flow::Outcome;
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
@@ -112,7 +112,7 @@ pub(crate) async fn apply_shoot(
     request: &ApplyRequest<'_>,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
     shoot: &ValidShoot,
 ) -> Result<Applied, CommandError> {
     let installed = provider.check_installed(!shoot.networks.is_empty());
@@ -199,17 +199,17 @@ pub(crate) async fn apply_shoot(
 /// A shoot is not started if it cannot be finished for lack of permissions.
 async fn check_permissions(
     shoot: &ValidShoot,
-    provider: &Provider,
+    provider: &ApiClient,
     session: &Session<'_>,
     applies_types: bool,
 ) -> Result<Option<RunResult>, CommandError> {
     let mut missing = Vec::new();
     if session.facts().record.is_none() {
-        let rights = provider.missing_rights(!shoot.networks.is_empty());
+        let rights = provider.missing_permissions(!shoot.networks.is_empty());
         missing = rights.await.map_err(failed)?;
     }
     if applies_types {
-        let rights = provider.missing_rights_for_types();
+        let rights = provider.missing_instancetype_permissions();
         missing.extend(rights.await.map_err(failed)?);
     }
     if missing.is_empty() {
@@ -258,18 +258,18 @@ fn summarize(verb: &str, name: &str, elapsed: Duration, facts: &Facts) -> String
 }
 
 /// Objects that a shoot uses and does not own.
-pub(crate) fn external_objects(shoot: &ValidShoot, provider: &Provider) -> Beside {
+pub(crate) fn external_objects(shoot: &ValidShoot, provider: &ApiClient) -> ProviderContext {
     let config = &shoot.profile.spec.provider_config;
-    Beside {
+    ProviderContext {
         networks: shared_networks(shoot, provider),
-        relied: prerequisite::of(shoot, provider.namespace()),
+        prerequisites: prerequisite::of(shoot, provider.namespace()),
         templates: config.template_namespace.as_deref().map(Arc::from),
-        is_leaving: false,
+        is_deletion: false,
     }
 }
 
 /// Networks of other owners, as `namespace/name`.
-fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
+fn shared_networks(shoot: &ValidShoot, provider: &ApiClient) -> Vec<Arc<str>> {
     let reference = |network: &Network| match network {
         Network::Shared { name, namespace } => {
             let namespace = namespace.as_deref().unwrap_or(provider.namespace());

@@ -7,7 +7,9 @@ use super::provider::connect::connect;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
-use crate::cluster::{Beside, Error, Leftovers, Provider, RecordSeen, Verdict};
+use crate::cluster::{
+    ApiClient, Error, ProviderContext, RecordSnapshot, RemainingObjects, Retryability,
+};
 use crate::flow::Outcome;
 use crate::plan;
 use crate::state::names::id_of;
@@ -50,7 +52,7 @@ pub(crate) fn delete(options: &DeleteOptions, context: &Context) -> Result<Exit,
                 if let Some(record) = provider.record(&id).await.map_err(failed)? {
                     protection::check(&record, name, context)?;
                 }
-                let remaining = provider.leftovers(&id).await.map_err(failed)?;
+                let remaining = provider.remaining_objects(&id).await.map_err(failed)?;
                 let (remaining, _) = remaining.without_disks(options.keep_volumes);
                 Ok((provider, remaining))
             })
@@ -86,7 +88,7 @@ pub(crate) fn print_deleted(name: &str, context: &Context) {
 }
 
 /// A Lease alone remains after a run that changed nothing.
-fn has_objects(remaining: &Leftovers) -> bool {
+fn has_objects(remaining: &RemainingObjects) -> bool {
     remaining
         .objects
         .iter()
@@ -96,7 +98,7 @@ fn has_objects(remaining: &Leftovers) -> bool {
 fn not_found(
     options: &DeleteOptions,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Exit, CommandError> {
     let (name, namespace) = (&options.name, provider.namespace());
     let message = format!("shoot {name:?} not found in namespace {namespace}");
@@ -112,7 +114,7 @@ fn not_found(
 fn confirm(
     options: &DeleteOptions,
     context: &Context,
-    remaining: &Leftovers,
+    remaining: &RemainingObjects,
 ) -> Result<(), CommandError> {
     if options.yes || options.confirm.is_some() {
         return Ok(());
@@ -152,17 +154,17 @@ pub(crate) async fn delete_shoot(
     request: &DeleteRequest<'_>,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
-    skip_if: impl Fn(Option<&RecordSeen>) -> Option<String>,
+    provider: &ApiClient,
+    skip_if: impl Fn(Option<&RecordSnapshot>) -> Option<String>,
 ) -> Result<Option<Exit>, CommandError> {
     let id = id_of(request.name);
     let info = RunInfo {
         verb: "delete",
         shoot: request.name,
         id: &id,
-        beside: Beside {
-            is_leaving: true,
-            ..Beside::default()
+        beside: ProviderContext {
+            is_deletion: true,
+            ..ProviderContext::default()
         },
         resume: Some(request.resume.clone()),
     };
@@ -194,8 +196,8 @@ pub(crate) async fn delete_shoot(
 }
 
 /// Deletes a namespace that apply created, once it has no shoots.
-async fn delete_namespace(context: &Context, provider: &Provider) -> Result<bool, CommandError> {
-    let deleted = match provider.is_empty().await {
+async fn delete_namespace(context: &Context, provider: &ApiClient) -> Result<bool, CommandError> {
+    let deleted = match provider.is_namespace_empty().await {
         Ok(true) => provider.delete_namespace().await,
         other => other,
     };
@@ -204,7 +206,7 @@ async fn delete_namespace(context: &Context, provider: &Provider) -> Result<bool
             .ui
             .status(&format!("Deleted namespace {}", provider.namespace())),
         // Without permission to read namespaces, kvshoot did not create this one.
-        Ok(false) | Err(Error::NotAllowed { .. }) => return Ok(false),
+        Ok(false) | Err(Error::Forbidden { .. }) => return Ok(false),
         Err(error) => return Err(failed(error)),
     }
     Ok(true)
@@ -229,13 +231,13 @@ async fn verify(
     };
     loop {
         let remaining = tokio::select! {
-            remaining = session.provider.leftovers(id) => remaining,
+            remaining = session.provider.remaining_objects(id) => remaining,
             () = signals.first.cancelled() => return unverified(signals.exit(), "interrupted"),
             () = sleep(signals.remaining().max(LAST_LIST)) => return unverified(Exit::Timeout, "timed out"),
         };
         let (remaining, kept) = match remaining {
             Ok(remaining) => remaining.without_disks(request.keep_volumes),
-            Err(error) if error.verdict() == Verdict::Again => {
+            Err(error) if error.retryability() == Retryability::Retry => {
                 session.note(error.to_string());
                 sleep(INTERVAL).await;
                 continue;
@@ -290,14 +292,14 @@ async fn verify(
 fn summarize(
     request: &DeleteRequest<'_>,
     elapsed: Duration,
-    remaining: &Leftovers,
+    remaining: &RemainingObjects,
     kept: &[String],
 ) -> String {
     let kept = match kept {
         [] => String::new(),
         names => format!("; kept DataVolumes {}", names.join(", ")),
     };
-    let unlisted = match remaining.unseen.as_slice() {
+    let unlisted = match remaining.unlisted.as_slice() {
         [] => String::new(),
         kinds => format!("; no permission to list {}", kinds.join(", ")),
     };

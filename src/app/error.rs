@@ -1,6 +1,6 @@
 //! Errors of commands: the message, its causes, hints and an exit code.
 
-use crate::cluster::{Error, Verdict};
+use crate::cluster::{Error, Retryability};
 use crate::state::failure::ErrorClass;
 use crate::ui::{BUG_EXIT_CODE, ErrorMessage, Refused, Ui};
 
@@ -200,13 +200,13 @@ impl CommandError {
 pub(crate) fn failed(error: Error) -> CommandError {
     let converted = CommandError::new(exit_of(&error), error.to_string());
     match &error {
-        Error::NoKubeconfig(_) => converted.hint("pass --kubeconfig or set KUBECONFIG").hint(
+        Error::KubeconfigNotFound(_) => converted.hint("pass --kubeconfig or set KUBECONFIG").hint(
             "to try kvshoot without a provider cluster: kvshoot sandbox up, then pass --sandbox",
         ),
         Error::ExecNotAllowed { .. } => converted.hint("pass --allow-exec to allow it"),
-        Error::NoNamespace(_) => converted.hint("pass --create-namespace to kvshoot apply"),
-        Error::Held { .. } => converted.hint("pass --lock-timeout 10m to wait for it"),
-        Error::Foreign { .. } => {
+        Error::NamespaceNotFound(_) => converted.hint("pass --create-namespace to kvshoot apply"),
+        Error::LeaseHeld { .. } => converted.hint("pass --lock-timeout 10m to wait for it"),
+        Error::NotOwned { .. } => {
             converted.hint("rename the shoot, or delete that object if it is not needed")
         }
         _ => converted,
@@ -215,19 +215,19 @@ pub(crate) fn failed(error: Error) -> CommandError {
 
 fn exit_of(error: &Error) -> Exit {
     match error {
-        Error::NoKubeconfig(_)
-        | Error::Kubeconfig(_)
+        Error::KubeconfigNotFound(_)
+        | Error::InvalidKubeconfig(_)
         | Error::ExecNotAllowed { .. }
         | Error::Untrusted { .. }
         | Error::Missing(_)
-        | Error::NoNamespace(_)
-        | Error::Version { .. } => Exit::Precondition,
-        Error::Held { .. } => Exit::Held,
-        Error::Fenced { .. } => Exit::Partly,
+        | Error::NamespaceNotFound(_)
+        | Error::UnorderedVersion { .. } => Exit::Precondition,
+        Error::LeaseHeld { .. } => Exit::Held,
+        Error::LeaseLost { .. } => Exit::Partly,
         Error::NotFound { .. } => Exit::NotFound,
-        other => match other.verdict() {
-            Verdict::Refuse(class) => Exit::of_class(class, false),
-            Verdict::Again | Verdict::Look => Exit::Precondition,
+        other => match other.retryability() {
+            Retryability::Fatal(class) => Exit::of_class(class, false),
+            Retryability::Retry | Retryability::Replan => Exit::Precondition,
         },
     }
 }

@@ -8,7 +8,7 @@ use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
 use super::run::session::{RunOptions, is_gone};
 use super::signals::Signals;
-use crate::cluster::{self, Provider, RecordSeen, Where};
+use crate::cluster::{self, ApiClient, NamespaceScope, RecordSnapshot};
 use crate::load::recorded_shoot;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
@@ -38,7 +38,7 @@ pub(crate) struct EvacuateOptions {
 
 /// A shoot with machines to replace.
 struct DueShoot {
-    record: RecordSeen,
+    record: RecordSnapshot,
     /// Names of the machines; empty if an interrupted evacuation has to be resumed.
     machines: Vec<Arc<str>>,
 }
@@ -47,7 +47,7 @@ struct Evacuation<'a> {
     options: &'a EvacuateOptions,
     context: &'a Context,
     signals: &'a Signals,
-    provider: Provider,
+    provider: ApiClient,
 }
 
 /// Replaces machines on draining nodes, once or until a signal.
@@ -85,7 +85,7 @@ pub(crate) fn print_cronjob(
         arguments: options.name.iter().cloned().collect(),
         timeout: options.run.timeout,
         rules: cluster::rules_to_apply(),
-        cluster_rules: Some(cluster::rules_to_choose()),
+        cluster_rules: Some(cluster::rules_for_placement()),
     };
     cronjob::print(&job, cronjob, context);
     Ok(Exit::Done)
@@ -173,11 +173,11 @@ impl Evacuation<'_> {
         let records = match &self.options.name {
             Some(name) => vec![find(&self.provider, name, self.context).await?],
             None => {
-                let records = self.provider.records(Where::Namespace).await;
+                let records = self.provider.records(NamespaceScope::Current).await;
                 records.map_err(failed)?
             }
         };
-        let mut machines = self.provider.evacuating().await.map_err(failed)?;
+        let mut machines = self.provider.evacuating_machines().await.map_err(failed)?;
         let mut due = Vec::new();
         for record in records.into_iter().filter(|record| !record.leaving) {
             let machines = machines.remove(&record.name).unwrap_or_default();
@@ -189,9 +189,9 @@ impl Evacuation<'_> {
     }
 
     /// Returns true if the last evacuation did not finish: it may have deleted machines without replacing them.
-    async fn is_interrupted(&self, record: &RecordSeen) -> Result<bool, CommandError> {
+    async fn is_interrupted(&self, record: &RecordSnapshot) -> Result<bool, CommandError> {
         let is_gone = is_gone(self.context.config.identity());
-        let was_killed = self.provider.was_killed(&record.name, VERB, is_gone);
+        let was_killed = self.provider.was_interrupted(&record.name, VERB, is_gone);
         Ok(has_failed(record) || was_killed.await.map_err(failed)?)
     }
 
@@ -258,7 +258,7 @@ impl DueShoot {
 }
 
 /// Returns true if the last run was an evacuation that did not converge.
-fn has_failed(record: &RecordSeen) -> bool {
+fn has_failed(record: &RecordSnapshot) -> bool {
     let history = record.data.get(HISTORY).map(String::as_str);
     let runs = history.and_then(|text| serde_json::from_str::<Vec<RunRecord>>(text).ok());
     let last = runs.and_then(|runs| runs.into_iter().next());

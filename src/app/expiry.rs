@@ -4,7 +4,7 @@ use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::names::EXPIRES;
 use crate::ui::{age, parse_duration};
 use jiff::{SignedDuration, Timestamp};
@@ -85,13 +85,13 @@ pub(crate) fn after(
 }
 
 /// The expiry of a shoot; None if it never expires.
-pub(crate) fn expiry(record: &RecordSeen) -> Option<Timestamp> {
+pub(crate) fn expiry(record: &RecordSnapshot) -> Option<Timestamp> {
     record.annotations.get(EXPIRES)?.parse().ok()
 }
 
 /// The time of the server, which all clients have in common.
-pub(crate) fn now(provider: &Provider) -> Timestamp {
-    Timestamp::from_second(provider.time()).unwrap_or_else(|_| Timestamp::now())
+pub(crate) fn now(provider: &ApiClient) -> Timestamp {
+    Timestamp::from_second(provider.current_time()).unwrap_or_else(|_| Timestamp::now())
 }
 
 fn format_expiry(name: &str, end: Option<Timestamp>, now: Timestamp) -> String {

@@ -9,7 +9,7 @@ use super::protection;
 use super::provider::connect::{connect, format_missing};
 use super::run::session::RunOptions;
 use super::signals::Signals;
-use crate::cluster::{self, Provider, RecordSeen, Where};
+use crate::cluster::{self, ApiClient, NamespaceScope, RecordSnapshot};
 use crate::state::names::display_name;
 use crate::ui::count;
 use jiff::Timestamp;
@@ -97,7 +97,7 @@ pub(crate) async fn collect_expired(
     run: RunOptions,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Exit, CommandError> {
     let found = find_garbage(GcScope::Expired, context, provider);
     let garbage = signals.or_interrupted(FIND, found).await?;
@@ -109,7 +109,7 @@ async fn collect(
     run: RunOptions,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
     report: impl Fn(&str),
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Done;
@@ -125,7 +125,7 @@ async fn collect(
             run,
             resume: context.config.command_line(),
         };
-        let skip_if = |record: Option<&RecordSeen>| shoot.skip_if(record, now(provider));
+        let skip_if = |record: Option<&RecordSnapshot>| shoot.skip_if(record, now(provider));
         // A failure does not keep the others from being deleted.
         match delete::delete_shoot(&request, context, signals, provider, skip_if).await {
             Ok(Some(Exit::Done)) => report(name),
@@ -141,7 +141,7 @@ async fn collect(
 
 impl Garbage {
     /// Returns why a shoot must not be deleted after all. It may have changed before it was locked.
-    fn skip_if(&self, record: Option<&RecordSeen>, now: Timestamp) -> Option<String> {
+    fn skip_if(&self, record: Option<&RecordSnapshot>, now: Timestamp) -> Option<String> {
         let name = &self.name;
         let record = match (record, self.has_record) {
             // Another run may have deleted the record of an expired shoot, and not the rest.
@@ -162,8 +162,11 @@ impl Garbage {
 /// # Errors
 ///
 /// Permissions are missing, so that a deletion could not be finished.
-async fn check_permissions(provider: &Provider, context: &Context) -> Result<(), CommandError> {
-    let missing = provider.missing_rights_to_delete().await.map_err(failed)?;
+async fn check_permissions(provider: &ApiClient, context: &Context) -> Result<(), CommandError> {
+    let missing = provider
+        .missing_delete_permissions()
+        .await
+        .map_err(failed)?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -177,14 +180,17 @@ async fn check_permissions(provider: &Provider, context: &Context) -> Result<(),
 async fn find_garbage(
     scope: GcScope,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Vec<Garbage>, CommandError> {
     // Listed before the records: apply creates the record first, so that a new shoot is never an orphan.
     let owners = match scope {
         GcScope::Expired => BTreeMap::new(),
-        GcScope::Orphans | GcScope::All => provider.owners().await.map_err(failed)?,
+        GcScope::Orphans | GcScope::All => provider.objects_per_shoot().await.map_err(failed)?,
     };
-    let records = provider.records(Where::Namespace).await.map_err(failed)?;
+    let records = provider
+        .records(NamespaceScope::Current)
+        .await
+        .map_err(failed)?;
     let now = now(provider);
     let mut all = Vec::new();
     for record in records.iter().filter(|_| scope != GcScope::Orphans) {
@@ -217,9 +223,9 @@ mod tests {
     use super::*;
     use crate::state::names::{EXPIRES, PROTECTED};
 
-    fn record(annotations: &[(&str, &str)]) -> RecordSeen {
+    fn record(annotations: &[(&str, &str)]) -> RecordSnapshot {
         let annotations = annotations.iter();
-        RecordSeen {
+        RecordSnapshot {
             namespace: "ns".into(),
             name: "shoot--local--a".into(),
             uid: "u".into(),
@@ -236,7 +242,7 @@ mod tests {
     fn a_change_before_the_lock_is_respected() {
         let now = Timestamp::from_second(100).expect("a time");
         let past = (EXPIRES, "1970-01-01T00:01:00Z");
-        let skipped = |has_record, record: Option<&RecordSeen>| {
+        let skipped = |has_record, record: Option<&RecordSnapshot>| {
             let garbage = Garbage {
                 name: "a".to_owned(),
                 why: String::new(),

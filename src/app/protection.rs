@@ -4,7 +4,7 @@ use super::context::Context;
 use super::error::{CommandError, Exit, failed};
 use super::inspect::shoot_summary::find;
 use super::provider::connect::connect;
-use crate::cluster::RecordSeen;
+use crate::cluster::RecordSnapshot;
 use crate::state::names::PROTECTED;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn annotate(name: &str, value: Value, verb: &str, context: &Context) -> Result<E
 }
 
 /// Returns the message of a protected shoot, with the reason.
-pub(crate) fn message(record: &RecordSeen, name: &str) -> Option<String> {
+pub(crate) fn message(record: &RecordSnapshot, name: &str) -> Option<String> {
     Some(match record.annotations.get(PROTECTED)?.as_str() {
         "" => format!("shoot {name} is protected"),
         reason => format!("shoot {name} is protected: {reason}"),
@@ -45,7 +45,7 @@ pub(crate) fn message(record: &RecordSeen, name: &str) -> Option<String> {
 ///
 /// The shoot is protected.
 pub(crate) fn check(
-    record: &RecordSeen,
+    record: &RecordSnapshot,
     name: &str,
     context: &Context,
 ) -> Result<(), CommandError> {

@@ -5,7 +5,9 @@ use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::inspect::shoot_summary::ShootSummary;
 use crate::app::inspect::wait_condition::WORDS;
 use crate::app::provider::{connect, sandbox};
-use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
+use crate::cluster::{
+    ApiClient, KubeconfigSource, MachineSnapshot, NamespaceScope, RecordSnapshot,
+};
 use crate::load::last_applied;
 use crate::model::Worker;
 use crate::state::conditions::CONDITIONS;
@@ -94,7 +96,7 @@ fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
 fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
-            let records = provider.records(Where::Namespace).await;
+            let records = provider.records(NamespaceScope::Current).await;
             records.iter().flatten().map(shoot).collect()
         })
     })
@@ -104,7 +106,7 @@ fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
 fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
-            let records = provider.records(Where::Namespace).await;
+            let records = provider.records(NamespaceScope::Current).await;
             let shoots = records
                 .iter()
                 .flatten()
@@ -124,7 +126,7 @@ fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
         };
         ask_at(context, Some(source), async |provider| {
             let mut names = Vec::new();
-            let records = provider.records(Where::AllNamespaces).await;
+            let records = provider.records(NamespaceScope::All).await;
             for record in records.iter().flatten() {
                 let provider = provider.in_namespace(&record.namespace);
                 let machines = provider.machines(&record.name).await;
@@ -144,7 +146,7 @@ fn conditions() -> Vec<CompletionCandidate> {
     words.chain(conditions).collect()
 }
 
-fn shoot(record: &RecordSeen) -> Candidate {
+fn shoot(record: &RecordSnapshot) -> Candidate {
     let summary = ShootSummary::of(record, None);
     let name = match summary.project.as_str() {
         "local" => summary.name.clone(),
@@ -162,20 +164,20 @@ fn pool(worker: &Worker) -> Candidate {
     (worker.name.clone(), Some(help))
 }
 
-fn machine(seen: &MachineSeen) -> Candidate {
+fn machine(seen: &MachineSnapshot) -> Candidate {
     let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
     (seen.name.to_string(), Some(help))
 }
 
 /// Reads from the provider cluster; without an answer there are no candidates.
-fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Candidate>) -> Vec<Candidate> {
+fn ask(context: &Context, look: impl AsyncFnOnce(ApiClient) -> Vec<Candidate>) -> Vec<Candidate> {
     ask_at(context, None, look)
 }
 
 fn ask_at(
     context: &Context,
-    source: Option<Source>,
-    look: impl AsyncFnOnce(Provider) -> Vec<Candidate>,
+    source: Option<KubeconfigSource>,
+    look: impl AsyncFnOnce(ApiClient) -> Vec<Candidate>,
 ) -> Vec<Candidate> {
     let asked = context.block_on(async {
         match connect::connect_quietly(context, source).await {

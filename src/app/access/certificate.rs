@@ -2,7 +2,7 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
-use crate::cluster::{ClientCertificate, Provider};
+use crate::cluster::{ApiClient, ClientCertificate};
 use crate::render::system::rbac::ADMINS;
 use crate::state::names;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl AccessOptions {
     /// Issues a certificate with the CA of the shoot.
     pub(crate) async fn issue(
         &self,
-        provider: &Provider,
+        provider: &ApiClient,
         id: &str,
         context: &Context,
     ) -> Result<ClientCertificate, CommandError> {

@@ -6,7 +6,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
-use crate::cluster::{self, ClientCertificate, Way};
+use crate::cluster::{self, ClientCertificate, Endpoint};
 use crate::config::secure_file;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -25,7 +25,7 @@ pub(crate) struct ExecOptions {
 /// A temporary kubeconfig, and the connection that it uses. Dropping it deletes the file and closes the connection.
 pub(crate) struct Access {
     pub(crate) file: NamedTempFile,
-    pub(crate) way: Way,
+    pub(crate) way: Endpoint,
 }
 
 /// Runs a command with KUBECONFIG set to a cluster, and returns its exit code.
@@ -52,13 +52,16 @@ async fn connect_to_shoot(
     let record = find_or_only(&provider, options.name.as_deref(), context).await?;
     let id = &record.name;
     let certificate = options.access.issue(&provider, id, context).await?;
-    let way = provider.way(id, &certificate).await.map_err(failed)?;
+    let way = provider
+        .shoot_endpoint(id, &certificate)
+        .await
+        .map_err(failed)?;
     write_access(way, id, &certificate)
 }
 
 /// Writes a temporary kubeconfig for a connection.
 pub(crate) fn write_access(
-    way: Way,
+    way: Endpoint,
     id: &str,
     certificate: &ClientCertificate,
 ) -> Result<Access, CommandError> {

@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
-use crate::cluster::{self, Provider};
+use crate::cluster::{self, ApiClient};
 use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
 use crate::config::secure_file::{self, FileError, FileLock};
 use crate::state::names;
@@ -120,14 +120,14 @@ pub(crate) fn remove(options: &RemoveOptions, context: &Context) -> Result<(), C
 
 /// A kubeconfig with a new certificate and the external address of the shoot.
 async fn new_kubeconfig(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     name: &str,
     access: &AccessOptions,
     context: &Context,
 ) -> Result<Value, CommandError> {
     let certificate = access.issue(provider, id, context).await?;
-    let addresses = provider.shoot_addresses(id).await.map_err(failed)?;
+    let addresses = provider.shoot_urls(id).await.map_err(failed)?;
     let [server, others @ ..] = &addresses[..] else {
         let message = "the API server of the shoot has no address yet";
         let status = context.hint_command(&["status", &context_name(id)]);

@@ -7,7 +7,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
-use crate::cluster::{Tunnel, Way};
+use crate::cluster::{Endpoint, Tunnel};
 
 /// Options of `kvshoot tunnel`.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) fn tunnel(options: &TunnelOptions, context: &Context) -> Result<Exit,
             let id = &record.name;
             let certificate = options.access.issue(&provider, id, context).await?;
             let tunnel = Tunnel::open_at(&provider, id, options.port).await;
-            let way = Way::through(tunnel.map_err(failed)?, &certificate).await;
+            let way = Endpoint::via_tunnel(tunnel.map_err(failed)?, &certificate).await;
             write_access(way.map_err(failed)?, id, &certificate)
         });
         let access = opened.await?;

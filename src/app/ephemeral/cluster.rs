@@ -17,7 +17,7 @@ use crate::app::run::session::RunOptions;
 use crate::app::signals::Signals;
 use crate::app::support_bundle::collect::{self, BundleRequest};
 use crate::app::why::root_causes::root_causes;
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::names::{EXPIRES, display_name};
 use crate::ui::LogGroup;
 use crate::validate::ValidShoot;
@@ -135,7 +135,7 @@ async fn collect_expired(
     options: &EphemeralOptions,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<(), CommandError> {
     let run = options.run(Duration::ZERO);
     match gc::collect_expired(run, context, signals, provider).await {
@@ -156,7 +156,7 @@ async fn collect_expired(
 fn set_expiry(
     shoot: &mut ValidShoot,
     options: &EphemeralOptions,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Timestamp, CommandError> {
     let now = now(provider);
     let annotations = &shoot.manifest.metadata.annotations;
@@ -182,7 +182,7 @@ struct TemporaryCluster<'a> {
     options: &'a EphemeralOptions,
     context: &'a Context,
     signals: &'a Signals,
-    provider: &'a Provider,
+    provider: &'a ApiClient,
     shoot: &'a ValidShoot,
     /// Display name.
     name: String,
@@ -274,7 +274,8 @@ impl TemporaryCluster<'_> {
                 run: self.options.run(LOCK_TIMEOUT),
                 resume: self.cleanup.clone(),
             };
-            let skip_if = |record: Option<&RecordSeen>| protection::message(record?, &self.name);
+            let skip_if =
+                |record: Option<&RecordSnapshot>| protection::message(record?, &self.name);
             let (context, provider) = (self.context, self.provider);
             let deleted = delete_shoot(&request, context, &signals, provider, skip_if).await?;
             Ok(deleted.unwrap_or(Exit::Declined))

@@ -7,7 +7,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::expiry::now;
 use crate::app::run::retry::retry;
 use crate::app::signals::Signals;
-use crate::cluster::Provider;
+use crate::cluster::ApiClient;
 use crate::render::system::rbac::ADMINS;
 use crate::ui::format_duration;
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ const ACCESS_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) struct EphemeralCommand<'a> {
     pub(super) context: &'a Context,
     pub(super) signals: &'a Signals,
-    pub(super) provider: &'a Provider,
+    pub(super) provider: &'a ApiClient,
     /// Technical ID of the shoot.
     pub(super) id: &'a str,
     /// Display name of the shoot.
@@ -81,7 +81,10 @@ impl EphemeralCommand<'_> {
         let connected = retry(ACCESS_TIMEOUT, self.signals, report, async || {
             let certificate = provider.client_certificate(id, &user, &[ADMINS], seconds);
             let certificate = certificate.await.map_err(failed)?;
-            let way = provider.way(id, &certificate).await.map_err(failed)?;
+            let way = provider
+                .shoot_endpoint(id, &certificate)
+                .await
+                .map_err(failed)?;
             write_access(way, id, &certificate)
         });
         let access = self

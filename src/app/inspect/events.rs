@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
-use crate::cluster::{EventSeen, Provider, Said, Where};
+use crate::cluster::{ApiClient, EventStream, KubernetesEvent, NamespaceScope};
 use crate::state::key::ClusterSide;
 use crate::ui::{Format, ListRow, age};
 use serde::Serialize;
@@ -60,9 +60,12 @@ pub(crate) fn events(options: &EventsOptions, context: &Context) -> Result<Exit,
         let found = async {
             let provider = connect(context).await?;
             let record = find(&provider, &options.name, context).await?;
-            let records = provider.records(Where::Namespace).await.map_err(failed)?;
+            let records = provider
+                .records(NamespaceScope::Current)
+                .await
+                .map_err(failed)?;
             let others = records.iter().map(|it| it.name.to_string()).collect();
-            let outside = Said::outside(&provider, &record.name, others).await;
+            let outside = EventStream::of_provider(&provider, &record.name, others).await;
             Ok((outside.map_err(failed)?, provider, record.name))
         };
         let (outside, provider, id) = signals.or_interrupted("find the shoot", found).await?;
@@ -85,12 +88,12 @@ pub(crate) fn events(options: &EventsOptions, context: &Context) -> Result<Exit,
 async fn all(
     options: &EventsOptions,
     context: &Context,
-    outside: &Said,
-    provider: &Provider,
+    outside: &EventStream,
+    provider: &ApiClient,
     id: &str,
 ) -> Result<Vec<EventRow>, CommandError> {
-    let inside = async { Said::inside(provider, id).await?.all().await };
-    let (outer, inner) = tokio::join!(outside.all(), inside);
+    let inside = async { EventStream::of_shoot(provider, id).await?.list().await };
+    let (outer, inner) = tokio::join!(outside.list(), inside);
     let mut events = outer.map_err(failed)?;
     match inner {
         Ok(inner) => events.extend(inner),
@@ -109,8 +112,8 @@ async fn all(
 async fn watch(
     options: &EventsOptions,
     context: &Context,
-    outside: &Said,
-    provider: &Provider,
+    outside: &EventStream,
+    provider: &ApiClient,
     id: &str,
 ) -> Result<Exit, CommandError> {
     let (sender, mut received) = mpsc::channel(QUEUE);
@@ -138,12 +141,12 @@ async fn watch(
 
 /// Retries forever: a shoot that is being created becomes reachable later.
 async fn follow_inside(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
-    sender: &Sender<EventSeen>,
+    sender: &Sender<KubernetesEvent>,
 ) -> std::convert::Infallible {
     loop {
-        match Said::inside(provider, id).await {
+        match EventStream::of_shoot(provider, id).await {
             Ok(inside) => {
                 if let Err(error) = inside.follow(sender).await {
                     tracing::debug!(%error, "cannot read events inside the shoot");
@@ -183,7 +186,7 @@ fn line(event: &EventRow, format: Format) -> String {
 
 impl EventRow {
     /// `now` is the server's time, in seconds since 1970.
-    fn of(seen: EventSeen, now: Option<i64>) -> EventRow {
+    fn of(seen: KubernetesEvent, now: Option<i64>) -> EventRow {
         let time = |at: Option<i64>| jiff::Timestamp::from_microsecond(at?).ok();
         let shown = |at| time(at).map(|it| format!("{it:.0}"));
         let age = |at| Some(since(time(at)?.as_second(), now?));
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_event_is_printed_on_one_line() {
-        let seen = EventSeen {
+        let seen = KubernetesEvent {
             side: ClusterSide::Shoot,
             uid: "u".into(),
             last: Some(9_000_000),

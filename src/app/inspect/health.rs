@@ -1,14 +1,16 @@
 //! The health of a shoot, for status and wait.
 
 use crate::app::error::{CommandError, failed};
-use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
+use crate::cluster::{
+    ApiClient, ImageSnapshot, MachineSnapshot, NodeSnapshot, RecordSnapshot, ShootSnapshot,
+};
 use crate::load::last_applied;
 use crate::state::conditions::{self, ComponentHealth, Condition, HealthInput, ShootHealth};
 
 /// Returns the conditions of a shoot.
 pub(crate) async fn conditions(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<Vec<Condition>, CommandError> {
     let seen = observe(provider, record).await?;
     Ok(conditions::conditions(&seen))
@@ -16,8 +18,8 @@ pub(crate) async fn conditions(
 
 /// Reads what the conditions depend on from the provider cluster, and from the shoot if it is reachable.
 pub(crate) async fn observe(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<HealthInput, CommandError> {
     let id = &*record.name;
     let (machines, images, control_plane) = futures::try_join!(
@@ -29,8 +31,8 @@ pub(crate) async fn observe(
     let shoot = last_applied(&record.data).map(|it| it.0);
     let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
     let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
-    let inside = match provider.shoot_seen(id).await {
-        Ok(ShootSeen {
+    let inside = match provider.shoot_snapshot(id).await {
+        Ok(ShootSnapshot {
             nodes,
             workloads,
             answers,
@@ -55,14 +57,14 @@ pub(crate) async fn observe(
     })
 }
 
-fn of_image(image: &ImageSeen) -> ComponentHealth {
+fn of_image(image: &ImageSnapshot) -> ComponentHealth {
     ComponentHealth {
         name: image.name.clone(),
         why: (!image.import.done).then(|| image.phase.clone()),
     }
 }
 
-fn of_machine(machine: &MachineSeen) -> ComponentHealth {
+fn of_machine(machine: &MachineSnapshot) -> ComponentHealth {
     let why = match &machine.complaint {
         Some(complaint) => format!("{}, {complaint}", machine.status).into(),
         None => machine.status.clone(),
@@ -73,7 +75,7 @@ fn of_machine(machine: &MachineSeen) -> ComponentHealth {
     }
 }
 
-fn of_node(node: &NodeSeen) -> ComponentHealth {
+fn of_node(node: &NodeSnapshot) -> ComponentHealth {
     ComponentHealth {
         name: node.name.clone(),
         why: node.why.clone(),

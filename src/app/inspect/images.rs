@@ -4,7 +4,7 @@ use super::shoot_summary::{find, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::{ImageSeen, Provider};
+use crate::cluster::{ApiClient, ImageSnapshot};
 use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
@@ -28,11 +28,11 @@ pub(crate) fn list_images(
 }
 
 /// The golden volumes of a shoot as text, for support bundles.
-pub(crate) async fn images_text(provider: &Provider, id: &str) -> Result<String, CommandError> {
+pub(crate) async fn images_text(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
     Ok(wide_table(&rows(provider, Some(id)).await?))
 }
 
-async fn rows(provider: &Provider, id: Option<&str>) -> Result<Vec<ImageRow>, CommandError> {
+async fn rows(provider: &ApiClient, id: Option<&str>) -> Result<Vec<ImageRow>, CommandError> {
     let images = provider.images(id).await.map_err(failed)?;
     let now = provider.server_time();
     Ok(images
@@ -59,7 +59,7 @@ struct ImageRow {
 }
 
 impl ImageRow {
-    fn of(seen: &ImageSeen, now: Option<i64>) -> ImageRow {
+    fn of(seen: &ImageSnapshot, now: Option<i64>) -> ImageRow {
         ImageRow {
             name: seen.name.to_string(),
             shoot: parts(&seen.shoot).1.to_owned(),

@@ -4,7 +4,7 @@ use super::shoot_summary::ShootSummary;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::Where;
+use crate::cluster::NamespaceScope;
 use crate::ui::{Format, ListRow};
 
 /// Lists the shoots of the namespace, or of all namespaces.
@@ -14,8 +14,8 @@ pub(crate) fn list(
     context: &Context,
 ) -> Result<Exit, CommandError> {
     let place = match all_namespaces {
-        true => Where::AllNamespaces,
-        false => Where::Namespace,
+        true => NamespaceScope::All,
+        false => NamespaceScope::Current,
     };
     let (provider, records) = context.block_on(async {
         let provider = connect(context).await?;

@@ -4,7 +4,7 @@ use super::shoot_summary::{find_or_only, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::{MachineSeen, NodeSeen, Provider};
+use crate::cluster::{ApiClient, MachineSnapshot, NodeSnapshot};
 use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(crate) fn list_nodes(options: &NodesOptions, context: &Context) -> Result<Ex
 }
 
 /// The nodes of a shoot as text, for support bundles.
-pub(crate) async fn nodes_text(provider: &Provider, id: &str) -> Result<String, CommandError> {
+pub(crate) async fn nodes_text(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
     let mut warnings = String::new();
     let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
     let nodes = read(None, provider, id, warn).await?;
@@ -50,11 +50,11 @@ pub(crate) async fn nodes_text(provider: &Provider, id: &str) -> Result<String, 
 /// Reads machines and their nodes. `warn` is called if the shoot is not reachable.
 async fn read(
     pool: Option<&str>,
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     warn: &mut dyn FnMut(&str),
 ) -> Result<Vec<NodeRow>, CommandError> {
-    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_seen(id));
+    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_snapshot(id));
     let machines = machines.map_err(failed)?;
     let nodes = match shoot {
         Ok(shoot) => Some(shoot.nodes),
@@ -66,8 +66,8 @@ async fn read(
         }
     };
     let now = provider.server_time();
-    let of_pool = |machine: &&MachineSeen| pool.is_none_or(|pool| *pool == *machine.pool);
-    let row = |machine: &MachineSeen| {
+    let of_pool = |machine: &&MachineSnapshot| pool.is_none_or(|pool| *pool == *machine.pool);
+    let row = |machine: &MachineSnapshot| {
         let node = match &nodes {
             None => Registration::Unknown,
             Some(nodes) => nodes
@@ -84,7 +84,7 @@ async fn read(
 async fn watch(
     options: &NodesOptions,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     mut before: Vec<NodeRow>,
 ) -> Result<(), CommandError> {
@@ -137,11 +137,11 @@ enum Registration<'a> {
     /// The shoot is not reachable.
     Unknown,
     Pending,
-    Registered(&'a NodeSeen),
+    Registered(&'a NodeSnapshot),
 }
 
 impl NodeRow {
-    fn of(seen: &MachineSeen, registration: Registration, now: Option<i64>) -> NodeRow {
+    fn of(seen: &MachineSnapshot, registration: Registration, now: Option<i64>) -> NodeRow {
         let node = match registration {
             Registration::Registered(node) => Some(node),
             Registration::Unknown | Registration::Pending => None,
@@ -185,7 +185,7 @@ impl NodeRow {
 }
 
 /// The status of the node as kubectl shows it, or KubeVirt's status of the machine.
-fn status(seen: &MachineSeen, registration: Registration) -> String {
+fn status(seen: &MachineSnapshot, registration: Registration) -> String {
     let mut status = match registration {
         Registration::Registered(node) if node.why.is_none() => "Ready".to_owned(),
         // Ready, but not schedulable yet.
@@ -250,8 +250,8 @@ impl ListRow for NodeRow {
 mod tests {
     use super::*;
 
-    fn machine(status: &str, ready: bool) -> MachineSeen {
-        MachineSeen {
+    fn machine(status: &str, ready: bool) -> MachineSnapshot {
+        MachineSnapshot {
             name: "a".into(),
             pool: "cpu".into(),
             zone: "z1".into(),
@@ -269,8 +269,8 @@ mod tests {
         }
     }
 
-    fn node(why: Option<&str>) -> NodeSeen {
-        NodeSeen {
+    fn node(why: Option<&str>) -> NodeSnapshot {
+        NodeSnapshot {
             name: "a".into(),
             ready: why != Some("no network"),
             why: why.map(Into::into),
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn a_machine_has_the_status_of_its_node() {
         let (running, starting) = (machine("Running", true), machine("Starting", false));
-        let status = |seen: &MachineSeen, joined| NodeRow::of(seen, joined, None).status;
+        let status = |seen: &MachineSnapshot, joined| NodeRow::of(seen, joined, None).status;
         assert_eq!(status(&running, Registration::Pending), "Joining");
         assert_eq!(status(&running, Registration::Unknown), "Running");
         assert_eq!(status(&starting, Registration::Pending), "Starting");

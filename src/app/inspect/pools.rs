@@ -4,7 +4,7 @@ use super::shoot_summary::find_or_only;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::MachineSeen;
+use crate::cluster::MachineSnapshot;
 use crate::load::last_applied;
 use crate::model::Worker;
 use crate::ui::{Format, ListRow};
@@ -44,7 +44,7 @@ struct PoolRow {
 }
 
 impl PoolRow {
-    fn of(worker: &Worker, machines: &[MachineSeen]) -> PoolRow {
+    fn of(worker: &Worker, machines: &[MachineSnapshot]) -> PoolRow {
         let own = || machines.iter().filter(|it| *it.pool == *worker.name);
         let image = worker.machine.image.as_ref();
         PoolRow {

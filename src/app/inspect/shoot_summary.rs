@@ -2,7 +2,7 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
-use crate::cluster::{Provider, RecordSeen, Where};
+use crate::cluster::{ApiClient, NamespaceScope, RecordSnapshot};
 use crate::load::last_applied;
 use crate::state::names::{id_of, parts};
 use crate::state::record::{LAST_OPERATION, Operation};
@@ -30,7 +30,7 @@ pub(crate) struct ShootSummary {
 
 impl ShootSummary {
     /// `now` is the server's time, in seconds since 1970.
-    pub(crate) fn of(record: &RecordSeen, now: Option<i64>) -> ShootSummary {
+    pub(crate) fn of(record: &RecordSnapshot, now: Option<i64>) -> ShootSummary {
         let applied = last_applied(&record.data).map(|it| it.0);
         let shoot = applied.as_ref();
         let (project, name) = parts(&record.name);
@@ -127,10 +127,10 @@ impl ListRow for ShootSummary {
 ///
 /// The shoot does not exist, or its record cannot be read.
 pub(crate) async fn find(
-    provider: &Provider,
+    provider: &ApiClient,
     name: &str,
     context: &Context,
-) -> Result<RecordSeen, CommandError> {
+) -> Result<RecordSnapshot, CommandError> {
     let record = provider.record(&id_of(name)).await.map_err(failed)?;
     record.ok_or_else(|| {
         let namespace = provider.namespace();
@@ -142,14 +142,17 @@ pub(crate) async fn find(
 
 /// Finds a shoot by name, or the only shoot of the namespace.
 pub(crate) async fn find_or_only(
-    provider: &Provider,
+    provider: &ApiClient,
     name: Option<&str>,
     context: &Context,
-) -> Result<RecordSeen, CommandError> {
+) -> Result<RecordSnapshot, CommandError> {
     if let Some(name) = name {
         return find(provider, name, context).await;
     }
-    let mut records = provider.records(Where::Namespace).await.map_err(failed)?;
+    let mut records = provider
+        .records(NamespaceScope::Current)
+        .await
+        .map_err(failed)?;
     match records.len() {
         1 => Ok(records.remove(0)),
         0 => {

@@ -7,7 +7,7 @@ use crate::app::error::{CommandError, Exit};
 use crate::app::expiry::expiry;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::conditions::Condition;
 use crate::ui::Format;
 use serde::Serialize;
@@ -70,15 +70,18 @@ pub(crate) fn status(
 
 /// The status as text, for support bundles.
 pub(crate) async fn status_text(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<String, CommandError> {
     Ok(text(&status_of(provider, record).await?))
 }
 
-async fn status_of(provider: &Provider, record: &RecordSeen) -> Result<ShootStatus, CommandError> {
+async fn status_of(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<ShootStatus, CommandError> {
     let conditions = health::conditions(provider, record).await?;
-    let addresses = provider.shoot_addresses(&record.name).await;
+    let addresses = provider.shoot_urls(&record.name).await;
     let summary = ShootSummary::of(record, provider.server_time());
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),

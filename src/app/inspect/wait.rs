@@ -8,7 +8,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::app::why::root_causes::{deletion_causes, root_causes};
-use crate::cluster::Provider;
+use crate::cluster::ApiClient;
 use crate::state::conditions;
 use crate::state::conditions::{API_SERVER, Condition, HealthInput, NODES};
 use crate::state::names::id_of;
@@ -79,7 +79,7 @@ async fn poll(options: &WaitOptions, context: &Context) -> Result<Exit, CommandE
 /// The error of a timeout, with the root causes.
 async fn timed_out(
     options: &WaitOptions,
-    provider: &Provider,
+    provider: &ApiClient,
     unmet: String,
     context: &Context,
 ) -> CommandError {
@@ -114,11 +114,11 @@ async fn timed_out(
 /// Returns what the first unmet condition waits for; None if all are met.
 async fn first_unmet(
     options: &WaitOptions,
-    provider: &Provider,
+    provider: &ApiClient,
     context: &Context,
 ) -> Result<Option<String>, CommandError> {
     if options.conditions == [WaitCondition::Deleted] {
-        let remaining = provider.leftovers(&id_of(&options.name)).await;
+        let remaining = provider.remaining_objects(&id_of(&options.name)).await;
         // Volumes are deleted before the record.
         let (remaining, _) = remaining.map_err(failed)?.without_disks(true);
         let number = remaining.objects.len();

@@ -9,7 +9,7 @@ use crate::app::manifests::addons;
 use crate::app::manifests::files::ManifestFiles;
 use crate::app::provider::prepare::prepare;
 use crate::app::signals::Signals;
-use crate::cluster::{Observer, Provider, RecordSeen};
+use crate::cluster::{ApiClient, Observer, RecordSnapshot};
 use crate::load::{LastApplied, last_applied, recorded_shoot};
 use crate::plan;
 use crate::plan::pool::capacity;
@@ -76,8 +76,8 @@ pub(crate) fn plan(options: &PlanOptions, context: &Context) -> Result<Exit, Com
 
 /// What another apply of the last applied manifest would do, for support bundles.
 pub(crate) async fn plan_text(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<String, CommandError> {
     const WIDTH: usize = 200;
     let last = last_applied(&record.data);
@@ -89,7 +89,7 @@ pub(crate) async fn plan_text(
 }
 
 async fn preview(
-    provider: &Provider,
+    provider: &ApiClient,
     shoot: &ValidShoot,
     last: Option<&LastApplied>,
 ) -> Result<Preview, CommandError> {
@@ -101,7 +101,7 @@ async fn preview(
     let observer = Observer::start(provider, &shoot.id, Instant::now(), external)
         .await
         .map_err(failed)?;
-    let facts = observer.whole(INSIDE_TIMEOUT).await;
+    let facts = observer.complete_facts(INSIDE_TIMEOUT).await;
     let observed = Observed {
         facts: facts.clone(),
         ..Observed::default()

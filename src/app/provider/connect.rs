@@ -3,17 +3,22 @@
 use super::sandbox;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
-use crate::cluster::{Kubeconfigs, Overrides, Provider, Right, Source};
+use crate::cluster::{
+    ApiClient, KubeconfigFiles, KubeconfigOverrides, KubeconfigSource, Permission,
+};
 use crate::load::ProviderCredentials;
 use secrecy::SecretString;
 
 /// Connects to the provider cluster that options and the environment select.
-pub(crate) async fn connect(context: &Context) -> Result<Provider, CommandError> {
+pub(crate) async fn connect(context: &Context) -> Result<ApiClient, CommandError> {
     connect_to(context, source(context, None, None).await?).await
 }
 
 /// Connects without printing anything, for shell completion. `at` replaces options and environment.
-pub(crate) async fn connect_quietly(context: &Context, at: Option<Source>) -> Option<Provider> {
+pub(crate) async fn connect_quietly(
+    context: &Context,
+    at: Option<KubeconfigSource>,
+) -> Option<ApiClient> {
     let options = &context.provider;
     let source = match (at, options.sandbox.as_deref()) {
         (Some(source), _) => source,
@@ -21,7 +26,7 @@ pub(crate) async fn connect_quietly(context: &Context, at: Option<Source>) -> Op
         (None, Some(name)) => sandbox::source(context, name)?,
         (None, None) => source(context, None, None).await.ok()?,
     };
-    let provider = Provider::connect(source, options.namespace.as_deref()).await;
+    let provider = ApiClient::connect(source, options.namespace.as_deref()).await;
     provider.ok()
 }
 
@@ -30,7 +35,7 @@ pub(crate) async fn connect_quietly(context: &Context, at: Option<Source>) -> Op
 pub(crate) async fn connect_for(
     context: &Context,
     credentials: ProviderCredentials,
-) -> Result<Provider, CommandError> {
+) -> Result<ApiClient, CommandError> {
     let is_settled = credentials.kubeconfig.is_some() || has_option(context);
     let machines = credentials.machine_kubeconfig;
     if machines.is_some() && (is_settled || environment_has_kubeconfig(context)) {
@@ -50,7 +55,7 @@ pub(crate) async fn connect_for(
 }
 
 /// Formats permissions that are missing in the provider's namespace as a lower-case fragment.
-pub(crate) fn format_missing(provider: &Provider, missing: &[Right]) -> String {
+pub(crate) fn format_missing(provider: &ApiClient, missing: &[Permission]) -> String {
     let rights: Vec<String> = missing.iter().map(ToString::to_string).collect();
     let namespace = provider.namespace();
     format!(
@@ -59,9 +64,14 @@ pub(crate) fn format_missing(provider: &Provider, missing: &[Right]) -> String {
     )
 }
 
-async fn connect_to(context: &Context, source: Source) -> Result<Provider, CommandError> {
+async fn connect_to(
+    context: &Context,
+    source: KubeconfigSource,
+) -> Result<ApiClient, CommandError> {
     let namespace = context.provider.namespace.as_deref();
-    let provider = Provider::connect(source, namespace).await.map_err(failed)?;
+    let provider = ApiClient::connect(source, namespace)
+        .await
+        .map_err(failed)?;
     provider
         .warnings()
         .iter()
@@ -74,26 +84,26 @@ async fn source(
     context: &Context,
     secret: Option<SecretString>,
     machines: Option<SecretString>,
-) -> Result<Source, CommandError> {
+) -> Result<KubeconfigSource, CommandError> {
     let options = &context.provider;
     if let Some(name) = options.sandbox.as_deref() {
-        return Ok(Source::Files(Kubeconfigs {
+        return Ok(KubeconfigSource::Files(KubeconfigFiles {
             files: vec![sandbox::kubeconfig(context, name).await?],
-            ..Kubeconfigs::default()
+            ..KubeconfigFiles::default()
         }));
     }
-    let overrides = Overrides {
+    let overrides = KubeconfigOverrides {
         context: options.context.clone(),
         cluster: options.cluster.clone(),
         user: options.user.clone(),
     };
     if let Some(file) = &options.kubeconfig {
-        return Ok(Source::Files(Kubeconfigs {
+        return Ok(KubeconfigSource::Files(KubeconfigFiles {
             files: vec![file.clone()],
             overrides,
         }));
     }
-    let of_text = |text| Source::Text {
+    let of_text = |text| KubeconfigSource::Text {
         text,
         allow_exec: options.allow_exec,
     };
@@ -103,13 +113,16 @@ async fn source(
     let files = context.config.kubeconfigs();
     if !files.iter().any(|file| file.exists()) {
         if context.config.in_cluster() {
-            return Ok(Source::InCluster);
+            return Ok(KubeconfigSource::InCluster);
         }
         if let Some(text) = machines {
             return Ok(of_text(text));
         }
     }
-    Ok(Source::Files(Kubeconfigs { files, overrides }))
+    Ok(KubeconfigSource::Files(KubeconfigFiles {
+        files,
+        overrides,
+    }))
 }
 
 fn environment_has_kubeconfig(context: &Context) -> bool {

@@ -6,7 +6,9 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
 use crate::app::manifests::files::ManifestFiles;
-use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
+use crate::cluster::{
+    self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements,
+};
 use crate::load::recorded_shoot;
 use crate::ui::{Format, ListRow, Style};
 use crate::validate::control_plane::Exposure;
@@ -45,11 +47,14 @@ pub(crate) fn doctor(
         Format::Table | Format::Wide => context.ui.data(&text(&rows, context.ui.style())),
         format => context.ui.list(format, &rows, ""),
     }
-    let is_ok = rows.iter().all(|row| row.0.grade != Grade::Failure);
+    let is_ok = rows.iter().all(|row| row.0.status != CheckStatus::Failed);
     Ok(if is_ok { Exit::Done } else { Exit::No })
 }
 
-async fn check(subject: &DoctorSubject, context: &Context) -> Result<Vec<Finding>, CommandError> {
+async fn check(
+    subject: &DoctorSubject,
+    context: &Context,
+) -> Result<Vec<CheckResult>, CommandError> {
     let (provider, shoots) = match subject {
         DoctorSubject::Manifests(files) => {
             let prepared = prepare(files.read()?, context).await?;
@@ -64,18 +69,18 @@ async fn check(subject: &DoctorSubject, context: &Context) -> Result<Vec<Finding
         DoctorSubject::General => (connect(context).await?, Vec::new()),
     };
     provider
-        .examine(&requirements(&shoots))
+        .run_checks(&requirements(&shoots))
         .await
         .map_err(failed)
 }
 
 /// The checks as text, for support bundles.
 pub(crate) async fn doctor_text(
-    provider: &Provider,
-    record: Option<&RecordSeen>,
+    provider: &ApiClient,
+    record: Option<&RecordSnapshot>,
 ) -> Result<String, CommandError> {
     let shoots = record.map(recorded).unwrap_or_default();
-    let findings = provider.examine(&requirements(&shoots)).await;
+    let findings = provider.run_checks(&requirements(&shoots)).await;
     let rows: Vec<CheckRow> = findings
         .map_err(failed)?
         .into_iter()
@@ -84,13 +89,13 @@ pub(crate) async fn doctor_text(
     Ok(text(&rows, Style { on: false }))
 }
 
-fn recorded(record: &RecordSeen) -> Vec<ValidShoot> {
+fn recorded(record: &RecordSnapshot) -> Vec<ValidShoot> {
     let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
     shoot.into_iter().collect()
 }
 
-fn requirements(shoots: &[ValidShoot]) -> Uses {
-    let mut uses = Uses::default();
+fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
+    let mut uses = ShootRequirements::default();
     for shoot in shoots {
         uses.networks |= !shoot.networks.is_empty();
         let exposure = &shoot.control_plane.exposure;
@@ -102,9 +107,9 @@ fn requirements(shoots: &[ValidShoot]) -> Uses {
         uses.pod_network |= !shoot.networks.iter().any(replaces_pod_network);
         for pool in &shoot.pools {
             let worker = &pool.worker;
-            uses.types |= worker.instancetype.is_some() || worker.preference.is_some();
+            uses.instancetypes |= worker.instancetype.is_some() || worker.preference.is_some();
             let cpu = worker.cpu.as_ref();
-            uses.whole_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
+            uses.dedicated_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
             let disks = worker.devices.iter().flat_map(|it| &it.disks);
             let mut luns = disks.filter_map(|it| it.lun.as_ref());
             uses.reservations |= luns.any(|it| it.reservation == Some(true));
@@ -116,7 +121,7 @@ fn requirements(shoots: &[ValidShoot]) -> Uses {
     uses
 }
 
-struct CheckRow(Finding);
+struct CheckRow(CheckResult);
 
 /// A check as JSON.
 #[derive(Serialize)]
@@ -133,7 +138,7 @@ impl Serialize for CheckRow {
         let it = &self.0;
         let json = CheckJson {
             check: it.subject,
-            status: word(it.grade),
+            status: word(it.status),
             message: &it.message,
             hint: it.hint.as_deref(),
         };
@@ -149,7 +154,7 @@ impl ListRow for CheckRow {
     fn cells(&self) -> Vec<String> {
         let it = &self.0;
         vec![
-            word(it.grade).to_owned(),
+            word(it.status).to_owned(),
             it.subject.to_owned(),
             it.message.clone(),
         ]
@@ -160,22 +165,22 @@ impl ListRow for CheckRow {
     }
 }
 
-fn word(grade: Grade) -> &'static str {
+fn word(grade: CheckStatus) -> &'static str {
     match grade {
-        Grade::Fine => "ok",
-        Grade::Warning => "warning",
-        Grade::Failure => "failure",
+        CheckStatus::Passed => "ok",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Failed => "failure",
     }
 }
 
 fn text(lines: &[CheckRow], style: Style) -> String {
     let mut text = String::new();
     for CheckRow(it) in lines {
-        let word = format!("{:<8}", word(it.grade));
-        let word = match it.grade {
-            Grade::Fine => style.green(word),
-            Grade::Warning => style.yellow(word),
-            Grade::Failure => style.red(word),
+        let word = format!("{:<8}", word(it.status));
+        let word = match it.status {
+            CheckStatus::Passed => style.green(word),
+            CheckStatus::Warning => style.yellow(word),
+            CheckStatus::Failed => style.red(word),
         };
         text += &format!("{word} {:<20} {}\n", it.subject, it.message);
         if let Some(hint) = &it.hint {
@@ -192,16 +197,16 @@ mod tests {
     #[test]
     fn a_check_has_a_status_and_a_hint() {
         let line = |grade, hint: Option<&str>| {
-            CheckRow(Finding {
+            CheckRow(CheckResult {
                 subject: "CDI",
-                grade,
+                status: grade,
                 message: "not installed".to_owned(),
                 hint: hint.map(str::to_owned),
             })
         };
         let lines = [
-            line(Grade::Failure, Some("install it")),
-            line(Grade::Fine, None),
+            line(CheckStatus::Failed, Some("install it")),
+            line(CheckStatus::Passed, None),
         ];
         let text = text(&lines, Style { on: false });
         let expected = "failure  CDI                  not installed\n                              hint: install it\nok       CDI                  not installed\n";

@@ -5,7 +5,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
 use crate::app::manifests::files::{SourceTexts, load_context};
 use crate::app::manifests::report::accept;
-use crate::cluster::{Error, Provider};
+use crate::cluster::{ApiClient, Error};
 use crate::load::{
     FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied, needs,
     provider_credentials,
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 /// Manifests judged against what was last applied, and their provider cluster.
 pub(crate) struct Prepared {
-    pub(crate) provider: Provider,
+    pub(crate) provider: ApiClient,
     pub(crate) loaded: Loaded,
     /// Shoots that already exist, by technical ID.
     pub(crate) records: HashMap<String, LastApplied>,
@@ -57,7 +57,7 @@ pub(crate) async fn prepare(
 }
 
 type Fetched = (
-    Provider,
+    ApiClient,
     HashMap<String, LastApplied>,
     HashMap<Reference, Looked>,
 );
@@ -85,7 +85,7 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
 /// Fetches a value that a MachineDeployment refers to, from the provider's namespace: Kubermatic's namespaces are of
 /// another cluster.
 async fn fetch_value(
-    provider: &Provider,
+    provider: &ApiClient,
     reference: &Reference,
     context: &Context,
 ) -> Result<Looked, CommandError> {
@@ -98,7 +98,7 @@ async fn fetch_value(
     }
     let value = match reference.holder {
         Holder::Secret => provider.secret_value(name, &reference.key).await,
-        Holder::ConfigMap => provider.value(name, &reference.key).await,
+        Holder::ConfigMap => provider.config_map_value(name, &reference.key).await,
     };
     Ok(match value {
         Ok(Some(text)) => Looked::Found(text),
@@ -106,7 +106,7 @@ async fn fetch_value(
         Err(Error::NotFound { .. }) => {
             Looked::Missing(format!("not found in namespace {namespace}"))
         }
-        Err(error @ Error::NotAllowed { .. }) => Looked::Missing(error.to_string()),
+        Err(error @ Error::Forbidden { .. }) => Looked::Missing(error.to_string()),
         Err(error) => return Err(failed(error)),
     })
 }

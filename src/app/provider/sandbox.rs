@@ -2,7 +2,7 @@
 
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
-use crate::cluster::{Kubeconfigs, Source};
+use crate::cluster::{KubeconfigFiles, KubeconfigSource};
 use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, StartOutcome, Step};
 use crate::ui::{Preparation, format_duration};
 use std::path::{Path, PathBuf};
@@ -271,11 +271,11 @@ impl StepReporter {
 }
 
 /// The kubeconfig of a sandbox, which may be stopped.
-pub(crate) fn source(context: &Context, name: &str) -> Option<Source> {
+pub(crate) fn source(context: &Context, name: &str) -> Option<KubeconfigSource> {
     let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
-    Some(Source::Files(Kubeconfigs {
+    Some(KubeconfigSource::Files(KubeconfigFiles {
         files: vec![sandbox.kubeconfig()],
-        ..Kubeconfigs::default()
+        ..KubeconfigFiles::default()
     }))
 }
 

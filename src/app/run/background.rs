@@ -46,7 +46,7 @@ async fn own_lease(observer: &Observer, lease: &Lease) -> Infallible {
         .await
         .map(|facts| facts.record.clone())
         && let Some(record) = record
-        && let Err(error) = lease.owned_by(&record.name, &record.uid).await
+        && let Err(error) = lease.set_owner(&record.name, &record.uid).await
     {
         tracing::debug!(%error, "cannot set the owner of the lease");
     }

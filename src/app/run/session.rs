@@ -7,7 +7,8 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::signals::Signals;
 use crate::cluster::{
-    Beside, Error, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
+    ApiClient, Error, Executor, Lease, LeaseHolder, Observer, ProviderContext, RemainingObjects,
+    Retryability,
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
@@ -42,7 +43,7 @@ pub(crate) struct RunInfo<'a> {
     pub(crate) shoot: &'a str,
     /// Technical ID.
     pub(crate) id: &'a str,
-    pub(crate) beside: Beside,
+    pub(crate) beside: ProviderContext,
     /// The command that resumes the run; None if the caller handles that.
     pub(crate) resume: Option<String>,
 }
@@ -53,9 +54,9 @@ pub(crate) struct Session<'a> {
     info: RunInfo<'a>,
     started: Instant,
     lease: Lease,
-    pub(crate) provider: Provider,
+    pub(crate) provider: ApiClient,
     observer: Arc<Observer>,
-    performer: Performer,
+    performer: Executor,
     reporter: Reporter,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Session<'a> {
     pub(crate) async fn start(
         context: &Context,
         signals: &'a Signals,
-        provider: &Provider,
+        provider: &ApiClient,
         options: RunOptions,
         info: RunInfo<'a>,
     ) -> Result<Self, CommandError> {
@@ -87,7 +88,7 @@ impl<'a> Session<'a> {
             },
         });
         let own = context.config.identity();
-        let holder = Holder {
+        let holder = LeaseHolder {
             name: format!("{}, run {}", context.config.user_at_host(), context.run_id),
             identity: serde_json::to_string(&own).expect("numbers and texts"),
             verb: info.verb,
@@ -113,7 +114,7 @@ impl<'a> Session<'a> {
                 return Err(error);
             }
         };
-        let performer = Performer {
+        let performer = Executor {
             provider: provider.clone(),
             observer: observer.clone(),
             run_id: context.run_id.as_str().into(),
@@ -154,7 +155,7 @@ impl<'a> Session<'a> {
         };
         let perform = |action: Action, facts: Arc<Facts>| {
             let objects = render(&facts, &action);
-            async move { answer(self.performer.perform(&action, objects).await) }
+            async move { answer(self.performer.execute(&action, objects).await) }
         };
         let report = |event: RunEvent| self.reporter.forward(&event);
         let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
@@ -187,7 +188,7 @@ impl<'a> Session<'a> {
     /// Writes data of this run to the record.
     pub(crate) async fn write_record(&self, data: Value) -> Result<(), Error> {
         match &self.facts().record {
-            Some(record) => self.performer.note(record, &data).await,
+            Some(record) => self.performer.patch_record(record, &data).await,
             None => Ok(()),
         }
     }
@@ -215,8 +216,10 @@ impl<'a> Session<'a> {
     }
 
     /// Deletes remaining objects of a shoot that nothing else deletes.
-    pub(crate) async fn force_delete(&self, remaining: &Leftovers) {
-        self.provider.push(remaining, &self.lease.fence()).await;
+    pub(crate) async fn force_delete(&self, remaining: &RemainingObjects) {
+        self.provider
+            .force_cleanup(remaining, &self.lease.fence())
+            .await;
     }
 
     /// Reports what the verification of a deletion waits for.
@@ -268,8 +271,8 @@ fn answer(result: Result<(), Error>) -> ActionResult {
     let Err(error) = result else {
         return ActionResult::Done;
     };
-    match error.verdict() {
-        Verdict::Again => {
+    match error.retryability() {
+        Retryability::Retry => {
             let asked = match &error {
                 Error::Throttled { retry_after, .. } => *retry_after,
                 _ => None,
@@ -279,7 +282,7 @@ fn answer(result: Result<(), Error>) -> ActionResult {
                 retry_after: asked,
             }
         }
-        Verdict::Look => ActionResult::Replan(error.to_string()),
-        Verdict::Refuse(_) => ActionResult::Refused(error.failure()),
+        Retryability::Replan => ActionResult::Replan(error.to_string()),
+        Retryability::Fatal(_) => ActionResult::Refused(error.failure()),
     }
 }

@@ -9,7 +9,9 @@ use crate::app::inspect::shoot_summary::ShootSummary;
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::app::version;
-use crate::cluster::{Error, Evidence, Found, Provider, RecordSeen, Where};
+use crate::cluster::{
+    ApiClient, BundleCollector, CollectedPart, Error, NamespaceScope, RecordSnapshot,
+};
 use crate::state::names::id_of;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,7 @@ pub(crate) struct BundleOptions {
 
 /// What to collect.
 pub(crate) struct BundleRequest<'a> {
-    pub(crate) provider: &'a Provider,
+    pub(crate) provider: &'a ApiClient,
     /// Display name of the shoot.
     pub(crate) shoot: &'a str,
     /// The archive; standard output if None.
@@ -116,19 +118,19 @@ pub(crate) fn archive_path(output: Option<&Path>, name: &str) -> PathBuf {
 ///
 /// There are no objects of such a shoot.
 async fn check_exists(
-    provider: &Provider,
+    provider: &ApiClient,
     name: &str,
     context: &Context,
 ) -> Result<(), CommandError> {
     let id = id_of(name);
     if matches!(
         provider.record(&id).await,
-        Ok(Some(_)) | Err(Error::NotAllowed { .. })
+        Ok(Some(_)) | Err(Error::Forbidden { .. })
     ) {
         return Ok(());
     }
-    let remaining = provider.leftovers(&id).await.map_err(failed)?;
-    if remaining.objects.is_empty() && remaining.unseen.is_empty() {
+    let remaining = provider.remaining_objects(&id).await.map_err(failed)?;
+    if remaining.objects.is_empty() && remaining.unlisted.is_empty() {
         let namespace = provider.namespace();
         let message = format!("shoot {name:?} not found in namespace {namespace}");
         let list = context.hint_command(&["list"]);
@@ -226,7 +228,7 @@ async fn fill(
         .missing
         .extend(why.map(|it| ("the record".to_owned(), it)));
     let secrets = record.as_ref().map(summary::user_data).unwrap_or_default();
-    let evidence = Evidence::start(provider, &id, others, &secrets);
+    let evidence = BundleCollector::start(provider, &id, others, &secrets);
     let Ok(evidence) = timeout_at(until, evidence).await else {
         let all = "all objects, events and logs".to_owned();
         readme.missing.push((all, "timed out".to_owned()));
@@ -243,7 +245,7 @@ async fn fill(
     let gather = async {
         let work = async {
             let summary = summary::summary(&found, provider, &id, record.as_ref(), redactor);
-            tokio::join!(summary, evidence.gather(&found));
+            tokio::join!(summary, evidence.collect(&found));
         };
         let is_complete = timeout_at(until, work).await.is_ok();
         drop(found);
@@ -252,17 +254,17 @@ async fn fill(
     let write = async {
         while let Some(one) = files.recv().await {
             match one {
-                Found::Piece { path, text } => archive.add(&path, &text)?,
-                Found::Missing { what, why } => readme.missing.push((what, why)),
-                Found::Fact { what, value } => readme.facts.push((what, value)),
-                Found::Note(note) => readme.notes.push(note),
+                CollectedPart::File { path, text } => archive.add(&path, &text)?,
+                CollectedPart::Missing { what, why } => readme.missing.push((what, why)),
+                CollectedPart::Fact { what, value } => readme.facts.push((what, value)),
+                CollectedPart::Note(note) => readme.notes.push(note),
             }
         }
         io::Result::Ok(())
     };
     let (is_complete, ()) = tokio::try_join!(gather, write)?;
     if !is_complete {
-        let unread = evidence.unread().into_iter();
+        let unread = evidence.unfinished().into_iter();
         let late = "timed out; pass a longer --timeout".to_owned();
         readme.missing.extend(unread.map(|it| (it, late.clone())));
         readme
@@ -275,13 +277,13 @@ async fn fill(
 
 /// Reads the record, and the IDs of the other shoots.
 async fn read_record(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
-) -> (Result<Option<RecordSeen>, String>, Vec<String>) {
+) -> (Result<Option<RecordSnapshot>, String>, Vec<String>) {
     let within = Instant::now() + RECORD_TIMEOUT;
     let (record, others) = tokio::join!(
         timeout_at(within, provider.record(id)),
-        timeout_at(within, provider.records(Where::Namespace))
+        timeout_at(within, provider.records(NamespaceScope::Current))
     );
     let record = match record {
         Ok(record) => record.map_err(|it| it.to_string()),
@@ -294,7 +296,7 @@ async fn read_record(
     )
 }
 
-fn facts(readme: &mut Readme, request: &BundleRequest<'_>, record: Option<&RecordSeen>) {
+fn facts(readme: &mut Readme, request: &BundleRequest<'_>, record: Option<&RecordSnapshot>) {
     let shoot = match record {
         Some(record) if record.leaving => "has a record, being deleted",
         Some(_) => "has a record",

@@ -6,7 +6,7 @@ use crate::app::inspect::nodes::nodes_text;
 use crate::app::inspect::status::status_text;
 use crate::app::preview::plan::plan_text;
 use crate::app::provider::doctor::doctor_text;
-use crate::cluster::{Found, Provider, RecordSeen, Redactor};
+use crate::cluster::{ApiClient, CollectedPart, RecordSnapshot, Redactor};
 use crate::state::record::{HISTORY, PROFILE, RunRecord, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
@@ -20,10 +20,10 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends the output of commands. Without a record, only that of commands which need none.
 pub(super) async fn summary(
-    found: &Sender<Found>,
-    provider: &Provider,
+    found: &Sender<CollectedPart>,
+    provider: &ApiClient,
     id: &str,
-    record: Option<&RecordSeen>,
+    record: Option<&RecordSnapshot>,
     redactor: &Redactor,
 ) {
     type Output<'a> = LocalBoxFuture<'a, Result<String, CommandError>>;
@@ -39,7 +39,7 @@ pub(super) async fn summary(
     let all = all.into_iter().map(async |(name, output)| {
         let why = match timeout(TIMEOUT, output).await {
             Ok(Ok(text)) => {
-                return Found::Piece {
+                return CollectedPart::File {
                     path: format!("summary/{name}.txt"),
                     text: redactor.text(&text),
                 };
@@ -48,7 +48,7 @@ pub(super) async fn summary(
             Err(_) => format!("timed out after {} s", TIMEOUT.as_secs()),
         };
         let what = format!("the output of kvshoot {name}");
-        Found::Missing { what, why }
+        CollectedPart::Missing { what, why }
     });
     for one in join_all(all).await {
         let _ = found.send(one).await;
@@ -56,7 +56,7 @@ pub(super) async fn summary(
 }
 
 /// The files of the record.
-pub(super) fn record(record: &RecordSeen, redactor: &Redactor) -> Vec<(String, String)> {
+pub(super) fn record(record: &RecordSnapshot, redactor: &Redactor) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for (key, text) in &record.data {
         let text = match key.as_str() {
@@ -83,7 +83,7 @@ pub(super) fn record(record: &RecordSeen, redactor: &Redactor) -> Vec<(String, S
 }
 
 /// User data in the manifests, which may contain secrets.
-pub(super) fn user_data(record: &RecordSeen) -> Vec<String> {
+pub(super) fn user_data(record: &RecordSnapshot) -> Vec<String> {
     fn find(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {

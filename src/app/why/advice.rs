@@ -1,11 +1,11 @@
 //! What to do about a root cause, as a command or a sentence.
 
 use crate::app::context::Context;
-use crate::cluster::{Advice, Chain, Link, Provider};
+use crate::cluster::{Advice, ApiClient, Cause, CauseChain};
 
 /// What hints depend on besides the root cause.
 pub(super) struct AdviceContext<'a> {
-    pub(super) provider: &'a Provider,
+    pub(super) provider: &'a ApiClient,
     pub(super) context: &'a Context,
     /// Display name of the shoot.
     pub(super) name: String,
@@ -15,8 +15,8 @@ pub(super) struct AdviceContext<'a> {
 
 impl AdviceContext<'_> {
     /// Returns what to do about a root cause, if that is certain.
-    pub(super) fn hint(&self, chain: &Chain) -> Option<String> {
-        let cause: &Link = chain.links.last()?;
+    pub(super) fn hint(&self, chain: &CauseChain) -> Option<String> {
+        let cause: &Cause = chain.causes.last()?;
         let (name, object) = (self.name.as_str(), &*cause.name);
         let namespace = self.provider.namespace();
         let command = |words: &[&str]| self.context.hint_command(words);
@@ -76,7 +76,7 @@ impl AdviceContext<'_> {
 }
 
 /// Objects inside the shoot are named with their namespace.
-fn is_inside(chain: &Chain) -> bool {
-    let first = chain.links.first();
+fn is_inside(chain: &CauseChain) -> bool {
+    let first = chain.causes.first();
     first.is_some_and(|link| link.name.contains('/'))
 }

@@ -6,7 +6,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
 use crate::app::provider::connect::connect;
-use crate::cluster::{Link, Provider, RecordSeen};
+use crate::cluster::{ApiClient, Cause, RecordSnapshot};
 use crate::state::names;
 use crate::ui::{Format, count};
 use serde::Serialize;
@@ -43,8 +43,8 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
             context.ui.value(output, &json);
         }
         Format::Name => {
-            let objects = findings.iter().filter_map(|it| it.chain.links.last());
-            let line = |object: &Link| format!("{}/{}\n", object.kind.to_lowercase(), object.name);
+            let objects = findings.iter().filter_map(|it| it.chain.causes.last());
+            let line = |object: &Cause| format!("{}/{}\n", object.kind.to_lowercase(), object.name);
             context.ui.data(&objects.map(line).collect::<String>());
         }
         Format::Table | Format::Wide => print(context, &name, &findings),
@@ -74,15 +74,15 @@ fn print(context: &Context, name: &str, findings: &[RootCause]) {
 
 /// Finds the record; the error names orphaned objects of a shoot without a record.
 async fn find_record(
-    provider: &Provider,
+    provider: &ApiClient,
     name: &str,
     context: &Context,
-) -> Result<RecordSeen, CommandError> {
+) -> Result<RecordSnapshot, CommandError> {
     let error = match find(provider, name, context).await {
         Err(error) if error.exit == Exit::NotFound => error,
         other => return other,
     };
-    let orphans = provider.leftovers(&names::id_of(name)).await;
+    let orphans = provider.remaining_objects(&names::id_of(name)).await;
     let orphans = orphans.map_err(failed)?.objects;
     let number = orphans.iter().filter(|it| it.kind != "Lease").count();
     Err(match number {

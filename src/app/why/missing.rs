@@ -1,6 +1,6 @@
 //! Objects of a shoot that do not exist, although the record wants them.
 
-use crate::cluster::{Advice, Chain, Link, RecordSeen};
+use crate::cluster::{Advice, Cause, CauseChain, RecordSnapshot};
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::Facts;
 use crate::state::failure::ErrorClass;
@@ -12,7 +12,7 @@ use crate::state::record::{LAST_OPERATION, LastError, Operation};
 const NAMED: usize = 3;
 
 /// The errors of the last run.
-pub(super) fn last_errors(record: &RecordSeen) -> Vec<LastError> {
+pub(super) fn last_errors(record: &RecordSnapshot) -> Vec<LastError> {
     let text = record.data.get(LAST_OPERATION);
     let operation: Option<Operation> = text.and_then(|it| serde_json::from_str(it).ok());
     operation
@@ -29,8 +29,8 @@ pub(super) fn chains(
     errors: &[LastError],
     name: &str,
     is_explained: bool,
-) -> Vec<Chain> {
-    let own = |state| Link::new("Shoot", name, state);
+) -> Vec<CauseChain> {
+    let own = |state| Cause::new("Shoot", name, state);
     let (mut chains, mut titles, mut waits) = (Vec::new(), Vec::new(), Vec::new());
     for item in &plan.items {
         match &item.state {
@@ -38,7 +38,10 @@ pub(super) fn chains(
             ItemState::Failed(it)
                 if matches!(it.class, ErrorClass::Foreign | ErrorClass::Missing) =>
             {
-                chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
+                chains.push(CauseChain::new(
+                    own(item.title.as_str()),
+                    it.message.as_str(),
+                ));
             }
             ItemState::Due(Action::Apply(wanted)) if facts.is_missing(wanted) => {
                 let title = &item.title;
@@ -60,7 +63,7 @@ pub(super) fn chains(
         && titles.is_empty()
         && !is_explained
     {
-        chains.push(Chain::of(own(title.as_str()), why.as_str()));
+        chains.push(CauseChain::new(own(title.as_str()), why.as_str()));
     }
     if titles.is_empty() {
         return chains;
@@ -72,7 +75,7 @@ pub(super) fn chains(
         count => format!(", and {count} more"),
     };
     let message = format!("remaining steps: {named}{more}");
-    chains.push(Chain::of(own("not finished"), message).advised(Advice::Resume));
+    chains.push(CauseChain::new(own("not finished"), message).with_advice(Advice::Resume));
     chains
 }
 
@@ -91,11 +94,11 @@ fn description_of<'a>(error: &'a LastError, wanted: &Desired, title: &str) -> Op
     named.or_else(|| is_own.then_some(description))
 }
 
-fn missing(key: &ObjectKey, message: &str) -> Chain {
-    let own = Link::new(key.kind.to_string(), key.name.clone(), "missing");
-    let chain = Chain::said(own, message);
+fn missing(key: &ObjectKey, message: &str) -> CauseChain {
+    let own = Cause::new(key.kind.to_string(), key.name.clone(), "missing");
+    let chain = CauseChain::reported(own, message);
     match key.kind {
-        ObjectKind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
+        ObjectKind::Machine => chain.under(Cause::new("Machine", key.name.clone(), "")),
         _ => chain,
     }
 }

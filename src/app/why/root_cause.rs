@@ -1,13 +1,13 @@
 //! One cause of an unhealthy shoot.
 
-use crate::cluster::{Chain, Link};
+use crate::cluster::{Cause, CauseChain};
 use serde::Serialize;
 use std::fmt;
 
 /// One cause of an unhealthy shoot.
 #[derive(Debug, Clone)]
 pub(crate) struct RootCause {
-    pub(crate) chain: Chain,
+    pub(crate) chain: CauseChain,
     /// What to do about it, if that is certain.
     pub(crate) hint: Option<String>,
 }
@@ -36,7 +36,7 @@ struct ObjectJson<'a> {
 }
 
 impl ObjectJson<'_> {
-    fn of(link: &Link) -> ObjectJson<'_> {
+    fn of(link: &Cause) -> ObjectJson<'_> {
         ObjectJson {
             kind: &link.kind,
             name: &link.name,
@@ -54,7 +54,7 @@ impl fmt::Display for RootCause {
 impl Serialize for RootCause {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = RootCauseJson {
-            chain: self.chain.links.iter().map(ObjectJson::of).collect(),
+            chain: self.chain.causes.iter().map(ObjectJson::of).collect(),
             message: &self.chain.message,
             log: &self.chain.log,
             hint: self.hint.as_deref(),
@@ -69,8 +69,9 @@ mod tests {
 
     #[test]
     fn json_has_each_object_down_to_the_root_cause() {
-        let pod = Link::new("Pod", "etcd-0", "CrashLoopBackOff");
-        let chain = Chain::of(pod, "exit code 1").under(Link::new("StatefulSet", "etcd", ""));
+        let pod = Cause::new("Pod", "etcd-0", "CrashLoopBackOff");
+        let chain =
+            CauseChain::new(pod, "exit code 1").under(Cause::new("StatefulSet", "etcd", ""));
         let cause = RootCause {
             chain,
             hint: Some("read the log".to_owned()),

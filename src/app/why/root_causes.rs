@@ -6,7 +6,10 @@ use super::root_cause::RootCause;
 use crate::app::apply::external_objects;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
-use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, RecordSeen, is_foreign};
+use crate::cluster::{
+    Advice, ApiClient, Cause, CauseChain, Observer, ProviderContext, RecordSnapshot,
+    is_foreign_finalizer,
+};
 use crate::load::recorded_shoot;
 use crate::plan;
 use crate::state::names;
@@ -22,8 +25,8 @@ const INSIDE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Returns everything that keeps a shoot from being healthy. Works with and without a run in progress, and changes
 /// nothing.
 pub(crate) async fn root_causes(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
     context: &Context,
 ) -> Result<Vec<RootCause>, CommandError> {
     if record.leaving {
@@ -34,8 +37,8 @@ pub(crate) async fn root_causes(
     let external = external.unwrap_or_default();
     let observer = Observer::start(provider, &record.name, Instant::now(), external);
     let observer = observer.await.map_err(failed)?;
-    let facts = observer.whole(INSIDE_TIMEOUT).await;
-    let mut chains = observer.troubles(&facts).await.map_err(failed)?;
+    let facts = observer.complete_facts(INSIDE_TIMEOUT).await;
+    let mut chains = observer.diagnose(&facts).await.map_err(failed)?;
     if let Some(shoot) = &shoot {
         let observed = Observed {
             facts: facts.clone(),
@@ -54,43 +57,50 @@ pub(crate) async fn root_causes(
 /// Returns what blocks the deletion of a shoot: machines by what they wait for, other objects by their finalizers. Works
 /// without a record, too.
 pub(crate) async fn deletion_causes(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     context: &Context,
 ) -> Result<Vec<RootCause>, CommandError> {
-    let beside = Beside {
-        is_leaving: true,
-        ..Beside::default()
+    let beside = ProviderContext {
+        is_deletion: true,
+        ..ProviderContext::default()
     };
     let observer = Observer::start(provider, id, Instant::now(), beside);
     let observer = observer.await.map_err(failed)?;
     let facts = observer.facts().borrow().clone();
-    let mut chains = observer.troubles(&facts).await.map_err(failed)?;
+    let mut chains = observer.diagnose(&facts).await.map_err(failed)?;
     chains.retain(|chain| {
-        let first = chain.links.first();
+        let first = chain.causes.first();
         first.is_some_and(|link| &*link.kind == "Machine")
     });
-    let remaining = provider.leftovers(id).await.map_err(failed)?.objects;
+    let remaining = provider
+        .remaining_objects(id)
+        .await
+        .map_err(failed)?
+        .objects;
     let remaining: Vec<_> = remaining.iter().filter(|it| it.kind != "Lease").collect();
     // These were reported as machines.
     let is_machine = |kind: &str| ["VirtualMachine", "VirtualMachineInstance"].contains(&kind);
     for object in remaining.iter().filter(|it| !is_machine(it.kind)) {
-        if !object.finalizers.iter().any(|it| is_foreign(it)) {
+        if !object.finalizers.iter().any(|it| is_foreign_finalizer(it)) {
             continue;
         }
-        let link = Link::new(object.kind, object.name.as_str(), "");
+        let link = Cause::new(object.kind, object.name.as_str(), "");
         let message = format!("blocked by finalizer {}", object.finalizers.join(", "));
-        chains.push(Chain::of(link, message).advised(Advice::Finalizer));
+        chains.push(CauseChain::new(link, message).with_advice(Advice::Finalizer));
     }
-    let shoot = Link::new("Shoot", names::display_name(id), "being deleted");
+    let shoot = Cause::new("Shoot", names::display_name(id), "being deleted");
     let message = format!("{} remaining", count(remaining.len(), "object"));
-    chains.insert(0, Chain::of(shoot, message).advised(Advice::Delete));
+    chains.insert(
+        0,
+        CauseChain::new(shoot, message).with_advice(Advice::Delete),
+    );
     with_hints(chains, provider, id, context).await
 }
 
 async fn with_hints(
-    chains: Vec<Chain>,
-    provider: &Provider,
+    chains: Vec<CauseChain>,
+    provider: &ApiClient,
     id: &str,
     context: &Context,
 ) -> Result<Vec<RootCause>, CommandError> {
@@ -98,9 +108,9 @@ async fn with_hints(
         provider,
         context,
         name: names::display_name(id),
-        writer: provider.writer(id).await.ok().flatten(),
+        writer: provider.current_holder(id).await.ok().flatten(),
     };
-    let root_cause = |chain: Chain| RootCause {
+    let root_cause = |chain: CauseChain| RootCause {
         hint: advice.hint(&chain),
         chain,
     };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt;
 
 /// Where objects come from: a kind on a side.
-pub(crate) type Source = (ClusterSide, ObjectKind);
+pub(crate) type ResourceScope = (ClusterSide, ObjectKind);
 
 /// A resource as the API serves it.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,14 +36,14 @@ pub(crate) const STORAGE_PROFILE: Resource = resource(
     "storageprofiles",
 );
 pub(crate) const INSTANCETYPE: Resource =
-    types("VirtualMachineInstancetype", "virtualmachineinstancetypes");
-pub(crate) const CLUSTER_INSTANCETYPE: Resource = types(
+    instancetype("VirtualMachineInstancetype", "virtualmachineinstancetypes");
+pub(crate) const CLUSTER_INSTANCETYPE: Resource = instancetype(
     "VirtualMachineClusterInstancetype",
     "virtualmachineclusterinstancetypes",
 );
 pub(crate) const PREFERENCE: Resource =
-    types("VirtualMachinePreference", "virtualmachinepreferences");
-pub(crate) const CLUSTER_PREFERENCE: Resource = types(
+    instancetype("VirtualMachinePreference", "virtualmachinepreferences");
+pub(crate) const CLUSTER_PREFERENCE: Resource = instancetype(
     "VirtualMachineClusterPreference",
     "virtualmachineclusterpreferences",
 );
@@ -125,14 +125,15 @@ pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "
 pub(crate) const CDI_CONFIG: Resource =
     resource("cdi.kubevirt.io", "v1beta1", "CDIConfig", "cdiconfigs");
 pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
-pub(crate) const ADD_VOLUME: Resource = volumes("VirtualMachine", "virtualmachines/addvolume");
+pub(crate) const ADD_VOLUME: Resource =
+    volume_subresource("VirtualMachine", "virtualmachines/addvolume");
 pub(crate) const REMOVE_VOLUME: Resource =
-    volumes("VirtualMachine", "virtualmachines/removevolume");
-pub(crate) const ADD_VOLUME_INSTANCE: Resource = volumes(
+    volume_subresource("VirtualMachine", "virtualmachines/removevolume");
+pub(crate) const ADD_VOLUME_INSTANCE: Resource = volume_subresource(
     "VirtualMachineInstance",
     "virtualmachineinstances/addvolume",
 );
-pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volumes(
+pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volume_subresource(
     "VirtualMachineInstance",
     "virtualmachineinstances/removevolume",
 );
@@ -167,7 +168,7 @@ const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
 }
 
 /// Of machines, to attach and detach volumes.
-const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
+const fn volume_subresource(kind: &'static str, plural: &'static str) -> Resource {
     resource("subresources.kubevirt.io", "v1", kind, plural)
 }
 
@@ -176,7 +177,7 @@ pub(crate) const fn core(kind: &'static str, plural: &'static str) -> Resource {
 }
 
 /// As KubeVirt 1.0 and later serve them; earlier versions are no longer there.
-const fn types(kind: &'static str, plural: &'static str) -> Resource {
+const fn instancetype(kind: &'static str, plural: &'static str) -> Resource {
     resource("instancetype.kubevirt.io", "v1beta1", kind, plural)
 }
 
@@ -268,7 +269,7 @@ impl fmt::Display for Resource {
 }
 
 /// What the control plane consists of in the provider namespace.
-pub(crate) const CONTROL_PLANE: [ObjectKind; 10] = [
+pub(crate) const CONTROL_PLANE_KINDS: [ObjectKind; 10] = [
     ObjectKind::Secret,
     ObjectKind::ConfigMap,
     ObjectKind::Service,
@@ -282,10 +283,11 @@ pub(crate) const CONTROL_PLANE: [ObjectKind; 10] = [
 ];
 
 /// What a shoot may keep for its machines, and a tenant of the provider need not be allowed.
-pub(crate) const TYPES: [ObjectKind; 2] = [ObjectKind::Instancetype, ObjectKind::Preference];
+pub(crate) const INSTANCETYPE_KINDS: [ObjectKind; 2] =
+    [ObjectKind::Instancetype, ObjectKind::Preference];
 
 /// What is looked at in a shoot.
-pub(crate) const INSIDE: [ObjectKind; 18] = [
+pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
     ObjectKind::Node,
     ObjectKind::BootstrapToken,
     ObjectKind::Secret,
@@ -307,7 +309,7 @@ pub(crate) const INSIDE: [ObjectKind; 18] = [
 ];
 
 /// What is looked at in a shoot that goes: what holds something in the provider, and who could be in the way.
-pub(crate) const LEAVING_INSIDE: [ObjectKind; 8] = [
+pub(crate) const DELETION_SHOOT_KINDS: [ObjectKind; 8] = [
     ObjectKind::Node,
     ObjectKind::ValidatingWebhook,
     ObjectKind::MutatingWebhook,
@@ -319,13 +321,13 @@ pub(crate) const LEAVING_INSIDE: [ObjectKind; 8] = [
 ];
 
 /// The same in the provider, beside snapshots where these are served.
-pub(crate) const LEAVING_OUTSIDE: [ObjectKind; 2] = [
+pub(crate) const DELETION_PROVIDER_KINDS: [ObjectKind; 2] = [
     ObjectKind::ProviderLoadBalancer,
     ObjectKind::ProviderDataVolume,
 ];
 
 /// By which label the objects of a kind belong to a shoot; empty for all of them.
-pub(crate) fn belonging(kind: ObjectKind, id: &str) -> String {
+pub(crate) fn ownership_selector(kind: ObjectKind, id: &str) -> String {
     match kind {
         ObjectKind::ProviderLoadBalancer => format!("{CAPI_CLUSTER}={id}"),
         ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => {
@@ -338,7 +340,7 @@ pub(crate) fn belonging(kind: ObjectKind, id: &str) -> String {
 }
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
-pub(crate) fn among(side: ClusterSide, kind: ObjectKind) -> String {
+pub(crate) fn role_selector(side: ClusterSide, kind: ObjectKind) -> String {
     match (side, kind) {
         (_, ObjectKind::Record) => format!("{COMPONENT}={}", role::RECORD),
         (_, ObjectKind::NetworkAttachmentDefinition) => format!("{COMPONENT}={}", role::NETWORK),
@@ -359,7 +361,7 @@ pub(crate) fn among(side: ClusterSide, kind: ObjectKind) -> String {
 }
 
 /// Of an object that is to be made for an action on `key`.
-pub(crate) fn source_of(key: &ObjectKey, object: &Value) -> Option<Source> {
+pub(crate) fn scope_of(key: &ObjectKey, object: &Value) -> Option<ResourceScope> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let is_token = object["metadata"]["labels"][COMPONENT] == role::TOKEN;
     match key.kind {

@@ -10,18 +10,18 @@ use std::time::Duration;
 
 /// How those who delete a shoot got on with what is in it.
 #[derive(Debug, Default)]
-pub(crate) struct Leaving {
+pub(crate) struct UserResourceProgress {
     is_seen: bool,
     /// UIDs of what was there at the last look, and whether it was on its way out.
     there: BTreeSet<(Arc<str>, bool)>,
     moved: Duration,
 }
 
-impl Leaving {
+impl UserResourceProgress {
     /// Leaves what holds nothing out, and says when something last moved: what comes is no progress, what goes is.
-    pub(crate) fn look(&mut self, facts: &mut Facts, now: Duration) {
+    pub(crate) fn update(&mut self, facts: &mut Facts, now: Duration) {
         let things = &mut facts.user_resources.objects;
-        only_relevant(things);
+        retain_relevant(things);
         // Who brings webhooks back again and again gets on with nothing.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
         let there: BTreeSet<(Arc<str>, bool)> = counted
@@ -37,20 +37,20 @@ impl Leaving {
 }
 
 /// A claim counts while a volume of ours is bound to it, a pod while it mounts such a claim.
-fn only_relevant(things: &mut BTreeMap<ObjectKey, ObservedObject>) {
+fn retain_relevant(things: &mut BTreeMap<ObjectKey, ObservedObject>) {
     let volumes = things
         .iter()
         .filter(|it| it.0.kind == ObjectKind::PersistentVolume);
-    let bound: HashSet<Arc<str>> = volumes.flat_map(|it| held(it.1)).cloned().collect();
+    let bound: HashSet<Arc<str>> = volumes.flat_map(|it| claims_of(it.1)).cloned().collect();
     things.retain(|key, object| match key.kind {
         ObjectKind::PersistentVolumeClaim => bound.contains(&key.name),
-        ObjectKind::Pod => held(object).any(|it| bound.contains(it)),
+        ObjectKind::Pod => claims_of(object).any(|it| bound.contains(it)),
         _ => true,
     });
     debug_assert!(things.keys().all(|it| it.kind.is_user_resource()));
 }
 
-fn held(object: &ObservedObject) -> impl Iterator<Item = &Arc<str>> {
+fn claims_of(object: &ObservedObject) -> impl Iterator<Item = &Arc<str>> {
     let claims: &[Arc<str>] = match &object.status {
         ObjectStatus::Holds(claims) => claims,
         _ => &[],
@@ -66,7 +66,7 @@ fn is_webhook(kind: ObjectKind) -> bool {
 }
 
 /// The claims that an object of a guest's kind holds; None where it is nothing to the provider.
-pub(crate) fn holds(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>> {
+pub(crate) fn held_claims(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>> {
     let spec = &object["spec"];
     match kind {
         ObjectKind::ShootLoadBalancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
@@ -81,14 +81,14 @@ pub(crate) fn holds(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>>
         ObjectKind::Pod => {
             let phase = text(&object["status"]["phase"]);
             let is_over = matches!(phase, "Succeeded" | "Failed");
-            (spec["nodeName"].is_string() && !is_over).then(|| claims(object))
+            (spec["nodeName"].is_string() && !is_over).then(|| pod_claims(object))
         }
         _ => Some([].into()),
     }
 }
 
 /// By `namespace/name`; one that comes and goes with the pod is named after both.
-fn claims(pod: &Value) -> Arc<[Arc<str>]> {
+fn pod_claims(pod: &Value) -> Arc<[Arc<str>]> {
     let metadata = &pod["metadata"];
     let volumes = items(&pod["spec"]["volumes"]).iter().filter_map(|it| {
         let name = match it["persistentVolumeClaim"]["claimName"].as_str() {
