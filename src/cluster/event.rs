@@ -1,9 +1,9 @@
 //! Events, as people want to see them.
 
 use super::client::error::Error;
-use super::client::request::{Listed, Place};
+use super::client::request::{ObjectList, ResourceRef};
 use super::client::resources;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::json::{arc, text};
 use crate::plan::item::Side;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// What somebody said of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct EventSeen {
+pub(crate) struct KubernetesEvent {
     pub(crate) side: Side,
     /// Tells it from others; the same once more is the same event.
     pub(crate) uid: Arc<str>,
@@ -30,8 +30,8 @@ pub(crate) struct EventSeen {
     pub(crate) source: Arc<str>,
 }
 
-impl EventSeen {
-    pub(crate) fn of(side: Side, event: &Value) -> EventSeen {
+impl KubernetesEvent {
+    pub(crate) fn parse(side: Side, event: &Value) -> KubernetesEvent {
         let about = &event["involvedObject"];
         let series = &event["series"];
         let times = [
@@ -50,7 +50,7 @@ impl EventSeen {
             Some(it) if !it.is_empty() => arc(&event["reportingComponent"]),
             _ => arc(&event["source"]["component"]),
         };
-        EventSeen {
+        KubernetesEvent {
             side,
             uid: arc(&event["metadata"]["uid"]),
             last: times.into_iter().find_map(micros),
@@ -75,10 +75,10 @@ fn micros(time: &Value) -> Option<i64> {
     Some(time.as_microsecond())
 }
 
-impl Provider {
+impl ApiClient {
     /// All events of the namespace, or of the whole cluster.
-    pub(crate) async fn events(&self, namespace: Option<&str>) -> Result<Listed, Error> {
-        self.list(Place::all(&resources::EVENT, namespace), None)
+    pub(crate) async fn events(&self, namespace: Option<&str>) -> Result<ObjectList, Error> {
+        self.list(ResourceRef::all(&resources::EVENT, namespace), None)
             .await
     }
 }
@@ -96,7 +96,7 @@ mod tests {
             "firstTimestamp": "1970-01-01T00:00:01Z", "lastTimestamp": "1970-01-01T00:00:09Z", "count": 3,
             "type": "Warning", "reason": "Slow", "message": " so slow\n", "source": { "component": "cdi" },
         });
-        let expected = EventSeen {
+        let expected = KubernetesEvent {
             side: Side::Provider,
             uid: "u".into(),
             last: Some(9_000_000),
@@ -109,12 +109,12 @@ mod tests {
             message: "so slow".to_owned(),
             source: "cdi".into(),
         };
-        assert_eq!(EventSeen::of(Side::Provider, &old), expected);
+        assert_eq!(KubernetesEvent::parse(Side::Provider, &old), expected);
         let new = json!({
             "metadata": { "creationTimestamp": "1970-01-01T00:00:01Z" },
             "lastTimestamp": null, "eventTime": "1970-01-01T00:00:02.5Z", "reportingComponent": "scheduler",
         });
-        let seen = EventSeen::of(Side::Shoot, &new);
+        let seen = KubernetesEvent::parse(Side::Shoot, &new);
         assert_eq!(
             (seen.last, seen.count, &*seen.source),
             (Some(2_500_000), 1, "scheduler")

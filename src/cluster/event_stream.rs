@@ -1,12 +1,12 @@
 //! What is said of a shoot's objects, on either side: what there is of it, and what comes.
 
 use super::client::backoff::Backoff;
-use super::client::error::{Error, Verdict};
-use super::client::request::Place;
+use super::client::error::{Error, Retryability};
+use super::client::request::ResourceRef;
 use super::client::resources;
-use super::event::EventSeen;
-use super::support_bundle::ownership::Family;
-use crate::cluster::client::api_client::Provider;
+use super::event::KubernetesEvent;
+use super::support_bundle::ownership::OwnershipFilter;
+use crate::cluster::client::api_client::ApiClient;
 use crate::plan::item::Side;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
@@ -16,36 +16,36 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 /// Silence after which a watch is taken for dead: more than the server keeps one open.
-const IDLE: Duration = Duration::from_secs(320);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
 
 /// One side of a shoot.
-pub(crate) struct Said {
+pub(crate) struct EventStream {
     side: Side,
-    server: Provider,
+    server: ApiClient,
     /// Who belongs to the shoot; None where all do.
-    family: Option<Family>,
+    family: Option<OwnershipFilter>,
 }
 
-impl Said {
+impl EventStream {
     /// In the provider's namespace, which `others` share: shoots by their technical IDs.
     ///
     /// # Errors
     ///
     /// The namespace may not be looked at, or the server does not answer.
-    pub(crate) async fn outside(
-        provider: &Provider,
+    pub(crate) async fn of_provider(
+        provider: &ApiClient,
         id: &str,
         others: Vec<String>,
-    ) -> Result<Said, Error> {
-        let mut family = Family::new(id, others);
-        let place = Place::all(&resources::CLAIM, Some(provider.namespace()));
+    ) -> Result<EventStream, Error> {
+        let mut family = OwnershipFilter::new(id, others);
+        let place = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
         // CDI names what it makes for a claim by the claim's UID. Who may not look at claims misses that.
         match provider.list(place, None).await {
             Ok(claims) => family.learn(&claims.items.iter().collect::<Vec<_>>()),
-            Err(Error::NotAllowed { .. }) => {}
+            Err(Error::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
-        Ok(Said {
+        Ok(EventStream {
             side: Side::Provider,
             server: provider.clone(),
             family: Some(family),
@@ -57,10 +57,10 @@ impl Said {
     /// # Errors
     ///
     /// There is no way in.
-    pub(crate) async fn inside(provider: &Provider, id: &str) -> Result<Said, Error> {
-        Ok(Said {
+    pub(crate) async fn of_shoot(provider: &ApiClient, id: &str) -> Result<EventStream, Error> {
+        Ok(EventStream {
             side: Side::Shoot,
-            server: provider.inside(id).await?,
+            server: provider.shoot_client(id).await?,
             family: None,
         })
     }
@@ -68,12 +68,12 @@ impl Said {
     /// # Errors
     ///
     /// Events may not be listed, or the server does not answer.
-    pub(crate) async fn all(&self) -> Result<Vec<EventSeen>, Error> {
+    pub(crate) async fn list(&self) -> Result<Vec<KubernetesEvent>, Error> {
         let listed = self.server.list(self.place(), None).await?;
         Ok(listed
             .items
             .iter()
-            .filter_map(|it| self.heard(it))
+            .filter_map(|it| self.parse_owned(it))
             .collect())
     }
 
@@ -82,11 +82,11 @@ impl Said {
     /// # Errors
     ///
     /// As [`Said::all`], where it does not pass.
-    pub(crate) async fn follow(&self, listener: &Sender<EventSeen>) -> Result<(), Error> {
+    pub(crate) async fn follow(&self, listener: &Sender<KubernetesEvent>) -> Result<(), Error> {
         let mut backoff = Backoff::default();
         while !listener.is_closed() {
-            match self.tell(listener).await {
-                Err(error) if error.verdict() != Verdict::Again => return Err(error),
+            match self.list_and_watch(listener).await {
+                Err(error) if error.retryability() != Retryability::Retry => return Err(error),
                 Ok(true) => backoff.reset(),
                 Ok(false) | Err(_) => {}
             }
@@ -96,9 +96,9 @@ impl Said {
     }
 
     /// One LIST and one WATCH; says whether that told anything new.
-    async fn tell(&self, listener: &Sender<EventSeen>) -> Result<bool, Error> {
+    async fn list_and_watch(&self, listener: &Sender<KubernetesEvent>) -> Result<bool, Error> {
         let listed = self.server.list(self.place(), None).await?;
-        for event in listed.items.iter().filter_map(|it| self.heard(it)) {
+        for event in listed.items.iter().filter_map(|it| self.parse_owned(it)) {
             // Whoever listened may have gone.
             let _ = listener.send(event).await;
         }
@@ -107,13 +107,13 @@ impl Said {
         let mut is_new = false;
         loop {
             let event = tokio::select! {
-                event = timeout(IDLE, events.next()) => event,
+                event = timeout(IDLE_TIMEOUT, events.next()) => event,
                 () = listener.closed() => return Ok(is_new),
             };
             match event {
                 Ok(Some(Ok(WatchEvent::Added(event) | WatchEvent::Modified(event)))) => {
                     is_new = true;
-                    if let Some(event) = self.heard(&event) {
+                    if let Some(event) = self.parse_owned(&event) {
                         let _ = listener.send(event).await;
                     }
                 }
@@ -124,17 +124,17 @@ impl Said {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    fn place(&self) -> ResourceRef<'_> {
         let namespace = match self.side {
             Side::Provider => Some(&**self.server.namespace()),
             Side::Shoot => None,
         };
-        Place::all(&resources::EVENT, namespace)
+        ResourceRef::all(&resources::EVENT, namespace)
     }
 
-    fn heard(&self, event: &Value) -> Option<EventSeen> {
+    fn parse_owned(&self, event: &Value) -> Option<KubernetesEvent> {
         let family = self.family.as_ref();
         let is_ours = family.is_none_or(|it| it.is_about(event));
-        is_ours.then(|| EventSeen::of(self.side, event))
+        is_ours.then(|| KubernetesEvent::parse(self.side, event))
     }
 }

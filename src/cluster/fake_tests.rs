@@ -1,7 +1,7 @@
 //! Against a service in place of a server: what each answer means, and what follows from none.
 
 use super::*;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::plan::hash::Hash;
 use crate::plan::item::{Action, Class, Content, Key, Kind, Wanted};
@@ -15,7 +15,7 @@ type Answer = Result<(u16, Value), &'static str>;
 type Asked = Arc<Mutex<Vec<String>>>;
 
 /// A provider whose server is `answer`, which gets the method and the path.
-fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (Provider, Asked) {
+fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (ApiClient, Asked) {
     let answer = Arc::new(answer);
     let asked = Asked::default();
     let told = asked.clone();
@@ -47,7 +47,7 @@ fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (P
     });
     let client = kube::Client::new(service, "ns");
     let server = "https://server".to_owned();
-    (Provider::new(client, server, "ns", Vec::new()), asked)
+    (ApiClient::new(client, server, "ns", Vec::new()), asked)
 }
 
 fn status(code: u16, reason: &str, message: &str) -> Answer {
@@ -55,19 +55,19 @@ fn status(code: u16, reason: &str, message: &str) -> Answer {
     Ok((code, status))
 }
 
-async fn error(answer: fn() -> Answer) -> (String, Verdict) {
+async fn error(answer: fn() -> Answer) -> (String, Retryability) {
     let (provider, _) = provider(move |_, _| answer());
-    let place = Place::one(&resources::SECRET, "ns", "a");
+    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
     let error = provider
         .get(place)
         .await
         .expect_err("all answers are errors");
-    (error.to_string(), error.verdict())
+    (error.to_string(), error.retryability())
 }
 
 #[tokio::test]
 async fn errors_are_told_apart_by_their_status() {
-    let refused = Verdict::Refuse;
+    let refused = Retryability::Fatal;
     let words = "pods \"a\" is forbidden: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
     assert_eq!(
         error(|| status(403, "Forbidden", "User \"bob\" cannot get it")).await,
@@ -77,13 +77,13 @@ async fn errors_are_told_apart_by_their_status() {
         )
     );
     let (provider, _) = provider(move |_, _| status(403, "Forbidden", words));
-    let place = Place::one(&resources::SECRET, "ns", "a");
+    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
     let quota = provider.get(place).await.expect_err("it is a quota");
     assert_eq!(
         quota.to_string(),
         "Secret a: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10"
     );
-    assert_eq!(quota.verdict(), refused(Class::Quota));
+    assert_eq!(quota.retryability(), refused(Class::Quota));
     assert_eq!(
         error(|| status(422, "Invalid", "spec.a: bad\n  value")).await,
         (
@@ -91,18 +91,24 @@ async fn errors_are_told_apart_by_their_status() {
             refused(Class::Refused)
         )
     );
-    assert_eq!(error(|| status(409, "Conflict", "")).await.1, Verdict::Look);
-    assert_eq!(error(|| status(410, "Expired", "")).await.1, Verdict::Look);
-    assert_eq!(error(|| status(503, "", "")).await.1, Verdict::Again);
+    assert_eq!(
+        error(|| status(409, "Conflict", "")).await.1,
+        Retryability::Replan
+    );
+    assert_eq!(
+        error(|| status(410, "Expired", "")).await.1,
+        Retryability::Replan
+    );
+    assert_eq!(error(|| status(503, "", "")).await.1, Retryability::Retry);
     assert_eq!(
         error(|| Ok((429, json!("Too many requests")))).await.1,
-        Verdict::Again
+        Retryability::Retry
     );
     assert_eq!(
         error(|| Err("connection refused")).await,
         (
             "https://server does not answer: connection refused".into(),
-            Verdict::Again
+            Retryability::Retry
         )
     );
 }
@@ -115,14 +121,17 @@ async fn a_server_that_is_silent_is_given_up() {
         }),
         "ns",
     );
-    let provider = Provider::new(client, "https://server".to_owned(), "ns", Vec::new());
+    let provider = ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new());
     let begun = Instant::now();
-    let place = Place::one(&resources::SECRET, "ns", "a");
+    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
     let error = provider.get(place).await.expect_err("nobody answers");
-    assert_eq!(error.verdict(), Verdict::Again);
+    assert_eq!(error.retryability(), Retryability::Retry);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
-    let error = provider.get_again(place).await.expect_err("nobody answers");
-    assert_eq!(error.verdict(), Verdict::Again);
+    let error = provider
+        .get_with_retry(place)
+        .await
+        .expect_err("nobody answers");
+    assert_eq!(error.retryability(), Retryability::Retry);
     assert_eq!(begun.elapsed(), Duration::from_secs(10 + 30));
 }
 
@@ -152,8 +161,9 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
             json!({ "metadata": { "resourceVersion": "1" }, "items": [] }),
         )),
     });
-    let observer = Observer::start(&provider, "a", Instant::now(), Beside::default()).await;
-    let performer = Performer {
+    let observer =
+        Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
+    let performer = Executor {
         provider,
         observer: Arc::new(observer.expect("everything is empty")),
         run_id: "run".into(),
@@ -166,7 +176,7 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
         content: Content::Plain,
     });
     let result = performer
-        .perform(&action, vec![config_map("1", "kvshoot")])
+        .execute(&action, vec![config_map("1", "kvshoot")])
         .await;
     let asked = asked.lock().expect("no test panics with it").clone();
     let methods = asked.iter().filter_map(|it| it.split(' ').next());
@@ -183,8 +193,8 @@ async fn what_is_there_as_wanted_is_adopted() {
     assert_eq!(asked, ["POST", "GET"]);
 
     let (result, _, is_known) = apply(exists(), Ok((200, config_map("2", "kvshoot")))).await;
-    let verdict = result.map_err(|it| it.verdict());
-    assert_eq!((verdict, is_known), (Err(Verdict::Look), true));
+    let verdict = result.map_err(|it| it.retryability());
+    assert_eq!((verdict, is_known), (Err(Retryability::Replan), true));
 
     let (result, _, is_known) = apply(exists(), Ok((200, config_map("1", "helm")))).await;
     let message = result.expect_err("it is another's").to_string();
@@ -203,12 +213,15 @@ async fn a_write_without_an_answer_is_looked_for() {
     assert_eq!(asked, ["POST", "GET"]);
 
     let (result, asked, _) = apply(Err("reset"), status(404, "NotFound", "")).await;
-    assert_eq!(result.map_err(|it| it.verdict()), Err(Verdict::Again));
+    assert_eq!(
+        result.map_err(|it| it.retryability()),
+        Err(Retryability::Retry)
+    );
     assert_eq!(asked, ["POST", "GET"]);
 }
 
 /// Answers with these, in this order.
-fn answers(codes: &'static [u16]) -> Provider {
+fn answers(codes: &'static [u16]) -> ApiClient {
     let left = std::sync::Arc::new(std::sync::Mutex::new(codes.iter()));
     let service = tower::service_fn(move |_: http::Request<Body>| {
         let code = left.lock().expect("no panic").next().copied();
@@ -222,13 +235,13 @@ fn answers(codes: &'static [u16]) -> Provider {
         }
     });
     let client = kube::Client::new(service, "ns");
-    Provider::new(client, "https://server".to_owned(), "ns", Vec::new())
+    ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_put_again_and_what_decides_is_not() {
-    let place = Place::one(&resources::CONFIG_MAP, "ns", "a");
-    let asked = async |codes| answers(codes).get_again(place).await;
+    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let asked = async |codes| answers(codes).get_with_retry(place).await;
     assert!(asked(&[500, 503, 429, 200]).await.is_ok());
     // What will not pass is told at once.
     assert!(asked(&[403, 200]).await.is_err());
@@ -239,9 +252,9 @@ async fn a_question_is_put_again_and_what_decides_is_not() {
 #[tokio::test(start_paused = true)]
 async fn an_address_where_nobody_ever_was_is_not_waited_for() {
     let begun = Instant::now();
-    let place = Place::one(&resources::CONFIG_MAP, "ns", "a");
-    let error = answers(&[]).get_again(place).await;
+    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let error = answers(&[]).get_with_retry(place).await;
     let error = error.expect_err("nobody is there");
-    assert!(error.is_no_connection(), "{error}");
+    assert!(error.is_connection_failure(), "{error}");
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(crate) fn is_leaving(object: &Value) -> bool {
+pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
 /// Whether a pod is ready, and stays.
-pub(crate) fn serves(pod: &Value) -> bool {
+pub(crate) fn is_pod_ready(pod: &Value) -> bool {
     let conditions = items(&pod["status"]["conditions"]);
-    !is_leaving(pod)
+    !is_deleting(pod)
         && conditions
             .iter()
             .any(|it| it["type"] == "Ready" && it["status"] == "True")

@@ -17,31 +17,31 @@ mod remaining;
 mod snapshot;
 mod support_bundle;
 
-pub(crate) use client::api_client::Provider;
+pub(crate) use client::api_client::ApiClient;
 pub(crate) use client::certificate_authority::ClientCertificate;
-pub(crate) use client::connect::{Kubeconfigs, Overrides, Source};
+pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, KubeconfigSource};
 pub(crate) use client::download::download;
-pub(crate) use client::endpoint::Way;
-pub(crate) use client::error::{Error, Verdict, What};
+pub(crate) use client::endpoint::Endpoint;
+pub(crate) use client::error::{Error, RequestInfo, Retryability};
 pub(crate) use client::kubeconfig::kubeconfig;
 pub(crate) use client::tunnel::Tunnel;
-pub(crate) use diagnose::cause_chain::{Advice, Chain, Link};
-pub(crate) use doctor::finding::{Finding, Grade, Uses};
+pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
+pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
-    Right, manifest as rbac, rules_to_apply, rules_to_choose, rules_to_delete,
+    Permission, manifest as rbac, rules_for_placement, rules_to_apply, rules_to_delete,
 };
-pub(crate) use event::EventSeen;
-pub(crate) use event_stream::Said;
-pub(crate) use execute::executor::Performer;
-pub(crate) use lock::acquire::Holder;
+pub(crate) use event::KubernetesEvent;
+pub(crate) use event_stream::EventStream;
+pub(crate) use execute::executor::Executor;
+pub(crate) use lock::acquire::LeaseHolder;
 pub(crate) use lock::fence::Fence;
 pub(crate) use lock::lease::Lease;
-pub(crate) use observe::parse::deletion::is_foreign;
-pub(crate) use observer::{Beside, Observer};
-pub(crate) use queries::{ImageSeen, MachineSeen, RecordSeen, Where};
-pub(crate) use remaining::Leftovers;
-pub(crate) use snapshot::{NodeSeen, ShootSeen};
-pub(crate) use support_bundle::collect::{Evidence, Found};
+pub(crate) use observe::parse::deletion::is_foreign_finalizer;
+pub(crate) use observer::{Observer, ProviderContext};
+pub(crate) use queries::{ImageSnapshot, MachineSnapshot, NamespaceScope, RecordSnapshot};
+pub(crate) use remaining::RemainingObjects;
+pub(crate) use snapshot::{NodeSnapshot, ShootSnapshot};
+pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
 
 #[cfg(test)]

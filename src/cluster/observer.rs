@@ -1,19 +1,19 @@
 //! What is there: one LIST and one WATCH a kind, published as facts.
 
-use super::diagnose::cause_chain::Chain;
+use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
-use super::observe::observation_store::Shared;
-use super::observe::shoot::{look_inside, may_answer};
-use crate::cluster::client::api_client::Provider;
+use super::observe::observation_store::ObservationStore;
+use super::observe::shoot::{may_be_reachable, watch_shoot};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
-use crate::cluster::client::request::if_allowed;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::diagnose::collect::look_for_causes;
+use crate::cluster::diagnose::collect::watch_causes;
 use crate::cluster::json::{arc, items, text};
 use crate::cluster::observe::namespace_limits;
 use crate::cluster::observe::prerequisites;
-use crate::cluster::observe::watcher::Feed;
+use crate::cluster::observe::watcher::Watcher;
 use crate::plan::item::{Failure, Kind, Side};
 use crate::plan::names;
 use crate::plan::observed::{Bounds, ClassOffer, Facts, Hosts, Inside, StorageClass};
@@ -29,23 +29,23 @@ use tokio::time::{Instant, timeout};
 
 /// Looks at one shoot for as long as it is kept.
 pub(crate) struct Observer {
-    pub(crate) provider: Provider,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) provider: ApiClient,
+    pub(crate) store: Arc<ObservationStore>,
     /// Ends what is in it when dropped.
     _tasks: JoinSet<()>,
 }
 
 /// What is observed beside the shoot's own objects.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Beside {
+pub(crate) struct ProviderContext {
     /// Networks that the shoot uses and does not own, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
     /// What the shoot's pools name.
-    pub(crate) relied: BTreeSet<Relied>,
+    pub(crate) prerequisites: BTreeSet<Relied>,
     /// Namespace of templates of instancetypes and preferences.
     pub(crate) templates: Option<Arc<str>>,
     /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
-    pub(crate) is_leaving: bool,
+    pub(crate) is_deletion: bool,
 }
 
 impl Observer {
@@ -58,19 +58,19 @@ impl Observer {
     /// A kind may not be listed, a shared network may not be read, the server does not answer for two minutes, or its
     /// versions are no numbers.
     pub(crate) async fn start(
-        provider: &Provider,
+        provider: &ApiClient,
         id: &str,
         started: Instant,
-        beside: Beside,
+        beside: ProviderContext,
     ) -> Result<Observer, Error> {
-        let shared = Arc::new(Shared::new(id, started, beside.is_leaving));
+        let shared = Arc::new(ObservationStore::new(id, started, beside.is_deletion));
         let has_networks = provider.serves(&resources::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
-        kinds.extend(resources::CONTROL_PLANE);
-        kinds.extend(resources::TYPES);
-        match beside.is_leaving {
+        kinds.extend(resources::CONTROL_PLANE_KINDS);
+        kinds.extend(resources::INSTANCETYPE_KINDS);
+        match beside.is_deletion {
             true => {
-                kinds.extend(resources::LEAVING_OUTSIDE);
+                kinds.extend(resources::DELETION_PROVIDER_KINDS);
                 let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
                 kinds.extend(has_snapshots.then_some(Kind::Snapshot));
             }
@@ -81,50 +81,52 @@ impl Observer {
         }
         let feeds = kinds
             .into_iter()
-            .map(|kind| Feed::new(provider, &shared, (Side::Provider, kind), id));
-        let first = feeds.map(async |feed| Ok((seen(&feed).await?, feed)));
-        let (mut fixed, first) =
-            futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
-                .await?;
+            .map(|kind| Watcher::new(provider, &shared, (Side::Provider, kind), id));
+        let first = feeds.map(async |feed| Ok((initial_list(&feed).await?, feed)));
+        let (mut fixed, first) = futures::future::try_join(
+            static_facts(provider, &beside, has_networks),
+            try_join_all(first),
+        )
+        .await?;
         let mut tasks = JoinSet::new();
         for (version, feed) in first {
             match version {
-                Ok(version) => drop(tasks.spawn(feed.follow(version))),
+                Ok(version) => drop(tasks.spawn(feed.run(version))),
                 Err(why) => drop(fixed.unseen.insert(feed.source.1, why)),
             }
         }
         shared.change(|world, _| world.fixed = fixed);
         shared.publish();
-        let causes = look_for_causes(provider.clone(), shared.clone(), id.to_owned());
+        let causes = watch_causes(provider.clone(), shared.clone(), id.to_owned());
         tasks.spawn(causes);
-        tasks.spawn(look_inside(provider.clone(), shared.clone(), id.to_owned()));
+        tasks.spawn(watch_shoot(provider.clone(), shared.clone(), id.to_owned()));
         let publisher = shared.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
             provider: provider.clone(),
-            shared,
+            store: shared,
             _tasks: tasks,
         })
     }
 
     pub(crate) fn facts(&self) -> watch::Receiver<Arc<Facts>> {
-        self.shared.facts.subscribe()
+        self.store.facts.subscribe()
     }
 
     /// None while all is well; else what is wrong, as a lower-case fragment that says since when.
     pub(crate) fn health(&self) -> watch::Receiver<Option<String>> {
-        self.shared.health.subscribe()
+        self.store.health.subscribe()
     }
 
     /// The shoot's own API server, once it is looked at.
-    pub(crate) fn inside(&self) -> Option<Provider> {
-        self.shared.inside.get().cloned()
+    pub(crate) fn shoot_client(&self) -> Option<ApiClient> {
+        self.store.shoot_client.get().cloned()
     }
 
     /// What keeps a machine from being empty.
-    pub(crate) fn draining(&self, uid: &Arc<str>, what: &str) {
-        self.shared
-            .change(|world, _| world.draining(uid.clone(), what.into()));
+    pub(crate) fn set_drain_status(&self, uid: &Arc<str>, what: &str) {
+        self.store
+            .change(|world, _| world.set_drain_status(uid.clone(), what.into()));
     }
 
     /// One chain of causes for each object that is not ready, the control plane first; none for what only follows
@@ -133,20 +135,20 @@ impl Observer {
     /// # Errors
     ///
     /// The provider cluster does not answer.
-    pub(crate) async fn troubles(&self, facts: &Facts) -> Result<Vec<Chain>, Error> {
-        diagnosis::diagnose(&self.provider, &self.shared, facts).await
+    pub(crate) async fn diagnose(&self, facts: &Facts) -> Result<Vec<CauseChain>, Error> {
+        diagnosis::diagnose(&self.provider, &self.store, facts).await
     }
 
     /// Nothing runs on the machine any more.
-    pub(crate) fn drained(&self, uid: &Arc<str>) {
-        self.shared.change(|world, _| world.drained(uid.clone()));
+    pub(crate) fn set_drained(&self, uid: &Arc<str>) {
+        self.store.change(|world, _| world.set_drained(uid.clone()));
     }
 
     /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
     /// no longer than `limit`.
-    pub(crate) async fn whole(&self, limit: Duration) -> Arc<Facts> {
-        let id = self.shared.read(|world| world.id().clone());
-        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_answer(it, &id);
+    pub(crate) async fn complete_facts(&self, limit: Duration) -> Arc<Facts> {
+        let id = self.store.read(|world| world.id().clone());
+        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_be_reachable(it, &id);
         let mut facts = self.facts();
         let waited = timeout(limit, facts.wait_for(is_whole)).await;
         drop(waited);
@@ -155,10 +157,10 @@ impl Observer {
 }
 
 /// The version to watch a kind from; or why nothing of it can be seen, where not every shoot needs it.
-async fn seen(feed: &Feed) -> Result<Result<String, Failure>, Error> {
-    match feed.first().await {
-        Err(error @ (Error::NotAllowed { .. } | Error::NotFound { .. }))
-            if resources::TYPES.contains(&feed.source.1) =>
+async fn initial_list(feed: &Watcher) -> Result<Result<String, Failure>, Error> {
+    match feed.initial_list().await {
+        Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
+            if resources::INSTANCETYPE_KINDS.contains(&feed.source.1) =>
         {
             Ok(Err(error.failure()))
         }
@@ -167,7 +169,11 @@ async fn seen(feed: &Feed) -> Result<Result<String, Failure>, Error> {
 }
 
 /// What is read once: storage classes, hosts and the networks of others.
-async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Result<Facts, Error> {
+async fn static_facts(
+    provider: &ApiClient,
+    beside: &ProviderContext,
+    has_networks: bool,
+) -> Result<Facts, Error> {
     let networks = beside.networks.iter().map(async |name| {
         let config = match has_networks {
             true => shared_network(provider, name).await?,
@@ -176,24 +182,31 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
         Ok((name.clone(), config))
     });
     let bounds = async {
-        match beside.is_leaving {
+        match beside.is_deletion {
             true => Ok(Bounds::default()),
-            false => namespace_limits::find(provider).await,
+            false => namespace_limits::read_limits(provider).await,
         }
     };
     let (classes, hosts, shared, relied, bounds) = futures::future::join5(
-        provider.list(Place::all(&resources::STORAGE_CLASS, None), None),
-        provider.list_metadata(Place::all(&resources::NODE, None), Some(names::ZONE_LABEL)),
+        provider.list(ResourceRef::all(&resources::STORAGE_CLASS, None), None),
+        provider.list_metadata(
+            ResourceRef::all(&resources::NODE, None),
+            Some(names::ZONE_LABEL),
+        ),
         join_all(networks),
-        prerequisites::find(provider, &beside.relied, beside.templates.as_deref()),
+        prerequisites::read_prerequisites(
+            provider,
+            &beside.prerequisites,
+            beside.templates.as_deref(),
+        ),
         bounds,
     )
     .await;
-    let classes = if_allowed(classes.map(|it| it.items))?;
-    let hosts = if_allowed(hosts.map(|it| it.items))?;
+    let classes = empty_if_forbidden(classes.map(|it| it.items))?;
+    let hosts = empty_if_forbidden(hosts.map(|it| it.items))?;
     Ok(Facts {
         namespace: provider.namespace().clone(),
-        classes: classes.iter().map(class).collect(),
+        classes: classes.iter().map(storage_class).collect(),
         hosts: hosts_by_zone(&hosts),
         shared: shared.into_iter().collect::<Result<_, Error>>()?,
         relied: relied?,
@@ -203,17 +216,17 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     })
 }
 
-async fn shared_network(provider: &Provider, name: &str) -> Result<Option<Arc<str>>, Error> {
+async fn shared_network(provider: &ApiClient, name: &str) -> Result<Option<Arc<str>>, Error> {
     let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
-    let place = Place::one(&resources::NETWORK, namespace, name);
-    match provider.get_again(place).await {
+    let place = ResourceRef::one(&resources::NETWORK, namespace, name);
+    match provider.get_with_retry(place).await {
         Ok(network) => Ok(Some(arc(&network["spec"]["config"]))),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn class(class: &Value) -> (Arc<str>, StorageClass) {
+fn storage_class(class: &Value) -> (Arc<str>, StorageClass) {
     let by_zone = items(&class["allowedTopologies"])
         .iter()
         .flat_map(|it| items(&it["matchLabelExpressions"]))
@@ -223,13 +236,13 @@ fn class(class: &Value) -> (Arc<str>, StorageClass) {
         arc(&class["metadata"]["name"]),
         StorageClass {
             zonal,
-            offered: offered(class),
+            offered: class_offer(class),
         },
     )
 }
 
 /// As Kubermatic has it: by an annotation, and with what the class itself says.
-fn offered(class: &Value) -> Option<ClassOffer> {
+fn class_offer(class: &Value) -> Option<ClassOffer> {
     let annotations = &class["metadata"]["annotations"];
     (annotations[names::INITIALIZE_CLASS] == "true").then(|| ClassOffer {
         is_default: annotations[names::DEFAULT_CLASS] == "true",
@@ -260,7 +273,7 @@ fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
         .collect()
 }
 
-impl Provider {
+impl ApiClient {
     /// Whether the server has such a resource.
     pub(crate) async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
         let path = match resource.group {

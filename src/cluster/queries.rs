@@ -1,13 +1,13 @@
 //! One look at what is there, for commands that only show.
 
 use super::client::error::Error;
-use super::client::request::Place;
+use super::client::request::ResourceRef;
 use super::client::resources;
-use crate::cluster::client::api_client::Provider;
-use crate::cluster::client::request::if_allowed;
-use crate::cluster::json::{arc, is_leaving, items, seconds, text};
+use crate::cluster::client::api_client::ApiClient;
+use crate::cluster::client::request::empty_if_forbidden;
+use crate::cluster::json::{arc, is_deleting, items, seconds, text};
 use crate::cluster::observe::parse::object;
-use crate::cluster::observe::parse::types::Body;
+use crate::cluster::observe::parse::types::ParsedBody;
 use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, role};
 use crate::plan::observed::Import;
@@ -20,15 +20,15 @@ use std::sync::Arc;
 
 /// Where to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Where {
+pub(crate) enum NamespaceScope {
     /// In the namespace of the connection.
-    Namespace,
-    AllNamespaces,
+    Current,
+    All,
 }
 
 /// A record as it stands. What its data mean is the matter of who wrote it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RecordSeen {
+pub(crate) struct RecordSnapshot {
     pub(crate) namespace: Arc<str>,
     /// The technical ID.
     pub(crate) name: Arc<str>,
@@ -42,7 +42,7 @@ pub(crate) struct RecordSeen {
 
 /// A machine as people want to see it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MachineSeen {
+pub(crate) struct MachineSnapshot {
     pub(crate) name: Arc<str>,
     pub(crate) pool: Arc<str>,
     /// Name of the zone.
@@ -69,7 +69,7 @@ pub(crate) struct MachineSeen {
 
 /// A golden volume.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ImageSeen {
+pub(crate) struct ImageSnapshot {
     pub(crate) name: Arc<str>,
     /// Technical ID of the shoot that it belongs to.
     pub(crate) shoot: Arc<str>,
@@ -82,15 +82,18 @@ pub(crate) struct ImageSeen {
     pub(crate) created: Option<i64>,
 }
 
-impl Provider {
+impl ApiClient {
     /// All shoots, by namespace and name.
-    pub(crate) async fn records(&self, place: Where) -> Result<Vec<RecordSeen>, Error> {
+    pub(crate) async fn records(
+        &self,
+        place: NamespaceScope,
+    ) -> Result<Vec<RecordSnapshot>, Error> {
         let namespace = match place {
-            Where::Namespace => Some(&**self.namespace()),
-            Where::AllNamespaces => None,
+            NamespaceScope::Current => Some(&**self.namespace()),
+            NamespaceScope::All => None,
         };
-        let selector = all_of(role::RECORD);
-        let place = Place::all(&resources::CONFIG_MAP, namespace);
+        let selector = role_selector(role::RECORD);
+        let place = ResourceRef::all(&resources::CONFIG_MAP, namespace);
         let listed = self.list(place, Some(&selector)).await?;
         let mut records: Vec<_> = listed.items.iter().map(record).collect();
         records.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
@@ -100,7 +103,7 @@ impl Provider {
     /// Names of all namespaces.
     pub(crate) async fn namespaces(&self) -> Result<Vec<String>, Error> {
         let listed = self
-            .list(Place::all(&resources::NAMESPACE, None), None)
+            .list(ResourceRef::all(&resources::NAMESPACE, None), None)
             .await?;
         let names = listed.items.iter().map(|it| text(&it["metadata"]["name"]));
         Ok(names.map(str::to_owned).collect())
@@ -111,25 +114,29 @@ impl Provider {
     /// # Errors
     ///
     /// Also when a ConfigMap of that name is not kvshoot's.
-    pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSeen>, Error> {
-        let place = Place::one(&resources::CONFIG_MAP, self.namespace(), id);
-        let there = match self.get_again(place).await {
+    pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSnapshot>, Error> {
+        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
+        let there = match self.get_with_retry(place).await {
             Err(Error::NotFound { .. }) => return Ok(None),
             other => other?,
         };
         let labels = &there["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
-            return Err(Error::Foreign {
-                what: place.what("get"),
+            return Err(Error::NotOwned {
+                what: place.request_info("get"),
             });
         }
         Ok(Some(record(&there)))
     }
 
     /// One value of a ConfigMap of the namespace; None when there is none of that key.
-    pub(crate) async fn value(&self, config_map: &str, key: &str) -> Result<Option<String>, Error> {
-        let place = Place::one(&resources::CONFIG_MAP, self.namespace(), config_map);
-        let there = self.get_again(place).await?;
+    pub(crate) async fn config_map_value(
+        &self,
+        config_map: &str,
+        key: &str,
+    ) -> Result<Option<String>, Error> {
+        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), config_map);
+        let there = self.get_with_retry(place).await?;
         Ok(there["data"][key].as_str().map(str::to_owned))
     }
 
@@ -139,7 +146,7 @@ impl Provider {
         secret: &str,
         key: &str,
     ) -> Result<Option<String>, Error> {
-        let place = Place::one(&resources::SECRET, self.namespace(), secret);
+        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
         let there = self.get_secret(place).await?;
         let bytes = STANDARD
             .decode(text(&there["data"][key]))
@@ -154,28 +161,28 @@ impl Provider {
         key: &str,
     ) -> Result<Option<SecretString>, Error> {
         match self.secret_value(secret, key).await {
-            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => Ok(None),
+            Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
             other => Ok(other?.map(SecretString::from)),
         }
     }
 
     /// All machines of a shoot, by name.
-    pub(crate) async fn machines(&self, id: &str) -> Result<Vec<MachineSeen>, Error> {
-        let selector = of_shoot(id, role::MACHINE);
+    pub(crate) async fn machines(&self, id: &str) -> Result<Vec<MachineSnapshot>, Error> {
+        let selector = shoot_role_selector(id, role::MACHINE);
         let all = names::selector(id);
         let namespace = Some(&**self.namespace());
         let (machines, instances) = futures::future::join(
             self.list(
-                Place::all(&resources::VIRTUAL_MACHINE, namespace),
+                ResourceRef::all(&resources::VIRTUAL_MACHINE, namespace),
                 Some(&selector),
             ),
             self.list(
-                Place::all(&resources::VIRTUAL_MACHINE_INSTANCE, namespace),
+                ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, namespace),
                 Some(&all),
             ),
         )
         .await;
-        let instances = if_allowed(instances.map(|it| it.items))?;
+        let instances = empty_if_forbidden(instances.map(|it| it.items))?;
         let by_name: HashMap<&str, &Value> = instances
             .iter()
             .map(|it| (text(&it["metadata"]["name"]), it))
@@ -192,12 +199,12 @@ impl Provider {
     }
 
     /// Golden volumes of one shoot, or of all in the namespace.
-    pub(crate) async fn images(&self, id: Option<&str>) -> Result<Vec<ImageSeen>, Error> {
+    pub(crate) async fn images(&self, id: Option<&str>) -> Result<Vec<ImageSnapshot>, Error> {
         let selector = match id {
-            Some(id) => of_shoot(id, role::IMAGE),
-            None => all_of(role::IMAGE),
+            Some(id) => shoot_role_selector(id, role::IMAGE),
+            None => role_selector(role::IMAGE),
         };
-        let place = Place::all(&resources::DATA_VOLUME, Some(self.namespace()));
+        let place = ResourceRef::all(&resources::DATA_VOLUME, Some(self.namespace()));
         let listed = self.list(place, Some(&selector)).await?;
         let mut images = Vec::new();
         for object in &listed.items {
@@ -208,7 +215,7 @@ impl Provider {
     }
 }
 
-fn all_of(role: &str) -> String {
+fn role_selector(role: &str) -> String {
     format!(
         "{}={},{}={role}",
         names::MANAGED_BY,
@@ -217,49 +224,49 @@ fn all_of(role: &str) -> String {
     )
 }
 
-fn of_shoot(id: &str, role: &str) -> String {
+fn shoot_role_selector(id: &str, role: &str) -> String {
     format!("{},{}={role}", names::selector(id), names::COMPONENT)
 }
 
-fn record(object: &Value) -> RecordSeen {
+fn record(object: &Value) -> RecordSnapshot {
     let metadata = &object["metadata"];
-    RecordSeen {
+    RecordSnapshot {
         namespace: arc(&metadata["namespace"]),
         name: arc(&metadata["name"]),
         uid: arc(&metadata["uid"]),
         created: seconds(&metadata["creationTimestamp"]),
-        leaving: is_leaving(object),
-        annotations: texts(&metadata["annotations"]),
-        data: texts(&object["data"]),
+        leaving: is_deleting(object),
+        annotations: string_map(&metadata["annotations"]),
+        data: string_map(&object["data"]),
     }
 }
 
-fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSeen>, Error> {
-    let seen = object::seen((Side::Provider, Kind::Machine), object)?;
-    let Body::Machine(vm) = seen.fact.body else {
+fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSnapshot>, Error> {
+    let seen = object::parse((Side::Provider, Kind::Machine), object)?;
+    let ParsedBody::Machine(vm) = seen.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
     let status = instance.map(|it| &it["status"]);
     let interfaces = status.map_or(&[][..], |it| items(&it["interfaces"]));
-    Ok(Some(MachineSeen {
+    Ok(Some(MachineSnapshot {
         name: seen.name,
         pool: vm.pool,
         zone: arc(&metadata["annotations"][names::ZONE]),
         zone_index: vm.zone,
         ordinal: vm.ordinal,
         hash: seen.fact.hash,
-        status: match seen.fact.leaving {
+        status: match seen.fact.deleting {
             true => "Deleting".into(),
             false => vm.status,
         },
         ready: vm.ready,
-        draining: vm.marked,
+        draining: vm.drain_requested,
         host: status.and_then(|it| it["nodeName"].as_str().map(Arc::from)),
         addresses: interfaces.iter().flat_map(addresses).collect(),
         image: vm.image,
         created: seconds(&metadata["creationTimestamp"]),
-        complaint: vm.complaint,
+        complaint: vm.failure_message,
     }))
 }
 
@@ -275,13 +282,13 @@ fn addresses(interface: &Value) -> Vec<Arc<str>> {
         .collect()
 }
 
-fn image(object: &Value) -> Result<Option<ImageSeen>, Error> {
-    let seen = object::seen((Side::Provider, Kind::Image), object)?;
-    let Body::Volume(volume) = seen.fact.body else {
+fn image(object: &Value) -> Result<Option<ImageSnapshot>, Error> {
+    let seen = object::parse((Side::Provider, Kind::Image), object)?;
+    let ParsedBody::Image(volume) = seen.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
-    Ok(Some(ImageSeen {
+    Ok(Some(ImageSnapshot {
         name: seen.name,
         shoot: arc(&metadata["labels"][names::PART_OF]),
         image: arc(&metadata["annotations"][names::IMAGE]),
@@ -291,14 +298,14 @@ fn image(object: &Value) -> Result<Option<ImageSeen>, Error> {
             done: volume.done,
             percent: volume.percent,
             speed: None,
-            waits: volume.waits,
+            waits: volume.waiting_reason,
             failed: volume.failed,
         },
         created: seconds(&metadata["creationTimestamp"]),
     }))
 }
 
-fn texts(map: &Value) -> BTreeMap<String, String> {
+fn string_map(map: &Value) -> BTreeMap<String, String> {
     let entries = map.as_object().into_iter().flatten();
     entries
         .filter_map(|(key, it)| Some((key.clone(), it.as_str()?.to_owned())))

@@ -1,10 +1,10 @@
 //! The proof that nothing is left: every kind again, by label.
 
 use super::client::error::Error;
-use super::client::request::{Place, WRITE};
+use super::client::request::{ResourceRef, WRITE_TIMEOUT};
 use super::client::resources::{self, Resource};
 use super::lock::fence::Fence;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::json::{items, text};
 use crate::plan::item::Kind;
 use crate::plan::names;
@@ -38,7 +38,7 @@ const KINDS: [&Resource; 21] = [
 ];
 
 /// Of what controllers of the shoot make, by their own labels; claims of volumes carry the same.
-const OF_GUEST: [(&Resource, Kind); 4] = [
+const USER_RESOURCES: [(&Resource, Kind); 4] = [
     (&resources::SERVICE, Kind::Mirror),
     (&resources::VOLUME_SNAPSHOT, Kind::Snapshot),
     (&resources::DATA_VOLUME, Kind::Disk),
@@ -47,14 +47,14 @@ const OF_GUEST: [(&Resource, Kind); 4] = [
 
 /// What is left of a shoot.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Leftovers {
-    pub(crate) objects: Vec<Leftover>,
+pub(crate) struct RemainingObjects {
+    pub(crate) objects: Vec<RemainingObject>,
     /// Kinds that may not be looked at, as kubectl names them.
-    pub(crate) unseen: Vec<&'static str>,
+    pub(crate) unlisted: Vec<&'static str>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Leftover {
+pub(crate) struct RemainingObject {
     /// As kubectl names it.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
@@ -64,35 +64,35 @@ pub(crate) struct Leftover {
     pub(crate) finalizers: Vec<String>,
     uid: String,
     resource: &'static Resource,
-    push: Option<Push>,
+    cleanup: Option<Cleanup>,
 }
 
 /// What it takes for something to go.
 #[derive(Debug, PartialEq, Eq)]
-enum Push {
+enum Cleanup {
     /// Nobody deletes it: it is not on its way out, and has no owner to go with.
     Delete,
     /// A pod of the control plane that has more time to end than it needs. An API server would wait a minute for
     /// clients that are gone.
-    Hurry,
+    ShortenGracePeriod,
 }
 
 /// Seconds for a pod whose clients and data are gone.
 const LAST_GRACE: u32 = 1;
 
 /// What Kubernetes itself puts into each namespace.
-const OF_KUBERNETES: [(&Resource, &str); 2] = [
+const DEFAULT_OBJECTS: [(&Resource, &str); 2] = [
     (&resources::CONFIG_MAP, "kube-root-ca.crt"),
     (&resources::SERVICE_ACCOUNT, "default"),
 ];
 
-impl Leftovers {
+impl RemainingObjects {
     /// What is left beside volumes that are to be `kept`, and the names of these.
-    pub(crate) fn without_disks(mut self, kept: bool) -> (Leftovers, Vec<String>) {
+    pub(crate) fn without_disks(mut self, kept: bool) -> (RemainingObjects, Vec<String>) {
         if !kept {
             return (self, Vec::new());
         }
-        let is_disk = |it: &Leftover| it.is_disk;
+        let is_disk = |it: &RemainingObject| it.is_disk;
         let disks = self.objects.iter().filter(|it| is_disk(it));
         let names = disks
             .filter(|it| it.kind == resources::DATA_VOLUME.kind)
@@ -103,15 +103,15 @@ impl Leftovers {
     }
 }
 
-impl Provider {
+impl ApiClient {
     /// Whether nobody keeps anything in the namespace, of all kinds that a shoot may have.
     ///
     /// # Errors
     ///
     /// The server does not answer, or does not let it be seen.
-    pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
+    pub(crate) async fn is_namespace_empty(&self) -> Result<bool, Error> {
         let lists = KINDS.map(async |resource| {
-            let place = Place::all(resource, Some(self.namespace()));
+            let place = ResourceRef::all(resource, Some(self.namespace()));
             (resource, self.list_metadata(place, None).await)
         });
         for (resource, listed) in join_all(lists).await {
@@ -121,7 +121,7 @@ impl Provider {
                 Err(error) => return Err(error),
             };
             let mut names = items.iter().map(|it| text(&it["metadata"]["name"]));
-            if names.any(|it| !OF_KUBERNETES.contains(&(resource, it))) {
+            if names.any(|it| !DEFAULT_OBJECTS.contains(&(resource, it))) {
                 return Ok(false);
             }
         }
@@ -133,7 +133,7 @@ impl Provider {
     /// # Errors
     ///
     /// The server does not answer. Kinds that may not be listed are passed over.
-    pub(crate) async fn owners(&self) -> Result<BTreeMap<String, usize>, Error> {
+    pub(crate) async fn objects_per_shoot(&self) -> Result<BTreeMap<String, usize>, Error> {
         let selector = format!(
             "{}={},{}",
             names::MANAGED_BY,
@@ -142,14 +142,14 @@ impl Provider {
         );
         let kinds = KINDS.into_iter().filter(|it| **it != resources::LEASE);
         let lists = kinds.map(|resource| {
-            let place = Place::all(resource, Some(self.namespace()));
+            let place = ResourceRef::all(resource, Some(self.namespace()));
             self.list_metadata(place, Some(&selector))
         });
         let mut owners = BTreeMap::new();
         for listed in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
-                Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => continue,
+                Err(Error::NotFound { .. } | Error::Forbidden { .. }) => continue,
                 Err(error) => return Err(error),
             };
             for item in items {
@@ -158,16 +158,19 @@ impl Provider {
             }
         }
         // A run that was cut off at once leaves nothing else; one that is about to begin holds it.
-        let place = Place::all(&resources::LEASE, Some(self.namespace()));
+        let place = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
         match self.list(place, Some(&selector)).await {
             Ok(leases) => {
-                let left = leases.items.iter().filter(|it| is_over(it, self.time()));
+                let left = leases
+                    .items
+                    .iter()
+                    .filter(|it| is_lease_expired(it, self.current_time()));
                 for lease in left {
                     let id = text(&lease["metadata"]["labels"][names::PART_OF]).to_owned();
                     *owners.entry(id).or_default() += 1;
                 }
             }
-            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => {}
+            Err(Error::NotFound { .. } | Error::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(owners)
@@ -178,27 +181,27 @@ impl Provider {
     /// # Errors
     ///
     /// The server does not answer. A kind that may not be listed is no error; it is told.
-    pub(crate) async fn leftovers(&self, id: &str) -> Result<Leftovers, Error> {
+    pub(crate) async fn remaining_objects(&self, id: &str) -> Result<RemainingObjects, Error> {
         let ours = names::selector(id);
         let all = KINDS.into_iter().map(|it| (it, ours.clone(), false));
-        let of_guest = OF_GUEST.into_iter().map(|(resource, kind)| {
-            let selector = resources::belonging(kind, id);
+        let of_guest = USER_RESOURCES.into_iter().map(|(resource, kind)| {
+            let selector = resources::ownership_selector(kind, id);
             (resource, selector, kind != Kind::Mirror)
         });
         let lists = all.chain(of_guest);
         let lists = lists.map(async |(resource, selector, is_disk)| {
-            let place = Place::all(resource, Some(self.namespace()));
+            let place = ResourceRef::all(resource, Some(self.namespace()));
             let listed = self.list_metadata(place, Some(&selector)).await;
             (resource, is_disk, listed)
         });
-        let mut left = Leftovers::default();
+        let mut left = RemainingObjects::default();
         for (resource, is_disk, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
-                Err(Error::NotAllowed { .. }) => {
-                    if !left.unseen.contains(&resource.kind) {
-                        left.unseen.push(resource.kind);
+                Err(Error::Forbidden { .. }) => {
+                    if !left.unlisted.contains(&resource.kind) {
+                        left.unlisted.push(resource.kind);
                     }
                     continue;
                 }
@@ -207,7 +210,7 @@ impl Provider {
             left.objects.extend(
                 items
                     .iter()
-                    .map(|it| leftover(resource, is_disk, &it["metadata"])),
+                    .map(|it| remaining_object(resource, is_disk, &it["metadata"])),
             );
         }
         Ok(left)
@@ -215,17 +218,23 @@ impl Provider {
 
     /// Deletes what carries a shoot's labels and would stay for ever, because somebody took the other labels, by which
     /// a run knows what it is; and waits no longer than it must for pods of the control plane.
-    pub(crate) async fn push(&self, left: &Leftovers, fence: &Fence) {
+    pub(crate) async fn force_cleanup(&self, left: &RemainingObjects, fence: &Fence) {
         for leftover in left.objects.iter().filter(|it| it.kind != "Lease") {
-            let Some(push) = &leftover.push else { continue };
+            let Some(push) = &leftover.cleanup else {
+                continue;
+            };
             let (place, uid) = (
-                Place::one(leftover.resource, self.namespace(), &leftover.name),
+                ResourceRef::one(leftover.resource, self.namespace(), &leftover.name),
                 &leftover.uid,
             );
-            let done = match (fence.left(), push) {
-                (Ok(limit), Push::Delete) => self.delete(place, uid, None, limit.min(WRITE)).await,
-                (Ok(limit), Push::Hurry) => {
-                    self.hurry(place, uid, LAST_GRACE, limit.min(WRITE)).await
+            let done = match (fence.remaining(), push) {
+                (Ok(limit), Cleanup::Delete) => {
+                    self.delete(place, uid, None, limit.min(WRITE_TIMEOUT))
+                        .await
+                }
+                (Ok(limit), Cleanup::ShortenGracePeriod) => {
+                    self.shorten_grace_period(place, uid, LAST_GRACE, limit.min(WRITE_TIMEOUT))
+                        .await
                 }
                 (Err(error), _) => Err(error),
             };
@@ -237,9 +246,13 @@ impl Provider {
     }
 }
 
-fn leftover(resource: &'static Resource, is_disk: bool, metadata: &Value) -> Leftover {
+fn remaining_object(
+    resource: &'static Resource,
+    is_disk: bool,
+    metadata: &Value,
+) -> RemainingObject {
     let finalizers = items(&metadata["finalizers"]).iter();
-    Leftover {
+    RemainingObject {
         kind: resource.kind,
         name: text(&metadata["name"]).to_owned(),
         is_disk,
@@ -248,24 +261,24 @@ fn leftover(resource: &'static Resource, is_disk: bool, metadata: &Value) -> Lef
             .collect(),
         uid: text(&metadata["uid"]).to_owned(),
         resource,
-        push: push(resource, metadata),
+        cleanup: cleanup(resource, metadata),
     }
 }
 
-fn push(resource: &Resource, metadata: &Value) -> Option<Push> {
+fn cleanup(resource: &Resource, metadata: &Value) -> Option<Cleanup> {
     let owners = items(&metadata["ownerReferences"]);
     if !metadata["deletionTimestamp"].is_string() {
-        return owners.is_empty().then_some(Push::Delete);
+        return owners.is_empty().then_some(Cleanup::Delete);
     }
     // Pods of machines are KubeVirt's to end.
     let is_workload = |it: &Value| it["kind"] == "ReplicaSet" || it["kind"] == "StatefulSet";
     let is_slow = metadata["deletionGracePeriodSeconds"].as_u64() > Some(LAST_GRACE.into());
     let is_slow_pod = *resource == resources::POD && owners.iter().any(is_workload) && is_slow;
-    is_slow_pod.then_some(Push::Hurry)
+    is_slow_pod.then_some(Cleanup::ShortenGracePeriod)
 }
 
 /// Nobody holds a lease any more, at a time in seconds since 1970; nor for a while, since clocks differ.
-fn is_over(lease: &Value, now: i64) -> bool {
+fn is_lease_expired(lease: &Value, now: i64) -> bool {
     const SKEW: i64 = 60;
     let spec = &lease["spec"];
     let renewed = text(&spec["renewTime"]).parse::<jiff::Timestamp>();
@@ -290,8 +303,16 @@ mod tests {
     #[test]
     fn only_pods_of_a_control_plane_that_are_on_their_way_out_are_hurried() {
         for (resource, metadata, wanted) in [
-            (&resources::POD, owned("ReplicaSet", 75), Some(Push::Hurry)),
-            (&resources::POD, owned("StatefulSet", 30), Some(Push::Hurry)),
+            (
+                &resources::POD,
+                owned("ReplicaSet", 75),
+                Some(Cleanup::ShortenGracePeriod),
+            ),
+            (
+                &resources::POD,
+                owned("StatefulSet", 30),
+                Some(Cleanup::ShortenGracePeriod),
+            ),
             (&resources::POD, owned("ReplicaSet", LAST_GRACE), None),
             (&resources::POD, owned("VirtualMachineInstance", 30), None),
             (&resources::DEPLOYMENT, owned("ReplicaSet", 75), None),
@@ -300,17 +321,17 @@ mod tests {
                 json!({ "ownerReferences": [{ "kind": "ReplicaSet" }] }),
                 None,
             ),
-            (&resources::SECRET, json!({}), Some(Push::Delete)),
+            (&resources::SECRET, json!({}), Some(Cleanup::Delete)),
         ] {
-            assert_eq!(push(resource, &metadata), wanted, "{metadata}");
+            assert_eq!(cleanup(resource, &metadata), wanted, "{metadata}");
         }
     }
 
     #[test]
     fn a_lease_is_over_a_while_after_its_time() {
         let lease = json!({ "spec": { "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": 15 } });
-        assert!(!is_over(&lease, 100 + 15 + 60));
-        assert!(is_over(&lease, 100 + 15 + 61));
-        assert!(is_over(&json!({}), 100), "nobody has ever held it");
+        assert!(!is_lease_expired(&lease, 100 + 15 + 60));
+        assert!(is_lease_expired(&lease, 100 + 15 + 61));
+        assert!(is_lease_expired(&json!({}), 100), "nobody has ever held it");
     }
 }

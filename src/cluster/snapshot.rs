@@ -1,10 +1,10 @@
 //! One look at a control plane from outside, and at a shoot from inside.
 
 use super::client::error::Error;
-use super::client::request::Place;
+use super::client::request::ResourceRef;
 use super::client::resources::{self, Resource};
-use super::observe::parse::workload;
-use crate::cluster::client::api_client::Provider;
+use super::observe::parse::status;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::json::{arc, items, seconds};
 use crate::plan::health::Part;
 use crate::plan::item::Kind;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A node of the shoot as people want to see it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NodeSeen {
+pub(crate) struct NodeSnapshot {
     pub(crate) name: Arc<str>,
     /// Its kubelet says that it is.
     pub(crate) ready: bool,
@@ -33,7 +33,7 @@ pub(crate) struct NodeSeen {
 
 /// What a control plane looks like in the provider namespace.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ControlPlaneSeen {
+pub(crate) struct ControlPlaneSnapshot {
     pub(crate) workloads: Vec<Part>,
     /// The certificate that ends first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
@@ -41,31 +41,31 @@ pub(crate) struct ControlPlaneSeen {
 
 /// What the shoot tells of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ShootSeen {
-    pub(crate) nodes: Vec<NodeSeen>,
+pub(crate) struct ShootSnapshot {
+    pub(crate) nodes: Vec<NodeSnapshot>,
     /// Deployments and DaemonSets of kube-system.
     pub(crate) workloads: Vec<Part>,
     /// APIServices.
     pub(crate) answers: Vec<Part>,
 }
 
-impl Provider {
+impl ApiClient {
     /// Workloads and certificates of a shoot's control plane. What the Secrets hold is not read.
-    pub(crate) async fn control_plane(&self, id: &str) -> Result<ControlPlaneSeen, Error> {
+    pub(crate) async fn control_plane(&self, id: &str) -> Result<ControlPlaneSnapshot, Error> {
         let selector = names::selector(id);
         let namespace = Some(&**self.namespace());
         let list = async |resource: &'static Resource| {
-            let listed = self.list(Place::all(resource, namespace), Some(&selector));
+            let listed = self.list(ResourceRef::all(resource, namespace), Some(&selector));
             listed.await.map(|it| it.items)
         };
         let (sets, deployments, expiry) = futures::try_join!(
             list(&resources::STATEFUL_SET),
             list(&resources::DEPLOYMENT),
-            self.first_expiry(id),
+            self.earliest_certificate_expiry(id),
         )?;
         let mut workloads = parts(Kind::StatefulSet, &sets);
         workloads.extend(parts(Kind::Deployment, &deployments));
-        Ok(ControlPlaneSeen {
+        Ok(ControlPlaneSnapshot {
             workloads,
             expiry: expiry.map(|(end, name)| (end, name.into())),
         })
@@ -76,13 +76,13 @@ impl Provider {
     /// # Errors
     ///
     /// It is not reached; see [`Provider::inside`].
-    pub(crate) async fn shoot_seen(&self, id: &str) -> Result<ShootSeen, Error> {
-        let shoot = self.inside(id).await?;
+    pub(crate) async fn shoot_snapshot(&self, id: &str) -> Result<ShootSnapshot, Error> {
+        let shoot = self.shoot_client(id).await?;
         let places = [
-            Place::all(&resources::NODE, None),
-            Place::all(&resources::DEPLOYMENT, Some("kube-system")),
-            Place::all(&resources::DAEMON_SET, Some("kube-system")),
-            Place::all(&resources::API_SERVICE, None),
+            ResourceRef::all(&resources::NODE, None),
+            ResourceRef::all(&resources::DEPLOYMENT, Some("kube-system")),
+            ResourceRef::all(&resources::DAEMON_SET, Some("kube-system")),
+            ResourceRef::all(&resources::API_SERVICE, None),
         ];
         let lists = places.map(async |it| shoot.list(it, None).await.map(|it| it.items));
         let lists = try_join_all(lists).await?;
@@ -91,9 +91,9 @@ impl Provider {
         };
         let mut workloads = parts(Kind::Deployment, deployments);
         workloads.extend(parts(Kind::DaemonSet, daemons));
-        let mut nodes: Vec<NodeSeen> = nodes.iter().map(node).collect();
+        let mut nodes: Vec<NodeSnapshot> = nodes.iter().map(node).collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(ShootSeen {
+        Ok(ShootSnapshot {
             nodes,
             workloads,
             answers: parts(Kind::ApiService, services),
@@ -104,7 +104,7 @@ impl Provider {
 fn parts(kind: Kind, objects: &[Value]) -> Vec<Part> {
     let part = |object: &Value| Part {
         name: arc(&object["metadata"]["name"]),
-        why: match workload::fact(kind, object) {
+        why: match status::status_fact(kind, object) {
             Some(Fact::Rollout(rollout)) => rollout.why,
             Some(Fact::Answer(why)) => why,
             _ => None,
@@ -113,7 +113,7 @@ fn parts(kind: Kind, objects: &[Value]) -> Vec<Part> {
     objects.iter().map(part).collect()
 }
 
-fn node(object: &Value) -> NodeSeen {
+fn node(object: &Value) -> NodeSnapshot {
     const ROLE: &str = "node-role.kubernetes.io/";
     let metadata = &object["metadata"];
     let labels = metadata["labels"].as_object();
@@ -121,12 +121,12 @@ fn node(object: &Value) -> NodeSeen {
     let addresses = items(&object["status"]["addresses"]);
     let address = addresses.iter().find(|it| it["type"] == "InternalIP");
     let conditions = items(&object["status"]["conditions"]);
-    NodeSeen {
+    NodeSnapshot {
         name: arc(&metadata["name"]),
         ready: conditions
             .iter()
             .any(|it| it["type"] == "Ready" && it["status"] == "True"),
-        why: workload::node(object).why,
+        why: status::node(object).why,
         cordoned: object["spec"]["unschedulable"] == true,
         roles: roles
             .filter_map(|it| it.strip_prefix(ROLE))
@@ -160,7 +160,7 @@ mod tests {
                 ],
             },
         });
-        let expected = NodeSeen {
+        let expected = NodeSnapshot {
             name: "a".into(),
             ready: false,
             why: Some("no network".into()),

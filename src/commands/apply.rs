@@ -4,7 +4,7 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, history};
-use crate::cluster::{Beside, Provider};
+use crate::cluster::{ApiClient, ProviderContext};
 use crate::flow::Outcome;
 use crate::plan::item::{Class, State};
 use crate::plan::observed::{Facts, Observed};
@@ -91,7 +91,7 @@ pub(super) async fn apply(
     args: &Application<'_>,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
     shoot: &ValidShoot,
 ) -> Result<(Exit, &'static str), CommandError> {
     let installed = provider.check_installed(!shoot.networks.is_empty());
@@ -169,7 +169,7 @@ pub(super) async fn apply(
 }
 
 /// Whoever deletes what it makes takes nothing that is there.
-fn taken(shoot: &ValidShoot, provider: &Provider) -> End {
+fn taken(shoot: &ValidShoot, provider: &ApiClient) -> End {
     let namespace = provider.namespace();
     let name = &shoot.name;
     End {
@@ -185,17 +185,17 @@ fn taken(shoot: &ValidShoot, provider: &Provider) -> End {
 /// A shoot is not begun that could not be finished for want of a right.
 async fn forbidden(
     shoot: &ValidShoot,
-    provider: &Provider,
+    provider: &ApiClient,
     session: &Session<'_>,
     keeps_types: bool,
 ) -> Result<Option<End>, CommandError> {
     let mut missing = Vec::new();
     if session.facts().record.is_none() {
-        let of_all = provider.missing_rights(!shoot.networks.is_empty());
+        let of_all = provider.missing_permissions(!shoot.networks.is_empty());
         missing = of_all.await.map_err(failed)?;
     }
     if keeps_types {
-        let of_types = provider.missing_rights_for_types();
+        let of_types = provider.missing_instancetype_permissions();
         missing.extend(of_types.await.map_err(failed)?);
     }
     if missing.is_empty() {
@@ -248,17 +248,17 @@ fn nodes(facts: &Facts) -> String {
 
 /// Networks that belong to others, as `namespace/name`.
 /// What a shoot uses and does not own.
-pub(super) fn beside(shoot: &ValidShoot, provider: &Provider) -> Beside {
+pub(super) fn beside(shoot: &ValidShoot, provider: &ApiClient) -> ProviderContext {
     let config = &shoot.profile.spec.provider_config;
-    Beside {
+    ProviderContext {
         networks: shared_networks(shoot, provider),
-        relied: relied::of(shoot, provider.namespace()),
+        prerequisites: relied::of(shoot, provider.namespace()),
         templates: config.template_namespace.as_deref().map(Arc::from),
-        is_leaving: false,
+        is_deletion: false,
     }
 }
 
-fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
+fn shared_networks(shoot: &ValidShoot, provider: &ApiClient) -> Vec<Arc<str>> {
     let reference = |it: &Network| match it {
         Network::Shared { name, namespace } => Some(
             format!(

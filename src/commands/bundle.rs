@@ -7,7 +7,9 @@ use super::running::duration;
 use super::shoots::Summary;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Error, Evidence, Found, Provider, RecordSeen, Where};
+use crate::cluster::{
+    ApiClient, BundleCollector, CollectedPart, Error, NamespaceScope, RecordSnapshot,
+};
 use crate::plan::names::id_of;
 use archive::Archive;
 use clap_complete::engine::ArgValueCompleter;
@@ -36,7 +38,7 @@ pub(super) struct BundleArgs {
 
 /// What is collected, and for how long.
 pub(super) struct Wanted<'a> {
-    pub(super) provider: &'a Provider,
+    pub(super) provider: &'a ApiClient,
     /// As a person calls it.
     pub(super) shoot: &'a str,
     /// Where the archive goes; standard output when absent.
@@ -119,16 +121,16 @@ pub(super) fn file(output: Option<&Path>, name: &str) -> PathBuf {
 }
 
 /// Nobody gets an archive about nothing.
-async fn check(provider: &Provider, name: &str) -> Result<(), CommandError> {
+async fn check(provider: &ApiClient, name: &str) -> Result<(), CommandError> {
     let id = id_of(name);
     if matches!(
         provider.record(&id).await,
-        Ok(Some(_)) | Err(Error::NotAllowed { .. })
+        Ok(Some(_)) | Err(Error::Forbidden { .. })
     ) {
         return Ok(());
     }
-    let left = provider.leftovers(&id).await.map_err(failed)?;
-    if left.objects.is_empty() && left.unseen.is_empty() {
+    let left = provider.remaining_objects(&id).await.map_err(failed)?;
+    if left.objects.is_empty() && left.unlisted.is_empty() {
         let message = format!(
             "there is no shoot {name} in namespace {}, and nothing of one",
             provider.namespace()
@@ -217,7 +219,7 @@ async fn fill(archive: &mut Archive, index: &mut Index, wanted: &Wanted<'_>) -> 
         .missing
         .extend(why.map(|it| ("the record".to_owned(), it)));
     let texts = record.as_ref().map(told::user_data).unwrap_or_default();
-    let evidence = Evidence::start(provider, &id, others, &texts);
+    let evidence = BundleCollector::start(provider, &id, others, &texts);
     let Ok(evidence) = timeout_at(until, evidence).await else {
         let all = "all objects, events and logs".to_owned();
         index.missing.push((all, "time was up".to_owned()));
@@ -234,7 +236,7 @@ async fn fill(archive: &mut Archive, index: &mut Index, wanted: &Wanted<'_>) -> 
     let gather = async {
         let work = async {
             let summary = told::summary(&found, provider, &id, record.as_ref(), redactor);
-            tokio::join!(summary, evidence.gather(&found));
+            tokio::join!(summary, evidence.collect(&found));
         };
         let is_whole = timeout_at(until, work).await.is_ok();
         drop(found);
@@ -243,17 +245,17 @@ async fn fill(archive: &mut Archive, index: &mut Index, wanted: &Wanted<'_>) -> 
     let write = async {
         while let Some(one) = finds.recv().await {
             match one {
-                Found::Piece { path, text } => archive.add(&path, &text)?,
-                Found::Missing { what, why } => index.missing.push((what, why)),
-                Found::Fact { what, value } => index.facts.push((what, value)),
-                Found::Note(note) => index.notes.push(note),
+                CollectedPart::File { path, text } => archive.add(&path, &text)?,
+                CollectedPart::Missing { what, why } => index.missing.push((what, why)),
+                CollectedPart::Fact { what, value } => index.facts.push((what, value)),
+                CollectedPart::Note(note) => index.notes.push(note),
             }
         }
         io::Result::Ok(())
     };
     let (is_whole, ()) = tokio::try_join!(gather, write)?;
     if !is_whole {
-        let unread = evidence.unread().into_iter();
+        let unread = evidence.unfinished().into_iter();
         let late = "time was up; --timeout gives more".to_owned();
         index.missing.extend(unread.map(|it| (it, late.clone())));
         index
@@ -266,13 +268,13 @@ async fn fill(archive: &mut Archive, index: &mut Index, wanted: &Wanted<'_>) -> 
 
 /// The record, and the IDs of other shoots.
 async fn recorded(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
-) -> (Result<Option<RecordSeen>, String>, Vec<String>) {
+) -> (Result<Option<RecordSnapshot>, String>, Vec<String>) {
     let within = Instant::now() + PATIENCE;
     let (record, others) = tokio::join!(
         timeout_at(within, provider.record(id)),
-        timeout_at(within, provider.records(Where::Namespace))
+        timeout_at(within, provider.records(NamespaceScope::Current))
     );
     let record = match record {
         Ok(record) => record.map_err(|it| it.to_string()),
@@ -285,7 +287,7 @@ async fn recorded(
     )
 }
 
-fn facts(index: &mut Index, wanted: &Wanted<'_>, record: Option<&RecordSeen>) {
+fn facts(index: &mut Index, wanted: &Wanted<'_>, record: Option<&RecordSnapshot>) {
     let shoot = match record {
         Some(record) if record.leaving => "has a record, and is on its way out",
         Some(_) => "has a record",

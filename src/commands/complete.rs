@@ -4,7 +4,9 @@ use super::global::SANDBOX;
 use super::provider::before;
 use super::shoots::Summary;
 use super::{Context, Global, command, provider, sandbox};
-use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
+use crate::cluster::{
+    ApiClient, KubeconfigSource, MachineSnapshot, NamespaceScope, RecordSnapshot,
+};
 use crate::model::Worker;
 use clap::FromArgMatches;
 use clap_complete::engine::CompletionCandidate;
@@ -55,7 +57,7 @@ pub(super) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
-            let records = provider.records(Where::Namespace).await;
+            let records = provider.records(NamespaceScope::Current).await;
             records.iter().flatten().map(shoot).collect()
         })
     })
@@ -65,7 +67,7 @@ pub(super) fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
-            let records = provider.records(Where::Namespace).await;
+            let records = provider.records(NamespaceScope::Current).await;
             let shoots = records.iter().flatten().filter_map(|it| before(&it.data));
             let workers = shoots.flat_map(|it| it.0.spec.provider.workers);
             workers.map(|it| pool(&it)).collect()
@@ -82,7 +84,7 @@ pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
         };
         ask_at(context, Some(source), async |provider| {
             let mut names = Vec::new();
-            let records = provider.records(Where::AllNamespaces).await;
+            let records = provider.records(NamespaceScope::All).await;
             for record in records.iter().flatten() {
                 let there = provider.in_namespace(&record.namespace);
                 let machines = there.machines(&record.name).await;
@@ -93,7 +95,7 @@ pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-fn shoot(record: &RecordSeen) -> Named {
+fn shoot(record: &RecordSnapshot) -> Named {
     let summary = Summary::of(record, None);
     let name = match summary.project.as_str() {
         "local" => summary.name.clone(),
@@ -111,20 +113,20 @@ fn pool(worker: &Worker) -> Named {
     (worker.name.clone(), Some(help))
 }
 
-fn machine(seen: &MachineSeen) -> Named {
+fn machine(seen: &MachineSnapshot) -> Named {
     let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
     (seen.name.to_string(), Some(help))
 }
 
 /// Asks the provider cluster; one that does not answer has nothing to offer.
-fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Named>) -> Vec<Named> {
+fn ask(context: &Context, look: impl AsyncFnOnce(ApiClient) -> Vec<Named>) -> Vec<Named> {
     ask_at(context, None, look)
 }
 
 fn ask_at(
     context: &Context,
-    source: Option<Source>,
-    look: impl AsyncFnOnce(Provider) -> Vec<Named>,
+    source: Option<KubeconfigSource>,
+    look: impl AsyncFnOnce(ApiClient) -> Vec<Named>,
 ) -> Vec<Named> {
     let asked = context.block_on(async {
         match provider::connect_quietly(context, source).await {

@@ -3,7 +3,9 @@ use super::provider::{self, failed};
 use super::running::{About, End, RunArgs, Session, counted};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Beside, Error, Leftovers, Provider, RecordSeen, Verdict};
+use crate::cluster::{
+    ApiClient, Error, ProviderContext, RecordSnapshot, RemainingObjects, Retryability,
+};
 use crate::flow::Outcome;
 use crate::plan::observed::Observed;
 use crate::plan::{self, names::id_of};
@@ -54,7 +56,7 @@ pub(super) fn run(args: &DeleteArgs, context: &Context) -> Result<Exit, CommandE
                 if let Some(record) = provider.record(&id).await.map_err(failed)? {
                     protect::check(&record, &args.name)?;
                 }
-                let left = provider.leftovers(&id).await;
+                let left = provider.remaining_objects(&id).await;
                 let (left, _) = left.map_err(failed)?.without_disks(args.keep_volumes);
                 Ok((provider, left))
             })
@@ -89,14 +91,14 @@ pub(super) fn told(exit: Exit, name: &str, context: &Context) {
 }
 
 /// A lease alone is what a run leaves that was over before it began.
-fn is_shoot(left: &Leftovers) -> bool {
+fn is_shoot(left: &RemainingObjects) -> bool {
     left.objects.iter().any(|it| it.kind != "Lease")
 }
 
 fn not_there(
     args: &DeleteArgs,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Exit, CommandError> {
     if args.ignore_not_found {
         context.ui.status(&format!(
@@ -115,7 +117,7 @@ fn not_there(
 }
 
 /// Nothing is asked where the answer was given, and nothing is deleted where nobody can answer.
-fn ask(args: &DeleteArgs, context: &Context, left: &Leftovers) -> Result<(), CommandError> {
+fn ask(args: &DeleteArgs, context: &Context, left: &RemainingObjects) -> Result<(), CommandError> {
     if args.yes || args.confirm.is_some() {
         return Ok(());
     }
@@ -149,7 +151,7 @@ pub(super) async fn delete(
     args: &Deletion<'_>,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Exit, CommandError> {
     let exit = delete_unless(args, context, signals, provider, |_| None).await?;
     Ok(exit.unwrap_or(Exit::Done))
@@ -161,17 +163,17 @@ pub(super) async fn delete_unless(
     args: &Deletion<'_>,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
-    stays: impl Fn(Option<&RecordSeen>) -> Option<String>,
+    provider: &ApiClient,
+    stays: impl Fn(Option<&RecordSnapshot>) -> Option<String>,
 ) -> Result<Option<Exit>, CommandError> {
     let id = id_of(args.name);
     let about = About {
         verb: "delete",
         shoot: args.name,
         id: &id,
-        beside: Beside {
-            is_leaving: true,
-            ..Beside::default()
+        beside: ProviderContext {
+            is_deletion: true,
+            ..ProviderContext::default()
         },
         resume: Some(args.resume.clone()),
     };
@@ -208,8 +210,8 @@ pub(super) async fn delete_unless(
 }
 
 /// A namespace that apply made goes with its last shoot.
-async fn remove_namespace(context: &Context, provider: &Provider) -> Result<bool, CommandError> {
-    let removed = match provider.is_empty().await {
+async fn remove_namespace(context: &Context, provider: &ApiClient) -> Result<bool, CommandError> {
+    let removed = match provider.is_namespace_empty().await {
         Ok(true) => provider.delete_namespace().await,
         other => other,
     };
@@ -218,7 +220,7 @@ async fn remove_namespace(context: &Context, provider: &Provider) -> Result<bool
             .ui
             .status(&format!("namespace {} deleted", provider.namespace())),
         // Whoever may not even look at namespaces has not made this one.
-        Ok(false) | Err(Error::NotAllowed { .. }) => return Ok(false),
+        Ok(false) | Err(Error::Forbidden { .. }) => return Ok(false),
         Err(error) => return Err(failed(error)),
     }
     Ok(true)
@@ -234,13 +236,13 @@ async fn proven(args: &Deletion<'_>, signals: &Signals, session: &Session<'_>, i
     };
     loop {
         let left = tokio::select! {
-            left = session.provider.leftovers(id) => left,
+            left = session.provider.remaining_objects(id) => left,
             () = signals.first.cancelled() => return unproven(signals.exit(), "interrupted"),
             () = sleep(signals.left().max(LAST_LOOK)) => return unproven(Exit::Timeout, "time is up"),
         };
         let (left, kept) = match left {
             Ok(left) => left.without_disks(args.keep_volumes),
-            Err(error) if error.verdict() == Verdict::Again => {
+            Err(error) if error.retryability() == Retryability::Retry => {
                 session.note(error.to_string());
                 sleep(LOOK).await;
                 continue;
@@ -296,8 +298,8 @@ async fn proven(args: &Deletion<'_>, signals: &Signals, session: &Session<'_>, i
     }
 }
 
-fn summary(args: &Deletion<'_>, left: &Leftovers, kept: &[String]) -> String {
-    let unseen = match left.unseen.as_slice() {
+fn summary(args: &Deletion<'_>, left: &RemainingObjects, kept: &[String]) -> String {
+    let unseen = match left.unlisted.as_slice() {
         [] => String::new(),
         kinds => format!("; {} may not be listed", kinds.join(", ")),
     };

@@ -2,7 +2,9 @@ use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
+use crate::cluster::{
+    self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements,
+};
 use crate::plan::record;
 use crate::ui::{Format, Row, Style};
 use crate::validate::control_plane::Exposure;
@@ -46,11 +48,11 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Result<Exit, CommandE
         Format::Table | Format::Wide => context.ui.data(&text(&rows, context.ui.style())),
         format => context.ui.list(format, &rows, ""),
     }
-    let is_well = rows.iter().all(|it| it.0.grade != Grade::Failure);
+    let is_well = rows.iter().all(|it| it.0.status != CheckStatus::Failed);
     Ok(if is_well { Exit::Done } else { Exit::No })
 }
 
-async fn look(args: &DoctorArgs, context: &Context) -> Result<Vec<Finding>, CommandError> {
+async fn look(args: &DoctorArgs, context: &Context) -> Result<Vec<CheckResult>, CommandError> {
     let (provider, shoots) = if !args.filename.is_empty() {
         let texts = load::texts(&LoadArgs {
             filename: args.filename.clone(),
@@ -66,26 +68,26 @@ async fn look(args: &DoctorArgs, context: &Context) -> Result<Vec<Finding>, Comm
         };
         (provider, shoots)
     };
-    provider.examine(&uses(&shoots)).await.map_err(failed)
+    provider.run_checks(&uses(&shoots)).await.map_err(failed)
 }
 
 /// As a person reads it.
 pub(super) async fn told(
-    provider: &Provider,
-    record: Option<&RecordSeen>,
+    provider: &ApiClient,
+    record: Option<&RecordSnapshot>,
 ) -> Result<String, CommandError> {
     let shoots = record.map(of_record).unwrap_or_default();
-    let found = provider.examine(&uses(&shoots)).await.map_err(failed)?;
+    let found = provider.run_checks(&uses(&shoots)).await.map_err(failed)?;
     let lines: Vec<Line> = found.into_iter().map(Line).collect();
     Ok(text(&lines, Style { on: false }))
 }
 
-async fn recorded(provider: &Provider, name: &str) -> Result<Vec<ValidShoot>, CommandError> {
+async fn recorded(provider: &ApiClient, name: &str) -> Result<Vec<ValidShoot>, CommandError> {
     Ok(of_record(&find(provider, name).await?))
 }
 
 /// As it was applied last.
-pub(super) fn of_record(record: &RecordSeen) -> Vec<ValidShoot> {
+pub(super) fn of_record(record: &RecordSnapshot) -> Vec<ValidShoot> {
     let texts = [record::SHOOT, record::PROFILE]
         .into_iter()
         .filter_map(|key| {
@@ -95,8 +97,8 @@ pub(super) fn of_record(record: &RecordSeen) -> Vec<ValidShoot> {
     load::judge_texts(&texts.collect(), load::Around::default()).shoots
 }
 
-fn uses(shoots: &[ValidShoot]) -> Uses {
-    let mut uses = Uses::default();
+fn uses(shoots: &[ValidShoot]) -> ShootRequirements {
+    let mut uses = ShootRequirements::default();
     for shoot in shoots {
         uses.networks |= !shoot.networks.is_empty();
         let exposure = &shoot.control_plane.exposure;
@@ -107,9 +109,9 @@ fn uses(shoots: &[ValidShoot]) -> Uses {
         uses.pod_network |= !shoot.networks.iter().any(takes_its_place);
         for pool in &shoot.pools {
             let worker = &pool.worker;
-            uses.types |= worker.instancetype.is_some() || worker.preference.is_some();
+            uses.instancetypes |= worker.instancetype.is_some() || worker.preference.is_some();
             let cpu = worker.cpu.as_ref();
-            uses.whole_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
+            uses.dedicated_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
             let disks = worker.devices.iter().flat_map(|it| &it.disks);
             let mut luns = disks.filter_map(|it| it.lun.as_ref());
             uses.reservations |= luns.any(|it| it.reservation == Some(true));
@@ -121,7 +123,7 @@ fn uses(shoots: &[ValidShoot]) -> Uses {
     uses
 }
 
-struct Line(Finding);
+struct Line(CheckResult);
 
 /// For programs.
 #[derive(Serialize)]
@@ -138,7 +140,7 @@ impl Serialize for Line {
         let it = &self.0;
         let told = Told {
             check: it.subject,
-            status: word(it.grade),
+            status: word(it.status),
             message: &it.message,
             hint: it.hint.as_deref(),
         };
@@ -154,7 +156,7 @@ impl Row for Line {
     fn cells(&self) -> Vec<String> {
         let it = &self.0;
         vec![
-            word(it.grade).to_owned(),
+            word(it.status).to_owned(),
             it.subject.to_owned(),
             it.message.clone(),
         ]
@@ -165,22 +167,22 @@ impl Row for Line {
     }
 }
 
-fn word(grade: Grade) -> &'static str {
+fn word(grade: CheckStatus) -> &'static str {
     match grade {
-        Grade::Fine => "ok",
-        Grade::Warning => "warning",
-        Grade::Failure => "failure",
+        CheckStatus::Passed => "ok",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Failed => "failure",
     }
 }
 
 fn text(lines: &[Line], style: Style) -> String {
     let mut text = String::new();
     for Line(it) in lines {
-        let word = format!("{:<8}", word(it.grade));
-        let word = match it.grade {
-            Grade::Fine => style.green(word),
-            Grade::Warning => style.yellow(word),
-            Grade::Failure => style.red(word),
+        let word = format!("{:<8}", word(it.status));
+        let word = match it.status {
+            CheckStatus::Passed => style.green(word),
+            CheckStatus::Warning => style.yellow(word),
+            CheckStatus::Failed => style.red(word),
         };
         text += &format!("{word} {:<20} {}\n", it.subject, it.message);
         if let Some(hint) = &it.hint {
@@ -197,16 +199,16 @@ mod tests {
     #[test]
     fn each_line_tells_how_it_is_and_what_to_do() {
         let line = |grade, hint: Option<&str>| {
-            Line(Finding {
+            Line(CheckResult {
                 subject: "CDI",
-                grade,
+                status: grade,
                 message: "not installed".to_owned(),
                 hint: hint.map(str::to_owned),
             })
         };
         let lines = [
-            line(Grade::Failure, Some("install it")),
-            line(Grade::Fine, None),
+            line(CheckStatus::Failed, Some("install it")),
+            line(CheckStatus::Passed, None),
         ];
         let told = text(&lines, Style { on: false });
         let expected = "failure  CDI                  not installed\n                              hint: install it\nok       CDI                  not installed\n";

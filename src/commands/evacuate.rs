@@ -6,7 +6,7 @@ use super::shoots::find;
 use super::signals::Signals;
 use super::why::recorded;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{self, Provider, RecordSeen, Where};
+use crate::cluster::{self, ApiClient, NamespaceScope, RecordSnapshot};
 use crate::plan::Hash;
 use crate::plan::names::{SPEC_HASH, called};
 use crate::plan::observed::Facts;
@@ -52,7 +52,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 
 /// A shoot that has something to replace.
 struct Due {
-    record: RecordSeen,
+    record: RecordSnapshot,
     /// Names of the machines; none where an evacuation was cut off that has one to make yet.
     machines: Vec<Arc<str>>,
 }
@@ -61,7 +61,7 @@ struct Evacuation<'a> {
     args: &'a EvacuateArgs,
     context: &'a Context,
     signals: &'a Signals,
-    provider: Provider,
+    provider: ApiClient,
 }
 
 pub(super) fn run(args: &EvacuateArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -97,7 +97,7 @@ fn print(args: &EvacuateArgs, context: &Context) -> Result<Exit, CommandError> {
         words: args.name.iter().cloned().collect(),
         timeout: args.run.timeout,
         rules: cluster::rules_to_apply(),
-        rules_of_cluster: Some(cluster::rules_to_choose()),
+        rules_of_cluster: Some(cluster::rules_for_placement()),
     };
     cronjob::print(&job, &args.cronjob, context);
     Ok(Exit::Done)
@@ -186,11 +186,11 @@ impl Evacuation<'_> {
         let records = match &self.args.name {
             Some(name) => vec![find(&self.provider, name).await?],
             None => {
-                let records = self.provider.records(Where::Namespace).await;
+                let records = self.provider.records(NamespaceScope::Current).await;
                 records.map_err(failed)?
             }
         };
-        let mut machines = self.provider.evacuating().await.map_err(failed)?;
+        let mut machines = self.provider.evacuating_machines().await.map_err(failed)?;
         let mut due = Vec::new();
         for record in records.into_iter().filter(|it| !it.leaving) {
             let machines = machines.remove(&record.name).unwrap_or_default();
@@ -202,9 +202,9 @@ impl Evacuation<'_> {
     }
 
     /// Where machines may be deleted before others are made, it may have left the shoot with too few.
-    async fn is_cut_off(&self, record: &RecordSeen) -> Result<bool, CommandError> {
+    async fn is_cut_off(&self, record: &RecordSnapshot) -> Result<bool, CommandError> {
         let is_gone = is_gone(self.context.config.identity());
-        let was_killed = self.provider.was_killed(&record.name, VERB, is_gone);
+        let was_killed = self.provider.was_interrupted(&record.name, VERB, is_gone);
         Ok(has_failed(record) || was_killed.await.map_err(failed)?)
     }
 
@@ -270,7 +270,7 @@ impl Due {
 }
 
 /// Whether the last run was an evacuation, and did not get through.
-fn has_failed(record: &RecordSeen) -> bool {
+fn has_failed(record: &RecordSnapshot) -> bool {
     let history = record.data.get(HISTORY).map(String::as_str);
     let runs = history.and_then(|it| serde_json::from_str::<Vec<Run>>(it).ok());
     let last = runs.and_then(|it| it.into_iter().next());

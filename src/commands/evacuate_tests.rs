@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 const HASH: &str = "000000000000000a";
 
-fn record(history: &str) -> RecordSeen {
-    RecordSeen {
+fn record(history: &str) -> RecordSnapshot {
+    RecordSnapshot {
         namespace: "ns".into(),
         name: "shoot--local--a".into(),
         uid: "u".into(),

@@ -3,7 +3,7 @@ use super::running::duration;
 use super::shoots::{find, since};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{EventSeen, Provider, Said, Where};
+use crate::cluster::{ApiClient, EventStream, KubernetesEvent, NamespaceScope};
 use crate::plan::item::Side;
 use crate::ui::{Format, Row, age};
 use clap_complete::engine::ArgValueCompleter;
@@ -65,9 +65,12 @@ pub(super) fn run(args: &EventsArgs, context: &Context) -> Result<Exit, CommandE
         let looked = async {
             let provider = provider::connect(context).await?;
             let record = find(&provider, &args.name).await?;
-            let records = provider.records(Where::Namespace).await.map_err(failed)?;
+            let records = provider
+                .records(NamespaceScope::Current)
+                .await
+                .map_err(failed)?;
             let others = records.iter().map(|it| it.name.to_string()).collect();
-            let outside = Said::outside(&provider, &record.name, others).await;
+            let outside = EventStream::of_provider(&provider, &record.name, others).await;
             Ok((outside.map_err(failed)?, provider, record.name))
         };
         let (outside, provider, id) = signals.or_interrupted("find the shoot", looked).await?;
@@ -90,12 +93,12 @@ pub(super) fn run(args: &EventsArgs, context: &Context) -> Result<Exit, CommandE
 async fn all(
     args: &EventsArgs,
     context: &Context,
-    outside: &Said,
-    provider: &Provider,
+    outside: &EventStream,
+    provider: &ApiClient,
     id: &str,
 ) -> Result<Vec<Event>, CommandError> {
-    let inside = async { Said::inside(provider, id).await?.all().await };
-    let (outer, inner) = tokio::join!(outside.all(), inside);
+    let inside = async { EventStream::of_shoot(provider, id).await?.list().await };
+    let (outer, inner) = tokio::join!(outside.list(), inside);
     let mut seen = outer.map_err(failed)?;
     match inner {
         Ok(inner) => seen.extend(inner),
@@ -114,8 +117,8 @@ async fn all(
 async fn watch(
     args: &EventsArgs,
     context: &Context,
-    outside: &Said,
-    provider: &Provider,
+    outside: &EventStream,
+    provider: &ApiClient,
     id: &str,
 ) -> Result<Exit, CommandError> {
     let (sender, mut heard) = mpsc::channel(WAITING);
@@ -143,12 +146,12 @@ async fn watch(
 
 /// A shoot that is being made can be entered later than it is watched.
 async fn follow_inside(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
-    sender: &Sender<EventSeen>,
+    sender: &Sender<KubernetesEvent>,
 ) -> std::convert::Infallible {
     loop {
-        match Said::inside(provider, id).await {
+        match EventStream::of_shoot(provider, id).await {
             Ok(inside) => {
                 if let Err(error) = inside.follow(sender).await {
                     tracing::debug!(%error, "events inside the shoot cannot be read");
@@ -188,7 +191,7 @@ fn line(event: &Event, format: Format) -> String {
 
 impl Event {
     /// `now` is the server's time, in seconds since 1970.
-    fn of(seen: EventSeen, now: Option<i64>) -> Event {
+    fn of(seen: KubernetesEvent, now: Option<i64>) -> Event {
         let time = |at: Option<i64>| jiff::Timestamp::from_microsecond(at?).ok();
         let shown = |at| time(at).map(|it| format!("{it:.0}"));
         let age = |at| Some(since(time(at)?.as_second(), now?));
@@ -257,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_line_is_one_line_whatever_the_message_holds() {
-        let seen = EventSeen {
+        let seen = KubernetesEvent {
             side: Side::Shoot,
             uid: "u".into(),
             last: Some(9_000_000),

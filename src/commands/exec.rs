@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{self, Way};
+use crate::cluster::{self, Endpoint};
 use crate::config::private;
 use clap_complete::engine::ArgValueCompleter;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub(super) struct ExecArgs {
 /// What a program needs to enter; the file is gone with it, and the way closed.
 pub(super) struct Entry {
     pub(super) file: NamedTempFile,
-    pub(super) way: Way,
+    pub(super) way: Endpoint,
 }
 
 pub(super) fn run(args: &ExecArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -49,13 +49,16 @@ async fn enter(args: &ExecArgs, context: &Context) -> Result<Entry, CommandError
     let record = only(&provider, args.name.as_deref()).await?;
     let id = &record.name;
     let credentials = args.access.credentials(&provider, id, context).await?;
-    let way = provider.way(id, &credentials).await.map_err(failed)?;
+    let way = provider
+        .shoot_endpoint(id, &credentials)
+        .await
+        .map_err(failed)?;
     entry(way, id, &credentials)
 }
 
 /// Writes down the way for programs.
 pub(super) fn entry(
-    way: Way,
+    way: Endpoint,
     id: &str,
     credentials: &cluster::ClientCertificate,
 ) -> Result<Entry, CommandError> {

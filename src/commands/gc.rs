@@ -6,7 +6,7 @@ use super::running::{RunArgs, counted};
 use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
-use crate::cluster::{self, Provider, RecordSeen, Where};
+use crate::cluster::{self, ApiClient, NamespaceScope, RecordSnapshot};
 use crate::plan::names::called;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +123,7 @@ pub(super) async fn reap_expired(
     run: &RunArgs,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Exit, CommandError> {
     let look = garbage(Wanted::Expired, context, provider);
     let garbage = signals.or_interrupted(LOOK, look).await?;
@@ -135,7 +135,7 @@ async fn reap(
     run: &RunArgs,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
     gone: impl Fn(&str),
 ) -> Result<Exit, CommandError> {
     let mut worst = Exit::Done;
@@ -150,7 +150,7 @@ async fn reap(
             run,
             resume: context.config.command_line(),
         };
-        let stays = |record: Option<&RecordSeen>| it.stays(record, now(provider));
+        let stays = |record: Option<&RecordSnapshot>| it.stays(record, now(provider));
         // The next one may be deleted all the same.
         match delete::delete_unless(&deletion, context, signals, provider, stays).await {
             Ok(Some(Exit::Done)) => gone(&it.name),
@@ -166,7 +166,7 @@ async fn reap(
 
 impl Garbage {
     /// What somebody did between the look and the lock wins: says why it is to stay.
-    fn stays(&self, record: Option<&RecordSeen>, now: Timestamp) -> Option<String> {
+    fn stays(&self, record: Option<&RecordSnapshot>, now: Timestamp) -> Option<String> {
         let name = &self.name;
         let record = match (record, self.has_record) {
             // Of one that expired its record alone may have gone.
@@ -185,8 +185,11 @@ impl Garbage {
 }
 
 /// Nothing is begun that could not be ended for want of a right; and that is told before anything is to go.
-async fn allowed(provider: &Provider) -> Result<(), CommandError> {
-    let missing = provider.missing_rights_to_delete().await.map_err(failed)?;
+async fn allowed(provider: &ApiClient) -> Result<(), CommandError> {
+    let missing = provider
+        .missing_delete_permissions()
+        .await
+        .map_err(failed)?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -201,14 +204,17 @@ async fn allowed(provider: &Provider) -> Result<(), CommandError> {
 async fn garbage(
     wanted: Wanted,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Vec<Garbage>, CommandError> {
     // Before the records: whatever has no record afterwards had none, for an apply makes that first.
     let there = match wanted {
         Wanted::Expired => BTreeMap::new(),
-        Wanted::Orphans | Wanted::Both => provider.owners().await.map_err(failed)?,
+        Wanted::Orphans | Wanted::Both => provider.objects_per_shoot().await.map_err(failed)?,
     };
-    let records = provider.records(Where::Namespace).await.map_err(failed)?;
+    let records = provider
+        .records(NamespaceScope::Current)
+        .await
+        .map_err(failed)?;
     let now = now(provider);
     let mut all = Vec::new();
     for record in records.iter().filter(|_| wanted != Wanted::Orphans) {
@@ -241,9 +247,9 @@ mod tests {
     use super::*;
     use crate::plan::names::{EXPIRES, PROTECTED};
 
-    fn record(annotations: &[(&str, &str)]) -> RecordSeen {
+    fn record(annotations: &[(&str, &str)]) -> RecordSnapshot {
         let annotations = annotations.iter();
-        RecordSeen {
+        RecordSnapshot {
             namespace: "ns".into(),
             name: "shoot--local--a".into(),
             uid: "u".into(),
@@ -260,7 +266,7 @@ mod tests {
     fn what_was_done_before_the_lock_was_taken_wins() {
         let now = Timestamp::from_second(100).expect("a time");
         let past = (EXPIRES, "1970-01-01T00:01:00Z");
-        let stays = |has_record, record: Option<&RecordSeen>| {
+        let stays = |has_record, record: Option<&RecordSnapshot>| {
             let garbage = Garbage {
                 name: "a".to_owned(),
                 why: String::new(),

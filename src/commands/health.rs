@@ -2,20 +2,25 @@
 
 use super::CommandError;
 use super::provider::{before, failed};
-use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
+use crate::cluster::{
+    ApiClient, ImageSnapshot, MachineSnapshot, NodeSnapshot, RecordSnapshot, ShootSnapshot,
+};
 use crate::plan::health::{self, Condition, Inside, Part, Seen};
 
 /// Looks at the provider, and at the shoot where it can be reached.
 pub(super) async fn look(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<Vec<Condition>, CommandError> {
     let seen = seen(provider, record).await?;
     Ok(health::conditions(&seen))
 }
 
 /// What the conditions rest on.
-pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<Seen, CommandError> {
+pub(super) async fn seen(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<Seen, CommandError> {
     let id = &*record.name;
     let (machines, images, control_plane) = futures::try_join!(
         provider.machines(id),
@@ -26,8 +31,8 @@ pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<See
     let shoot = before(&record.data).map(|it| it.0);
     let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
     let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
-    let inside = match provider.shoot_seen(id).await {
-        Ok(ShootSeen {
+    let inside = match provider.shoot_snapshot(id).await {
+        Ok(ShootSnapshot {
             nodes,
             workloads,
             answers,
@@ -52,14 +57,14 @@ pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<See
     })
 }
 
-fn of_image(image: &ImageSeen) -> Part {
+fn of_image(image: &ImageSnapshot) -> Part {
     Part {
         name: image.name.clone(),
         why: (!image.import.done).then(|| image.phase.clone()),
     }
 }
 
-fn of_machine(machine: &MachineSeen) -> Part {
+fn of_machine(machine: &MachineSnapshot) -> Part {
     let why = match &machine.complaint {
         Some(complaint) => format!("{}, {complaint}", machine.status).into(),
         None => machine.status.clone(),
@@ -70,7 +75,7 @@ fn of_machine(machine: &MachineSeen) -> Part {
     }
 }
 
-fn of_node(node: &NodeSeen) -> Part {
+fn of_node(node: &NodeSnapshot) -> Part {
     Part {
         name: node.name.clone(),
         why: node.why.clone(),

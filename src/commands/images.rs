@@ -1,7 +1,7 @@
 use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{ImageSeen, Provider};
+use crate::cluster::{ApiClient, ImageSnapshot};
 use crate::plan::names::parts;
 use crate::ui::{Format, Row, wide};
 use clap_complete::engine::ArgValueCompleter;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &ImagesArgs, context: &Context) -> Result<Exit, CommandE
 }
 
 /// As a person reads it.
-pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, CommandError> {
+pub(super) async fn told(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
     let seen = provider.images(Some(id)).await.map_err(failed)?;
     let now = provider.server_time();
     let images: Vec<_> = seen.iter().map(|it| Image::of(it, now)).collect();
@@ -75,7 +75,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(seen: &ImageSeen, now: Option<i64>) -> Image {
+    fn of(seen: &ImageSnapshot, now: Option<i64>) -> Image {
         Image {
             name: seen.name.to_string(),
             shoot: parts(&seen.shoot).1.to_owned(),

@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::reach::{AccessArgs, context_name};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{self, Provider};
+use crate::cluster::{self, ApiClient};
 use crate::config::kubeconfig::{self, KubeconfigError, Mark};
 use crate::config::private::{self, FileError, Lock};
 use crate::plan::names;
@@ -145,14 +145,14 @@ fn remove(args: &RemoveArgs, context: &Context) -> Result<(), CommandError> {
 
 /// The kubeconfig with a new certificate, to the address that people reach the shoot by.
 async fn made(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     name: &str,
     access: &AccessArgs,
     context: &Context,
 ) -> Result<Value, CommandError> {
     let credentials = access.credentials(provider, id, context).await?;
-    let addresses = provider.shoot_addresses(id).await.map_err(failed)?;
+    let addresses = provider.shoot_urls(id).await.map_err(failed)?;
     let [server, others @ ..] = &addresses[..] else {
         let message = "the shoot's API server has no address yet";
         return Err(CommandError::new(Exit::No, message).hint("kvshoot status tells how far it is"));

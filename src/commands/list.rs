@@ -1,7 +1,7 @@
 use super::provider::{self, failed};
 use super::shoots::Summary;
 use super::{CommandError, Context, Exit};
-use crate::cluster::Where;
+use crate::cluster::NamespaceScope;
 use crate::ui::{Format, Row};
 
 /// List clusters
@@ -18,9 +18,9 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> {
     let place = if args.all_namespaces {
-        Where::AllNamespaces
+        NamespaceScope::All
     } else {
-        Where::Namespace
+        NamespaceScope::Current
     };
     let (provider, records) = context.block_on(async {
         let provider = provider::connect(context).await?;

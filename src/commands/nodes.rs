@@ -1,7 +1,7 @@
 use super::provider::{self, failed};
 use super::shoots::{only, shown_age};
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{MachineSeen, NodeSeen, Provider};
+use crate::cluster::{ApiClient, MachineSnapshot, NodeSnapshot};
 use crate::ui::{Format, Row, Ui, wide};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -65,7 +65,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<Exit, CommandError> 
 }
 
 /// As a person reads it, with all there is to say.
-pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, CommandError> {
+pub(super) async fn told(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
     let mut warnings = String::new();
     let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
     let machines = look(None, provider, id, warn).await?;
@@ -75,11 +75,11 @@ pub(super) async fn told(provider: &Provider, id: &str) -> Result<String, Comman
 /// Machines with the nodes that they are; `tell` hears when the shoot cannot be asked.
 async fn look(
     pool: Option<&str>,
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Machine>, CommandError> {
-    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_seen(id));
+    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_snapshot(id));
     let machines = machines.map_err(failed)?;
     let nodes = match shoot {
         Ok(shoot) => Some(shoot.nodes),
@@ -91,8 +91,8 @@ async fn look(
         }
     };
     let now = provider.server_time();
-    let of_pool = |it: &&MachineSeen| pool.is_none_or(|pool| *pool == *it.pool);
-    let joined = |machine: &MachineSeen| {
+    let of_pool = |it: &&MachineSnapshot| pool.is_none_or(|pool| *pool == *it.pool);
+    let joined = |machine: &MachineSnapshot| {
         let node = nodes.as_ref().map(|it| {
             let same = it.iter().find(|it| it.name == machine.name);
             same.map_or(Joined::NotYet, Joined::As)
@@ -106,7 +106,7 @@ async fn look(
 async fn watch(
     args: &ListArgs,
     context: &Context,
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
     mut before: Vec<Machine>,
 ) -> Result<(), CommandError> {
@@ -163,11 +163,11 @@ enum Joined<'a> {
     /// Nobody could be asked.
     Unknown,
     NotYet,
-    As(&'a NodeSeen),
+    As(&'a NodeSnapshot),
 }
 
 impl Machine {
-    fn of(seen: &MachineSeen, joined: Joined, now: Option<i64>) -> Machine {
+    fn of(seen: &MachineSnapshot, joined: Joined, now: Option<i64>) -> Machine {
         let node = match joined {
             Joined::As(node) => Some(node),
             Joined::Unknown | Joined::NotYet => None,
@@ -211,7 +211,7 @@ impl Machine {
 }
 
 /// As kubectl tells a node; KubeVirt's word where there is none yet.
-fn status(seen: &MachineSeen, joined: Joined) -> String {
+fn status(seen: &MachineSnapshot, joined: Joined) -> String {
     let mut status = match joined {
         Joined::As(node) if node.why.is_none() => "Ready".to_owned(),
         // Nobody may be put there yet.
@@ -276,8 +276,8 @@ impl Row for Machine {
 mod tests {
     use super::*;
 
-    fn machine(status: &str, ready: bool) -> MachineSeen {
-        MachineSeen {
+    fn machine(status: &str, ready: bool) -> MachineSnapshot {
+        MachineSnapshot {
             name: "a".into(),
             pool: "cpu".into(),
             zone: "z1".into(),
@@ -295,8 +295,8 @@ mod tests {
         }
     }
 
-    fn node(why: Option<&str>) -> NodeSeen {
-        NodeSeen {
+    fn node(why: Option<&str>) -> NodeSnapshot {
+        NodeSnapshot {
             name: "a".into(),
             ready: why != Some("no network"),
             why: why.map(Into::into),
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn a_machine_is_told_as_the_node_that_it_is() {
         let (running, starting) = (machine("Running", true), machine("Starting", false));
-        let told = |seen: &MachineSeen, joined| Machine::of(seen, joined, None).status;
+        let told = |seen: &MachineSnapshot, joined| Machine::of(seen, joined, None).status;
         assert_eq!(told(&running, Joined::NotYet), "Joining");
         assert_eq!(told(&running, Joined::Unknown), "Running");
         assert_eq!(told(&starting, Joined::NotYet), "Starting");

@@ -8,7 +8,7 @@ use super::load::{self, LoadArgs};
 use super::provider::{self, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, doctor};
-use crate::cluster::{Observer, Provider, RecordSeen};
+use crate::cluster::{ApiClient, Observer, RecordSnapshot};
 use crate::plan::item::{Plan, State};
 use crate::plan::observed::Observed;
 use crate::plan::{self, room};
@@ -126,7 +126,10 @@ pub(super) fn run(args: &PlanArgs, context: &Context) -> Result<Exit, CommandErr
 }
 
 /// What an apply of what was applied last would do, as a person reads it.
-pub(super) async fn told(provider: &Provider, record: &RecordSeen) -> Result<String, CommandError> {
+pub(super) async fn told(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<String, CommandError> {
     const WIDTH: usize = 200;
     let before = provider::before(&record.data);
     let mut out = String::new();
@@ -138,7 +141,7 @@ pub(super) async fn told(provider: &Provider, record: &RecordSeen) -> Result<Str
 }
 
 async fn look(
-    provider: &Provider,
+    provider: &ApiClient,
     shoot: &ValidShoot,
     before: Option<&load::Before>,
 ) -> Result<Planned, CommandError> {
@@ -150,7 +153,7 @@ async fn look(
     let observer = Observer::start(provider, &shoot.id, Instant::now(), beside)
         .await
         .map_err(failed)?;
-    let facts = observer.whole(PATIENCE).await;
+    let facts = observer.complete_facts(PATIENCE).await;
     let observed = Observed {
         facts: facts.clone(),
         ..Observed::default()

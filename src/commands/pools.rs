@@ -1,7 +1,7 @@
 use super::provider::{self, before, failed};
 use super::shoots::only;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::MachineSeen;
+use crate::cluster::MachineSnapshot;
 use crate::model::Worker;
 use crate::ui::{Format, Row};
 use clap_complete::engine::ArgValueCompleter;
@@ -65,7 +65,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn of(worker: &Worker, machines: &[MachineSeen]) -> Pool {
+    fn of(worker: &Worker, machines: &[MachineSnapshot]) -> Pool {
         let own = || machines.iter().filter(|it| *it.pool == *worker.name);
         let image = worker.machine.image.as_ref();
         Pool {

@@ -1,7 +1,7 @@
 use super::provider::{self, failed};
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::RecordSeen;
+use crate::cluster::RecordSnapshot;
 use crate::plan::names::PROTECTED;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn mark(name: &str, mark: Value, verb: &str, context: &Context) -> Result<Exit, 
 }
 
 /// That a shoot is protected, and why.
-pub(super) fn protection(record: &RecordSeen, name: &str) -> Option<String> {
+pub(super) fn protection(record: &RecordSnapshot, name: &str) -> Option<String> {
     Some(match record.annotations.get(PROTECTED)?.as_str() {
         "" => format!("shoot {name} is protected"),
         reason => format!("shoot {name} is protected: {reason}"),
@@ -57,7 +57,7 @@ pub(super) fn protection(record: &RecordSeen, name: &str) -> Option<String> {
 /// # Errors
 ///
 /// It is protected: says why, and how to take that back.
-pub(super) fn check(record: &RecordSeen, name: &str) -> Result<(), CommandError> {
+pub(super) fn check(record: &RecordSnapshot, name: &str) -> Result<(), CommandError> {
     let Some(message) = protection(record, name) else {
         return Ok(());
     };

@@ -2,7 +2,9 @@
 
 use super::load::{self, Around, Before, Loaded, Texts};
 use super::{CommandError, Context, Exit};
-use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Right, Source};
+use crate::cluster::{
+    ApiClient, Error, KubeconfigFiles, KubeconfigOverrides, KubeconfigSource, Permission,
+};
 use crate::manifest::{Content, Manifest};
 use crate::model::{Holder, Reference, Shoot};
 use crate::plan::item::Class;
@@ -16,12 +18,15 @@ use std::collections::{BTreeSet, HashMap};
 const KUBECONFIG: &str = "kubeconfig";
 
 /// The provider that flags, variables and files lead to.
-pub(super) async fn connect(context: &Context) -> Result<Provider, CommandError> {
+pub(super) async fn connect(context: &Context) -> Result<ApiClient, CommandError> {
     connect_to(context, source(context, None, None).await?).await
 }
 
 /// The same for who may say nothing: `at` stands in for flags and variables.
-pub(super) async fn connect_quietly(context: &Context, at: Option<Source>) -> Option<Provider> {
+pub(super) async fn connect_quietly(
+    context: &Context,
+    at: Option<KubeconfigSource>,
+) -> Option<ApiClient> {
     let global = &context.global;
     let source = match (at, global.sandbox()) {
         (Some(source), _) => source,
@@ -29,12 +34,15 @@ pub(super) async fn connect_quietly(context: &Context, at: Option<Source>) -> Op
         (None, Some(name)) => super::sandbox::source(context, name)?,
         (None, None) => source(context, None, None).await.ok()?,
     };
-    let provider = Provider::connect(source, global.namespace.as_deref()).await;
+    let provider = ApiClient::connect(source, global.namespace.as_deref()).await;
     provider.ok()
 }
 
-async fn connect_to(context: &Context, source: Source) -> Result<Provider, CommandError> {
-    let provider = Provider::connect(source, context.global.namespace.as_deref())
+async fn connect_to(
+    context: &Context,
+    source: KubeconfigSource,
+) -> Result<ApiClient, CommandError> {
+    let provider = ApiClient::connect(source, context.global.namespace.as_deref())
         .await
         .map_err(failed)?;
     provider
@@ -50,27 +58,27 @@ async fn source(
     context: &Context,
     secret: Option<SecretString>,
     machines: Option<SecretString>,
-) -> Result<Source, CommandError> {
+) -> Result<KubeconfigSource, CommandError> {
     let global = &context.global;
     if let Some(name) = global.sandbox() {
-        return Ok(Source::Files(Kubeconfigs {
+        return Ok(KubeconfigSource::Files(KubeconfigFiles {
             files: vec![super::sandbox::kubeconfig(context, name).await?],
-            ..Kubeconfigs::default()
+            ..KubeconfigFiles::default()
         }));
     }
-    let overrides = Overrides {
+    let overrides = KubeconfigOverrides {
         context: global.context.clone(),
         cluster: global.cluster.clone(),
         user: global.user.clone(),
     };
     if let Some(file) = &global.kubeconfig {
-        return Ok(Source::Files(Kubeconfigs {
+        return Ok(KubeconfigSource::Files(KubeconfigFiles {
             files: vec![file.clone()],
             overrides,
         }));
     }
     if let Some(text) = secret {
-        return Ok(Source::Text {
+        return Ok(KubeconfigSource::Text {
             text,
             allow_exec: global.allow_exec,
         });
@@ -78,21 +86,24 @@ async fn source(
     let files = context.config.kubeconfigs();
     if !files.iter().any(|it| it.exists()) {
         if context.config.in_cluster() {
-            return Ok(Source::InCluster);
+            return Ok(KubeconfigSource::InCluster);
         }
         if let Some(text) = machines {
-            return Ok(Source::Text {
+            return Ok(KubeconfigSource::Text {
                 text,
                 allow_exec: global.allow_exec,
             });
         }
     }
-    Ok(Source::Files(Kubeconfigs { files, overrides }))
+    Ok(KubeconfigSource::Files(KubeconfigFiles {
+        files,
+        overrides,
+    }))
 }
 
 /// Manifests that are judged against what was applied last, and the provider that they are for.
 pub(super) struct Ready {
-    pub(super) provider: Provider,
+    pub(super) provider: ApiClient,
     pub(super) loaded: Loaded,
     /// Technical IDs of the shoots that are there already.
     pub(super) known: HashMap<String, Before>,
@@ -155,7 +166,7 @@ pub(super) async fn ready(texts: &Texts, context: &Context) -> Result<Ready, Com
 
 /// A value that a MachineDeployment takes from elsewhere. Kubermatic's namespaces are not those of the provider.
 async fn look(
-    provider: &Provider,
+    provider: &ApiClient,
     reference: &Reference,
     context: &Context,
 ) -> Result<Looked, CommandError> {
@@ -167,7 +178,7 @@ async fn look(
     }
     let looked = match reference.holder {
         Holder::Secret => provider.secret_value(name, &reference.key).await,
-        Holder::ConfigMap => provider.value(name, &reference.key).await,
+        Holder::ConfigMap => provider.config_map_value(name, &reference.key).await,
     };
     Ok(match looked {
         Ok(Some(text)) => Looked::Found(text),
@@ -175,7 +186,7 @@ async fn look(
         Err(Error::NotFound { .. }) => {
             Looked::Missing(format!("it is not in namespace {namespace}"))
         }
-        Err(error @ Error::NotAllowed { .. }) => Looked::Missing(error.to_string()),
+        Err(error @ Error::Forbidden { .. }) => Looked::Missing(error.to_string()),
         Err(error) => return Err(failed(error)),
     })
 }
@@ -208,7 +219,7 @@ pub(super) fn around<'a>(
 
 /// Where the manifests lead to: what was typed, the Secret of the binding among them, or that of the binding in
 /// the provider cluster that the environment leads to.
-async fn provider_of(context: &Context, loaded: &Loaded) -> Result<Provider, CommandError> {
+async fn provider_of(context: &Context, loaded: &Loaded) -> Result<ApiClient, CommandError> {
     let shoots = || {
         loaded.manifest.documents().filter_map(|(_, it)| match it {
             Content::Shoot(shoot) => Some(shoot),
@@ -265,7 +276,7 @@ pub(super) fn before(data: &std::collections::BTreeMap<String, String>) -> Optio
 }
 
 /// Rights that are missing in the provider's namespace, as a lower-case fragment.
-pub(super) fn not_allowed(provider: &Provider, missing: &[Right]) -> String {
+pub(super) fn not_allowed(provider: &ApiClient, missing: &[Permission]) -> String {
     let rights: Vec<String> = missing.iter().map(ToString::to_string).collect();
     let namespace = provider.namespace();
     format!(
@@ -279,13 +290,13 @@ pub(super) fn failed(error: Error) -> CommandError {
     let exit = exit_of(&error);
     let told = CommandError::new(exit, error.to_string());
     match &error {
-        Error::NoKubeconfig(_) => told
+        Error::KubeconfigNotFound(_) => told
             .hint("name one with --kubeconfig or KUBECONFIG")
             .hint("to try kvshoot without a provider cluster: kvshoot sandbox up, and --sandbox"),
         Error::ExecNotAllowed { .. } => told.hint("--allow-exec lets it"),
-        Error::NoNamespace(_) => told.hint("kvshoot apply --create-namespace makes it"),
-        Error::Held { .. } => told.hint("--lock-timeout 10m waits for it"),
-        Error::Foreign { .. } => {
+        Error::NamespaceNotFound(_) => told.hint("kvshoot apply --create-namespace makes it"),
+        Error::LeaseHeld { .. } => told.hint("--lock-timeout 10m waits for it"),
+        Error::NotOwned { .. } => {
             told.hint("give the shoot another name, or remove that object if nobody needs it")
         }
         _ => told,
@@ -293,21 +304,21 @@ pub(super) fn failed(error: Error) -> CommandError {
 }
 
 fn exit_of(error: &Error) -> Exit {
-    use crate::cluster::Verdict;
+    use crate::cluster::Retryability;
     match error {
-        Error::NoKubeconfig(_) | Error::Kubeconfig(_) | Error::ExecNotAllowed { .. } => {
-            Exit::Precondition
-        }
+        Error::KubeconfigNotFound(_)
+        | Error::InvalidKubeconfig(_)
+        | Error::ExecNotAllowed { .. } => Exit::Precondition,
         Error::Untrusted { .. }
         | Error::Missing(_)
-        | Error::NoNamespace(_)
-        | Error::Version { .. } => Exit::Precondition,
-        Error::Held { .. } => Exit::Held,
-        Error::Fenced { .. } => Exit::Partly,
+        | Error::NamespaceNotFound(_)
+        | Error::UnorderedVersion { .. } => Exit::Precondition,
+        Error::LeaseHeld { .. } => Exit::Held,
+        Error::LeaseLost { .. } => Exit::Partly,
         Error::NotFound { .. } => Exit::NotFound,
-        other => match other.verdict() {
-            Verdict::Refuse(class) => exit_of_class(class, false),
-            Verdict::Again | Verdict::Look => Exit::Precondition,
+        other => match other.retryability() {
+            Retryability::Fatal(class) => exit_of_class(class, false),
+            Retryability::Retry | Retryability::Replan => Exit::Precondition,
         },
     }
 }

@@ -3,7 +3,7 @@
 use super::provider::failed;
 use super::running::duration;
 use super::{CommandError, Context, Exit};
-use crate::cluster::{ClientCertificate, Provider};
+use crate::cluster::{ApiClient, ClientCertificate};
 use crate::plan::{ADMINS, names};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl AccessArgs {
     /// Makes the certificate: out of the shoot's root, which nobody else needs to be asked for.
     pub(super) async fn credentials(
         &self,
-        provider: &Provider,
+        provider: &ApiClient,
         id: &str,
         context: &Context,
     ) -> Result<ClientCertificate, CommandError> {

@@ -16,7 +16,7 @@ use super::running::{RunArgs, duration, spoken};
 use super::signals::Signals;
 use super::ttl::now;
 use super::{CommandError, Context, Exit, why};
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::plan::names::{EXPIRES, called};
 use crate::validate::ValidShoot;
 use inside::Ended;
@@ -84,7 +84,7 @@ struct Ephemeral<'a> {
     args: &'a EphemeralArgs,
     context: &'a Context,
     signals: &'a Signals,
-    provider: &'a Provider,
+    provider: &'a ApiClient,
     shoot: &'a ValidShoot,
     /// As a person calls it.
     name: String,
@@ -159,7 +159,7 @@ async fn reap(
     args: &EphemeralArgs,
     context: &Context,
     signals: &Signals,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<(), CommandError> {
     let run = RunArgs {
         timeout: args.timeout,
@@ -181,7 +181,7 @@ async fn reap(
 fn expire(
     shoot: &mut ValidShoot,
     args: &EphemeralArgs,
-    provider: &Provider,
+    provider: &ApiClient,
 ) -> Result<Timestamp, CommandError> {
     let annotations = &shoot.manifest.metadata.annotations;
     let said = annotations.get(EXPIRES).and_then(|it| it.parse().ok());
@@ -282,7 +282,7 @@ impl Ephemeral<'_> {
                 },
                 resume: self.cleanup.clone(),
             };
-            let stays = |record: Option<&RecordSeen>| protection(record?, &self.name);
+            let stays = |record: Option<&RecordSnapshot>| protection(record?, &self.name);
             let (context, provider) = (self.context, self.provider);
             let deleted =
                 delete::delete_unless(&deletion, context, &signals, provider, stays).await?;

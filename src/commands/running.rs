@@ -4,7 +4,8 @@ use super::provider::{exit_of_class, failed};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit};
 use crate::cluster::{
-    Beside, Error, Fence, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
+    ApiClient, Error, Executor, Fence, Lease, LeaseHolder, Observer, ProviderContext,
+    RemainingObjects, Retryability,
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, Answer, Event, EventKind, Limits, Outcome, Report, Status};
@@ -55,7 +56,7 @@ pub(super) struct About<'a> {
     pub(super) shoot: &'a str,
     /// The technical ID.
     pub(super) id: &'a str,
-    pub(super) beside: Beside,
+    pub(super) beside: ProviderContext,
     /// The command that goes on where this run ends; none where whoever began it sees to that.
     pub(super) resume: Option<String>,
 }
@@ -66,9 +67,9 @@ pub(super) struct Session<'a> {
     about: About<'a>,
     started: Instant,
     lease: Lease,
-    pub(super) provider: Provider,
+    pub(super) provider: ApiClient,
     observer: Arc<Observer>,
-    performer: Performer,
+    performer: Executor,
     progress: RefCell<Progress>,
 }
 
@@ -77,7 +78,7 @@ impl<'a> Session<'a> {
     pub(super) async fn start(
         context: &Context,
         signals: &'a Signals,
-        provider: &Provider,
+        provider: &ApiClient,
         args: &RunArgs,
         about: About<'a>,
     ) -> Result<Self, CommandError> {
@@ -94,7 +95,7 @@ impl<'a> Session<'a> {
             kind: run,
         });
         let own = context.config.identity();
-        let holder = Holder {
+        let holder = LeaseHolder {
             name: format!("{}, run {}", context.config.user_at_host(), context.run_id),
             identity: serde_json::to_string(&own).expect("numbers and texts"),
             verb: about.verb,
@@ -125,7 +126,7 @@ impl<'a> Session<'a> {
                 return Err(error);
             }
         };
-        let performer = Performer {
+        let performer = Executor {
             provider: provider.clone(),
             observer: observer.clone(),
             run_id: context.run_id.as_str().into(),
@@ -164,7 +165,7 @@ impl<'a> Session<'a> {
         };
         let perform = |action: Action, facts: Arc<Facts>| {
             let objects = render(&facts, &action);
-            async move { answer(self.performer.perform(&action, objects).await) }
+            async move { answer(self.performer.execute(&action, objects).await) }
         };
         let tell = |event: Event| self.progress.borrow_mut().event(&event);
         tokio::select! {
@@ -195,7 +196,7 @@ impl<'a> Session<'a> {
                 .await
                 .map(|it| it.record.clone())
                 && let Some(record) = found
-                && let Err(error) = self.lease.owned_by(&record.name, &record.uid).await
+                && let Err(error) = self.lease.set_owner(&record.name, &record.uid).await
             {
                 tracing::debug!(%error, "the lease has no owner yet");
             }
@@ -264,7 +265,7 @@ impl<'a> Session<'a> {
     /// Writes how it went onto the record.
     pub(super) async fn report(&self, data: Value) -> Result<(), Error> {
         match &self.facts().record {
-            Some(record) => self.performer.note(record, &data).await,
+            Some(record) => self.performer.patch_record(record, &data).await,
             None => Ok(()),
         }
     }
@@ -292,8 +293,8 @@ impl<'a> Session<'a> {
     }
 
     /// Deletes what is left of a shoot and would not go by itself.
-    pub(super) async fn push(&self, left: &Leftovers) {
-        self.provider.push(left, &self.lease.fence()).await;
+    pub(super) async fn push(&self, left: &RemainingObjects) {
+        self.provider.force_cleanup(left, &self.lease.fence()).await;
     }
 
     /// Tells what a run still waits for when its plan is worked off.
@@ -446,8 +447,8 @@ fn answer(result: Result<(), Error>) -> Answer {
     let Err(error) = result else {
         return Answer::Done;
     };
-    match error.verdict() {
-        Verdict::Again => {
+    match error.retryability() {
+        Retryability::Retry => {
             let asked = match &error {
                 Error::Throttled { retry_after, .. } => *retry_after,
                 _ => None,
@@ -457,8 +458,8 @@ fn answer(result: Result<(), Error>) -> Answer {
                 asked,
             }
         }
-        Verdict::Look => Answer::Look(error.to_string()),
-        Verdict::Refuse(_) => Answer::Refused(error.failure()),
+        Retryability::Replan => Answer::Look(error.to_string()),
+        Retryability::Fatal(_) => Answer::Refused(error.failure()),
     }
 }
 

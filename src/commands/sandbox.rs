@@ -1,7 +1,7 @@
 use super::global::SANDBOX;
 use super::running::spoken;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Kubeconfigs, Source};
+use crate::cluster::{KubeconfigFiles, KubeconfigSource};
 use crate::sandbox::{self, Dirs, Fault, Guest, Sandbox, SandboxError, Step, Up};
 use crate::ui::Steps;
 use clap_complete::engine::ArgValueCompleter;
@@ -371,11 +371,11 @@ impl Telling {
 }
 
 /// The way to a sandbox, whether it runs or not.
-pub(super) fn source(context: &Context, name: &str) -> Option<Source> {
+pub(super) fn source(context: &Context, name: &str) -> Option<KubeconfigSource> {
     let sandbox = Sandbox::new(name, &paths(context).ok()?).ok()?;
-    Some(Source::Files(Kubeconfigs {
+    Some(KubeconfigSource::Files(KubeconfigFiles {
         files: vec![sandbox.kubeconfig()],
-        ..Kubeconfigs::default()
+        ..KubeconfigFiles::default()
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use super::provider::{before, failed};
 use super::{CommandError, Exit};
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::plan::names::{id_of, parts};
 use crate::plan::record::{LAST_OPERATION, Operation};
 use crate::ui::{Row, age};
@@ -29,7 +29,7 @@ pub(super) struct Summary {
 
 impl Summary {
     /// `now` is the server's time, in seconds since 1970.
-    pub(super) fn of(record: &RecordSeen, now: Option<i64>) -> Summary {
+    pub(super) fn of(record: &RecordSnapshot, now: Option<i64>) -> Summary {
         let applied = before(&record.data).map(|it| it.0);
         let shoot = applied.as_ref();
         let (project, name) = parts(&record.name);
@@ -122,7 +122,7 @@ impl Row for Summary {
 }
 
 /// The record of a shoot, or the error that there is none.
-pub(super) async fn find(provider: &Provider, name: &str) -> Result<RecordSeen, CommandError> {
+pub(super) async fn find(provider: &ApiClient, name: &str) -> Result<RecordSnapshot, CommandError> {
     let record = provider.record(&id_of(name)).await.map_err(failed)?;
     record.ok_or_else(|| {
         let message = format!(
@@ -135,14 +135,14 @@ pub(super) async fn find(provider: &Provider, name: &str) -> Result<RecordSeen, 
 
 /// The shoot that is meant when none is named: the only one of the namespace.
 pub(super) async fn only(
-    provider: &Provider,
+    provider: &ApiClient,
     name: Option<&str>,
-) -> Result<RecordSeen, CommandError> {
+) -> Result<RecordSnapshot, CommandError> {
     if let Some(name) = name {
         return find(provider, name).await;
     }
     let mut records = provider
-        .records(crate::cluster::Where::Namespace)
+        .records(crate::cluster::NamespaceScope::Current)
         .await
         .map_err(failed)?;
     match records.len() {

@@ -3,7 +3,7 @@ use super::provider;
 use super::shoots::{Summary, only};
 use super::ttl::expiry;
 use super::{CommandError, Context, Exit, complete, health};
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::plan::health::Condition as Found;
 use crate::ui::Format;
 use clap_complete::engine::ArgValueCompleter;
@@ -74,13 +74,16 @@ async fn look(args: &StatusArgs, context: &Context) -> Result<Status, CommandErr
 }
 
 /// As a person reads it.
-pub(super) async fn told(provider: &Provider, record: &RecordSeen) -> Result<String, CommandError> {
+pub(super) async fn told(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<String, CommandError> {
     Ok(text(&of(provider, record).await?))
 }
 
-async fn of(provider: &Provider, record: &RecordSeen) -> Result<Status, CommandError> {
+async fn of(provider: &ApiClient, record: &RecordSnapshot) -> Result<Status, CommandError> {
     let found = health::look(provider, record).await?;
-    let addresses = provider.shoot_addresses(&record.name).await;
+    let addresses = provider.shoot_urls(&record.name).await;
     let summary = Summary::of(record, provider.server_time());
     Ok(Status {
         expires: expiry(record).map(|it| format!("{it:.0}")),

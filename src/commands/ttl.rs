@@ -2,7 +2,7 @@ use super::provider::{self, failed};
 use super::running::duration;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Provider, RecordSeen};
+use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::plan::names::EXPIRES;
 use crate::ui::age;
 use clap_complete::engine::ArgValueCompleter;
@@ -73,13 +73,13 @@ fn after(before: Option<Timestamp>, now: Timestamp, life: Life) -> Result<Timest
 }
 
 /// When a shoot is to go; never, if nobody said when.
-pub(super) fn expiry(record: &RecordSeen) -> Option<Timestamp> {
+pub(super) fn expiry(record: &RecordSnapshot) -> Option<Timestamp> {
     record.annotations.get(EXPIRES)?.parse().ok()
 }
 
 /// By the server's clock, which is the one that all who look have in common.
-pub(super) fn now(provider: &Provider) -> Timestamp {
-    Timestamp::from_second(provider.time()).unwrap_or_else(|_| Timestamp::now())
+pub(super) fn now(provider: &ApiClient) -> Timestamp {
+    Timestamp::from_second(provider.current_time()).unwrap_or_else(|_| Timestamp::now())
 }
 
 fn shown(end: Option<Timestamp>, now: Timestamp) -> String {

@@ -4,7 +4,7 @@ use super::reach::AccessArgs;
 use super::shoots::only;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Tunnel, Way};
+use crate::cluster::{Endpoint, Tunnel};
 use clap_complete::engine::ArgValueCompleter;
 
 /// Reach a cluster without an address of its own: through the API server of the provider, until Ctrl-C
@@ -29,7 +29,7 @@ pub(super) fn run(args: &TunnelArgs, context: &Context) -> Result<Exit, CommandE
             let id = &record.name;
             let credentials = args.access.credentials(&provider, id, context).await?;
             let tunnel = Tunnel::open_at(&provider, id, args.port).await;
-            let way = Way::through(tunnel.map_err(failed)?, &credentials).await;
+            let way = Endpoint::via_tunnel(tunnel.map_err(failed)?, &credentials).await;
             entry(way.map_err(failed)?, id, &credentials)
         });
         let entry = opened.await?;

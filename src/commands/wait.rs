@@ -3,7 +3,7 @@ use super::running::{counted, duration, spoken};
 use super::shoots::find;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete, health, why};
-use crate::cluster::Provider;
+use crate::cluster::ApiClient;
 use crate::plan::health::{self as judged, API_SERVER, Condition, NODES, Seen};
 use crate::plan::names;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
@@ -81,7 +81,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<Exit, CommandError> 
 }
 
 /// With the causes that why would tell.
-async fn out_of_time(args: &WaitArgs, provider: &Provider, told: String) -> CommandError {
+async fn out_of_time(args: &WaitArgs, provider: &ApiClient, told: String) -> CommandError {
     let message = format!("time is up after {}", spoken(args.timeout));
     let mut error = CommandError::new(Exit::Timeout, message).cause(told);
     let looked = async {
@@ -109,9 +109,9 @@ async fn out_of_time(args: &WaitArgs, provider: &Provider, told: String) -> Comm
 }
 
 /// What is waited for; None when it is there.
-async fn missing(args: &WaitArgs, provider: &Provider) -> Result<Option<String>, CommandError> {
+async fn missing(args: &WaitArgs, provider: &ApiClient) -> Result<Option<String>, CommandError> {
     if args.what == [What::Deleted] {
-        let left = provider.leftovers(&names::id_of(&args.name)).await;
+        let left = provider.remaining_objects(&names::id_of(&args.name)).await;
         // Volumes that are to go are gone before the record is.
         let (left, _) = left.map_err(failed)?.without_disks(true);
         let count = left.objects.len();

@@ -3,7 +3,7 @@ use super::provider::{self, failed};
 use super::running::counted;
 use super::shoots::find;
 use super::{CommandError, Context, Exit, complete};
-use crate::cluster::{Chain, Link, Observer, Provider, RecordSeen};
+use crate::cluster::{ApiClient, Cause, CauseChain, Observer, RecordSnapshot};
 use crate::plan::observed::Observed;
 use crate::plan::record;
 use crate::plan::{self, names};
@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// One thing that is not as it should be.
 #[derive(Debug, Clone)]
 pub(super) struct Finding {
-    chain: Chain,
+    chain: CauseChain,
     /// What to do about it, where that is sure.
     pub(super) hint: Option<String>,
 }
@@ -70,7 +70,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn of(link: &Link) -> Step<'_> {
+    fn of(link: &Cause) -> Step<'_> {
         Step {
             kind: &link.kind,
             name: &link.name,
@@ -98,7 +98,7 @@ impl fmt::Display for Finding {
 impl Serialize for Finding {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let told = Told {
-            chain: self.chain.links.iter().map(Step::of).collect(),
+            chain: self.chain.causes.iter().map(Step::of).collect(),
             message: &self.chain.message,
             log: &self.chain.log,
             hint: self.hint.as_deref(),
@@ -127,8 +127,8 @@ pub(super) fn run(args: &WhyArgs, context: &Context) -> Result<Exit, CommandErro
             context.ui.value(args.output, &answer);
         }
         Format::Name => {
-            let objects = findings.iter().filter_map(|it| it.chain.links.last());
-            let line = |it: &Link| format!("{}/{}\n", it.kind.to_lowercase(), it.name);
+            let objects = findings.iter().filter_map(|it| it.chain.causes.last());
+            let line = |it: &Cause| format!("{}/{}\n", it.kind.to_lowercase(), it.name);
             context.ui.data(&objects.map(line).collect::<String>());
         }
         Format::Table | Format::Wide => tell(context, &name, &findings),
@@ -158,12 +158,12 @@ fn tell(context: &Context, name: &str, findings: &[Finding]) {
 }
 
 /// What is left of a shoot without a record is no shoot, and has a way to go.
-async fn record_of(provider: &Provider, name: &str) -> Result<RecordSeen, CommandError> {
+async fn record_of(provider: &ApiClient, name: &str) -> Result<RecordSnapshot, CommandError> {
     let error = match find(provider, name).await {
         Err(error) if error.exit == Exit::NotFound => error,
         other => return other,
     };
-    let left = provider.leftovers(&names::id_of(name)).await;
+    let left = provider.remaining_objects(&names::id_of(name)).await;
     let left = left.map_err(failed)?.objects;
     let left = left.iter().filter(|it| it.kind != "Lease").count();
     Err(match left {
@@ -179,8 +179,8 @@ async fn record_of(provider: &Provider, name: &str) -> Result<RecordSeen, Comman
 
 /// Everything of a shoot that is not as it should be, with or without a run under way. Changes nothing.
 pub(super) async fn findings(
-    provider: &Provider,
-    record: &RecordSeen,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
 ) -> Result<Vec<Finding>, CommandError> {
     if record.leaving {
         return holding(provider, &record.name).await;
@@ -190,8 +190,8 @@ pub(super) async fn findings(
     let beside = beside.unwrap_or_default();
     let observer = Observer::start(provider, &record.name, Instant::now(), beside);
     let observer = observer.await.map_err(failed)?;
-    let facts = observer.whole(PATIENCE).await;
-    let mut chains = observer.troubles(&facts).await.map_err(failed)?;
+    let facts = observer.complete_facts(PATIENCE).await;
+    let mut chains = observer.diagnose(&facts).await.map_err(failed)?;
     if let Some(shoot) = &shoot {
         let observed = Observed {
             facts: facts.clone(),
@@ -207,9 +207,9 @@ pub(super) async fn findings(
     let advice = advice::Around {
         provider,
         name: names::called(&record.name),
-        writer: provider.writer(&record.name).await.ok().flatten(),
+        writer: provider.current_holder(&record.name).await.ok().flatten(),
     };
-    let finding = |chain: Chain| Finding {
+    let finding = |chain: CauseChain| Finding {
         hint: advice.hint(&chain),
         chain,
     };
@@ -217,7 +217,7 @@ pub(super) async fn findings(
 }
 
 /// As it was applied last; None when another program has changed it beyond reading.
-pub(super) fn recorded(record: &RecordSeen) -> Option<ValidShoot> {
+pub(super) fn recorded(record: &RecordSnapshot) -> Option<ValidShoot> {
     let texts = [record::SHOOT, record::PROFILE]
         .map(|key| Some((key.to_owned(), record.data.get(key)?.clone().into_bytes())));
     let texts = texts.into_iter().collect::<Option<Vec<_>>>()?;
@@ -235,8 +235,9 @@ mod tests {
 
     #[test]
     fn a_program_reads_each_step_down_to_the_cause() {
-        let pod = Link::new("Pod", "etcd-0", "CrashLoopBackOff");
-        let chain = Chain::of(pod, "exit code 1").under(Link::new("StatefulSet", "etcd", ""));
+        let pod = Cause::new("Pod", "etcd-0", "CrashLoopBackOff");
+        let chain =
+            CauseChain::new(pod, "exit code 1").under(Cause::new("StatefulSet", "etcd", ""));
         let finding = Finding {
             chain,
             hint: Some("read the log".to_owned()),

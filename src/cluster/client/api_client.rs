@@ -7,28 +7,28 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The provider cluster, and the namespace in it that shoots live in.
 #[derive(Clone)]
-pub(crate) struct Provider {
+pub(crate) struct ApiClient {
     pub(in crate::cluster) client: kube::Client,
     pub(in crate::cluster) server: Arc<str>,
     namespace: Arc<str>,
     warnings: Arc<[String]>,
-    pub(super) clock: Arc<Clock>,
+    pub(super) clock: Arc<ServerClock>,
     /// Tunnel that all requests go through, where no address answers; closed with the last clone.
     _tunnel: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The server's time, as its answers tell it: ages are told by the clock that made the timestamps.
 #[derive(Default)]
-pub(super) struct Clock(AtomicI64);
+pub(super) struct ServerClock(AtomicI64);
 
-impl Provider {
+impl ApiClient {
     pub(crate) fn namespace(&self) -> &Arc<str> {
         &self.namespace
     }
 
     /// The same cluster, another namespace.
-    pub(crate) fn in_namespace(&self, namespace: &str) -> Provider {
-        Provider {
+    pub(crate) fn in_namespace(&self, namespace: &str) -> ApiClient {
+        ApiClient {
             namespace: namespace.into(),
             ..self.clone()
         }
@@ -55,8 +55,8 @@ impl Provider {
         server: String,
         namespace: &str,
         warnings: Vec<String>,
-    ) -> Provider {
-        Provider {
+    ) -> ApiClient {
+        ApiClient {
             client,
             server: server.into(),
             namespace: namespace.into(),
@@ -67,16 +67,16 @@ impl Provider {
     }
 
     /// The same client, which keeps `tunnel` open.
-    pub(super) fn through(self, tunnel: impl Any + Send + Sync) -> Provider {
-        Provider {
+    pub(super) fn via_tunnel(self, tunnel: impl Any + Send + Sync) -> ApiClient {
+        ApiClient {
             _tunnel: Some(Arc::new(tunnel)),
             ..self
         }
     }
 }
 
-impl Clock {
-    pub(super) fn heard(&self, date: &str) {
+impl ServerClock {
+    pub(super) fn record_date(&self, date: &str) {
         if let Ok(time) = jiff::fmt::rfc2822::parse(date) {
             self.0
                 .store(time.timestamp().as_second(), Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Clock {
     }
 }
 
-impl fmt::Debug for Provider {
+impl fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Provider({}, {})", self.server, self.namespace)
     }

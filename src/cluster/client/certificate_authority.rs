@@ -1,9 +1,9 @@
 //! The roots of a shoot, read from their Secrets, and certificates that are kept nowhere.
 
 use super::error::Error;
-use super::request::Place;
+use super::request::ResourceRef;
 use super::resources;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::json::text;
 use crate::pki::{Authority, Certificate, Life, Pair, PkiError, Profile};
 use crate::plan::names;
@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 /// A root, and all roots that are trusted beside it.
-pub(crate) struct Root {
+pub(crate) struct CertificateAuthority {
     pub(crate) authority: Authority,
     /// In PEM.
     pub(crate) bundle: String,
@@ -30,7 +30,7 @@ pub(crate) struct ClientCertificate {
     pub(crate) expires: i64,
 }
 
-impl Provider {
+impl ApiClient {
     /// A certificate for a client of a shoot's API server: a user and its groups. It is written nowhere.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Provider {
         seconds: i64,
     ) -> Result<ClientCertificate, Error> {
         let secret = names::control_plane(id, names::part::CA);
-        let root = self.root(id, &secret).await?;
+        let root = self.certificate_authority(id, &secret).await?;
         let profile = Profile {
             common_name: user,
             organizations: groups,
@@ -52,7 +52,7 @@ impl Provider {
             ..Profile::default()
         };
         let issue = || {
-            let life = Life::of_seconds(self.time(), seconds);
+            let life = Life::of_seconds(self.current_time(), seconds);
             let pair = root.authority.issue(&profile, life)?;
             Ok(ClientCertificate {
                 expires: Certificate::parse(&pair.certificate)?.until,
@@ -61,14 +61,17 @@ impl Provider {
                 ca: root.bundle.clone(),
             })
         };
-        issue().map_err(|source| keys(&secret, source))
+        issue().map_err(|source| certificate_error(&secret, source))
     }
 
     /// When the first certificate of a shoot expires, in seconds since 1970, and the name of its Secret.
-    pub(crate) async fn first_expiry(&self, id: &str) -> Result<Option<(i64, String)>, Error> {
+    pub(crate) async fn earliest_certificate_expiry(
+        &self,
+        id: &str,
+    ) -> Result<Option<(i64, String)>, Error> {
         let (shoot, role) = (names::selector(id), names::role::CERTIFICATE);
         let selector = format!("{shoot},{}={role}", names::COMPONENT);
-        let place = Place::all(&resources::SECRET, Some(self.namespace()));
+        let place = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
         let listed = self.list(place, Some(&selector)).await?;
         let expiry = |object: &Value| {
             let metadata = &object["metadata"];
@@ -79,43 +82,48 @@ impl Provider {
     }
 
     /// The root in a Secret of the shoot `id`.
-    pub(crate) async fn root(&self, id: &str, secret: &str) -> Result<Root, Error> {
-        let place = Place::one(&resources::SECRET, self.namespace(), secret);
+    pub(crate) async fn certificate_authority(
+        &self,
+        id: &str,
+        secret: &str,
+    ) -> Result<CertificateAuthority, Error> {
+        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
         let there = self.get_secret(place).await?;
         let labels = &there["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
-            return Err(Error::Foreign {
-                what: place.what("get"),
+            return Err(Error::NotOwned {
+                what: place.request_info("get"),
             });
         }
         let data = &there["data"];
         let pair = Pair {
-            certificate: decoded(&data["tls.crt"]),
-            key: decoded(&data["tls.key"]),
+            certificate: decode_pem(&data["tls.crt"]),
+            key: decode_pem(&data["tls.key"]),
         };
-        let authority = Authority::load(pair).map_err(|source| keys(secret, source))?;
-        Ok(Root {
+        let authority =
+            Authority::load(pair).map_err(|source| certificate_error(secret, source))?;
+        Ok(CertificateAuthority {
             authority,
-            bundle: decoded(&data["ca.crt"]),
+            bundle: decode_pem(&data["ca.crt"]),
         })
     }
 
     /// By the clock of the server, that answered just now; by this computer's when answers bear no date.
-    pub(crate) fn time(&self) -> i64 {
+    pub(crate) fn current_time(&self) -> i64 {
         self.server_time()
             .unwrap_or_else(|| jiff::Timestamp::now().as_second())
     }
 }
 
-pub(crate) fn keys(secret: &str, source: PkiError) -> Error {
-    Error::Keys {
+pub(crate) fn certificate_error(secret: &str, source: PkiError) -> Error {
+    Error::Certificate {
         secret: secret.to_owned(),
         source,
     }
 }
 
 /// Nothing for what is no text: it is then no certificate either.
-fn decoded(value: &Value) -> String {
+fn decode_pem(value: &Value) -> String {
     let bytes = STANDARD.decode(text(value)).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
 }

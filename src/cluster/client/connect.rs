@@ -3,7 +3,7 @@
 use super::certificate_authority::ClientCertificate;
 use super::error::Error;
 use super::kubeconfig::kubeconfig;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use secrecy::{ExposeSecret, SecretString};
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the way to the provider cluster is written down.
 #[derive(Debug)]
-pub(crate) enum Source {
-    Files(Kubeconfigs),
+pub(crate) enum KubeconfigSource {
+    Files(KubeconfigFiles),
     /// Out of a manifest or a Secret. A program that it names is not run unless that is allowed.
     Text {
         text: SecretString,
@@ -28,20 +28,20 @@ pub(crate) enum Source {
 
 /// Kubeconfig files, earlier ones first; those that do not exist are passed over unless all are.
 #[derive(Debug, Default)]
-pub(crate) struct Kubeconfigs {
+pub(crate) struct KubeconfigFiles {
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) overrides: Overrides,
+    pub(crate) overrides: KubeconfigOverrides,
 }
 
 /// Parts of a kubeconfig to take other than the current context says.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Overrides {
+pub(crate) struct KubeconfigOverrides {
     pub(crate) context: Option<String>,
     pub(crate) cluster: Option<String>,
     pub(crate) user: Option<String>,
 }
 
-impl Provider {
+impl ApiClient {
     /// Makes ready to talk; the server is first spoken to when something is asked.
     ///
     /// `namespace` replaces that of the context.
@@ -50,17 +50,17 @@ impl Provider {
     ///
     /// No kubeconfig, one that cannot be read or used, or one that may not run its program.
     pub(crate) async fn connect(
-        source: Source,
+        source: KubeconfigSource,
         namespace: Option<&str>,
-    ) -> Result<Provider, Error> {
+    ) -> Result<ApiClient, Error> {
         let config = match source {
-            Source::Files(files) => from_files(files).await?,
-            Source::Text { text, allow_exec } => from_text(&text, allow_exec).await?,
-            Source::InCluster => {
-                Config::incluster().map_err(|it| Error::NoKubeconfig(it.to_string()))?
+            KubeconfigSource::Files(files) => load_files(files).await?,
+            KubeconfigSource::Text { text, allow_exec } => load_text(&text, allow_exec).await?,
+            KubeconfigSource::InCluster => {
+                Config::incluster().map_err(|it| Error::KubeconfigNotFound(it.to_string()))?
             }
         };
-        Provider::with(config, namespace)
+        ApiClient::from_config(config, namespace)
     }
 
     /// A client of a shoot's API server.
@@ -71,16 +71,16 @@ impl Provider {
     pub(crate) async fn from_credentials(
         url: &str,
         credentials: &ClientCertificate,
-    ) -> Result<Provider, Error> {
+    ) -> Result<ApiClient, Error> {
         let text = kubeconfig("shoot", url, credentials).to_string();
-        let config = from_text(&text.into(), false).await?;
-        Provider::with(config, Some("kube-system"))
+        let config = load_text(&text.into(), false).await?;
+        ApiClient::from_config(config, Some("kube-system"))
     }
 
-    fn with(mut config: Config, namespace: Option<&str>) -> Result<Provider, Error> {
+    fn from_config(mut config: Config, namespace: Option<&str>) -> Result<ApiClient, Error> {
         let mut warnings = Vec::new();
         config.default_retry = false;
-        config.connect_timeout = Some(CONNECT);
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Requests have deadlines of their own, and a watch is silent for long.
         config.read_timeout = None;
         config.write_timeout = None;
@@ -92,18 +92,18 @@ impl Provider {
             ));
         }
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
-        let client = kube::Client::try_from(config).map_err(|it| unusable(&server, it))?;
-        Ok(Provider::new(client, server, &namespace, warnings))
+        let client = kube::Client::try_from(config).map_err(|it| client_error(&server, it))?;
+        Ok(ApiClient::new(client, server, &namespace, warnings))
     }
 }
 
-async fn from_files(files: Kubeconfigs) -> Result<Config, Error> {
+async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
     let mut merged: Option<Kubeconfig> = None;
     let there = files.files.iter().filter(|it| it.exists());
     for file in there {
-        let one = Kubeconfig::read_from(file).map_err(|it| broken(&it))?;
+        let one = Kubeconfig::read_from(file).map_err(|it| kubeconfig_error(&it))?;
         merged = Some(match merged {
-            Some(before) => before.merge(one).map_err(|it| broken(&it))?,
+            Some(before) => before.merge(one).map_err(|it| kubeconfig_error(&it))?,
             None => one,
         });
     }
@@ -113,7 +113,7 @@ async fn from_files(files: Kubeconfigs) -> Result<Config, Error> {
             .iter()
             .map(|it| it.display().to_string())
             .collect();
-        return Err(Error::NoKubeconfig(match tried.len() {
+        return Err(Error::KubeconfigNotFound(match tried.len() {
             0 => "none is given".to_owned(),
             _ => format!("{} does not exist", tried.join(", ")),
         }));
@@ -125,14 +125,16 @@ async fn from_files(files: Kubeconfigs) -> Result<Config, Error> {
     };
     Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
-        .map_err(|it| broken(&it))
+        .map_err(|it| kubeconfig_error(&it))
 }
 
-async fn from_text(text: &SecretString, allow_exec: bool) -> Result<Config, Error> {
+async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Error> {
     let kubeconfig = Kubeconfig::from_yaml(text.expose_secret()).map_err(|it| match it {
         // The parser's own words show the lines around, and with them what is secret.
-        kube::config::KubeconfigError::Parse(_) => Error::Kubeconfig("it is not YAML".to_owned()),
-        other => broken(&other),
+        kube::config::KubeconfigError::Parse(_) => {
+            Error::InvalidKubeconfig("it is not YAML".to_owned())
+        }
+        other => kubeconfig_error(&other),
     })?;
     for user in &kubeconfig.auth_infos {
         let runs = user.auth_info.as_ref().and_then(|it| it.exec.as_ref());
@@ -147,7 +149,7 @@ async fn from_text(text: &SecretString, allow_exec: bool) -> Result<Config, Erro
     }
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
-        .map_err(|it| broken(&it))
+        .map_err(|it| kubeconfig_error(&it))
 }
 
 fn refuse_files(user: Option<&kube::config::AuthInfo>, allowed: bool) -> Result<(), Error> {
@@ -161,30 +163,30 @@ fn refuse_files(user: Option<&kube::config::AuthInfo>, allowed: bool) -> Result<
     }
     let files = [&user.token_file, &user.client_certificate, &user.client_key];
     match files.into_iter().flatten().next() {
-        Some(file) => Err(Error::Kubeconfig(format!(
+        Some(file) => Err(Error::InvalidKubeconfig(format!(
             "it comes from a manifest and names a file of this computer, {file}"
         ))),
         None => Ok(()),
     }
 }
 
-fn broken(error: &kube::config::KubeconfigError) -> Error {
+fn kubeconfig_error(error: &kube::config::KubeconfigError) -> Error {
     use kube::config::KubeconfigError;
     match error {
         // Its Display puts the path in quotes of Rust.
         KubeconfigError::ReadConfig(error, path) => {
-            Error::NoKubeconfig(format!("{}: {error}", path.display()))
+            Error::KubeconfigNotFound(format!("{}: {error}", path.display()))
         }
-        other => Error::Kubeconfig(other.to_string()),
+        other => Error::InvalidKubeconfig(other.to_string()),
     }
 }
 
-fn unusable(server: &str, error: kube::Error) -> Error {
+fn client_error(server: &str, error: kube::Error) -> Error {
     match error {
         kube::Error::Auth(_) => {
-            let what = crate::cluster::What::get("credentials");
-            Error::of_client(what, server, error)
+            let what = crate::cluster::RequestInfo::get("credentials");
+            Error::from_client(what, server, error)
         }
-        other => Error::Kubeconfig(other.to_string()),
+        other => Error::InvalidKubeconfig(other.to_string()),
     }
 }

@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// More than any manifest has.
-const MOST: u64 = 16 << 20;
-const REDIRECTS: usize = 5;
-const CONNECT: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_BYTES: u64 = 16 << 20;
+const MAX_REDIRECTS: usize = 5;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The content of the file, or why it cannot be had.
 pub(crate) async fn download(url: &str) -> Result<Vec<u8>, String> {
-    match timeout(PATIENCE, follow(url, "https")).await {
+    match timeout(TIMEOUT, follow(url, "https")).await {
         Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
     }
 }
 
 /// Goes where it is sent to, as long as that is reached the same way.
 async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         let uri: Uri = url.parse().map_err(|it| format!("{url}: {it}"))?;
         let (Some(given), Some(host)) = (uri.scheme_str(), uri.authority()) else {
             return Err(format!("{url} is no whole URL"));
@@ -34,7 +34,7 @@ async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
         }
         let origin = format!("{scheme}://{host}");
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
-        let answer = ask(&origin, path).await?;
+        let answer = fetch(&origin, path).await?;
         let status = answer.status();
         let place = answer.headers().get(LOCATION);
         match place.filter(|_| status.is_redirection()) {
@@ -45,36 +45,36 @@ async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
                     false => place.to_owned(),
                 };
             }
-            None if status.is_success() => return content(answer).await,
+            None if status.is_success() => return read_body(answer).await,
             None => return Err(format!("the answer is {status}")),
         }
     }
-    Err(format!("more than {REDIRECTS} redirections"))
+    Err(format!("more than {MAX_REDIRECTS} redirections"))
 }
 
-async fn ask(origin: &str, path: &str) -> Result<Response<Body>, String> {
+async fn fetch(origin: &str, path: &str) -> Result<Response<Body>, String> {
     let uri = origin.parse().map_err(|it| format!("{origin}: {it}"))?;
     let mut config = Config::new(uri);
-    config.connect_timeout = Some(CONNECT);
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
     let client = Client::try_from(config).map_err(|it| it.to_string())?;
     let request = Request::get(path).body(Body::empty());
     let request = request.map_err(|it| it.to_string())?;
-    client.send(request).await.map_err(|it| chain(&it))
+    client.send(request).await.map_err(|it| root_cause(&it))
 }
 
-async fn content(answer: Response<Body>) -> Result<Vec<u8>, String> {
+async fn read_body(answer: Response<Body>) -> Result<Vec<u8>, String> {
     let length = answer.headers().get(http::header::CONTENT_LENGTH);
     let length = length.and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|it| it > MOST) {
-        return Err(format!("it has more than {MOST} bytes"));
+    if length.is_some_and(|it| it > MAX_BYTES) {
+        return Err(format!("it has more than {MAX_BYTES} bytes"));
     }
     let bytes = answer.into_body().collect_bytes().await;
-    bytes.map(|it| it.to_vec()).map_err(|it| chain(&it))
+    bytes.map(|it| it.to_vec()).map_err(|it| root_cause(&it))
 }
 
 /// The end says what happened.
-fn chain(error: &kube::Error) -> String {
+fn root_cause(error: &kube::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
         deepest = source;

@@ -1,11 +1,11 @@
 //! By which address a shoot's API server is spoken to from here.
 
 use super::certificate_authority::ClientCertificate;
-use super::error::{Error, What};
-use super::request::Place;
+use super::error::{Error, RequestInfo};
+use super::request::ResourceRef;
 use super::resources;
 use super::tunnel::Tunnel;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::json::text;
 use crate::plan::names;
 use crate::plan::{API_PORT, Address};
@@ -15,32 +15,32 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long an address may take to answer before another way is gone.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long kvshoot's own certificate holds: longer than any run takes.
-const OWN_LIFE: i64 = 24 * 60 * 60;
+const CLIENT_CERTIFICATE_LIFETIME: i64 = 24 * 60 * 60;
 
 /// A way that works; a tunnel that it goes through is closed with it.
-pub(crate) struct Way {
+pub(crate) struct Endpoint {
     /// Base URL of the API server.
     pub(crate) url: String,
     /// Who speaks to it by this way.
-    pub(crate) server: Provider,
+    pub(crate) client: ApiClient,
 }
 
-impl Provider {
+impl ApiClient {
     /// Base URLs of a shoot's API server, the outer one first.
     ///
     /// # Errors
     ///
     /// There is no such control plane, or it may not be looked at.
-    pub(crate) async fn shoot_addresses(&self, id: &str) -> Result<Vec<String>, Error> {
+    pub(crate) async fn shoot_urls(&self, id: &str) -> Result<Vec<String>, Error> {
         let outer = names::control_plane(id, names::part::EXTERNAL);
         let inner = names::control_plane(id, names::part::API_SERVER);
         let mut addresses = Vec::new();
         for name in [&outer, &inner] {
-            let place = Place::one(&resources::SERVICE, self.namespace(), name);
-            match self.get_again(place).await {
+            let place = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
+            match self.get_with_retry(place).await {
                 Ok(service) => addresses.extend(base_url(&service)),
                 Err(Error::NotFound { .. }) if *name == outer => {}
                 Err(error) => return Err(error),
@@ -54,10 +54,15 @@ impl Provider {
     /// # Errors
     ///
     /// There is no such control plane, its root may not be read, or nothing answers.
-    pub(crate) async fn inside(&self, id: &str) -> Result<Provider, Error> {
+    pub(crate) async fn shoot_client(&self, id: &str) -> Result<ApiClient, Error> {
         // The group works before there are roles.
-        let own = self.client_certificate(id, "kvshoot", &["system:masters"], OWN_LIFE);
-        Ok(self.way(id, &own.await?).await?.server)
+        let own = self.client_certificate(
+            id,
+            "kvshoot",
+            &["system:masters"],
+            CLIENT_CERTIFICATE_LIFETIME,
+        );
+        Ok(self.shoot_endpoint(id, &own.await?).await?.client)
     }
 
     /// The first address that answers, else a tunnel through the provider.
@@ -65,48 +70,49 @@ impl Provider {
     /// # Errors
     ///
     /// Nothing answers, and there is no tunnel either: says why there is none.
-    pub(crate) async fn way(
+    pub(crate) async fn shoot_endpoint(
         &self,
         id: &str,
         credentials: &ClientCertificate,
-    ) -> Result<Way, Error> {
-        let addresses = self.shoot_addresses(id).await?;
-        let tries = addresses
-            .iter()
-            .map(|url| answering(url.clone(), credentials));
+    ) -> Result<Endpoint, Error> {
+        let addresses = self.shoot_urls(id).await?;
+        let tries = addresses.iter().map(|url| probe(url.clone(), credentials));
         for answer in join_all(tries).await {
             match answer {
                 Ok(way) => return Ok(way),
                 Err(error) => tracing::debug!(%error, "an address of the shoot does not answer"),
             }
         }
-        Way::through(Tunnel::open(self, id).await?, credentials).await
+        Endpoint::via_tunnel(Tunnel::open(self, id).await?, credentials).await
     }
 }
 
-impl Way {
+impl Endpoint {
     /// # Errors
     ///
     /// Nothing answers at the other end.
-    pub(crate) async fn through(
+    pub(crate) async fn via_tunnel(
         tunnel: Tunnel,
         credentials: &ClientCertificate,
-    ) -> Result<Way, Error> {
-        let mut way = answering(tunnel.url(), credentials).await?;
-        way.server = way.server.through(tunnel);
+    ) -> Result<Endpoint, Error> {
+        let mut way = probe(tunnel.url(), credentials).await?;
+        way.client = way.client.via_tunnel(tunnel);
         Ok(way)
     }
 }
 
 /// The way by an address that answers in time.
-async fn answering(url: String, credentials: &ClientCertificate) -> Result<Way, Error> {
-    let server = Provider::from_credentials(&url, credentials).await?;
-    match timeout(PATIENCE, server.get_once("/version", "version")).await {
-        Ok(Ok(_)) => Ok(Way { url, server }),
+async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint, Error> {
+    let server = ApiClient::from_credentials(&url, credentials).await?;
+    match timeout(PROBE_TIMEOUT, server.get_once("/version", "version")).await {
+        Ok(Ok(_)) => Ok(Endpoint {
+            url,
+            client: server,
+        }),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(Error::Timeout {
-            what: What::get("version"),
-            after: PATIENCE,
+            what: RequestInfo::get("version"),
+            after: PROBE_TIMEOUT,
         }),
     }
 }

@@ -12,70 +12,70 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error("no kubeconfig: {0}")]
-    NoKubeconfig(String),
+    KubeconfigNotFound(String),
     #[error("the kubeconfig cannot be used: {0}")]
-    Kubeconfig(String),
+    InvalidKubeconfig(String),
     #[error("the kubeconfig in the manifest runs a program, `{command}`")]
     ExecNotAllowed { command: String },
     #[error("no credentials for {server}: {message}")]
     Credentials { server: String, message: String },
-    #[error("{server} does not answer: {}", deepest(source.as_ref()))]
+    #[error("{server} does not answer: {}", root_cause(source.as_ref()))]
     Unreachable {
         server: String,
         source: Box<dyn StdError + Send + Sync>,
     },
-    #[error("{server} cannot be trusted: {}", deepest(source.as_ref()))]
+    #[error("{server} cannot be trusted: {}", root_cause(source.as_ref()))]
     Untrusted {
         server: String,
         source: Box<dyn StdError + Send + Sync>,
     },
     #[error("{what}: no answer within {} s", after.as_secs())]
-    Timeout { what: What, after: Duration },
+    Timeout { what: RequestInfo, after: Duration },
     #[error("not logged in at {server}: {message}")]
-    NotLoggedIn { server: String, message: String },
+    Unauthenticated { server: String, message: String },
     #[error("not allowed to {what}: {message}")]
-    NotAllowed { what: What, message: String },
+    Forbidden { what: RequestInfo, message: String },
     /// The server's words tell what was asked, used and limited.
     #[error("{}: {message}", what.object())]
-    Quota { what: What, message: String },
+    QuotaExceeded { what: RequestInfo, message: String },
     #[error("{} changed meanwhile", what.object())]
-    Conflict { what: What },
+    Conflict { what: RequestInfo },
     /// The history that a watch or a page goes on from is no longer kept.
     #[error("{what}: the server keeps no such old state")]
-    Expired { what: What },
+    Expired { what: RequestInfo },
     #[error("{} not found", what.object())]
-    NotFound { what: What },
+    NotFound { what: RequestInfo },
     #[error("{} exists already", what.object())]
-    Exists { what: What },
+    AlreadyExists { what: RequestInfo },
     #[error("{} exists and is not kvshoot's, or of another shoot", what.object())]
-    Foreign { what: What },
+    NotOwned { what: RequestInfo },
     #[error("{} is refused: {message}", what.object())]
-    Invalid { what: What, message: String },
+    Rejected { what: RequestInfo, message: String },
     #[error("{what}: the server asks to wait: {message}")]
     Throttled {
-        what: What,
+        what: RequestInfo,
         /// In the server's words.
         message: String,
         retry_after: Option<Duration>,
     },
     #[error("{what}: the server failed with {code}: {message}")]
     Server {
-        what: What,
+        what: RequestInfo,
         code: u16,
         message: String,
     },
     #[error("{what}: the answer makes no sense: {message}")]
-    Senseless { what: What, message: String },
+    InvalidResponse { what: RequestInfo, message: String },
     /// Deciding which of two states is newer needs numbers.
     #[error(
         "{what}: resourceVersion `{version}` is not a number, so this server cannot be worked with"
     )]
-    Version { what: What, version: String },
+    UnorderedVersion { what: RequestInfo, version: String },
     /// What the decision rested on is no longer so.
     #[error("machine {0} is ready again")]
-    Ready(String),
-    #[error("{}", held(holder, *since))]
-    Held {
+    MachineReady(String),
+    #[error("{}", lease_held_message(holder, *since))]
+    LeaseHeld {
         /// Who holds the lease, in the holder's own words.
         holder: String,
         /// Seconds since 1970, by the holder's clock; None when it does not say.
@@ -83,24 +83,24 @@ pub(crate) enum Error {
     },
     /// Nobody can have taken it unseen: writes wait until it is renewed or lost.
     #[error("the lease {lease} could not be renewed in time")]
-    Stale { lease: String },
+    LeaseStale { lease: String },
     #[error("the lease {lease} was lost: {message}")]
-    Fenced { lease: String, message: String },
+    LeaseLost { lease: String, message: String },
     /// Says nothing of what is in them.
     #[error("Secret {secret}: {source}")]
-    Keys { secret: String, source: PkiError },
+    Certificate { secret: String, source: PkiError },
     /// The shoot's own API server was not found yet.
     #[error("the shoot's API server is not reached yet")]
-    NotInside,
+    ShootNotReached,
     #[error("{0}")]
     Missing(String),
     #[error("namespace {0} does not exist")]
-    NoNamespace(String),
+    NamespaceNotFound(String),
 }
 
 /// The request that an error is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct What {
+pub(crate) struct RequestInfo {
     /// As in a Role: get, list, watch, create, update, patch, delete.
     pub(crate) verb: &'static str,
     /// As in a Role: `virtualmachines.kubevirt.io`.
@@ -113,19 +113,19 @@ pub(crate) struct What {
 
 /// What an error means for whoever asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Retryability {
     /// It may pass: the same again, after a while.
-    Again,
+    Retry,
     /// The world is not as it was thought to be: look, and plan anew.
-    Look,
+    Replan,
     /// The same again would be refused again.
-    Refuse(Class),
+    Fatal(Class),
 }
 
-impl What {
+impl RequestInfo {
     /// A request for what no resource names.
-    pub(crate) fn get(thing: &'static str) -> What {
-        What {
+    pub(crate) fn get(thing: &'static str) -> RequestInfo {
+        RequestInfo {
             verb: "get",
             resource: thing.into(),
             kind: thing.into(),
@@ -145,44 +145,46 @@ impl What {
 }
 
 impl Error {
-    pub(crate) fn verdict(&self) -> Verdict {
+    pub(crate) fn retryability(&self) -> Retryability {
         match self {
             Error::Unreachable { .. }
             | Error::Timeout { .. }
             | Error::Throttled { .. }
-            | Error::Stale { .. }
+            | Error::LeaseStale { .. }
             | Error::Server { .. }
-            | Error::Senseless { .. } => Verdict::Again,
+            | Error::InvalidResponse { .. } => Retryability::Retry,
             Error::Conflict { .. }
             | Error::Expired { .. }
-            | Error::Exists { .. }
-            | Error::NotInside
-            | Error::Ready(_) => Verdict::Look,
-            Error::NotAllowed { .. } | Error::NotLoggedIn { .. } | Error::Credentials { .. } => {
-                Verdict::Refuse(Class::NotAllowed)
+            | Error::AlreadyExists { .. }
+            | Error::ShootNotReached
+            | Error::MachineReady(_) => Retryability::Replan,
+            Error::Forbidden { .. } | Error::Unauthenticated { .. } | Error::Credentials { .. } => {
+                Retryability::Fatal(Class::NotAllowed)
             }
-            Error::Quota { .. } => Verdict::Refuse(Class::Quota),
-            Error::Foreign { .. } => Verdict::Refuse(Class::Foreign),
+            Error::QuotaExceeded { .. } => Retryability::Fatal(Class::Quota),
+            Error::NotOwned { .. } => Retryability::Fatal(Class::Foreign),
             Error::NotFound { .. }
             | Error::Missing(_)
-            | Error::NoNamespace(_)
-            | Error::NoKubeconfig(_)
-            | Error::Kubeconfig(_)
-            | Error::ExecNotAllowed { .. } => Verdict::Refuse(Class::Missing),
-            Error::Invalid { .. } => Verdict::Refuse(Class::Refused),
-            Error::Version { .. } | Error::Keys { .. } => Verdict::Refuse(Class::Infrastructure),
-            Error::Untrusted { .. } | Error::Held { .. } | Error::Fenced { .. } => {
-                Verdict::Refuse(Class::Unreachable)
+            | Error::NamespaceNotFound(_)
+            | Error::KubeconfigNotFound(_)
+            | Error::InvalidKubeconfig(_)
+            | Error::ExecNotAllowed { .. } => Retryability::Fatal(Class::Missing),
+            Error::Rejected { .. } => Retryability::Fatal(Class::Refused),
+            Error::UnorderedVersion { .. } | Error::Certificate { .. } => {
+                Retryability::Fatal(Class::Infrastructure)
+            }
+            Error::Untrusted { .. } | Error::LeaseHeld { .. } | Error::LeaseLost { .. } => {
+                Retryability::Fatal(Class::Unreachable)
             }
         }
     }
 
     /// For the plan: what would be refused again, or has passed too often.
     pub(crate) fn failure(&self) -> Failure {
-        let class = match self.verdict() {
-            Verdict::Refuse(class) => class,
-            Verdict::Again => Class::Unreachable,
-            Verdict::Look => Class::Infrastructure,
+        let class = match self.retryability() {
+            Retryability::Fatal(class) => class,
+            Retryability::Retry => Class::Unreachable,
+            Retryability::Replan => Class::Infrastructure,
         };
         Failure::new(class, self.to_string())
     }
@@ -190,21 +192,23 @@ impl Error {
     /// Whether the request may have been carried out all the same.
     pub(crate) fn is_ambiguous(&self) -> bool {
         match self {
-            Error::Unreachable { .. } | Error::Timeout { .. } | Error::Senseless { .. } => true,
+            Error::Unreachable { .. } | Error::Timeout { .. } | Error::InvalidResponse { .. } => {
+                true
+            }
             Error::Server { code, .. } => *code >= 500,
             _ => false,
         }
     }
 
     /// Nobody listens at the address, or there is no way to it.
-    pub(crate) fn is_no_connection(&self) -> bool {
+    pub(crate) fn is_connection_failure(&self) -> bool {
         use std::io::ErrorKind;
         let Error::Unreachable { source, .. } = self else {
             return false;
         };
         let source: &(dyn StdError + 'static) = source.as_ref();
         // What ends a connection that there was.
-        chain(source)
+        error_chain(source)
             .filter_map(|it| it.downcast_ref::<std::io::Error>())
             .any(|it| {
                 !matches!(
@@ -219,30 +223,30 @@ impl Error {
 
     /// By code and reason; the words of the quota admission are the one text that is looked at,
     /// for it answers with nothing else that tells it from a missing right.
-    pub(crate) fn of_status(what: What, server: &str, status: &Status) -> Error {
-        let message = plain(&status.message);
+    pub(crate) fn from_status(what: RequestInfo, server: &str, status: &Status) -> Error {
+        let message = single_line(&status.message);
         let retry_after = status
             .details
             .as_ref()
             .and_then(|it| (it.retry_after_seconds > 0).then_some(it.retry_after_seconds))
             .map(|it| Duration::from_secs(it.into()));
         match (status.code, status.reason.as_str()) {
-            (401, _) => Error::NotLoggedIn {
+            (401, _) => Error::Unauthenticated {
                 server: server.to_owned(),
                 message,
             },
             (403, _) => match message.find("exceeded quota") {
-                Some(at) => Error::Quota {
+                Some(at) => Error::QuotaExceeded {
                     message: message[at..].to_owned(),
                     what,
                 },
-                None => Error::NotAllowed { what, message },
+                None => Error::Forbidden { what, message },
             },
             (404, _) => match missing_namespace(&what, status) {
-                Some(name) => Error::NoNamespace(name.to_owned()),
+                Some(name) => Error::NamespaceNotFound(name.to_owned()),
                 None => Error::NotFound { what },
             },
-            (_, "AlreadyExists") => Error::Exists { what },
+            (_, "AlreadyExists") => Error::AlreadyExists { what },
             (409, _) => Error::Conflict { what },
             (410, _) => Error::Expired { what },
             (429, _) => Error::Throttled {
@@ -261,19 +265,19 @@ impl Error {
                 code,
                 message,
             },
-            _ => Error::Invalid { what, message },
+            _ => Error::Rejected { what, message },
         }
     }
 
-    pub(crate) fn of_client(what: What, server: &str, error: kube::Error) -> Error {
+    pub(crate) fn from_client(what: RequestInfo, server: &str, error: kube::Error) -> Error {
         let server = server.to_owned();
         match error {
-            kube::Error::Api(status) => Error::of_status(what, &server, &status),
+            kube::Error::Api(status) => Error::from_status(what, &server, &status),
             kube::Error::Auth(error) => Error::Credentials {
                 server,
-                message: credentials(&error),
+                message: credentials_message(&error),
             },
-            kube::Error::SerdeError(error) => Error::Senseless {
+            kube::Error::SerdeError(error) => Error::InvalidResponse {
                 what,
                 message: error.to_string(),
             },
@@ -290,13 +294,13 @@ impl Error {
 }
 
 /// A write to a namespace that is not there is answered as if the object were missing.
-fn missing_namespace<'a>(what: &What, status: &'a Status) -> Option<&'a str> {
+fn missing_namespace<'a>(what: &RequestInfo, status: &'a Status) -> Option<&'a str> {
     let details = status.details.as_ref()?;
     (details.kind == "namespaces" && &*what.resource != "namespaces").then_some(&*details.name)
 }
 
 /// What a credential plugin printed may be the credential, so only its name and end are told.
-fn credentials(error: &kube::client::AuthError) -> String {
+fn credentials_message(error: &kube::client::AuthError) -> String {
     match error {
         kube::client::AuthError::AuthExecRun { cmd, out } => {
             // Its environment stands before it, as JSON.
@@ -314,20 +318,20 @@ fn credentials(error: &kube::client::AuthError) -> String {
 
 /// A certificate that does not fit: no repetition mends it.
 fn is_untrusted(error: &(dyn StdError + 'static)) -> bool {
-    chain(error).any(|it| {
+    error_chain(error).any(|it| {
         let kind = it.downcast_ref::<std::io::Error>().map(|it| it.kind());
         kind == Some(std::io::ErrorKind::InvalidData)
     })
 }
 
 /// From the outermost to the deepest; what an I/O error wraps is a link too, which `source` passes over.
-fn chain<'a>(
+fn error_chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |it| next(*it))
+    std::iter::successors(Some(error), |it| next_source(*it))
 }
 
-fn next<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+fn next_source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     let wrapped = error
         .downcast_ref::<std::io::Error>()
         .and_then(|it| it.get_ref());
@@ -338,24 +342,24 @@ fn next<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + '
 }
 
 /// The end of the chain says what happened; the links before it say through which layer it went.
-fn deepest(error: &(dyn StdError + 'static)) -> String {
-    let deepest = chain(error).last().unwrap_or(error);
-    plain(&deepest.to_string())
+fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    let deepest = error_chain(error).last().unwrap_or(error);
+    single_line(&deepest.to_string())
 }
 
 /// One line, as it fits into a sentence.
-fn plain(text: &str) -> String {
+fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn held(holder: &str, since: Option<i64>) -> String {
+fn lease_held_message(holder: &str, since: Option<i64>) -> String {
     let since = since
         .and_then(|it| jiff::Timestamp::from_second(it).ok())
         .map_or_else(String::new, |it| format!(" since {it}"));
     format!("the shoot is held by {holder}{since}")
 }
 
-impl fmt::Display for What {
+impl fmt::Display for RequestInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verb, self.resource)?;
         if let Some(name) = &self.name {

@@ -1,20 +1,20 @@
 //! The end of a container's log.
 
-use super::error::{Error, What};
+use super::error::{Error, RequestInfo};
 use super::resources;
-use super::transport::{Request, timed_out};
-use crate::cluster::client::api_client::Provider;
+use super::transport::{ApiRequest, timeout_error};
+use crate::cluster::client::api_client::ApiClient;
 use futures::io::AsyncReadExt as _;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long a kubelet may take to hand out one log.
-const READ: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A container whose log is read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Container<'a> {
+pub(crate) struct ContainerRef<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) pod: &'a str,
     pub(crate) name: &'a str,
@@ -24,26 +24,30 @@ pub(crate) struct Container<'a> {
 
 /// What a container said at last.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct LogTail {
     pub(crate) text: String,
     /// Bytes before it that were left out.
     pub(crate) cut: u64,
 }
 
-impl Provider {
+impl ApiClient {
     /// The last `most` bytes, with the times at which they were said.
     ///
     /// # Errors
     ///
     /// There is no such log, or it may not be read.
-    pub(crate) async fn tail(&self, of: Container<'_>, most: usize) -> Result<Tail, Error> {
-        let Container {
+    pub(crate) async fn log_tail(
+        &self,
+        of: ContainerRef<'_>,
+        most: usize,
+    ) -> Result<LogTail, Error> {
+        let ContainerRef {
             namespace,
             pod,
             name,
             previous,
         } = of;
-        let what = What {
+        let what = RequestInfo {
             verb: "get",
             resource: "pods/log".into(),
             kind: resources::POD.kind.into(),
@@ -51,7 +55,7 @@ impl Provider {
             namespace: Some(namespace.into()),
         };
         let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/log");
-        let mut request = Request::new("GET", path)
+        let mut request = ApiRequest::new("GET", path)
             .accept("*/*")
             .query("container", name)
             .query("timestamps", "true");
@@ -60,19 +64,19 @@ impl Provider {
         }
         let request = request.build(Vec::new())?;
         let read = async {
-            let failed = |it| Error::of_client(what.clone(), &self.server, it);
+            let failed = |it| Error::from_client(what.clone(), &self.server, it);
             let stream = self.client.request_stream(request).await.map_err(failed)?;
-            let tail = last(stream, most).await;
+            let tail = read_tail(stream, most).await;
             tail.map_err(|it| failed(kube::Error::Service(it.into())))
         };
-        timeout(READ, read)
+        timeout(READ_TIMEOUT, read)
             .await
-            .map_err(|_| timed_out(&what, READ))?
+            .map_err(|_| timeout_error(&what, READ_TIMEOUT))?
     }
 }
 
 /// Reads to the end, and keeps no more than it must.
-async fn last(stream: impl futures::AsyncRead, most: usize) -> std::io::Result<Tail> {
+async fn read_tail(stream: impl futures::AsyncRead, most: usize) -> std::io::Result<LogTail> {
     let mut stream = std::pin::pin!(stream);
     let mut kept: VecDeque<u8> = VecDeque::new();
     let (mut cut, mut block) = (0, vec![0; 64 << 10]);
@@ -94,7 +98,7 @@ async fn last(stream: impl futures::AsyncRead, most: usize) -> std::io::Result<T
         bytes.drain(..line);
         cut += line as u64;
     }
-    Ok(Tail {
+    Ok(LogTail {
         text: String::from_utf8_lossy(&bytes).into_owned(),
         cut,
     })
@@ -114,7 +118,7 @@ mod tests {
             (3, "", 14),
         ] {
             let said: &[u8] = b"one\ntwo\nthree\n";
-            let tail = last(said, most).await.expect("bytes in memory");
+            let tail = read_tail(said, most).await.expect("bytes in memory");
             assert_eq!((&*tail.text, tail.cut), (text, cut), "{most}");
         }
     }

@@ -1,30 +1,31 @@
 //! What can be asked of a server, each with its deadline, and nothing tried again.
 
-use super::error::{Error, What};
+use super::error::{Error, RequestInfo};
 use super::resources::Resource;
-use super::transport::{JSON, Request, timed_out};
-use crate::cluster::client::api_client::Provider;
+use super::transport::{ApiRequest, JSON, timeout_error};
+use crate::cluster::client::api_client::ApiClient;
 use crate::plan::names;
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 
-const READ: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Less than the lease lives, so that nothing lands after it was lost.
-pub(crate) const WRITE: Duration = Duration::from_secs(10);
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Items on a page of a LIST.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 /// How long the server keeps a watch open.
 const WATCH_SECONDS: u32 = 290;
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
-pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(crate) const METADATA_ONLY: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST_ONLY: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// An object, or all objects of a kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ResourceRef<'a> {
     pub(crate) resource: &'static Resource,
     /// None for the whole cluster.
     pub(crate) namespace: Option<&'a str>,
@@ -33,47 +34,51 @@ pub(crate) struct Place<'a> {
 
 /// Which objects of a kind.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Select<'a> {
+pub(crate) struct ListSelector<'a> {
     pub(crate) labels: Option<&'a str>,
     pub(crate) fields: Option<&'a str>,
 }
 
 /// All objects of a kind at one time.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ObjectList {
     /// As the server gave it; see [`crate::plan::store::Version`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
 }
 
-impl<'a> Select<'a> {
-    pub(crate) fn labels(labels: Option<&'a str>) -> Select<'a> {
-        Select {
+impl<'a> ListSelector<'a> {
+    pub(crate) fn labels(labels: Option<&'a str>) -> ListSelector<'a> {
+        ListSelector {
             labels,
             fields: None,
         }
     }
 }
 
-impl<'a> Place<'a> {
-    pub(crate) fn all(resource: &'static Resource, namespace: Option<&'a str>) -> Place<'a> {
-        Place {
+impl<'a> ResourceRef<'a> {
+    pub(crate) fn all(resource: &'static Resource, namespace: Option<&'a str>) -> ResourceRef<'a> {
+        ResourceRef {
             resource,
             namespace,
             name: None,
         }
     }
 
-    pub(crate) fn one(resource: &'static Resource, namespace: &'a str, name: &'a str) -> Place<'a> {
-        Place {
+    pub(crate) fn one(
+        resource: &'static Resource,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> ResourceRef<'a> {
+        ResourceRef {
             resource,
             namespace: Some(namespace),
             name: Some(name),
         }
     }
 
-    pub(crate) fn what(&self, verb: &'static str) -> What {
-        What {
+    pub(crate) fn request_info(&self, verb: &'static str) -> RequestInfo {
+        RequestInfo {
             verb,
             resource: self.resource.to_string().into(),
             kind: self.resource.kind.into(),
@@ -94,76 +99,86 @@ impl<'a> Place<'a> {
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::resources::SECRET, many) {
             (false, _) => JSON,
-            (true, false) => METADATA,
-            (true, true) => METADATA_LIST,
+            (true, false) => METADATA_ONLY,
+            (true, true) => METADATA_LIST_ONLY,
         }
     }
 }
 
-impl Provider {
+impl ApiClient {
     /// While something waits for it: a write, or the lease.
-    pub(crate) async fn get(&self, place: Place<'_>) -> Result<Value, Error> {
-        let request = Request::new("GET", place.path()).accept(place.accept(false));
-        self.ask(place.what("get"), WRITE, request).await
+    pub(crate) async fn get(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
+        let request = ApiRequest::new("GET", place.path()).accept(place.accept(false));
+        self.send(place.request_info("get"), WRITE_TIMEOUT, request)
+            .await
     }
 
     /// A Secret with what it holds: only one that leads to the provider cluster, or a root that is to issue something.
-    pub(crate) async fn get_secret(&self, place: Place<'_>) -> Result<Value, Error> {
-        let request = Request::new("GET", place.path()).accept(JSON);
-        self.ask_again(place.what("get"), READ, request).await
+    pub(crate) async fn get_secret(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
+        let request = ApiRequest::new("GET", place.path()).accept(JSON);
+        self.send_with_retry(place.request_info("get"), READ_TIMEOUT, request)
+            .await
     }
 
     /// The same when nothing hurries: passing errors are waited out for a while.
-    pub(crate) async fn get_again(&self, place: Place<'_>) -> Result<Value, Error> {
-        let request = Request::new("GET", place.path()).accept(place.accept(false));
-        self.ask_again(place.what("get"), READ, request).await
+    pub(crate) async fn get_with_retry(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
+        let request = ApiRequest::new("GET", place.path()).accept(place.accept(false));
+        self.send_with_retry(place.request_info("get"), READ_TIMEOUT, request)
+            .await
     }
 
     /// A question that is put as an object, and changes nothing.
-    pub(crate) async fn review(&self, place: Place<'_>, object: &Value) -> Result<Value, Error> {
-        let request = Request::new("POST", place.path()).body(JSON, object);
-        self.ask_again(place.what("create"), WRITE, request).await
+    pub(crate) async fn review(
+        &self,
+        place: ResourceRef<'_>,
+        object: &Value,
+    ) -> Result<Value, Error> {
+        let request = ApiRequest::new("POST", place.path()).body(JSON, object);
+        self.send_with_retry(place.request_info("create"), WRITE_TIMEOUT, request)
+            .await
     }
 
     /// All pages. The state is consistent: it is that of the moment of asking, or newer.
     pub(crate) async fn list(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         selector: Option<&str>,
-    ) -> Result<Listed, Error> {
-        self.list_where(place, Select::labels(selector)).await
+    ) -> Result<ObjectList, Error> {
+        self.list_selected(place, ListSelector::labels(selector))
+            .await
     }
 
-    pub(crate) async fn list_where(
+    pub(crate) async fn list_selected(
         &self,
-        place: Place<'_>,
-        select: Select<'_>,
-    ) -> Result<Listed, Error> {
-        self.list_as(place, select, place.accept(true)).await
+        place: ResourceRef<'_>,
+        select: ListSelector<'_>,
+    ) -> Result<ObjectList, Error> {
+        self.list_with_accept(place, select, place.accept(true))
+            .await
     }
 
     /// The same without what the objects hold.
     pub(crate) async fn list_metadata(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         selector: Option<&str>,
-    ) -> Result<Listed, Error> {
-        self.list_as(place, Select::labels(selector), METADATA_LIST)
+    ) -> Result<ObjectList, Error> {
+        self.list_with_accept(place, ListSelector::labels(selector), METADATA_LIST_ONLY)
             .await
     }
 
-    pub(crate) async fn list_as(
+    pub(crate) async fn list_with_accept(
         &self,
-        place: Place<'_>,
-        select: Select<'_>,
+        place: ResourceRef<'_>,
+        select: ListSelector<'_>,
         accept: &'static str,
-    ) -> Result<Listed, Error> {
+    ) -> Result<ObjectList, Error> {
         let mut items = Vec::new();
         let mut next: Option<String> = None;
         loop {
-            let mut request = Request::new("GET", place.path())
+            let mut request = ApiRequest::new("GET", place.path())
                 .accept(accept)
-                .query("limit", &PAGE.to_string());
+                .query("limit", &PAGE_SIZE.to_string());
             if let Some(labels) = select.labels {
                 request = request.query("labelSelector", labels);
             }
@@ -173,7 +188,9 @@ impl Provider {
             if let Some(next) = &next {
                 request = request.query("continue", next);
             }
-            let mut page = self.ask_again(place.what("list"), READ, request).await?;
+            let mut page = self
+                .send_with_retry(place.request_info("list"), READ_TIMEOUT, request)
+                .await?;
             if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
                 items.extend(page);
             }
@@ -181,7 +198,7 @@ impl Provider {
                 Some(more) if !more.is_empty() => next = Some(more.to_owned()),
                 _ => {
                     let version = page["metadata"]["resourceVersion"].as_str();
-                    return Ok(Listed {
+                    return Ok(ObjectList {
                         version: version.unwrap_or_default().to_owned(),
                         items,
                     });
@@ -193,12 +210,12 @@ impl Provider {
     /// Events from `version` on, for at most [`WATCH_SECONDS`].
     pub(crate) async fn watch(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         selector: &str,
         version: &str,
     ) -> Result<impl futures::Stream<Item = Result<WatchEvent<Value>, Error>> + use<>, Error> {
         use futures::StreamExt as _;
-        let request = Request::new("GET", place.path())
+        let request = ApiRequest::new("GET", place.path())
             .accept(place.accept(false))
             .query("watch", "true")
             .query("allowWatchBookmarks", "true")
@@ -206,79 +223,82 @@ impl Provider {
             .query("labelSelector", selector)
             .query("resourceVersion", version)
             .build(Vec::new())?;
-        let what = place.what("watch");
-        let events = timeout(READ, self.client.request_events::<Value>(request))
+        let what = place.request_info("watch");
+        let events = timeout(READ_TIMEOUT, self.client.request_events::<Value>(request))
             .await
-            .map_err(|_| timed_out(&what, READ))?
-            .map_err(|it| Error::of_client(what.clone(), &self.server, it))?;
+            .map_err(|_| timeout_error(&what, READ_TIMEOUT))?
+            .map_err(|it| Error::from_client(what.clone(), &self.server, it))?;
         let server = self.server.clone();
-        Ok(events.map(move |it| it.map_err(|it| Error::of_client(what.clone(), &server, it))))
+        Ok(events.map(move |it| it.map_err(|it| Error::from_client(what.clone(), &server, it))))
     }
 
     /// Makes an object. Fields that the server does not know are refused, not dropped.
     pub(crate) async fn create(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let all = Place {
+        let all = ResourceRef {
             name: None,
             ..place
         };
-        let request = Request::new("POST", all.path())
+        let request = ApiRequest::new("POST", all.path())
             .accept(place.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .query("fieldValidation", "Strict")
             .body(JSON, object);
-        self.ask(place.what("create"), limit, request).await
+        self.send(place.request_info("create"), limit, request)
+            .await
     }
 
     /// POST to a subresource: an eviction, say.
-    pub(crate) async fn post_to(
+    pub(crate) async fn create_subresource(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         subresource: &'static str,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
         let path = format!("{}/{subresource}", place.path());
-        let request = Request::new("POST", path).body(JSON, object);
-        self.ask(place.what("create"), limit, request).await
+        let request = ApiRequest::new("POST", path).body(JSON, object);
+        self.send(place.request_info("create"), limit, request)
+            .await
     }
 
     pub(crate) async fn replace(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let request = Request::new("PUT", place.path())
+        let request = ApiRequest::new("PUT", place.path())
             .accept(place.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .query("fieldValidation", "Strict")
             .body(JSON, object);
-        self.ask(place.what("update"), limit, request).await
+        self.send(place.request_info("update"), limit, request)
+            .await
     }
 
     /// A JSON merge patch.
     pub(crate) async fn patch(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         patch: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let request = Request::new("PATCH", place.path())
+        let request = ApiRequest::new("PATCH", place.path())
             .accept(place.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .body(MERGE_PATCH, patch);
-        self.ask(place.what("patch"), limit, request).await
+        self.send(place.request_info("patch"), limit, request).await
     }
 
     /// Deletes this very object, and that version of it when one is given.
     pub(crate) async fn delete(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         uid: &str,
         version: Option<&str>,
         limit: Duration,
@@ -295,9 +315,9 @@ impl Provider {
     }
 
     /// Gives this very pod, which is on its way out, no more than so many seconds to end.
-    pub(crate) async fn hurry(
+    pub(crate) async fn shorten_grace_period(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         uid: &str,
         seconds: u32,
         limit: Duration,
@@ -311,35 +331,38 @@ impl Provider {
 
     async fn delete_with(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         mut options: Value,
         limit: Duration,
     ) -> Result<Value, Error> {
         options["apiVersion"] = "v1".into();
         options["kind"] = "DeleteOptions".into();
-        let request = Request::new("DELETE", place.path())
+        let request = ApiRequest::new("DELETE", place.path())
             .accept(place.accept(false))
             .body(JSON, &options);
-        self.ask(place.what("delete"), limit, request).await
+        self.send(place.request_info("delete"), limit, request)
+            .await
     }
 
     /// The same once, for what decides whether a server is there at all.
     pub(crate) async fn get_once(&self, path: &str, what: &'static str) -> Result<Value, Error> {
-        let request = Request::new("GET", path.to_owned());
-        self.ask(What::get(what), WRITE, request).await
+        let request = ApiRequest::new("GET", path.to_owned());
+        self.send(RequestInfo::get(what), WRITE_TIMEOUT, request)
+            .await
     }
 
     /// Asks what no [`Place`] names: discovery, say.
     pub(crate) async fn get_path(&self, path: &str, what: &'static str) -> Result<Value, Error> {
-        let request = Request::new("GET", path.to_owned());
-        self.ask_again(What::get(what), READ, request).await
+        let request = ApiRequest::new("GET", path.to_owned());
+        self.send_with_retry(RequestInfo::get(what), READ_TIMEOUT, request)
+            .await
     }
 }
 
 /// A tenant of the provider cluster need not see what belongs to the cluster.
-pub(crate) fn if_allowed(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
+pub(crate) fn empty_if_forbidden(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
     match items {
-        Err(Error::NotAllowed { .. }) => Ok(Vec::new()),
+        Err(Error::Forbidden { .. }) => Ok(Vec::new()),
         other => other,
     }
 }

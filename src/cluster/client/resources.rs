@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt;
 
 /// Where objects come from: a kind on a side.
-pub(crate) type Source = (Side, Kind);
+pub(crate) type ResourceScope = (Side, Kind);
 
 /// A resource as the API serves it.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,14 +36,14 @@ pub(crate) const STORAGE_PROFILE: Resource = resource(
     "storageprofiles",
 );
 pub(crate) const INSTANCETYPE: Resource =
-    types("VirtualMachineInstancetype", "virtualmachineinstancetypes");
-pub(crate) const CLUSTER_INSTANCETYPE: Resource = types(
+    instancetype("VirtualMachineInstancetype", "virtualmachineinstancetypes");
+pub(crate) const CLUSTER_INSTANCETYPE: Resource = instancetype(
     "VirtualMachineClusterInstancetype",
     "virtualmachineclusterinstancetypes",
 );
 pub(crate) const PREFERENCE: Resource =
-    types("VirtualMachinePreference", "virtualmachinepreferences");
-pub(crate) const CLUSTER_PREFERENCE: Resource = types(
+    instancetype("VirtualMachinePreference", "virtualmachinepreferences");
+pub(crate) const CLUSTER_PREFERENCE: Resource = instancetype(
     "VirtualMachineClusterPreference",
     "virtualmachineclusterpreferences",
 );
@@ -125,14 +125,15 @@ pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "
 pub(crate) const CDI_CONFIG: Resource =
     resource("cdi.kubevirt.io", "v1beta1", "CDIConfig", "cdiconfigs");
 pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
-pub(crate) const ADD_VOLUME: Resource = volumes("VirtualMachine", "virtualmachines/addvolume");
+pub(crate) const ADD_VOLUME: Resource =
+    volume_subresource("VirtualMachine", "virtualmachines/addvolume");
 pub(crate) const REMOVE_VOLUME: Resource =
-    volumes("VirtualMachine", "virtualmachines/removevolume");
-pub(crate) const ADD_VOLUME_INSTANCE: Resource = volumes(
+    volume_subresource("VirtualMachine", "virtualmachines/removevolume");
+pub(crate) const ADD_VOLUME_INSTANCE: Resource = volume_subresource(
     "VirtualMachineInstance",
     "virtualmachineinstances/addvolume",
 );
-pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volumes(
+pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volume_subresource(
     "VirtualMachineInstance",
     "virtualmachineinstances/removevolume",
 );
@@ -167,7 +168,7 @@ const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
 }
 
 /// Of machines, to attach and detach volumes.
-const fn volumes(kind: &'static str, plural: &'static str) -> Resource {
+const fn volume_subresource(kind: &'static str, plural: &'static str) -> Resource {
     resource("subresources.kubevirt.io", "v1", kind, plural)
 }
 
@@ -176,7 +177,7 @@ pub(crate) const fn core(kind: &'static str, plural: &'static str) -> Resource {
 }
 
 /// As KubeVirt 1.0 and later serve them; earlier versions are no longer there.
-const fn types(kind: &'static str, plural: &'static str) -> Resource {
+const fn instancetype(kind: &'static str, plural: &'static str) -> Resource {
     resource("instancetype.kubevirt.io", "v1beta1", kind, plural)
 }
 
@@ -266,7 +267,7 @@ impl fmt::Display for Resource {
 }
 
 /// What the control plane consists of in the provider namespace.
-pub(crate) const CONTROL_PLANE: [Kind; 10] = [
+pub(crate) const CONTROL_PLANE_KINDS: [Kind; 10] = [
     Kind::Secret,
     Kind::ConfigMap,
     Kind::Service,
@@ -280,10 +281,10 @@ pub(crate) const CONTROL_PLANE: [Kind; 10] = [
 ];
 
 /// What a shoot may keep for its machines, and a tenant of the provider need not be allowed.
-pub(crate) const TYPES: [Kind; 2] = [Kind::Instancetype, Kind::Preference];
+pub(crate) const INSTANCETYPE_KINDS: [Kind; 2] = [Kind::Instancetype, Kind::Preference];
 
 /// What is looked at in a shoot.
-pub(crate) const INSIDE: [Kind; 18] = [
+pub(crate) const SHOOT_KINDS: [Kind; 18] = [
     Kind::Node,
     Kind::Token,
     Kind::Secret,
@@ -305,7 +306,7 @@ pub(crate) const INSIDE: [Kind; 18] = [
 ];
 
 /// What is looked at in a shoot that goes: what holds something in the provider, and who could be in the way.
-pub(crate) const LEAVING_INSIDE: [Kind; 8] = [
+pub(crate) const DELETION_SHOOT_KINDS: [Kind; 8] = [
     Kind::Node,
     Kind::ValidatingWebhook,
     Kind::MutatingWebhook,
@@ -317,10 +318,10 @@ pub(crate) const LEAVING_INSIDE: [Kind; 8] = [
 ];
 
 /// The same in the provider, beside snapshots where these are served.
-pub(crate) const LEAVING_OUTSIDE: [Kind; 2] = [Kind::Mirror, Kind::Disk];
+pub(crate) const DELETION_PROVIDER_KINDS: [Kind; 2] = [Kind::Mirror, Kind::Disk];
 
 /// By which label the objects of a kind belong to a shoot; empty for all of them.
-pub(crate) fn belonging(kind: Kind, id: &str) -> String {
+pub(crate) fn ownership_selector(kind: Kind, id: &str) -> String {
     match kind {
         Kind::Mirror => format!("{CAPI_CLUSTER}={id}"),
         Kind::Disk | Kind::Snapshot => format!("{CSI_CLUSTER}={id}"),
@@ -331,7 +332,7 @@ pub(crate) fn belonging(kind: Kind, id: &str) -> String {
 }
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
-pub(crate) fn among(side: Side, kind: Kind) -> String {
+pub(crate) fn role_selector(side: Side, kind: Kind) -> String {
     match (side, kind) {
         (_, Kind::Record) => format!("{COMPONENT}={}", role::RECORD),
         (_, Kind::Network) => format!("{COMPONENT}={}", role::NETWORK),
@@ -348,7 +349,7 @@ pub(crate) fn among(side: Side, kind: Kind) -> String {
 }
 
 /// Of an object that is to be made for an action on `key`.
-pub(crate) fn source_of(key: &Key, object: &Value) -> Option<Source> {
+pub(crate) fn scope_of(key: &Key, object: &Value) -> Option<ResourceScope> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let is_token = object["metadata"]["labels"][COMPONENT] == role::TOKEN;
     match key.kind {

@@ -1,7 +1,7 @@
 //! The wire: a request is built and sent once, its answer read within a deadline.
 
-use super::error::{Error, What};
-use crate::cluster::client::api_client::Provider;
+use super::error::{Error, RequestInfo};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use kube::client::Body;
 use kube::core::Status;
@@ -11,20 +11,20 @@ use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) const JSON: &str = "application/json";
 /// How long passing errors may keep an answer back that nothing depends on but the question.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-impl Provider {
-    pub(crate) async fn ask(
+impl ApiClient {
+    pub(crate) async fn send(
         &self,
-        what: What,
+        what: RequestInfo,
         limit: Duration,
-        request: Request,
+        request: ApiRequest,
     ) -> Result<Value, Error> {
         let (request, body) = request.take_body();
         let request = request.build(body)?.map(Body::from);
-        match timeout(limit, self.answer(&what, request)).await {
+        match timeout(limit, self.exchange(&what, request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(timed_out(&what, limit)),
+            Err(_) => Err(timeout_error(&what, limit)),
         }
     }
 
@@ -32,30 +32,30 @@ impl Provider {
     ///
     /// A server that was never reached is not waited for: most likely its address is wrong. Nor is one that does
     /// not answer, for that took long enough.
-    pub(crate) async fn ask_again(
+    pub(crate) async fn send_with_retry(
         &self,
-        what: What,
+        what: RequestInfo,
         limit: Duration,
-        request: Request,
+        request: ApiRequest,
     ) -> Result<Value, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
-            let error = match self.ask(what.clone(), limit, request.clone()).await {
+            let error = match self.send(what.clone(), limit, request.clone()).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             let asked = match &error {
                 Error::Throttled { retry_after, .. } => *retry_after,
-                Error::Server { .. } | Error::Senseless { .. } => None,
+                Error::Server { .. } | Error::InvalidResponse { .. } => None,
                 Error::Unreachable { .. }
-                    if self.server_time().is_some() || !error.is_no_connection() =>
+                    if self.server_time().is_some() || !error.is_connection_failure() =>
                 {
                     None
                 }
                 _ => return Err(error),
             };
-            if begun.elapsed() + asked.unwrap_or_default() > PATIENCE {
+            if begun.elapsed() + asked.unwrap_or_default() > RETRY_WINDOW {
                 return Err(error);
             }
             tracing::debug!(%error, "asking again");
@@ -64,17 +64,21 @@ impl Provider {
         }
     }
 
-    async fn answer(&self, what: &What, request: http::Request<Body>) -> Result<Value, Error> {
-        let failed = |it| Error::of_client(what.clone(), &self.server, it);
+    async fn exchange(
+        &self,
+        what: &RequestInfo,
+        request: http::Request<Body>,
+    ) -> Result<Value, Error> {
+        let failed = |it| Error::from_client(what.clone(), &self.server, it);
         let answer = self.client.send(request).await.map_err(failed)?;
         let (head, body) = answer.into_parts();
         if let Some(time) = head.headers.get(http::header::DATE) {
-            self.clock.heard(time.to_str().unwrap_or_default());
+            self.clock.record_date(time.to_str().unwrap_or_default());
         }
         let body = body.collect_bytes().await.map_err(failed)?;
         if head.status.is_success() {
             // An answer may hold what is secret, so none of it is told.
-            return serde_json::from_slice(&body).map_err(|_| Error::Senseless {
+            return serde_json::from_slice(&body).map_err(|_| Error::InvalidResponse {
                 what: what.clone(),
                 message: "it is not JSON".to_owned(),
             });
@@ -89,7 +93,7 @@ impl Provider {
         let waits = head.headers.get(http::header::RETRY_AFTER);
         let waits = waits.and_then(|it| it.to_str().ok()?.parse().ok());
         Err(
-            match Error::of_status(what.clone(), &self.server, &status) {
+            match Error::from_status(what.clone(), &self.server, &status) {
                 Error::Throttled {
                     what,
                     message,
@@ -105,7 +109,7 @@ impl Provider {
     }
 }
 
-pub(crate) fn timed_out(what: &What, after: Duration) -> Error {
+pub(crate) fn timeout_error(what: &RequestInfo, after: Duration) -> Error {
     Error::Timeout {
         what: what.clone(),
         after,
@@ -113,16 +117,16 @@ pub(crate) fn timed_out(what: &What, after: Duration) -> Error {
 }
 
 #[derive(Clone)]
-pub(crate) struct Request {
+pub(crate) struct ApiRequest {
     method: &'static str,
     target: String,
     accept: &'static str,
     body: Option<(&'static str, Vec<u8>)>,
 }
 
-impl Request {
-    pub(crate) fn new(method: &'static str, path: String) -> Request {
-        Request {
+impl ApiRequest {
+    pub(crate) fn new(method: &'static str, path: String) -> ApiRequest {
+        ApiRequest {
             method,
             target: path,
             accept: JSON,
@@ -130,12 +134,12 @@ impl Request {
         }
     }
 
-    pub(crate) fn accept(mut self, accept: &'static str) -> Request {
+    pub(crate) fn accept(mut self, accept: &'static str) -> ApiRequest {
         self.accept = accept;
         self
     }
 
-    pub(crate) fn query(mut self, key: &str, value: &str) -> Request {
+    pub(crate) fn query(mut self, key: &str, value: &str) -> ApiRequest {
         self.target
             .push(if self.target.contains('?') { '&' } else { '?' });
         self.target.push_str(key);
@@ -151,12 +155,12 @@ impl Request {
         self
     }
 
-    pub(crate) fn body(mut self, media_type: &'static str, body: &Value) -> Request {
+    pub(crate) fn body(mut self, media_type: &'static str, body: &Value) -> ApiRequest {
         self.body = Some((media_type, body.to_string().into_bytes()));
         self
     }
 
-    fn take_body(mut self) -> (Request, Vec<u8>) {
+    fn take_body(mut self) -> (ApiRequest, Vec<u8>) {
         let body = self.body.as_mut().map(|(_, it)| std::mem::take(it));
         (self, body.unwrap_or_default())
     }
@@ -169,8 +173,8 @@ impl Request {
         if let Some((media_type, _)) = &self.body {
             request = request.header(http::header::CONTENT_TYPE, *media_type);
         }
-        request
-            .body(body)
-            .map_err(|it| Error::Kubeconfig(format!("`{}` makes no address: {it}", self.target)))
+        request.body(body).map_err(|it| {
+            Error::InvalidKubeconfig(format!("`{}` makes no address: {it}", self.target))
+        })
     }
 }

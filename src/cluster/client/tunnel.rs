@@ -1,11 +1,11 @@
 //! The way to a shoot's API server through that of the provider: pods' port-forward.
 
-use super::error::{Error, What};
-use super::request::{Place, Select};
+use super::error::{Error, RequestInfo};
+use super::request::{ListSelector, ResourceRef};
 use super::resources;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::json::{serves, text};
+use crate::cluster::json::{is_pod_ready, text};
 use crate::plan::API_PORT;
 use crate::plan::names::{self, part};
 use k8s_openapi::api::core::v1::Pod;
@@ -18,9 +18,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a pod may take to take a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a pod is looked for when one has gone: another one comes up meanwhile.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
 /// A port of this computer that leads to a shoot's API server. Closed, with all that goes through it, when dropped.
 #[derive(Debug)]
@@ -35,13 +35,17 @@ impl Tunnel {
     /// # Errors
     ///
     /// No pod of the API server is ready, or its port may not be forwarded.
-    pub(crate) async fn open(provider: &Provider, id: &str) -> Result<Tunnel, Error> {
+    pub(crate) async fn open(provider: &ApiClient, id: &str) -> Result<Tunnel, Error> {
         Tunnel::open_at(provider, id, 0).await
     }
 
     /// The same at a given port; 0 for any that is free.
-    pub(crate) async fn open_at(provider: &Provider, id: &str, port: u16) -> Result<Tunnel, Error> {
-        let ends = Ends {
+    pub(crate) async fn open_at(
+        provider: &ApiClient,
+        id: &str,
+        port: u16,
+    ) -> Result<Tunnel, Error> {
+        let ends = PodConnector {
             provider: provider.clone(),
             id: id.to_owned(),
         };
@@ -71,7 +75,7 @@ impl Drop for Tunnel {
 }
 
 /// Every connection is one of its own at the other end too. Connections end with this.
-async fn serve(listener: TcpListener, ends: Ends) {
+async fn serve(listener: TcpListener, ends: PodConnector) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -91,8 +95,8 @@ async fn serve(listener: TcpListener, ends: Ends) {
     }
 }
 
-async fn forward(mut near: TcpStream, ends: Ends) {
-    let mut far = match ends.connect_again().await {
+async fn forward(mut near: TcpStream, ends: PodConnector) {
+    let mut far = match ends.connect_with_retry().await {
         Ok(far) => far,
         Err(error) => {
             tracing::warn!(%error, "the tunnel leads nowhere");
@@ -106,19 +110,19 @@ async fn forward(mut near: TcpStream, ends: Ends) {
 
 /// Where connections go: pods of the API server.
 #[derive(Clone)]
-struct Ends {
-    provider: Provider,
+struct PodConnector {
+    provider: ApiClient,
     id: String,
 }
 
-impl Ends {
+impl PodConnector {
     /// Tries pods that are new to it for a while: when one has gone, another one takes over.
-    async fn connect_again(&self) -> Result<DuplexStream, Error> {
+    async fn connect_with_retry(&self) -> Result<DuplexStream, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
             match self.connect().await {
-                Err(error) if begun.elapsed() < PATIENCE => {
+                Err(error) if begun.elapsed() < RETRY_WINDOW => {
                     tracing::debug!(%error, "no pod takes the connection");
                     backoff.wait().await;
                 }
@@ -129,11 +133,11 @@ impl Ends {
 
     async fn connect(&self) -> Result<DuplexStream, Error> {
         let mut last = None;
-        for pod in self.pods().await? {
+        for pod in self.ready_pods().await? {
             match self.connect_to(&pod).await {
                 Ok(stream) => return Ok(stream),
                 // No other pod would be allowed.
-                Err(error @ (Error::NotAllowed { .. } | Error::NotLoggedIn { .. })) => {
+                Err(error @ (Error::Forbidden { .. } | Error::Unauthenticated { .. })) => {
                     return Err(error);
                 }
                 Err(error) => last = Some(error),
@@ -146,39 +150,39 @@ impl Ends {
     }
 
     async fn connect_to(&self, pod: &str) -> Result<DuplexStream, Error> {
-        let place = Place::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
-        let what = place.what("create");
-        let failed = |it| Error::of_client(what.clone(), self.provider.server(), it);
+        let place = ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
+        let what = place.request_info("create");
+        let failed = |it| Error::from_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
-        let forwarder = timeout(CONNECT, pods.portforward(pod, &[API_PORT])).await;
+        let forwarder = timeout(CONNECT_TIMEOUT, pods.portforward(pod, &[API_PORT])).await;
         let mut forwarder = forwarder
             .map_err(|_| Error::Timeout {
                 what: what.clone(),
-                after: CONNECT,
+                after: CONNECT_TIMEOUT,
             })?
             .map_err(failed)?;
         let stream = forwarder.take_stream(API_PORT);
-        stream.ok_or_else(|| senseless(what.clone()))
+        stream.ok_or_else(|| missing_stream(what.clone()))
     }
 
     /// Those that serve, by name.
-    async fn pods(&self) -> Result<Vec<String>, Error> {
+    async fn ready_pods(&self) -> Result<Vec<String>, Error> {
         let selector = format!(
             "{},{}={}",
             names::selector(&self.id),
             names::COMPONENT,
             part::API_SERVER
         );
-        let place = Place::all(&resources::POD, Some(self.provider.namespace()));
+        let place = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
         let listed = self
             .provider
-            .list_where(place, Select::labels(Some(&selector)))
+            .list_selected(place, ListSelector::labels(Some(&selector)))
             .await?;
         let mut ready: Vec<String> = listed
             .items
             .iter()
-            .filter(|it| serves(it))
+            .filter(|it| is_pod_ready(it))
             .map(|it| text(&it["metadata"]["name"]).to_owned())
             .collect();
         ready.sort();
@@ -186,8 +190,8 @@ impl Ends {
     }
 }
 
-fn senseless(what: What) -> Error {
-    Error::Senseless {
+fn missing_stream(what: RequestInfo) -> Error {
+    Error::InvalidResponse {
         what,
         message: "it has no stream".to_owned(),
     }

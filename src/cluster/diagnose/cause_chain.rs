@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Kinds whose objects have the name of the machine that they are.
-const OF_MACHINE: [&str; 3] = ["VirtualMachine", "VirtualMachineInstance", "Node"];
+const NAMED_AFTER_MACHINE: [&str; 3] = ["VirtualMachine", "VirtualMachineInstance", "Node"];
 
 /// One object on the way, and a word on how it is; empty where there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct Cause {
     /// As kubectl names it; Machine for what is several objects.
     pub(crate) kind: Arc<str>,
     /// Inside a shoot with its namespace, if it has one.
@@ -17,9 +17,9 @@ pub(crate) struct Link {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct CauseChain {
     /// The deepest one last.
-    pub(crate) links: Vec<Link>,
+    pub(crate) causes: Vec<Cause>,
     /// What the deepest one says; empty where its state says it all.
     pub(crate) message: String,
     /// The last lines of what a program said before it crashed, where they are more than the message.
@@ -52,13 +52,13 @@ pub(crate) enum Advice {
     Approve,
 }
 
-impl Link {
+impl Cause {
     pub(crate) fn new(
         kind: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
         state: impl Into<Arc<str>>,
-    ) -> Link {
-        Link {
+    ) -> Cause {
+        Cause {
             kind: kind.into(),
             name: name.into(),
             state: state.into(),
@@ -66,8 +66,8 @@ impl Link {
     }
 
     /// Below what is called `subject`, whose name need not be said again.
-    fn told(&self, subject: &str) -> String {
-        let is_known = *self.name == *subject && OF_MACHINE.contains(&&*self.kind);
+    fn describe(&self, subject: &str) -> String {
+        let is_known = *self.name == *subject && NAMED_AFTER_MACHINE.contains(&&*self.kind);
         let name = if is_known { "" } else { &*self.name };
         let words = [&*self.kind, name, &*self.state];
         words
@@ -78,39 +78,39 @@ impl Link {
     }
 }
 
-impl Chain {
-    pub(crate) fn of(link: Link, message: impl Into<String>) -> Chain {
-        Chain {
-            links: vec![link],
+impl CauseChain {
+    pub(crate) fn new(link: Cause, message: impl Into<String>) -> CauseChain {
+        CauseChain {
+            causes: vec![link],
             message: message.into(),
-            ..Chain::default()
+            ..CauseChain::default()
         }
     }
 
     /// In the words of a server or a controller; those of a quota say what was used, asked and allowed.
-    pub(crate) fn said(link: Link, message: impl Into<String>) -> Chain {
+    pub(crate) fn reported(link: Cause, message: impl Into<String>) -> CauseChain {
         let message = message.into();
         let advice = message.contains("exceeded quota").then_some(Advice::Quota);
-        Chain {
+        CauseChain {
             advice,
-            ..Chain::of(link, message)
+            ..CauseChain::new(link, message)
         }
     }
 
-    pub(crate) fn advised(mut self, advice: Advice) -> Chain {
+    pub(crate) fn with_advice(mut self, advice: Advice) -> CauseChain {
         self.advice = Some(advice);
         self
     }
 
     /// The same below another link.
-    pub(crate) fn under(mut self, link: Link) -> Chain {
-        self.links.insert(0, link);
+    pub(crate) fn under(mut self, link: Cause) -> CauseChain {
+        self.causes.insert(0, link);
         self
     }
 
     /// What stands below `subject`, which was named before.
-    pub(crate) fn below(links: &[Link], message: &str, subject: &str) -> String {
-        let links = links.iter().map(|it| it.told(subject));
+    pub(crate) fn describe_causes(links: &[Cause], message: &str, subject: &str) -> String {
+        let links = links.iter().map(|it| it.describe(subject));
         let links = links.collect::<Vec<_>>().join(" <- ");
         match (links.as_str(), message) {
             ("", message) => message.to_owned(),
@@ -120,30 +120,30 @@ impl Chain {
     }
 
     /// For somebody who knows that it is about `subject`.
-    pub(crate) fn told(&self, subject: &str) -> String {
-        Chain::below(&self.links, &self.message, subject)
+    pub(crate) fn describe(&self, subject: &str) -> String {
+        CauseChain::describe_causes(&self.causes, &self.message, subject)
     }
 
     /// For somebody who has the first link before him.
-    pub(crate) fn rest(&self) -> String {
-        let (name, links) = match self.links.split_first() {
+    pub(crate) fn describe_rest(&self) -> String {
+        let (name, links) = match self.causes.split_first() {
             Some((first, rest)) => (&*first.name, rest),
             None => ("", &[][..]),
         };
-        Chain::below(links, &self.message, name)
+        CauseChain::describe_causes(links, &self.message, name)
     }
 }
 
-impl fmt::Display for Chain {
+impl fmt::Display for CauseChain {
     /// `Machine a: VirtualMachine Starting <- Pod b Pending: no host has room`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.links.first() else {
+        let Some(first) = self.causes.first() else {
             return f.write_str(&self.message);
         };
         let name = if first.name.is_empty() { "" } else { " " };
         write!(f, "{}{name}{}", first.kind, first.name)?;
-        let rest = self.rest();
-        let arrow = if self.links.len() > 1 { " <- " } else { ": " };
+        let rest = self.describe_rest();
+        let arrow = if self.causes.len() > 1 { " <- " } else { ": " };
         match (&*first.state, rest.as_str()) {
             ("", "") => Ok(()),
             ("", rest) => write!(f, ": {rest}"),
@@ -159,30 +159,30 @@ mod tests {
 
     #[test]
     fn the_deepest_object_is_told_last_and_a_machine_s_name_once() {
-        let volume = Link::new("DataVolume", "a", "Pending");
-        let claim = Link::new("PersistentVolumeClaim", "a", "Pending");
-        let chain = Chain::of(claim, "no class").under(volume);
+        let volume = Cause::new("DataVolume", "a", "Pending");
+        let claim = Cause::new("PersistentVolumeClaim", "a", "Pending");
+        let chain = CauseChain::new(claim, "no class").under(volume);
         assert_eq!(
             chain.to_string(),
             "DataVolume a: Pending <- PersistentVolumeClaim a Pending: no class"
         );
-        let chain = chain.under(Link::new("VirtualMachine", "a", "Provisioning"));
+        let chain = chain.under(Cause::new("VirtualMachine", "a", "Provisioning"));
         let below = "VirtualMachine Provisioning <- DataVolume a Pending \
             <- PersistentVolumeClaim a Pending: no class";
-        assert_eq!(chain.told("a"), below);
-        let chain = chain.under(Link::new("Machine", "a", ""));
+        assert_eq!(chain.describe("a"), below);
+        let chain = chain.under(Cause::new("Machine", "a", ""));
         assert_eq!(chain.to_string(), format!("Machine a: {below}"));
-        assert_eq!(chain.rest(), below);
+        assert_eq!(chain.describe_rest(), below);
     }
 
     #[test]
     fn what_says_nothing_is_told_by_its_state() {
-        let link = Link::new("VirtualMachine", "a", "Stopped");
-        let chain = Chain::of(link, "");
+        let link = Cause::new("VirtualMachine", "a", "Stopped");
+        let chain = CauseChain::new(link, "");
         assert_eq!(chain.to_string(), "VirtualMachine a: Stopped");
-        assert_eq!(chain.told("a"), "VirtualMachine Stopped");
-        let api_server = Link::new("API server", "", "");
-        let chain = Chain::of(api_server, "it does not answer");
+        assert_eq!(chain.describe("a"), "VirtualMachine Stopped");
+        let api_server = Cause::new("API server", "", "");
+        let chain = CauseChain::new(api_server, "it does not answer");
         assert_eq!(chain.to_string(), "API server: it does not answer");
     }
 }

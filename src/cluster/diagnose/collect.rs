@@ -1,16 +1,16 @@
 //! Looks for causes while something is not ready, and never when all is well.
 
-use super::cause_chain::Chain;
-use super::index::{Around, Objects};
-use super::machine::{Stuck, joining};
-use crate::cluster::client::api_client::Provider;
+use super::cause_chain::CauseChain;
+use super::cause_index::{CauseIndex, ListedObjects};
+use super::machine::{PendingMachine, joining};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::if_allowed;
-use crate::cluster::client::request::{Place, Select};
+use crate::cluster::client::request::empty_if_forbidden;
+use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::text;
-use crate::cluster::observe::observation_store::Shared;
-use crate::cluster::observe::parse::types::Body;
+use crate::cluster::observe::observation_store::ObservationStore;
+use crate::cluster::observe::parse::types::ParsedBody;
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names::{self, COMPONENT, role::MACHINE};
 use crate::plan::observed::{Fact, Facts, Inside, Look, Machine};
@@ -22,84 +22,84 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// What is not ready for less than this needs no reason; and the least time between two looks.
-const PATIENCE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(5);
 /// Looking takes at most one part in so many of the time, so that a large shoot is not all looking.
-const SHARE: u32 = 10;
+const MAX_LOAD: u32 = 10;
 
-const WARNINGS: Select = Select {
+const WARNINGS: ListSelector = ListSelector {
     labels: None,
     fields: Some("type=Warning"),
 };
 
-pub(crate) async fn look_for_causes(provider: Provider, shared: Arc<Shared>, id: String) {
+pub(crate) async fn watch_causes(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
     let mut before = Vec::new();
     loop {
-        sleep(PATIENCE).await;
-        let facts = shared.newest();
-        let mut stuck = stuck(&facts, shared.now());
+        sleep(GRACE).await;
+        let facts = shared.latest();
+        let mut stuck = pending_objects(&facts, shared.elapsed());
         // Nobody notes since when workloads are not rolled out.
-        let workloads = workloads(&facts);
+        let workloads = pending_workloads(&facts);
         stuck.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
         before = workloads;
         if stuck.is_empty() {
             continue;
         }
         let begun = Instant::now();
-        match causes(&provider, &shared, &facts, &id, Depth::Wait(&stuck)).await {
-            Ok(causes) => shared.tell_causes(causes.iter().map(told).collect()),
+        match collect_causes(&provider, &shared, &facts, &id, Detail::Brief(&stuck)).await {
+            Ok(causes) => shared.set_causes(causes.iter().map(format_cause).collect()),
             Err(error) => tracing::debug!(%error, "cannot look for causes"),
         }
-        sleep((begun.elapsed() * SHARE).saturating_sub(PATIENCE)).await;
+        sleep((begun.elapsed() * MAX_LOAD).saturating_sub(GRACE)).await;
     }
 }
 
 /// For a wait, whose title names what it is about.
-fn told((key, chain): (&Key, &Chain)) -> (Key, Arc<str>) {
+fn format_cause((key, chain): (&Key, &CauseChain)) -> (Key, Arc<str>) {
     let told = match key.kind {
-        Kind::Image => chain.rest(),
-        _ => chain.told(&key.name),
+        Kind::Image => chain.describe_rest(),
+        _ => chain.describe(&key.name),
     };
     (key.clone(), told.into())
 }
 
 /// What is to be looked at.
 #[derive(Clone, Copy)]
-pub(crate) enum Depth<'a> {
+pub(crate) enum Detail<'a> {
     /// What a run waits for, again and again: as little as will do.
-    Wait(&'a [Key]),
+    Brief(&'a [Key]),
     /// What a person asks for once: all there is, and nothing that only echoes what is deeper.
-    Whole(&'a [Key]),
+    Full(&'a [Key]),
 }
 
 /// Down from each that is stuck; those of which nothing is known are left out. Chains of images begin with themselves,
 /// all others with what is below.
-pub(crate) async fn causes(
-    provider: &Provider,
-    shared: &Shared,
+pub(crate) async fn collect_causes(
+    provider: &ApiClient,
+    shared: &ObservationStore,
     facts: &Facts,
     id: &str,
-    depth: Depth<'_>,
-) -> Result<HashMap<Key, Chain>, Error> {
+    depth: Detail<'_>,
+) -> Result<HashMap<Key, CauseChain>, Error> {
     let (stuck, whole) = match depth {
-        Depth::Wait(stuck) => (stuck, false),
-        Depth::Whole(stuck) => (stuck, true),
+        Detail::Brief(stuck) => (stuck, false),
+        Detail::Full(stuck) => (stuck, true),
     };
     let had_pod = |it: &Machine| matches!(it.look, Look::Deleting | Look::NotReady);
     let had_pod = |it: &Key| machine(facts, it).is_some_and(had_pod);
-    let outside = around(provider, id, whole || stuck.iter().any(had_pod)).await?;
-    let server = shared.inside.get();
+    let outside = index_provider(provider, id, whole || stuck.iter().any(had_pod)).await?;
+    let server = shared.shoot_client.get();
     let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| stuck.iter().any(wanted));
     let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
     // What the provider says is told even while the shoot says nothing.
     let inside = match has(&|it| it.side == Side::Shoot) {
-        Some(server) => around_pods(server).await.unwrap_or_default(),
-        None => Around::default(),
+        Some(server) => index_shoot(server).await.unwrap_or_default(),
+        None => CauseIndex::default(),
     };
     let requests = match has(&joins) {
-        Some(server) => requests(server).await,
+        Some(server) => signing_requests(server).await,
         None => None,
     };
-    let lost: HashSet<&str> = lost(facts).collect();
+    let lost: HashSet<&str> = unavailable_machines(facts).collect();
     let is_echo = |pod: &Value| match text(&pod["spec"]["nodeName"]) {
         _ if !whole => false,
         "" => !lost.is_empty(),
@@ -108,16 +108,16 @@ pub(crate) async fn causes(
     let causes = stuck.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
             (_, Kind::Machine) => {
-                let stuck = way_in(shared, facts, key, requests.as_deref());
-                outside.machine(&key.name, &stuck, &facts.classes)
+                let stuck = pending_machine(shared, facts, key, requests.as_deref());
+                outside.machine_chain(&key.name, &stuck, &facts.classes)
             }
-            (_, Kind::Image) => outside.image(&key.name, &facts.classes),
+            (_, Kind::Image) => outside.data_volume_chain(&key.name, &facts.classes),
             (Side::Provider, kind) => {
-                outside.workload(&kind.to_string(), &key.name, &facts.classes, |_| false)
+                outside.workload_chain(&kind.to_string(), &key.name, &facts.classes, |_| false)
             }
             (Side::Shoot, kind) => {
                 let name = key.name.strip_prefix("kube-system/")?;
-                inside.workload(&kind.to_string(), name, &facts.classes, is_echo)
+                inside.workload_chain(&kind.to_string(), name, &facts.classes, is_echo)
             }
         };
         Some((key.clone(), cause?))
@@ -126,12 +126,17 @@ pub(crate) async fn causes(
 }
 
 /// A machine with how far it got; nothing is known of that while the shoot is not looked at.
-fn way_in(shared: &Shared, facts: &Facts, key: &Key, requests: Option<&[Value]>) -> Stuck {
+fn pending_machine(
+    shared: &ObservationStore,
+    facts: &Facts,
+    key: &Key,
+    requests: Option<&[Value]>,
+) -> PendingMachine {
     let stuck = shared.read(|world| {
         let vm = world.get((Side::Provider, Kind::Machine), &key.name);
         match vm.map(|it| &it.fact.body) {
-            Some(Body::Machine(vm)) => Stuck::of(vm),
-            _ => Stuck::default(),
+            Some(ParsedBody::Machine(vm)) => PendingMachine::of(vm),
+            _ => PendingMachine::default(),
         }
     });
     let has_node = facts.nodes.contains_key(&key.name);
@@ -153,14 +158,14 @@ fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
 }
 
 /// Machines that serve nobody, whatever the pods on them say.
-pub(crate) fn lost(facts: &Facts) -> impl Iterator<Item = &str> {
+pub(crate) fn unavailable_machines(facts: &Facts) -> impl Iterator<Item = &str> {
     let machines = facts.machines.values().flatten();
     let lost = machines.filter(|it| !matches!(it.1.look, Look::Ready | Look::Draining));
     lost.map(|it| &**it.0)
 }
 
 /// What is not rolled out; inside the shoot, that is no news before there are nodes.
-pub(crate) fn workloads(facts: &Facts) -> Vec<Key> {
+pub(crate) fn pending_workloads(facts: &Facts) -> Vec<Key> {
     let has_nodes = !facts.nodes.is_empty();
     let objects = facts.objects.iter();
     let late = objects.filter(|(key, it)| match &it.fact {
@@ -172,10 +177,10 @@ pub(crate) fn workloads(facts: &Facts) -> Vec<Key> {
     late.map(|it| it.0.clone()).collect()
 }
 
-fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
+fn pending_objects(facts: &Facts, now: Duration) -> Vec<Key> {
     let machines = facts.machines.values().flatten().filter(|(_, it)| {
         let is_waiting = !matches!(it.look, Look::Ready | Look::Draining | Look::Drained);
-        is_waiting && now.saturating_sub(it.since) > PATIENCE
+        is_waiting && now.saturating_sub(it.since) > GRACE
     });
     let machines = machines.map(|(name, _)| Key::provider(Kind::Machine, name.clone()));
     let images = facts.objects.iter().filter(|(_, it)| match &it.fact {
@@ -186,32 +191,36 @@ fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
 }
 
 /// With pods of machines that run only where these may be on their way out.
-async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, Error> {
+async fn index_provider(
+    provider: &ApiClient,
+    id: &str,
+    running: bool,
+) -> Result<CauseIndex, Error> {
     let labels = names::selector(id);
-    let ours = Select {
+    let ours = ListSelector {
         labels: Some(&labels),
         fields: None,
     };
     // A machine whose pod runs waits for its guest: no pod says anything about that.
-    let pending = Select {
+    let pending = ListSelector {
         fields: (!running).then_some("status.phase!=Running"),
         ..ours
     };
     // Pods of the control plane that crash count as running.
     let own = format!("{labels},{COMPONENT},{COMPONENT}!={MACHINE}");
-    let of_workloads = Select {
+    let of_workloads = ListSelector {
         labels: Some(&own),
         fields: None,
     };
     // Importer pods do not get the labels of their volume.
-    let importers = Select {
+    let importers = ListSelector {
         labels: Some("app=containerized-data-importer"),
         fields: None,
     };
-    let list = async |(resource, select): (&'static Resource, Select)| {
-        let place = Place::all(resource, Some(&**provider.namespace()));
-        let listed = provider.list_where(place, select);
-        if_allowed(listed.await.map(|it| it.items))
+    let list = async |(resource, select): (&'static Resource, ListSelector)| {
+        let place = ResourceRef::all(resource, Some(&**provider.namespace()));
+        let listed = provider.list_selected(place, select);
+        empty_if_forbidden(listed.await.map(|it| it.items))
     };
     let lists = [
         (&resources::VIRTUAL_MACHINE_INSTANCE, ours),
@@ -224,7 +233,7 @@ async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, 
     ];
     let mut lists = try_join_all(lists.map(list)).await?.into_iter();
     let mut next = || lists.next().unwrap_or_default();
-    Ok(Around::new(Objects {
+    Ok(CauseIndex::new(ListedObjects {
         instances: next(),
         volumes: next(),
         claims: next(),
@@ -234,26 +243,26 @@ async fn around(provider: &Provider, id: &str, running: bool) -> Result<Around, 
 }
 
 /// What kube-system runs, inside a shoot.
-async fn around_pods(server: &Provider) -> Result<Around, Error> {
+async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     let list = async |resource, select| -> Result<Vec<Value>, Error> {
-        let listed = server.list_where(Place::all(resource, Some("kube-system")), select);
+        let listed = server.list_selected(ResourceRef::all(resource, Some("kube-system")), select);
         Ok(listed.await?.items)
     };
     let (pods, events) = try_join(
-        list(&resources::POD, Select::labels(None)),
+        list(&resources::POD, ListSelector::labels(None)),
         list(&resources::EVENT, WARNINGS),
     )
     .await?;
-    Ok(Around::new(Objects {
+    Ok(CauseIndex::new(ListedObjects {
         pods,
         events,
-        ..Objects::default()
+        ..ListedObjects::default()
     }))
 }
 
 /// What kubelets asked to have signed; None when nobody says.
-async fn requests(server: &Provider) -> Option<Vec<Value>> {
-    let place = Place::all(&resources::SIGNING_REQUEST, None);
+async fn signing_requests(server: &ApiClient) -> Option<Vec<Value>> {
+    let place = ResourceRef::all(&resources::SIGNING_REQUEST, None);
     let listed = server.list(place, None).await;
     listed.ok().map(|it| it.items)
 }

@@ -1,10 +1,10 @@
 //! Everything of a shoot that is not as it should be, whether a run is under way or not.
 
-use super::cause_chain::{Advice, Chain, Link};
-use super::collect::{Depth, causes, lost, workloads};
-use crate::cluster::client::api_client::Provider;
+use super::cause_chain::{Advice, Cause, CauseChain};
+use super::collect::{Detail, collect_causes, pending_workloads, unavailable_machines};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::observe::observation_store::Shared;
+use crate::cluster::observe::observation_store::ObservationStore;
 use crate::plan::health;
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::names;
@@ -18,74 +18,83 @@ use std::sync::Arc;
 ///
 /// The provider does not answer.
 pub(crate) async fn diagnose(
-    provider: &Provider,
-    shared: &Shared,
+    provider: &ApiClient,
+    shared: &ObservationStore,
     facts: &Facts,
-) -> Result<Vec<Chain>, Error> {
+) -> Result<Vec<CauseChain>, Error> {
     let id = shared.read(|world| world.id().clone());
-    let mut asked = workloads(facts);
-    asked.extend(images(facts).map(|it| it.0.clone()));
-    asked.extend(machines(facts).map(|it| Key::provider(Kind::Machine, it.0.clone())));
-    asked.extend(others(facts).cloned());
+    let mut asked = pending_workloads(facts);
+    asked.extend(pending_images(facts).map(|it| it.0.clone()));
+    asked.extend(unready_machines(facts).map(|it| Key::provider(Kind::Machine, it.0.clone())));
+    asked.extend(orphaned_machines(facts).cloned());
     let causes = match asked.as_slice() {
         [] => HashMap::new(),
-        asked => causes(provider, shared, facts, &id, Depth::Whole(asked)).await?,
+        asked => collect_causes(provider, shared, facts, &id, Detail::Full(asked)).await?,
     };
-    Ok(chains(facts, &id, &causes))
+    Ok(cause_chains(facts, &id, &causes))
 }
 
-fn chains(facts: &Facts, id: &str, causes: &HashMap<Key, Chain>) -> Vec<Chain> {
+fn cause_chains(facts: &Facts, id: &str, causes: &HashMap<Key, CauseChain>) -> Vec<CauseChain> {
     let mut chains = Vec::new();
-    let (mut late, mut inner): (Vec<Key>, Vec<Key>) = workloads(facts)
+    let (mut late, mut inner): (Vec<Key>, Vec<Key>) = pending_workloads(facts)
         .into_iter()
         .partition(|it| it.side == Side::Provider);
     late.sort();
     inner.sort();
-    chains.extend(late.iter().filter_map(|it| workload(facts, it, causes)));
+    chains.extend(
+        late.iter()
+            .filter_map(|it| workload_chain(facts, it, causes)),
+    );
     let api_server = names::control_plane(id, names::part::API_SERVER);
     let is_late = late.iter().any(|it| *it.name == *api_server);
     if let Inside::Unreachable(why) = &facts.inside
         && !is_late
     {
-        chains.push(Chain::of(Link::new("API server", "", ""), &**why));
+        chains.push(CauseChain::new(Cause::new("API server", "", ""), &**why));
     }
-    chains.extend(certificates(facts));
-    chains.extend(images(facts).map(|(key, waits)| image(key, waits, causes)));
-    chains.extend(machines(facts).map(|(name, it)| {
+    chains.extend(certificate_chain(facts));
+    chains.extend(pending_images(facts).map(|(key, waits)| image_chain(key, waits, causes)));
+    chains.extend(unready_machines(facts).map(|(name, it)| {
         let has_node = facts.nodes.contains_key(name);
-        machine(name, it, has_node, causes)
+        machine_chain(name, it, has_node, causes)
     }));
-    chains.extend(others(facts).filter_map(|key| {
+    chains.extend(orphaned_machines(facts).filter_map(|key| {
         let below = causes.get(key)?.clone();
-        Some(below.under(Link::new("Machine", key.name.clone(), "")))
+        Some(below.under(Cause::new("Machine", key.name.clone(), "")))
     }));
     chains.extend(nodes_without_machine(facts));
     let before = chains.len();
-    let told = inner.iter().filter_map(|it| inside(facts, it, causes));
+    let told = inner
+        .iter()
+        .filter_map(|it| shoot_workload_chain(facts, it, causes));
     chains.extend(told);
     // What they ask is answered by pods inside.
     let serves = facts.nodes.values().any(|it| it.serves);
-    if chains.len() == before && serves && lost(facts).next().is_none() {
-        chains.extend(answers(facts));
+    if chains.len() == before && serves && unavailable_machines(facts).next().is_none() {
+        chains.extend(unavailable_apis(facts));
     }
     chains
 }
 
 /// What a workload misses, down to the pod that says why.
-fn workload(facts: &Facts, key: &Key, causes: &HashMap<Key, Chain>) -> Option<Chain> {
+fn workload_chain(
+    facts: &Facts,
+    key: &Key,
+    causes: &HashMap<Key, CauseChain>,
+) -> Option<CauseChain> {
     let Fact::Rollout(rollout) = &facts.objects.get(key)?.fact else {
         return None;
     };
     // A run that goes on by itself has added what is below.
     let why = rollout.why.as_deref().unwrap_or_default();
     let why = why.split_once("; ").map_or(why, |it| it.0);
-    let own = Link::new(key.kind.to_string(), key.name.clone(), why);
+    let own = Cause::new(key.kind.to_string(), key.name.clone(), why);
     let below = causes.get(key).cloned().unwrap_or_default();
     Some(below.under(own))
 }
 
 /// None of one that has none yet.
-fn certificates(facts: &Facts) -> Option<Chain> {
+fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
     let objects = facts
         .objects
         .iter()
@@ -96,17 +105,21 @@ fn certificates(facts: &Facts) -> Option<Chain> {
     });
     let first = ends.min()?;
     let found = health::certificates(Some(&first), facts.time);
-    let own = Link::new("Secret", first.1, "");
-    (!found.is_true).then(|| Chain::of(own, found.message).advised(Advice::Apply))
+    let own = Cause::new("Secret", first.1, "");
+    (!found.is_true).then(|| CauseChain::new(own, found.message).with_advice(Advice::Apply))
 }
 
 /// Where machines are missing that its pods would run on, a workload of which nothing more is known says nothing new.
-fn inside(facts: &Facts, key: &Key, causes: &HashMap<Key, Chain>) -> Option<Chain> {
-    let is_echo = !causes.contains_key(key) && lost(facts).next().is_some();
-    workload(facts, key, causes).filter(|_| !is_echo)
+fn shoot_workload_chain(
+    facts: &Facts,
+    key: &Key,
+    causes: &HashMap<Key, CauseChain>,
+) -> Option<CauseChain> {
+    let is_echo = !causes.contains_key(key) && unavailable_machines(facts).next().is_some();
+    workload_chain(facts, key, causes).filter(|_| !is_echo)
 }
 
-fn images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
+fn pending_images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
     let objects = facts.objects.iter();
     let late = objects.filter_map(|(key, it)| match &it.fact {
         Fact::Image(import) if !import.done => {
@@ -121,29 +134,32 @@ fn images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
     late.into_iter()
 }
 
-fn image(key: &Key, waits: String, causes: &HashMap<Key, Chain>) -> Chain {
-    let own = Link::new("DataVolume", key.name.clone(), "");
-    causes.get(key).cloned().unwrap_or(Chain::of(own, waits))
+fn image_chain(key: &Key, waits: String, causes: &HashMap<Key, CauseChain>) -> CauseChain {
+    let own = Cause::new("DataVolume", key.name.clone(), "");
+    causes
+        .get(key)
+        .cloned()
+        .unwrap_or(CauseChain::new(own, waits))
 }
 
-fn machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
+fn unready_machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
     let machines = facts.machines.values().flatten();
     machines.filter(|it| it.1.look != Look::Ready)
 }
 
 /// Machines that an earlier shoot of the name left, or one whose record is gone.
-fn others(facts: &Facts) -> impl Iterator<Item = &Key> {
+fn orphaned_machines(facts: &Facts) -> impl Iterator<Item = &Key> {
     let keys = facts.foreign.keys();
     keys.filter(|it| it.side == Side::Provider && it.kind == Kind::Machine)
 }
 
-fn machine(
+fn machine_chain(
     name: &Arc<str>,
     machine: &Machine,
     has_node: bool,
-    causes: &HashMap<Key, Chain>,
-) -> Chain {
-    let own = Link::new("Machine", name.clone(), "");
+    causes: &HashMap<Key, CauseChain>,
+) -> CauseChain {
+    let own = Cause::new("Machine", name.clone(), "");
     let key = Key::provider(Kind::Machine, name.clone());
     if let Some(below) = causes.get(&key) {
         return below.clone().under(own);
@@ -155,25 +171,27 @@ fn machine(
                 "" => "it is to be emptied, and removed".to_owned(),
                 said => format!("it is to be emptied, and removed: {said}"),
             };
-            Chain::of(own, words)
+            CauseChain::new(own, words)
         }
         // Only its node is left to be waited for.
         _ if machine.runs && has_node => {
-            let node = Chain::of(Link::new("Node", name.clone(), "not ready"), said);
+            let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), said);
             // Kubernetes' own words for a node whose kubelet says nothing.
             match said.contains("stopped posting") {
-                true => node.advised(Advice::Console),
+                true => node.with_advice(Advice::Console),
                 false => node,
             }
             .under(own)
         }
         _ if machine.runs => {
-            let node = Link::new("Node", name.clone(), "missing");
+            let node = Cause::new("Node", name.clone(), "missing");
             let message = "its VM runs, and has not joined the shoot";
-            Chain::of(node, message).advised(Advice::Console).under(own)
+            CauseChain::new(node, message)
+                .with_advice(Advice::Console)
+                .under(own)
         }
-        _ => Chain::of(
-            Link::new("VirtualMachine", name.clone(), machine.status.clone()),
+        _ => CauseChain::new(
+            Cause::new("VirtualMachine", name.clone(), machine.status.clone()),
             said,
         )
         .under(own),
@@ -181,28 +199,28 @@ fn machine(
 }
 
 /// Nodes of ours that no machine is any more.
-fn nodes_without_machine(facts: &Facts) -> impl Iterator<Item = Chain> {
+fn nodes_without_machine(facts: &Facts) -> impl Iterator<Item = CauseChain> {
     let has_machine = |name: &str| facts.machines.values().any(|it| it.contains_key(name));
     let nodes = facts.nodes.iter();
     let left = nodes.filter(move |(name, it)| it.is_ours && !it.serves && !has_machine(name));
     left.map(|(name, it)| {
-        let below = Chain::of(Link::new("VirtualMachine", name.clone(), ""), "not found");
+        let below = CauseChain::new(Cause::new("VirtualMachine", name.clone(), ""), "not found");
         below
-            .advised(Advice::Apply)
-            .under(Link::new("Node", name.clone(), it.why.clone()))
+            .with_advice(Advice::Apply)
+            .under(Cause::new("Node", name.clone(), it.why.clone()))
     })
 }
 
-fn answers(facts: &Facts) -> Vec<Chain> {
+fn unavailable_apis(facts: &Facts) -> Vec<CauseChain> {
     let silent = facts.objects.iter().filter_map(|(key, it)| match &it.fact {
         Fact::Answer(Some(why)) => {
-            let own = Link::new(key.kind.to_string(), key.name.clone(), "");
-            Some(Chain::of(own, &**why))
+            let own = Cause::new(key.kind.to_string(), key.name.clone(), "");
+            Some(CauseChain::new(own, &**why))
         }
         _ => None,
     });
-    let mut silent: Vec<Chain> = silent.collect();
-    silent.sort_by_key(Chain::to_string);
+    let mut silent: Vec<CauseChain> = silent.collect();
+    silent.sort_by_key(CauseChain::to_string);
     silent
 }
 

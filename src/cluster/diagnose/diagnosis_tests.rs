@@ -45,12 +45,12 @@ fn put(facts: &mut Facts, machine: Machine) {
     pool.insert("a-0".into(), machine);
 }
 
-fn told(facts: &Facts, causes: &[(&Key, Chain)]) -> Vec<String> {
+fn told(facts: &Facts, causes: &[(&Key, CauseChain)]) -> Vec<String> {
     let causes = causes
         .iter()
         .map(|(key, chain)| ((*key).clone(), chain.clone()));
-    let chains = chains(facts, ID, &causes.collect());
-    chains.iter().map(Chain::to_string).collect()
+    let chains = cause_chains(facts, ID, &causes.collect());
+    chains.iter().map(CauseChain::to_string).collect()
 }
 
 fn inner(name: &str) -> Key {
@@ -71,7 +71,7 @@ fn an_api_server_that_does_not_answer_is_told_by_its_pod_where_that_is_known() {
     facts
         .objects
         .insert(key.clone(), late("0 of 1 pods are available; pod b"));
-    let below = Chain::of(Link::new("Pod", "b", "CrashLoopBackOff"), "exit code 1");
+    let below = CauseChain::new(Cause::new("Pod", "b", "CrashLoopBackOff"), "exit code 1");
     let expected = format!(
         "Deployment {ID}-kube-apiserver: 0 of 1 pods are available <- Pod b CrashLoopBackOff: exit code 1"
     );
@@ -84,7 +84,7 @@ fn machines_are_told_by_what_is_below_them_or_by_their_node() {
     put(&mut facts, machine_at(Look::Coming, false));
     assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
     let key = Key::provider(Kind::Machine, "a-0");
-    let below = Chain::of(Link::new("Pod", "b", "Pending"), "no room");
+    let below = CauseChain::new(Cause::new("Pod", "b", "Pending"), "no room");
     let causes = [(&key, below)];
     assert_eq!(
         told(&facts, &causes),

@@ -1,63 +1,67 @@
 //! Volumes: a DataVolume, the pod that fills it, the claim behind it, and that claim's class.
 
-use super::cause_chain::{Advice, Chain, Link};
-use super::index::{Around, Classes, condition, message};
+use super::cause_chain::{Advice, Cause, CauseChain};
+use super::cause_index::{CauseIndex, StorageClasses, event_message, failed_condition};
 use super::pod;
 use crate::cluster::json::{items, text};
 use serde_json::Value;
 
-impl Around {
+impl CauseIndex {
     /// Why a DataVolume has not got its content.
-    pub(crate) fn image(&self, name: &str, classes: &Classes) -> Option<Chain> {
+    pub(crate) fn data_volume_chain(
+        &self,
+        name: &str,
+        classes: &StorageClasses,
+    ) -> Option<CauseChain> {
         let volume = self.volumes.get(name)?;
         let phase = text(&volume["status"]["phase"]);
         if phase == "Succeeded" {
             return None;
         }
-        let own = || Link::new("DataVolume", name, phase);
+        let own = || Cause::new("DataVolume", name, phase);
         let claim = text(&volume["status"]["claimName"]);
         let claim = if claim.is_empty() { name } else { claim };
         let of_class = || {
             let spec = &volume["spec"];
             let class = [&spec["storage"], &spec["pvc"]].map(|it| text(&it["storageClassName"]));
             let class = class.into_iter().find(|it| !it.is_empty())?;
-            no_class(own(), class, classes)
+            missing_class(own(), class, classes)
         };
         let of_itself = || {
-            let message = condition(volume, "Running")
-                .or_else(|| condition(volume, "Bound"))
-                .or_else(|| message(self.warning("DataVolume", name)?))?;
-            let chain = Chain::said(own(), message);
-            Some(match stumbles(volume) {
-                true => chain.advised(Advice::Image),
+            let message = failed_condition(volume, "Running")
+                .or_else(|| failed_condition(volume, "Bound"))
+                .or_else(|| event_message(self.warning("DataVolume", name)?))?;
+            let chain = CauseChain::reported(own(), message);
+            Some(match import_failed(volume) {
+                true => chain.with_advice(Advice::Image),
                 false => chain,
             })
         };
         // A pod that waits for its claim says less than the claim does.
         let below = self
-            .claim(claim, classes)
-            .or_else(|| self.worker_pod(claim))
+            .claim_chain(claim, classes)
+            .or_else(|| self.worker_pod_chain(claim))
             .map(|it| it.under(own()));
         below.or_else(of_class).or_else(of_itself)
     }
 
     /// Why a claim has no volume.
-    pub(crate) fn claim(&self, name: &str, classes: &Classes) -> Option<Chain> {
+    pub(crate) fn claim_chain(&self, name: &str, classes: &StorageClasses) -> Option<CauseChain> {
         let claim = self.claims.get(name)?;
         let phase = text(&claim["status"]["phase"]);
         if phase == "Bound" {
             return None;
         }
-        let own = || Link::new("PersistentVolumeClaim", name, phase);
+        let own = || Cause::new("PersistentVolumeClaim", name, phase);
         let class = text(&claim["spec"]["storageClassName"]);
-        no_class(own(), class, classes).or_else(|| {
-            let warning = message(self.warning("PersistentVolumeClaim", name)?)?;
-            Some(Chain::said(own(), warning))
+        missing_class(own(), class, classes).or_else(|| {
+            let warning = event_message(self.warning("PersistentVolumeClaim", name)?)?;
+            Some(CauseChain::reported(own(), warning))
         })
     }
 
     /// Importers and cloners belong to the claim, or to the one that CDI fills in its stead.
-    fn worker_pod(&self, claim: &str) -> Option<Chain> {
+    fn worker_pod_chain(&self, claim: &str) -> Option<CauseChain> {
         let uid = self
             .claims
             .get(claim)
@@ -66,10 +70,10 @@ impl Around {
         let owners = [Some(claim.to_owned()), stand_in];
         owners.into_iter().flatten().find_map(|owner| {
             let pods = self.pods_of("PersistentVolumeClaim", &owner);
-            let chain = pods.iter().find_map(pod::trouble)?;
+            let chain = pods.iter().find_map(pod::pod_chain)?;
             // What ended it was the image, unless it did not even begin.
             Some(match chain.advice {
-                Some(Advice::Log { .. }) => chain.advised(Advice::Image),
+                Some(Advice::Log { .. }) => chain.with_advice(Advice::Image),
                 _ => chain,
             })
         })
@@ -77,14 +81,14 @@ impl Around {
 }
 
 /// Its importer ran, and could not get at the image.
-fn stumbles(volume: &Value) -> bool {
+fn import_failed(volume: &Value) -> bool {
     let mut conditions = items(&volume["status"]["conditions"]).iter();
     conditions.any(|it| it["type"] == "Running" && it["reason"] == "Error")
 }
 
 /// None is known where classes may not be read.
-fn no_class(link: Link, class: &str, classes: &Classes) -> Option<Chain> {
+fn missing_class(link: Cause, class: &str, classes: &StorageClasses) -> Option<CauseChain> {
     let is_unknown = !class.is_empty() && !classes.is_empty() && !classes.contains_key(class);
     let message = || format!("storageclass \"{class}\" not found");
-    is_unknown.then(|| Chain::of(link, message()).advised(Advice::Class))
+    is_unknown.then(|| CauseChain::new(link, message()).with_advice(Advice::Class))
 }

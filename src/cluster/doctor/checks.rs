@@ -1,12 +1,12 @@
 //! What a provider cluster has and lacks, for whoever is about to use it.
 
+use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::feature_gates;
-use super::finding::{Finding, Uses, failure, fine, warning};
 use super::permissions;
-use super::version::parsed;
-use crate::cluster::client::api_client::Provider;
+use super::version::parse_version;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::{items, text};
 use crate::plan::names;
@@ -14,94 +14,111 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The oldest that kvshoot is tried with.
-const KUBERNETES: (u32, u32) = (1, 27);
-const KUBEVIRT: (u32, u32) = (1, 1);
-const CDI: (u32, u32) = (1, 57);
-const DEFAULT_CLASS: [&str; 2] = [
+const MIN_KUBERNETES: (u32, u32) = (1, 27);
+const MIN_KUBEVIRT: (u32, u32) = (1, 1);
+const MIN_CDI: (u32, u32) = (1, 57);
+const DEFAULT_CLASS_ANNOTATIONS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.kubevirt.io/is-default-virt-class",
 ];
-const ROLES: &str = "kvshoot doctor --rbac prints the roles";
+const PERMISSIONS_HINT: &str = "kvshoot doctor --rbac prints the roles";
 
-impl Provider {
+impl ApiClient {
     /// Looks at all of it, and changes nothing.
     ///
     /// # Errors
     ///
     /// The server does not answer. What may not be looked at is a finding.
-    pub(crate) async fn examine(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+    pub(crate) async fn run_checks(
+        &self,
+        uses: &ShootRequirements,
+    ) -> Result<Vec<CheckResult>, Error> {
         let version = self.get_path("/version", "version").await?;
-        let mut findings = vec![kubernetes(&version)];
-        findings.extend(self.virtualization(uses, &version).await?);
-        findings.extend(self.types(uses).await?);
-        findings.push(self.importer().await?);
-        findings.push(self.multus(uses).await?);
-        findings.push(self.snapshots().await?);
-        findings.extend(self.storage(uses).await?);
-        findings.push(self.zones().await?);
-        findings.push(self.own_namespace().await?);
-        findings.extend(self.own_rights(uses).await?);
-        findings.push(self.load_balancers(uses).await?);
+        let mut findings = vec![kubernetes_version(&version)];
+        findings.extend(self.check_kubevirt(uses, &version).await?);
+        findings.extend(self.check_instancetypes(uses).await?);
+        findings.push(self.check_cdi().await?);
+        findings.push(self.check_multus(uses).await?);
+        findings.push(self.check_snapshots().await?);
+        findings.extend(self.check_storage(uses).await?);
+        findings.push(self.check_zones().await?);
+        findings.push(self.check_namespace().await?);
+        findings.extend(self.check_permissions(uses).await?);
+        findings.push(self.check_load_balancers(uses).await?);
         Ok(findings)
     }
 
-    async fn virtualization(&self, uses: &Uses, kubernetes: &Value) -> Result<Vec<Finding>, Error> {
+    async fn check_kubevirt(
+        &self,
+        uses: &ShootRequirements,
+        kubernetes: &Value,
+    ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "KubeVirt";
         if !self.serves(&resources::VIRTUAL_MACHINE).await? {
             return Ok(vec![not_installed(SUBJECT)]);
         }
         let found = match self.installation(&resources::KUBEVIRT).await? {
             Ok(Some(found)) => found,
-            Ok(None) => return Ok(vec![undescribed(SUBJECT)]),
-            Err(NotAllowed) => return Ok(vec![unseen(SUBJECT, "its version and feature gates")]),
+            Ok(None) => return Ok(vec![missing_installation(SUBJECT)]),
+            Err(Forbidden) => return Ok(vec![forbidden(SUBJECT, "its version and feature gates")]),
         };
         let version = text(&found["status"]["observedKubeVirtVersion"]);
-        let mut findings = vec![installed(SUBJECT, version, KUBEVIRT, &found)];
-        findings.extend(feature_gates::pair(
+        let mut findings = vec![installation_status(SUBJECT, version, MIN_KUBEVIRT, &found)];
+        findings.extend(feature_gates::check_version_skew(
             text(&kubernetes["gitVersion"]),
             version,
         ));
-        findings.extend(feature_gates::kubevirt(&found, uses));
+        findings.extend(feature_gates::check_feature_gates(&found, uses));
         Ok(findings)
     }
 
-    async fn types(&self, uses: &Uses) -> Result<Option<Finding>, Error> {
-        if !uses.types || self.serves(&resources::INSTANCETYPE).await? {
+    async fn check_instancetypes(
+        &self,
+        uses: &ShootRequirements,
+    ) -> Result<Option<CheckResult>, Error> {
+        if !uses.instancetypes || self.serves(&resources::INSTANCETYPE).await? {
             return Ok(None);
         }
         let message =
             "instancetype.kubevirt.io/v1beta1 is not served, as KubeVirt 1.0 and later do";
-        Ok(Some(failure("instancetypes", message)))
+        Ok(Some(failed("instancetypes", message)))
     }
 
-    async fn importer(&self) -> Result<Finding, Error> {
+    async fn check_cdi(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "CDI";
         if !self.serves(&resources::DATA_VOLUME).await? {
             return Ok(not_installed(SUBJECT));
         }
         Ok(match self.installation(&resources::CDI).await? {
-            Ok(Some(it)) => installed(SUBJECT, text(&it["status"]["observedVersion"]), CDI, &it),
-            Ok(None) => undescribed(SUBJECT),
-            Err(NotAllowed) => unseen(SUBJECT, "its version"),
+            Ok(Some(it)) => installation_status(
+                SUBJECT,
+                text(&it["status"]["observedVersion"]),
+                MIN_CDI,
+                &it,
+            ),
+            Ok(None) => missing_installation(SUBJECT),
+            Err(Forbidden) => forbidden(SUBJECT, "its version"),
         })
     }
 
-    async fn multus(&self, uses: &Uses) -> Result<Finding, Error> {
+    async fn check_multus(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "Multus";
         Ok(
             match (self.serves(&resources::NETWORK).await?, uses.networks) {
-                (true, _) => fine(SUBJECT, "installed"),
+                (true, _) => passed(SUBJECT, "installed"),
                 (false, true) => not_installed(SUBJECT),
-                (false, false) => fine(SUBJECT, "not installed; only shoots with networks need it"),
+                (false, false) => {
+                    passed(SUBJECT, "not installed; only shoots with networks need it")
+                }
             },
         )
     }
 
-    async fn snapshots(&self) -> Result<Finding, Error> {
+    async fn check_snapshots(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "volume snapshots";
         Ok(match self.serves(&resources::VOLUME_SNAPSHOT).await? {
-            true => fine(SUBJECT, "served"),
-            false => Finding {
+            true => passed(SUBJECT, "served"),
+            false => CheckResult {
                 hint: Some("install the snapshot controller and its CRDs".to_owned()),
                 ..warning(
                     SUBJECT,
@@ -111,41 +128,47 @@ impl Provider {
         })
     }
 
-    async fn storage(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+    async fn check_storage(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
         match self
-            .list(Place::all(&resources::STORAGE_CLASS, None), None)
+            .list(ResourceRef::all(&resources::STORAGE_CLASS, None), None)
             .await
         {
             Ok(listed) => {
-                let mut findings = classes(&listed.items, uses);
-                findings.extend(self.first_consumers(&waiting(&listed.items, uses)).await?);
+                let mut findings = check_classes(&listed.items, uses);
+                findings.extend(
+                    self.check_first_consumers(&late_binding_classes(&listed.items, uses))
+                        .await?,
+                );
                 Ok(findings)
             }
-            Err(Error::NotAllowed { .. }) => Ok(vec![unseen("storage classes", "them")]),
+            Err(Error::Forbidden { .. }) => Ok(vec![forbidden("storage classes", "them")]),
             Err(error) => Err(error),
         }
     }
 
     /// Who may not look, or has another importer, is told nothing.
-    async fn first_consumers(&self, waiting: &[String]) -> Result<Option<Finding>, Error> {
-        let place = Place {
+    async fn check_first_consumers(
+        &self,
+        waiting: &[String],
+    ) -> Result<Option<CheckResult>, Error> {
+        let place = ResourceRef {
             resource: &resources::CDI_CONFIG,
             namespace: None,
             name: Some("config"),
         };
-        match self.get_again(place).await {
-            Ok(found) => Ok(feature_gates::first_consumer(&found, waiting)),
-            Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => Ok(None),
+        match self.get_with_retry(place).await {
+            Ok(found) => Ok(feature_gates::check_first_consumer(&found, waiting)),
+            Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    async fn zones(&self) -> Result<Finding, Error> {
+    async fn check_zones(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "nodes";
-        let listed = self.list_metadata(Place::all(&resources::NODE, None), None);
+        let listed = self.list_metadata(ResourceRef::all(&resources::NODE, None), None);
         let nodes = match listed.await {
             Ok(listed) => listed.items,
-            Err(Error::NotAllowed { .. }) => return Ok(unseen(SUBJECT, "the zones")),
+            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "the zones")),
             Err(error) => return Err(error),
         };
         let zones: BTreeSet<&str> = nodes
@@ -157,42 +180,44 @@ impl Provider {
             0 => "no zones".to_owned(),
             _ => format!("zones {}", zones.into_iter().collect::<Vec<_>>().join(", ")),
         };
-        Ok(fine(SUBJECT, format!("{} nodes, {zones}", nodes.len())))
+        Ok(passed(SUBJECT, format!("{} nodes, {zones}", nodes.len())))
     }
 
-    async fn own_namespace(&self) -> Result<Finding, Error> {
+    async fn check_namespace(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "namespace";
         let name = &**self.namespace();
-        let place = Place {
+        let place = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.get_again(place).await {
-            Ok(_) => Ok(fine(SUBJECT, name)),
-            Err(Error::NotFound { .. }) => Ok(Finding {
+        match self.get_with_retry(place).await {
+            Ok(_) => Ok(passed(SUBJECT, name)),
+            Err(Error::NotFound { .. }) => Ok(CheckResult {
                 hint: Some("kvshoot apply --create-namespace makes it".to_owned()),
                 ..warning(SUBJECT, format!("{name} does not exist"))
             }),
-            Err(Error::NotAllowed { .. }) => Ok(fine(SUBJECT, name)),
+            Err(Error::Forbidden { .. }) => Ok(passed(SUBJECT, name)),
             Err(error) => Err(error),
         }
     }
 
-    async fn own_rights(&self, uses: &Uses) -> Result<Vec<Finding>, Error> {
+    async fn check_permissions(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "rights";
-        let missing = self.missing_rights(uses.networks).await?;
-        let untold = self.missing_of(permissions::telling()).await?;
+        let missing = self.missing_permissions(uses.networks).await?;
+        let untold = self
+            .missing_among(permissions::used_for_diagnostics())
+            .await?;
         if missing.is_empty() && untold.is_empty() {
             let message = format!("all in namespace {}", self.namespace());
-            return Ok(vec![fine(SUBJECT, message)]);
+            return Ok(vec![passed(SUBJECT, message)]);
         }
-        let told = |it: &permissions::Right| Finding {
-            hint: Some(ROLES.to_owned()),
-            ..failure(SUBJECT, format!("missing: {it}"))
+        let told = |it: &permissions::Permission| CheckResult {
+            hint: Some(PERMISSIONS_HINT.to_owned()),
+            ..failed(SUBJECT, format!("missing: {it}"))
         };
-        let less = |it: &permissions::Right| Finding {
-            hint: Some(ROLES.to_owned()),
+        let less = |it: &permissions::Permission| CheckResult {
+            hint: Some(PERMISSIONS_HINT.to_owned()),
             ..warning(SUBJECT, format!("missing: {it}; bundles hold less"))
         };
         let all = missing.iter().map(told).chain(untold.iter().map(less));
@@ -200,46 +225,46 @@ impl Provider {
     }
 
     /// Whether there is an implementation shows only when one is asked for.
-    async fn load_balancers(&self, uses: &Uses) -> Result<Finding, Error> {
+    async fn check_load_balancers(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "load balancers";
-        let place = Place::all(&resources::SERVICE, Some(self.namespace()));
+        let place = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
         let services = match self.list(place, None).await {
             Ok(listed) => listed.items,
-            Err(Error::NotAllowed { .. }) => return Ok(unseen(SUBJECT, "Services")),
+            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "Services")),
             Err(error) => return Err(error),
         };
-        Ok(balancers(&services, uses))
+        Ok(check_balancers(&services, uses))
     }
 
     /// The one of the cluster, in whatever namespace.
     async fn installation(
         &self,
         resource: &'static Resource,
-    ) -> Result<Result<Option<Value>, NotAllowed>, Error> {
-        match self.list(Place::all(resource, None), None).await {
+    ) -> Result<Result<Option<Value>, Forbidden>, Error> {
+        match self.list(ResourceRef::all(resource, None), None).await {
             Ok(mut listed) => Ok(Ok(listed.items.pop())),
             Err(Error::NotFound { .. }) => Ok(Ok(None)),
-            Err(Error::NotAllowed { .. }) => Ok(Err(NotAllowed)),
+            Err(Error::Forbidden { .. }) => Ok(Err(Forbidden)),
             Err(error) => Err(error),
         }
     }
 }
 
-struct NotAllowed;
+struct Forbidden;
 
-fn kubernetes(version: &Value) -> Finding {
+fn kubernetes_version(version: &Value) -> CheckResult {
     let version = text(&version["gitVersion"]);
-    aged("Kubernetes", version, KUBERNETES)
+    compare_version("Kubernetes", version, MIN_KUBERNETES)
 }
 
-fn installed(
+fn installation_status(
     subject: &'static str,
     version: &str,
     oldest: (u32, u32),
     installation: &Value,
-) -> Finding {
+) -> CheckResult {
     match text(&installation["status"]["phase"]) {
-        "Deployed" => aged(subject, version, oldest),
+        "Deployed" => compare_version(subject, version, oldest),
         "" => warning(
             subject,
             "installed, but it does not say that it is deployed",
@@ -248,9 +273,9 @@ fn installed(
     }
 }
 
-fn aged(subject: &'static str, version: &str, oldest: (u32, u32)) -> Finding {
-    match parsed(version) {
-        Some(it) if it >= oldest => fine(subject, version),
+fn compare_version(subject: &'static str, version: &str, oldest: (u32, u32)) -> CheckResult {
+    match parse_version(version) {
+        Some(it) if it >= oldest => passed(subject, version),
         Some(_) => {
             let (major, minor) = oldest;
             let message = format!("{version} is older than {major}.{minor}, and untried");
@@ -261,7 +286,7 @@ fn aged(subject: &'static str, version: &str, oldest: (u32, u32)) -> Finding {
 }
 
 /// The classes whose volumes wait for who uses them, of those that a shoot uses, or of all.
-fn waiting(there: &[Value], uses: &Uses) -> Vec<String> {
+fn late_binding_classes(there: &[Value], uses: &ShootRequirements) -> Vec<String> {
     let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
     let names = there
         .iter()
@@ -271,20 +296,20 @@ fn waiting(there: &[Value], uses: &Uses) -> Vec<String> {
     names.filter(is_used).map(str::to_owned).collect()
 }
 
-fn classes(there: &[Value], uses: &Uses) -> Vec<Finding> {
+fn check_classes(there: &[Value], uses: &ShootRequirements) -> Vec<CheckResult> {
     const SUBJECT: &str = "storage classes";
     let is_default = |it: &&Value| {
-        DEFAULT_CLASS
+        DEFAULT_CLASS_ANNOTATIONS
             .iter()
             .any(|key| it["metadata"]["annotations"][key] == "true")
     };
     let default = there.iter().find(is_default);
     let mut findings = vec![match default {
-        Some(it) => fine(
+        Some(it) => passed(
             SUBJECT,
             format!("the default is {}", text(&it["metadata"]["name"])),
         ),
-        None if uses.classes.contains("") => failure(SUBJECT, "there is no default"),
+        None if uses.classes.contains("") => failed(SUBJECT, "there is no default"),
         None => warning(
             SUBJECT,
             "there is no default: volume types have to name a class",
@@ -295,11 +320,11 @@ fn classes(there: &[Value], uses: &Uses) -> Vec<Finding> {
         .classes
         .iter()
         .filter(|it| !it.is_empty() && !is_there(it));
-    findings.extend(missing.map(|it| failure(SUBJECT, format!("{it} does not exist"))));
+    findings.extend(missing.map(|it| failed(SUBJECT, format!("{it} does not exist"))));
     findings
 }
 
-fn balancers(services: &[Value], uses: &Uses) -> Finding {
+fn check_balancers(services: &[Value], uses: &ShootRequirements) -> CheckResult {
     const SUBJECT: &str = "load balancers";
     let all = || {
         services
@@ -308,7 +333,7 @@ fn balancers(services: &[Value], uses: &Uses) -> Finding {
     };
     let given = all().find(|it| !items(&it["status"]["loadBalancer"]["ingress"]).is_empty());
     match (given, all().next()) {
-        (Some(it), _) => fine(
+        (Some(it), _) => passed(
             SUBJECT,
             format!("Service {} has an address", text(&it["metadata"]["name"])),
         ),
@@ -323,28 +348,28 @@ fn balancers(services: &[Value], uses: &Uses) -> Finding {
             SUBJECT,
             "the shoot asks for one; whether they are given shows when it is made",
         ),
-        (None, None) => fine(
+        (None, None) => passed(
             SUBJECT,
             "none here; whether they are given shows with the first one",
         ),
     }
 }
 
-fn not_installed(subject: &'static str) -> Finding {
-    failure(subject, "not installed")
+fn not_installed(subject: &'static str) -> CheckResult {
+    failed(subject, "not installed")
 }
 
 /// Its kinds are served, but nothing tells who serves them.
-fn undescribed(subject: &'static str) -> Finding {
+fn missing_installation(subject: &'static str) -> CheckResult {
     warning(
         subject,
         format!("served, but there is no {subject} object: its version is unknown"),
     )
 }
 
-fn unseen(subject: &'static str, what: &str) -> Finding {
-    Finding {
-        hint: Some(ROLES.to_owned()),
+fn forbidden(subject: &'static str, what: &str) -> CheckResult {
+    CheckResult {
+        hint: Some(PERMISSIONS_HINT.to_owned()),
         ..warning(subject, format!("not allowed to read {what}"))
     }
 }
@@ -352,40 +377,52 @@ fn unseen(subject: &'static str, what: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::doctor::finding::Grade;
+    use crate::cluster::doctor::check_result::CheckStatus;
     use serde_json::json;
 
     #[test]
     fn versions_are_read_as_vendors_write_them() {
-        assert_eq!(parsed("v1.33.1"), Some((1, 33)));
-        assert_eq!(parsed("1.30+"), Some((1, 30)));
-        assert_eq!(parsed("v1.9.0-eks"), Some((1, 9)));
-        assert_eq!(parsed(""), None);
-        assert_eq!(aged("x", "v1.2.3", (1, 10)).grade, Grade::Warning);
-        assert_eq!(aged("x", "v1.10.0", (1, 10)).grade, Grade::Fine);
+        assert_eq!(parse_version("v1.33.1"), Some((1, 33)));
+        assert_eq!(parse_version("1.30+"), Some((1, 30)));
+        assert_eq!(parse_version("v1.9.0-eks"), Some((1, 9)));
+        assert_eq!(parse_version(""), None);
+        assert_eq!(
+            compare_version("x", "v1.2.3", (1, 10)).status,
+            CheckStatus::Warning
+        );
+        assert_eq!(
+            compare_version("x", "v1.10.0", (1, 10)).status,
+            CheckStatus::Passed
+        );
     }
 
     #[test]
     fn a_class_that_a_shoot_names_has_to_be_there() {
-        let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS[0]: default } } });
-        let grades = |there: &[Value], names: &[&str]| -> Vec<Grade> {
-            let uses = Uses {
+        let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS_ANNOTATIONS[0]: default } } });
+        let grades = |there: &[Value], names: &[&str]| -> Vec<CheckStatus> {
+            let uses = ShootRequirements {
                 classes: names.iter().map(ToString::to_string).collect(),
-                ..Uses::default()
+                ..ShootRequirements::default()
             };
-            classes(there, &uses).iter().map(|it| it.grade).collect()
+            check_classes(there, &uses)
+                .iter()
+                .map(|it| it.status)
+                .collect()
         };
         let (fast, other) = (class("fast", "true"), class("other", "false"));
         assert_eq!(
             grades(std::slice::from_ref(&fast), &["", "fast"]),
-            [Grade::Fine]
+            [CheckStatus::Passed]
         );
-        assert_eq!(grades(&[fast], &["slow"]), [Grade::Fine, Grade::Failure]);
+        assert_eq!(
+            grades(&[fast], &["slow"]),
+            [CheckStatus::Passed, CheckStatus::Failed]
+        );
         assert_eq!(
             grades(std::slice::from_ref(&other), &["other"]),
-            [Grade::Warning]
+            [CheckStatus::Warning]
         );
-        assert_eq!(grades(&[other], &[""]), [Grade::Failure]);
+        assert_eq!(grades(&[other], &[""]), [CheckStatus::Failed]);
     }
 
     #[test]
@@ -396,16 +433,16 @@ mod tests {
                 "status": { "loadBalancer": { "ingress": ingress } },
             })
         };
-        let uses = Uses {
+        let uses = ShootRequirements {
             load_balancer: true,
-            ..Uses::default()
+            ..ShootRequirements::default()
         };
-        let grade = |it: &[Value]| balancers(it, &uses).grade;
+        let grade = |it: &[Value]| check_balancers(it, &uses).status;
         assert_eq!(
             grade(&[service(json!([{ "ip": "192.0.2.1" }]))]),
-            Grade::Fine
+            CheckStatus::Passed
         );
-        assert_eq!(grade(&[service(Value::Null)]), Grade::Warning);
-        assert_eq!(grade(&[]), Grade::Warning);
+        assert_eq!(grade(&[service(Value::Null)]), CheckStatus::Warning);
+        assert_eq!(grade(&[]), CheckStatus::Warning);
     }
 }

@@ -2,45 +2,45 @@
 //! field mean other things from one version to the next (KubeVirt's `pkg/virt-config/featuregate`, CDI's
 //! `pkg/feature-gates`).
 
-use super::finding::{Finding, Uses, failure, fine, warning};
-use super::version::parsed;
+use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
+use super::version::parse_version;
 use crate::cluster::json::{items, text};
 use serde_json::Value;
 
-type Version = (u32, u32);
+type MinorVersion = (u32, u32);
 
 /// From this version on what is beta is on unless it is turned off; before it, nothing is on by itself.
-const BETA_IS_ON: Version = (1, 9);
+const BETA_ON_BY_DEFAULT: MinorVersion = (1, 9);
 
 /// A feature gate, and the first versions of its stages.
-struct Gate {
+struct FeatureGate {
     name: &'static str,
-    alpha: Version,
-    beta: Option<Version>,
+    alpha: MinorVersion,
+    beta: Option<MinorVersion>,
     /// On for good, and without a way to turn it off.
-    general: Option<Version>,
-    deprecated: Option<Version>,
+    general: Option<MinorVersion>,
+    deprecated: Option<MinorVersion>,
 }
 
-const HOTPLUG: Gate = Gate {
+const HOTPLUG: FeatureGate = FeatureGate {
     deprecated: Some((1, 9)),
     ..alpha("HotplugVolumes", (0, 36))
 };
-const DECLARATIVE_HOTPLUG: Gate = Gate {
+const DECLARATIVE_HOTPLUG: FeatureGate = FeatureGate {
     beta: Some((1, 9)),
     ..alpha("DeclarativeHotplugVolumes", (1, 6))
 };
 /// Without it no host is marked as one that can give whole CPUs.
-const CPU_MANAGER: Gate = alpha("CPUManager", (0, 0));
-const RESERVATION: Gate = Gate {
+const CPU_MANAGER: FeatureGate = alpha("CPUManager", (0, 0));
+const RESERVATION: FeatureGate = FeatureGate {
     general: Some((1, 9)),
     ..alpha("PersistentReservation", (1, 0))
 };
 /// Of CDI.
 const FIRST_CONSUMER: &str = "HonorWaitForFirstConsumer";
 
-const fn alpha(name: &'static str, since: Version) -> Gate {
-    Gate {
+const fn alpha(name: &'static str, since: MinorVersion) -> FeatureGate {
+    FeatureGate {
         name,
         alpha: since,
         beta: None,
@@ -50,31 +50,31 @@ const fn alpha(name: &'static str, since: Version) -> Gate {
 }
 
 /// As a KubeVirt object says it.
-struct Settings<'a> {
+struct FeatureGateSettings<'a> {
     /// None when it does not say; then only what is listed is known.
-    version: Option<Version>,
+    version: Option<MinorVersion>,
     on: &'a [Value],
     off: &'a [Value],
 }
 
-impl Settings<'_> {
-    fn is(&self, at_least: Option<Version>) -> bool {
+impl FeatureGateSettings<'_> {
+    fn is_at_least(&self, at_least: Option<MinorVersion>) -> bool {
         at_least.is_some_and(|it| self.version.is_some_and(|version| version >= it))
     }
 
-    fn is_off(&self, gate: &Gate) -> bool {
+    fn is_off(&self, gate: &FeatureGate) -> bool {
         self.off.iter().any(|it| it == gate.name)
     }
 
-    fn is_on(&self, gate: &Gate) -> bool {
+    fn is_on(&self, gate: &FeatureGate) -> bool {
         let is_known = self.version.is_none_or(|it| it >= gate.alpha);
-        let by_itself = self.is(gate.beta) && self.is(Some(BETA_IS_ON));
+        let by_itself = self.is_at_least(gate.beta) && self.is_at_least(Some(BETA_ON_BY_DEFAULT));
         let is_listed = self.on.iter().any(|it| it == gate.name);
-        self.is(gate.general) || is_known && !self.is_off(gate) && (by_itself || is_listed)
+        self.is_at_least(gate.general) || is_known && !self.is_off(gate) && (by_itself || is_listed)
     }
 
     /// What turns a gate on in this version.
-    fn remedy(&self, gate: &Gate) -> String {
+    fn remedy(&self, gate: &FeatureGate) -> String {
         let (verb, field) = match self.is_off(gate) {
             true => ("take", "out of developerConfiguration.disabledFeatureGates"),
             false => ("add", "to developerConfiguration.featureGates"),
@@ -84,23 +84,26 @@ impl Settings<'_> {
 }
 
 /// Of a KubeVirt object, for what `uses` says.
-pub(crate) fn kubevirt(installation: &Value, uses: &Uses) -> Vec<Finding> {
+pub(crate) fn check_feature_gates(
+    installation: &Value,
+    uses: &ShootRequirements,
+) -> Vec<CheckResult> {
     let configuration = &installation["spec"]["configuration"];
     let developer = &configuration["developerConfiguration"];
-    let settings = Settings {
-        version: parsed(text(&installation["status"]["observedKubeVirtVersion"])),
+    let settings = FeatureGateSettings {
+        version: parse_version(text(&installation["status"]["observedKubeVirtVersion"])),
         on: items(&developer["featureGates"]),
         off: items(&developer["disabledFeatureGates"]),
     };
-    let mut findings = vec![hotplug(&settings)];
-    let needed = |gate: &Gate, subject, without: &str| Finding {
+    let mut findings = vec![check_hotplug(&settings)];
+    let needed = |gate: &FeatureGate, subject, without: &str| CheckResult {
         hint: Some(settings.remedy(gate)),
-        ..failure(
+        ..failed(
             subject,
             format!("feature gate {} is off: {without}", gate.name),
         )
     };
-    if uses.whole_cpus && !settings.is_on(&CPU_MANAGER) {
+    if uses.dedicated_cpus && !settings.is_on(&CPU_MANAGER) {
         let without = "no host is known to give machines whole CPUs, and they would wait for one";
         findings.push(needed(&CPU_MANAGER, "dedicated CPUs", without));
     }
@@ -108,34 +111,34 @@ pub(crate) fn kubevirt(installation: &Value, uses: &Uses) -> Vec<Finding> {
         let without = "disks with a reservation are refused";
         findings.push(needed(&RESERVATION, "reservations", without));
     }
-    findings.extend(pod_network(&configuration["network"], uses));
+    findings.extend(check_pod_network(&configuration["network"], uses));
     findings
 }
 
-fn hotplug(settings: &Settings) -> Finding {
+fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
     const SUBJECT: &str = "hotplug of volumes";
     if settings.is_on(&HOTPLUG) {
-        let more = match settings.is(HOTPLUG.deprecated) {
+        let more = match settings.is_at_least(HOTPLUG.deprecated) {
             true => format!(
                 "; it is deprecated, and {} does nothing beside it",
                 DECLARATIVE_HOTPLUG.name
             ),
             false => String::new(),
         };
-        return fine(
+        return passed(
             SUBJECT,
             format!("feature gate {} is on{more}", HOTPLUG.name),
         );
     }
     if settings.is_on(&DECLARATIVE_HOTPLUG) {
         let message = format!("feature gate {} is on", DECLARATIVE_HOTPLUG.name);
-        return fine(SUBJECT, message);
+        return passed(SUBJECT, message);
     }
-    let gate = match settings.is(HOTPLUG.deprecated) {
+    let gate = match settings.is_at_least(HOTPLUG.deprecated) {
         true => &DECLARATIVE_HOTPLUG,
         false => &HOTPLUG,
     };
-    Finding {
+    CheckResult {
         hint: Some(settings.remedy(gate)),
         ..warning(
             SUBJECT,
@@ -145,18 +148,18 @@ fn hotplug(settings: &Settings) -> Finding {
 }
 
 /// Machines are bridged to it.
-fn pod_network(network: &Value, uses: &Uses) -> Option<Finding> {
+fn check_pod_network(network: &Value, uses: &ShootRequirements) -> Option<CheckResult> {
     const SUBJECT: &str = "pod network";
     if network["permitBridgeInterfaceOnPodNetwork"] != false {
         return None;
     }
     let message = "permitBridgeInterfaceOnPodNetwork is false: machines on it are refused";
     let finding = match uses.pod_network {
-        true => failure(SUBJECT, message),
+        true => failed(SUBJECT, message),
         false => warning(SUBJECT, message),
     };
     let hint = "set configuration.network.permitBridgeInterfaceOnPodNetwork of the KubeVirt object to true, or give the shoot a default tenant network";
-    Some(Finding {
+    Some(CheckResult {
         hint: Some(hint.to_owned()),
         ..finding
     })
@@ -164,8 +167,8 @@ fn pod_network(network: &Value, uses: &Uses) -> Option<Finding> {
 
 /// Kubernetes beside KubeVirt: its support matrix has 1.(N+25) to 1.(N+27) for 1.N, up to 1.5; that it goes on so is
 /// taken from that.
-pub(crate) fn pair(kubernetes: &str, kubevirt: &str) -> Option<Finding> {
-    let ((1, cluster), (1, minor)) = (parsed(kubernetes)?, parsed(kubevirt)?) else {
+pub(crate) fn check_version_skew(kubernetes: &str, kubevirt: &str) -> Option<CheckResult> {
+    let ((1, cluster), (1, minor)) = (parse_version(kubernetes)?, parse_version(kubevirt)?) else {
         return None;
     };
     let (oldest, newest) = (minor + 25, minor + 27);
@@ -176,13 +179,16 @@ pub(crate) fn pair(kubernetes: &str, kubevirt: &str) -> Option<Finding> {
 }
 
 /// Of CDI's configuration, where some of the classes wait for who uses their volumes.
-pub(crate) fn first_consumer(configuration: &Value, waiting: &[String]) -> Option<Finding> {
+pub(crate) fn check_first_consumer(
+    configuration: &Value,
+    waiting: &[String],
+) -> Option<CheckResult> {
     let gates = items(&configuration["spec"]["featureGates"]);
     if waiting.is_empty() || gates.iter().any(|it| it == FIRST_CONSUMER) {
         return None;
     }
     let hint = format!("add {FIRST_CONSUMER} to config.featureGates of the CDI object");
-    Some(Finding {
+    Some(CheckResult {
         hint: Some(hint),
         ..warning(
             "first consumers",
@@ -197,7 +203,7 @@ pub(crate) fn first_consumer(configuration: &Value, waiting: &[String]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::doctor::finding::Grade;
+    use crate::cluster::doctor::check_result::CheckStatus;
     use serde_json::json;
 
     fn installed(version: &str, on: &[&str], off: &[&str]) -> Value {
@@ -209,12 +215,15 @@ mod tests {
         })
     }
 
-    fn told(installation: &Value, uses: &Uses) -> Vec<String> {
-        let one = |it: Finding| {
+    fn told(installation: &Value, uses: &ShootRequirements) -> Vec<String> {
+        let one = |it: CheckResult| {
             let hint = it.hint.map(|it| format!(" [{it}]")).unwrap_or_default();
-            format!("{:?} {}: {}{hint}", it.grade, it.subject, it.message)
+            format!("{:?} {}: {}{hint}", it.status, it.subject, it.message)
         };
-        kubevirt(installation, uses).into_iter().map(one).collect()
+        check_feature_gates(installation, uses)
+            .into_iter()
+            .map(one)
+            .collect()
     }
 
     #[test]
@@ -239,10 +248,16 @@ mod tests {
             ("", &[], &[], false),
         ];
         for (version, on, off, is_on) in cases {
-            let finding = kubevirt(&installed(version, on, off), &Uses::default()).remove(0);
-            let wanted = if is_on { Grade::Fine } else { Grade::Warning };
+            let finding =
+                check_feature_gates(&installed(version, on, off), &ShootRequirements::default())
+                    .remove(0);
+            let wanted = if is_on {
+                CheckStatus::Passed
+            } else {
+                CheckStatus::Warning
+            };
             assert_eq!(
-                finding.grade, wanted,
+                finding.status, wanted,
                 "{version} {on:?} {off:?}: {finding:?}"
             );
         }
@@ -250,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_remedy_is_that_of_the_version() {
-        let uses = Uses::default();
+        let uses = ShootRequirements::default();
         let old = told(&installed("v1.8.4", &[], &[]), &uses).remove(0);
         assert!(
             old.ends_with(
@@ -271,11 +286,11 @@ mod tests {
     #[test]
     fn what_no_pool_uses_is_not_asked_for() {
         let nothing = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&nothing, &Uses::default()).len(), 1);
-        let uses = Uses {
-            whole_cpus: true,
+        assert_eq!(told(&nothing, &ShootRequirements::default()).len(), 1);
+        let uses = ShootRequirements {
+            dedicated_cpus: true,
             reservations: true,
-            ..Uses::default()
+            ..ShootRequirements::default()
         };
         let all = told(&nothing, &uses).join("\n");
         assert!(
@@ -296,30 +311,32 @@ mod tests {
     #[test]
     fn machines_on_the_pod_network_need_a_bridge_there() {
         let mut forbidden = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&forbidden, &Uses::default()).len(), 1);
+        assert_eq!(told(&forbidden, &ShootRequirements::default()).len(), 1);
         forbidden["spec"]["configuration"]["network"] =
             json!({ "permitBridgeInterfaceOnPodNetwork": false });
-        let uses = Uses {
+        let uses = ShootRequirements {
             pod_network: true,
-            ..Uses::default()
+            ..ShootRequirements::default()
         };
         assert!(told(&forbidden, &uses)[1].starts_with("Failure pod network"));
-        assert!(told(&forbidden, &Uses::default())[1].starts_with("Warning pod network"));
+        assert!(
+            told(&forbidden, &ShootRequirements::default())[1].starts_with("Warning pod network")
+        );
     }
 
     #[test]
     fn versions_go_together_by_the_rule_of_the_support_matrix() {
-        assert_eq!(pair("v1.31.4", "v1.5.0"), None);
-        assert_eq!(pair("v1.33.1-eks-5", "v1.8.4"), None);
-        let told = pair("v1.36.3", "v1.8.4")
+        assert_eq!(check_version_skew("v1.31.4", "v1.5.0"), None);
+        assert_eq!(check_version_skew("v1.33.1-eks-5", "v1.8.4"), None);
+        let told = check_version_skew("v1.36.3", "v1.8.4")
             .expect("newer than it knows")
             .message;
         assert_eq!(
             told,
             "KubeVirt 1.8 goes with Kubernetes 1.33 to 1.35 by the rule of its support matrix, and this is 1.36"
         );
-        assert!(pair("v1.27.1", "v1.8.4").is_some());
-        assert_eq!(pair("", "v1.8.4"), None);
+        assert!(check_version_skew("v1.27.1", "v1.8.4").is_some());
+        assert_eq!(check_version_skew("", "v1.8.4"), None);
     }
 
     #[test]
@@ -327,11 +344,11 @@ mod tests {
         let configuration = |gates: &[&str]| json!({ "spec": { "featureGates": gates } });
         let waiting = ["local".to_owned()];
         assert_eq!(
-            first_consumer(&configuration(&[FIRST_CONSUMER]), &waiting),
+            check_first_consumer(&configuration(&[FIRST_CONSUMER]), &waiting),
             None
         );
-        assert_eq!(first_consumer(&configuration(&[]), &[]), None);
-        let told = first_consumer(&configuration(&[]), &waiting).expect("it is off");
+        assert_eq!(check_first_consumer(&configuration(&[]), &[]), None);
+        let told = check_first_consumer(&configuration(&[]), &waiting).expect("it is off");
         assert!(told.message.contains("disks of local"), "{}", told.message);
     }
 }

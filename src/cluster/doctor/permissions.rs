@@ -7,31 +7,31 @@ use std::fmt;
 
 /// One thing that is done to the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Right {
+pub(crate) struct Permission {
     pub(crate) verb: &'static str,
     pub(crate) resource: &'static Resource,
 }
 
 /// What may be done to resources of one group, and what for.
-struct Rule {
+struct PermissionRule {
     why: &'static str,
     resources: &'static [&'static Resource],
     verbs: &'static [&'static str],
     /// What of it is needed by who only deletes shoots, and looks whether anything is left.
     to_delete: &'static [&'static str],
-    scope: Scope,
+    scope: PermissionScope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum PermissionScope {
     /// Every shoot needs it in its namespace.
     Namespace,
     /// In the namespace, for shoots that have networks.
     Networks,
     /// In the namespace; without it kvshoot can tell less of what went wrong.
-    Telling,
+    Diagnostics,
     /// In the namespace, for shoots that keep instancetypes or preferences for their pools.
-    Types,
+    Instancetypes,
     /// In the whole cluster; without it kvshoot knows less, and does the same.
     Cluster,
 }
@@ -44,7 +44,7 @@ const READ_AND_DELETE: &[&str] = &["get", "list", "watch", "delete"];
 
 /// What the cloud controller manager and the CSI driver are given is here too: a Role that grants more than its maker
 /// has is refused.
-const RULES: &[Rule] = &[
+const RULES: &[PermissionRule] = &[
     rule(
         "records of shoots, keys, certificates and user data, and what leads to a control plane",
         &[
@@ -71,12 +71,12 @@ const RULES: &[Rule] = &[
         &[&resources::ROLE, &resources::ROLE_BINDING],
         ALL,
     ),
-    Rule {
+    PermissionRule {
         to_delete: &["get", "list", "create", "patch", "delete"],
         ..rule("one writer at a time", &[&resources::LEASE], ALL)
     },
     rule("machines", &[&resources::VIRTUAL_MACHINE], ALL),
-    Rule {
+    PermissionRule {
         to_delete: READ,
         ..rule(
             "how machines are; the cloud controller manager writes to them",
@@ -94,7 +94,7 @@ const RULES: &[Rule] = &[
         &[&resources::DATA_VOLUME_SOURCE],
         &["create"],
     ),
-    Rule {
+    PermissionRule {
         to_delete: &["get", "list"],
         ..rule(
             "volumes, which the CSI driver resizes",
@@ -112,7 +112,7 @@ const RULES: &[Rule] = &[
         ],
         &["update"],
     ),
-    Rule {
+    PermissionRule {
         to_delete: &["get", "list", "watch", "delete"],
         ..rule(
             "snapshots of the CSI driver",
@@ -120,7 +120,7 @@ const RULES: &[Rule] = &[
             &["get", "list", "watch", "create", "delete"],
         )
     },
-    Rule {
+    PermissionRule {
         to_delete: &["list", "delete"],
         ..rule(
             "endpoints of load balancers, of the cloud controller manager",
@@ -128,7 +128,7 @@ const RULES: &[Rule] = &[
             ALL,
         )
     },
-    Rule {
+    PermissionRule {
         to_delete: READ,
         ..rule(
             "what a run waits for",
@@ -136,7 +136,7 @@ const RULES: &[Rule] = &[
             READ,
         )
     },
-    Rule {
+    PermissionRule {
         to_delete: &["delete"],
         ..rule(
             "pods of a deleted control plane, which have nothing to finish",
@@ -144,7 +144,7 @@ const RULES: &[Rule] = &[
             &["delete"],
         )
     },
-    Rule {
+    PermissionRule {
         to_delete: &["get", "create"],
         ..rule(
             "the tunnel to an API server without an address; get is what older servers ask for",
@@ -152,84 +152,84 @@ const RULES: &[Rule] = &[
             &["get", "create"],
         )
     },
-    Rule {
-        scope: Scope::Networks,
+    PermissionRule {
+        scope: PermissionScope::Networks,
         ..rule("networks of shoots", &[&resources::NETWORK], ALL)
     },
-    Rule {
-        scope: Scope::Telling,
+    PermissionRule {
+        scope: PermissionScope::Diagnostics,
         ..rule(
             "logs, for bundle; may be left out",
             &[&resources::POD_LOG],
             &["get"],
         )
     },
-    Rule {
-        scope: Scope::Telling,
+    PermissionRule {
+        scope: PermissionScope::Diagnostics,
         ..rule(
             "what bounds the namespace, for apply, plan and bundle to tell; may be left out",
             &[&resources::QUOTA, &resources::LIMIT_RANGE],
             &["get", "list"],
         )
     },
-    Rule {
-        scope: Scope::Types,
+    PermissionRule {
+        scope: PermissionScope::Instancetypes,
         ..rule(
             "instancetypes and preferences: get for pools that name one, the rest for standard ones and copies of templates; may be left out",
             &[&resources::INSTANCETYPE, &resources::PREFERENCE],
             ALL,
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "the zones of the provider",
             &[&resources::NODE],
             &["get", "list"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "whether volumes belong to a zone, and whether several machines may have them",
             &[&resources::STORAGE_CLASS, &resources::STORAGE_PROFILE],
             &["get", "list"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "whether machines may clone volumes of other namespaces",
             &[&resources::ACCESS_REVIEW],
             &["create"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "apply --create-namespace, and list --all-namespaces",
             &[&resources::NAMESPACE],
             &["get", "list", "create", "delete"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "versions and feature gates, for doctor",
             &[&resources::KUBEVIRT],
             &["list"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "the importer's version, for doctor",
             &[&resources::CDI],
             &["list"],
         )
     },
-    Rule {
-        scope: Scope::Cluster,
+    PermissionRule {
+        scope: PermissionScope::Cluster,
         ..rule(
             "the importer's feature gates, for doctor",
             &[&resources::CDI_CONFIG],
@@ -243,8 +243,8 @@ const fn rule(
     why: &'static str,
     resources: &'static [&'static Resource],
     verbs: &'static [&'static str],
-) -> Rule {
-    Rule {
+) -> PermissionRule {
+    PermissionRule {
         why,
         resources,
         verbs,
@@ -253,63 +253,71 @@ const fn rule(
         } else {
             &[]
         },
-        scope: Scope::Namespace,
+        scope: PermissionScope::Namespace,
     }
 }
 
 /// Everything that apply and delete do in the namespace.
-pub(crate) fn needed(uses_networks: bool) -> impl Iterator<Item = Right> {
-    of(move |scope| is_needed(scope, uses_networks), |it| it.verbs)
+pub(crate) fn required(uses_networks: bool) -> impl Iterator<Item = Permission> {
+    permissions_of(
+        move |scope| is_required(scope, uses_networks),
+        |it| it.verbs,
+    )
 }
 
 /// What apply does beside that for the instancetypes and preferences that a shoot keeps.
-pub(crate) fn needed_for_types() -> impl Iterator<Item = Right> {
-    of(|scope| scope == Scope::Types, |it| it.verbs)
+pub(crate) fn required_for_instancetypes() -> impl Iterator<Item = Permission> {
+    permissions_of(
+        |scope| scope == PermissionScope::Instancetypes,
+        |it| it.verbs,
+    )
 }
 
 /// Everything that delete and gc do in the namespace.
-pub(crate) fn needed_to_delete(uses_networks: bool) -> impl Iterator<Item = Right> {
-    of(
-        move |scope| is_needed(scope, uses_networks),
+pub(crate) fn required_to_delete(uses_networks: bool) -> impl Iterator<Item = Permission> {
+    permissions_of(
+        move |scope| is_required(scope, uses_networks),
         |it| it.to_delete,
     )
 }
 
-fn is_needed(scope: Scope, uses_networks: bool) -> bool {
+fn is_required(scope: PermissionScope, uses_networks: bool) -> bool {
     match scope {
-        Scope::Namespace => true,
-        Scope::Networks => uses_networks,
-        Scope::Telling | Scope::Types | Scope::Cluster => false,
+        PermissionScope::Namespace => true,
+        PermissionScope::Networks => uses_networks,
+        PermissionScope::Diagnostics
+        | PermissionScope::Instancetypes
+        | PermissionScope::Cluster => false,
     }
 }
 
 /// What is read in the namespace to tell what went wrong.
-pub(crate) fn telling() -> impl Iterator<Item = Right> {
-    of(|scope| scope == Scope::Telling, |it| it.verbs)
+pub(crate) fn used_for_diagnostics() -> impl Iterator<Item = Permission> {
+    permissions_of(|scope| scope == PermissionScope::Diagnostics, |it| it.verbs)
 }
 
 /// What is read of the whole cluster.
 #[cfg(test)]
-fn useful() -> impl Iterator<Item = Right> {
-    of(|scope| scope == Scope::Cluster, |it| it.verbs)
+fn cluster_scoped() -> impl Iterator<Item = Permission> {
+    permissions_of(|scope| scope == PermissionScope::Cluster, |it| it.verbs)
 }
 
-fn of(
-    wanted: impl Fn(Scope) -> bool,
-    verbs: fn(&Rule) -> &'static [&'static str],
-) -> impl Iterator<Item = Right> {
+fn permissions_of(
+    wanted: impl Fn(PermissionScope) -> bool,
+    verbs: fn(&PermissionRule) -> &'static [&'static str],
+) -> impl Iterator<Item = Permission> {
     let rules = RULES.iter().filter(move |it| wanted(it.scope));
     rules.flat_map(move |rule| {
         let resources = rule.resources.iter();
         resources.flat_map(move |resource| {
             let verbs = verbs(rule).iter();
-            verbs.map(move |verb| Right { verb, resource })
+            verbs.map(move |verb| Permission { verb, resource })
         })
     })
 }
 
-impl Right {
-    pub(crate) fn is_in(&self, rule: &Value) -> bool {
+impl Permission {
+    pub(crate) fn is_granted_by(&self, rule: &Value) -> bool {
         let has = |list: &str, wanted: &str| {
             items(&rule[list])
                 .iter()
@@ -322,7 +330,7 @@ impl Right {
     }
 }
 
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verb, self.resource)
     }
@@ -338,41 +346,43 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
         text += &format!("  namespace: {namespace}\n");
     }
     text += "rules:\n";
-    let rules = |text: &mut String, is_wanted: fn(Scope) -> bool| {
+    let rules = |text: &mut String, is_wanted: fn(PermissionScope) -> bool| {
         let wanted = RULES.iter().filter(|it| is_wanted(it.scope));
-        wanted.for_each(|it| *text += &told(it, it.verbs));
+        wanted.for_each(|it| *text += &format_rule(it, it.verbs));
     };
-    rules(&mut text, |it| it != Scope::Cluster);
+    rules(&mut text, |it| it != PermissionScope::Cluster);
     text += "---\n# May be left out: without it kvshoot knows neither zones nor classes of volumes, and makes no namespaces.\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot\nrules:\n";
-    rules(&mut text, |it| it == Scope::Cluster);
+    rules(&mut text, |it| it == PermissionScope::Cluster);
     text
 }
 
 /// The rules of a Role for who applies shoots, as YAML that says what each is for.
 pub(crate) fn rules_to_apply() -> String {
-    let rules = RULES.iter().filter(|it| it.scope != Scope::Cluster);
-    rules.map(|it| told(it, it.verbs)).collect()
+    let rules = RULES
+        .iter()
+        .filter(|it| it.scope != PermissionScope::Cluster);
+    rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 
 /// Those of a ClusterRole by which shoots are made of the same things whoever applies them.
-pub(crate) fn rules_to_choose() -> String {
-    let decides = |it: &&Rule| {
+pub(crate) fn rules_for_placement() -> String {
+    let decides = |it: &&PermissionRule| {
         let mut resources = it.resources.iter();
         resources.any(|it| [&resources::NODE, &resources::STORAGE_CLASS].contains(it))
     };
     let rules = RULES.iter().filter(decides);
-    rules.map(|it| told(it, it.verbs)).collect()
+    rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 
 /// The rules of a Role for who only deletes shoots, as YAML that says what each is for.
 pub(crate) fn rules_to_delete() -> String {
     let rules = RULES.iter().filter(|it| !it.to_delete.is_empty());
-    rules.map(|it| told(it, it.to_delete)).collect()
+    rules.map(|it| format_rule(it, it.to_delete)).collect()
 }
 
 /// Resources of one group after the other.
-fn told(rule: &Rule, verbs: &[&str]) -> String {
+fn format_rule(rule: &PermissionRule, verbs: &[&str]) -> String {
     let mut text = format!("  # {}\n", rule.why);
     let groups = rule.resources.chunk_by(|a, b| a.group == b.group);
     for resources in groups {
@@ -396,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_rule_grants_what_it_names_and_no_single_objects() {
-        let right = Right {
+        let right = Permission {
             verb: "create",
             resource: &resources::VIRTUAL_MACHINE,
         };
@@ -408,21 +418,21 @@ mod tests {
                 "resourceNames": names,
             })
         };
-        assert!(right.is_in(&rule(&["kubevirt.io"], &[])));
-        assert!(right.is_in(&rule(&["*"], &[])));
-        assert!(!right.is_in(&rule(&[""], &[])));
-        assert!(!right.is_in(&rule(&["kubevirt.io"], &["one"])));
+        assert!(right.is_granted_by(&rule(&["kubevirt.io"], &[])));
+        assert!(right.is_granted_by(&rule(&["*"], &[])));
+        assert!(!right.is_granted_by(&rule(&[""], &[])));
+        assert!(!right.is_granted_by(&rule(&["kubevirt.io"], &["one"])));
         assert_eq!(right.to_string(), "create virtualmachines.kubevirt.io");
     }
 
     #[test]
     fn each_right_is_asked_for_once() {
-        let all: Vec<String> = needed(true).map(|it| it.to_string()).collect();
+        let all: Vec<String> = required(true).map(|it| it.to_string()).collect();
         let mut once = all.clone();
         once.sort();
         once.dedup();
         assert_eq!(all.len(), once.len());
-        assert!(!needed(false).any(|it| it.resource == &resources::NETWORK));
+        assert!(!required(false).any(|it| it.resource == &resources::NETWORK));
     }
 
     #[test]
@@ -435,12 +445,18 @@ mod tests {
             panic!("{text}")
         };
         assert_eq!(role["metadata"]["namespace"], "shoots");
-        let has =
-            |role: &Value, right: &Right| items(&role["rules"]).iter().any(|it| right.is_in(it));
-        for right in needed(true).chain(needed_for_types()).chain(telling()) {
+        let has = |role: &Value, right: &Permission| {
+            items(&role["rules"])
+                .iter()
+                .any(|it| right.is_granted_by(it))
+        };
+        for right in required(true)
+            .chain(required_for_instancetypes())
+            .chain(used_for_diagnostics())
+        {
             assert!(has(role, &right), "{right}");
         }
-        for right in useful() {
+        for right in cluster_scoped() {
             assert!(has(cluster, &right), "{right}");
         }
     }

@@ -1,16 +1,16 @@
 //! Before the first write: what is installed, and what may be done.
 
-use super::permissions::{Right, needed, needed_for_types, needed_to_delete};
-use crate::cluster::client::api_client::Provider;
+use super::permissions::{Permission, required, required_for_instancetypes, required_to_delete};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::{Place, WRITE};
+use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
 use crate::cluster::json::{items, text};
 use crate::plan::names;
 use futures::future::try_join_all;
 use serde_json::json;
 
-impl Provider {
+impl ApiClient {
     /// That KubeVirt and CDI are installed, and Multus where the shoot uses networks.
     ///
     /// # Errors
@@ -41,8 +41,11 @@ impl Provider {
     }
 
     /// What a run would not be allowed to do in the namespace.
-    pub(crate) async fn missing_rights(&self, uses_networks: bool) -> Result<Vec<Right>, Error> {
-        self.missing_of(needed(uses_networks)).await
+    pub(crate) async fn missing_permissions(
+        &self,
+        uses_networks: bool,
+    ) -> Result<Vec<Permission>, Error> {
+        self.missing_among(required(uses_networks)).await
     }
 
     /// What a run would not be allowed to do with instancetypes and preferences that a shoot keeps.
@@ -50,8 +53,8 @@ impl Provider {
     /// # Errors
     ///
     /// The server does not answer.
-    pub(crate) async fn missing_rights_for_types(&self) -> Result<Vec<Right>, Error> {
-        self.missing_of(needed_for_types()).await
+    pub(crate) async fn missing_instancetype_permissions(&self) -> Result<Vec<Permission>, Error> {
+        self.missing_among(required_for_instancetypes()).await
     }
 
     /// What a run that only deletes would not be allowed to do in the namespace.
@@ -59,29 +62,29 @@ impl Provider {
     /// # Errors
     ///
     /// The server does not answer.
-    pub(crate) async fn missing_rights_to_delete(&self) -> Result<Vec<Right>, Error> {
+    pub(crate) async fn missing_delete_permissions(&self) -> Result<Vec<Permission>, Error> {
         let has_networks = self.serves(&resources::NETWORK).await?;
-        self.missing_of(needed_to_delete(has_networks)).await
+        self.missing_among(required_to_delete(has_networks)).await
     }
 
     /// Which of these are not given in the namespace. One request; none when the server cannot say.
-    pub(crate) async fn missing_of(
+    pub(crate) async fn missing_among(
         &self,
-        rights: impl Iterator<Item = Right>,
-    ) -> Result<Vec<Right>, Error> {
+        rights: impl Iterator<Item = Permission>,
+    ) -> Result<Vec<Permission>, Error> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectRulesReview",
             "spec": { "namespace": &**self.namespace() },
         });
-        let place = Place::all(&resources::RULES_REVIEW, None);
+        let place = ResourceRef::all(&resources::RULES_REVIEW, None);
         let status = self.review(place, &review).await?["status"].take();
         // With a webhook that authorizes, nothing can be told from the rules.
         if status["incomplete"] == true {
             return Ok(Vec::new());
         }
         let rules = items(&status["resourceRules"]);
-        let missing = rights.filter(|right| !rules.iter().any(|it| right.is_in(it)));
+        let missing = rights.filter(|right| !rules.iter().any(|it| right.is_granted_by(it)));
         Ok(missing.collect())
     }
 
@@ -93,25 +96,25 @@ impl Provider {
             "kind": "Namespace",
             "metadata": { "name": name, "labels": { names::MANAGED_BY: names::KVSHOOT } },
         });
-        let place = Place {
+        let place = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.create(place, &object, WRITE).await {
-            Ok(_) | Err(Error::Exists { .. }) => Ok(()),
+        match self.create(place, &object, WRITE_TIMEOUT).await {
+            Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Deletes the namespace if kvshoot made it; says whether.
     pub(crate) async fn delete_namespace(&self) -> Result<bool, Error> {
-        let place = Place {
+        let place = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(self.namespace()),
         };
-        let there = match self.get_again(place).await {
+        let there = match self.get_with_retry(place).await {
             Err(Error::NotFound { .. }) => return Ok(false),
             other => other?,
         };
@@ -120,7 +123,7 @@ impl Provider {
             return Ok(false);
         }
         let uid = text(&metadata["uid"]);
-        match self.delete(place, uid, None, WRITE).await {
+        match self.delete(place, uid, None, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }

@@ -1,7 +1,7 @@
 //! Versions of installed products.
 
 /// `v1.33.1-eks` → 1, 33.
-pub(crate) fn parsed(version: &str) -> Option<(u32, u32)> {
+pub(crate) fn parse_version(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.trim_start_matches('v').split('.');
     let major = parts.next()?.parse().ok()?;
     let minor = parts.next()?;

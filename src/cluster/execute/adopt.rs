@@ -1,20 +1,20 @@
 //! Whether an object that is there is the wanted one, and how it becomes so. Pure.
-use crate::cluster::json::is_leaving;
+use crate::cluster::json::is_deleting;
 use crate::plan::item::Kind;
 use crate::plan::{names, record};
 use serde_json::Value;
 
 /// What an object of the wanted name turned out to be.
-pub(crate) enum Found {
+pub(crate) enum Adoption {
     /// The wanted one, made before.
-    Wanted,
+    Matches,
     /// This shoot's, with other content or on its way out.
-    Other,
+    Differs,
     Foreign,
 }
 
 /// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
-pub(crate) fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
+pub(crate) fn classify(kind: Kind, there: &Value, wanted: &Value) -> Adoption {
     let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
     let is_same = |key: &str| label(there, key) == label(wanted, key);
     // The record's UID is not known before it is made.
@@ -27,18 +27,18 @@ pub(crate) fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
     // Keys are made by chance: one that was made for the same is another one all the same.
     let is_issued = annotation(wanted, names::CHECKSUM).is_string();
     match is_ours {
-        false => Found::Foreign,
-        true if is_leaving(there) => Found::Other,
+        false => Adoption::Foreign,
+        true if is_deleting(there) => Adoption::Differs,
         // A Secret differs in its token each time; the hash in its name is what counts.
-        true if kind == Kind::UserData => Found::Wanted,
-        true if is_issued && !is_same_in(names::CHECKSUM) => Found::Other,
-        true if is_same_in(names::SPEC_HASH) => Found::Wanted,
-        true => Found::Other,
+        true if kind == Kind::UserData => Adoption::Matches,
+        true if is_issued && !is_same_in(names::CHECKSUM) => Adoption::Differs,
+        true if is_same_in(names::SPEC_HASH) => Adoption::Matches,
+        true => Adoption::Differs,
     }
 }
 
 /// `wanted` in place of `there`, with what others put on it.
-pub(crate) fn over(there: &Value, wanted: &Value) -> Value {
+pub(crate) fn merge_onto(there: &Value, wanted: &Value) -> Value {
     let mut whole = wanted.clone();
     for map in ["labels", "annotations"] {
         let Some(others) = there["metadata"][map].as_object() else {
@@ -71,7 +71,7 @@ pub(crate) fn over(there: &Value, wanted: &Value) -> Value {
 }
 
 /// A patch that only fits this object in this version.
-pub(crate) fn tied(mut patch: Value, uid: &str, version: &str) -> Value {
+pub(crate) fn with_preconditions(mut patch: Value, uid: &str, version: &str) -> Value {
     patch["metadata"]["uid"] = uid.into();
     patch["metadata"]["resourceVersion"] = version.into();
     patch

@@ -1,7 +1,7 @@
 //! Makes what is in a Secret of keys, when it is written: nothing else ever holds it.
 
-use super::executor::Performer;
-use crate::cluster::client::certificate_authority::{Root, keys};
+use super::executor::Executor;
+use crate::cluster::client::certificate_authority::{CertificateAuthority, certificate_error};
 use crate::cluster::client::error::Error;
 use crate::cluster::json::text;
 use crate::pki::{self, Authority, Certificate, Life, Pair, PkiError, Profile};
@@ -15,34 +15,38 @@ use std::collections::BTreeMap;
 
 /// Content of a Secret, and what is told of it.
 #[derive(Default)]
-struct Made {
+struct GeneratedSecret {
     data: BTreeMap<&'static str, String>,
     annotations: BTreeMap<&'static str, String>,
 }
 
-impl Performer {
+impl Executor {
     /// Leaves take the place of older ones. What signs or encrypts is never written over: all that it did would be lost.
     pub(crate) async fn issue(&self, key: &Key, issue: &Issue) -> Result<(), Error> {
         let source = (key.side, key.kind);
         let (root, renews) = match &issue.what {
             Issued::Leaf(leaf) => (
-                Some(self.root_of(leaf, &issue.object).await?),
-                self.is_there(source, &key.name),
+                Some(self.issuing_authority(leaf, &issue.object).await?),
+                self.exists(source, &key.name),
             ),
             _ => (None, false),
         };
-        let made = make(&issue.what, root.as_ref(), self.provider.time());
-        let made = made.map_err(|source| keys(&key.name, source))?;
-        let whole = made.put_into(&issue.object);
+        let made = generate(&issue.what, root.as_ref(), self.provider.current_time());
+        let made = made.map_err(|source| certificate_error(&key.name, source))?;
+        let whole = made.merge_into(&issue.object);
         match renews {
             true => self.replace(source, &key.name, &whole).await,
             false => self.create(source, &key.name, &whole).await,
         }
     }
 
-    async fn root_of(&self, leaf: &Leaf, object: &Value) -> Result<Root, Error> {
+    async fn issuing_authority(
+        &self,
+        leaf: &Leaf,
+        object: &Value,
+    ) -> Result<CertificateAuthority, Error> {
         let shoot = text(&object["metadata"]["labels"][names::PART_OF]);
-        match self.provider.root(shoot, &leaf.root).await {
+        match self.provider.certificate_authority(shoot, &leaf.root).await {
             // It was there when this was planned.
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             other => other,
@@ -50,13 +54,17 @@ impl Performer {
     }
 }
 
-fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> {
-    let mut made = Made::default();
+fn generate(
+    what: &Issued,
+    root: Option<&CertificateAuthority>,
+    now: i64,
+) -> Result<GeneratedSecret, PkiError> {
+    let mut made = GeneratedSecret::default();
     match (what, root) {
         (Issued::Root { common_name }, _) => {
             let root = Authority::new(common_name, Life::of_root(now))?;
             let pair = root.pair();
-            made.certificate(pair, pair, pair.certificate.clone())?;
+            made.add_certificate(pair, pair, pair.certificate.clone())?;
             let bundle = pair.certificate.clone();
             made.annotations
                 .insert(names::CERTIFICATE_AUTHORITY, bundle);
@@ -71,9 +79,10 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
                 client: leaf.client,
             };
             let pair = root.authority.issue(&profile, Life::of_leaf(now))?;
-            made.certificate(&pair, root.authority.pair(), root.bundle.clone())?;
+            made.add_certificate(&pair, root.authority.pair(), root.bundle.clone())?;
             if let Some(server) = &leaf.kubeconfig {
-                made.data.insert("kubeconfig", kubeconfig(server, leaf));
+                made.data
+                    .insert("kubeconfig", component_kubeconfig(server, leaf));
             }
         }
         (Issued::Leaf(leaf), None) => return Err(PkiError::NoRoot(leaf.root.to_string())),
@@ -90,8 +99,13 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
     Ok(made)
 }
 
-impl Made {
-    fn certificate(&mut self, pair: &Pair, root: &Pair, bundle: String) -> Result<(), PkiError> {
+impl GeneratedSecret {
+    fn add_certificate(
+        &mut self,
+        pair: &Pair,
+        root: &Pair,
+        bundle: String,
+    ) -> Result<(), PkiError> {
         let certificate = Certificate::parse(&pair.certificate)?;
         let issuer = Certificate::parse(&root.certificate)?;
         self.data.insert("tls.crt", pair.certificate.clone());
@@ -110,7 +124,7 @@ impl Made {
         Ok(())
     }
 
-    fn put_into(self, object: &Value) -> Value {
+    fn merge_into(self, object: &Value) -> Value {
         let mut whole = object.clone();
         let checksum = Hash::of(&self.data).to_string();
         for (key, text) in self.data {
@@ -126,7 +140,7 @@ impl Made {
 }
 
 /// Names the files beside it, so that a certificate that is renewed is taken without another kubeconfig.
-fn kubeconfig(server: &str, leaf: &Leaf) -> String {
+fn component_kubeconfig(server: &str, leaf: &Leaf) -> String {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,7 +1,7 @@
 //! Against a server of Secrets that loses answers.
 
 use super::*;
-use crate::cluster::{Beside, Fence, Observer, Provider, Verdict};
+use crate::cluster::{ApiClient, Fence, Observer, ProviderContext, Retryability};
 use crate::plan::item::{Action, Content, Kind, Wanted};
 use crate::plan::observed::{Certificate as Seen, Fact, Secret};
 use http::{Method, Request, Response};
@@ -34,7 +34,7 @@ impl Shared {
         self.0.lock().expect("no test panics with it")
     }
 
-    fn provider(&self) -> Provider {
+    fn provider(&self) -> ApiClient {
         let shared = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
             let shared = shared.clone();
@@ -53,13 +53,14 @@ impl Shared {
             }
         });
         let client = kube::Client::new(service, "ns");
-        Provider::new(client, "https://server".to_owned(), "ns", Vec::new())
+        ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
     }
 
-    async fn performer(&self) -> Performer {
+    async fn performer(&self) -> Executor {
         let provider = self.provider();
-        let observer = Observer::start(&provider, "a", Instant::now(), Beside::default()).await;
-        Performer {
+        let observer =
+            Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
+        Executor {
             provider,
             observer: Arc::new(observer.expect("everything can be listed")),
             run_id: "run".into(),
@@ -163,11 +164,11 @@ fn leaf() -> Wanted {
     wanted("a-kube-scheduler", Issued::Leaf(leaf))
 }
 
-async fn perform(performer: &Performer, wanted: Wanted) -> Result<(), Error> {
-    performer.perform(&Action::Apply(wanted), Vec::new()).await
+async fn perform(performer: &Executor, wanted: Wanted) -> Result<(), Error> {
+    performer.execute(&Action::Apply(wanted), Vec::new()).await
 }
 
-fn fact(performer: &Performer, name: &str) -> Secret {
+fn fact(performer: &Executor, name: &str) -> Secret {
     let key = Key::provider(Kind::Secret, name);
     match performer
         .observer
@@ -182,7 +183,7 @@ fn fact(performer: &Performer, name: &str) -> Secret {
     }
 }
 
-fn certificate(performer: &Performer, name: &str) -> Seen {
+fn certificate(performer: &Executor, name: &str) -> Seen {
     fact(performer, name).certificate.expect("it has one")
 }
 
@@ -193,7 +194,11 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     perform(&performer, root()).await.expect("a root");
     perform(&performer, leaf()).await.expect("a leaf");
     assert_eq!(shared.server().writes, [Method::POST, Method::POST]);
-    let first = shared.provider().first_expiry("a").await.expect("a list");
+    let first = shared
+        .provider()
+        .earliest_certificate_expiry("a")
+        .await
+        .expect("a list");
     assert_eq!(first, Some((NOW + YEAR, "a-kube-scheduler".to_owned())));
 
     let (ca, own) = (
@@ -245,7 +250,10 @@ async fn keys_are_made_once_and_stay() {
     let before = shared.server().secrets.clone();
     for wanted in all() {
         let error = perform(&performer, wanted).await;
-        assert_eq!(error.map_err(|it| it.verdict()), Err(Verdict::Look));
+        assert_eq!(
+            error.map_err(|it| it.retryability()),
+            Err(Retryability::Replan)
+        );
     }
     assert_eq!(shared.server().secrets, before);
     assert!(
@@ -313,7 +321,10 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
     let shared = Shared::default();
     let performer = shared.performer().await;
     let error = perform(&performer, leaf()).await;
-    assert_eq!(error.map_err(|it| it.verdict()), Err(Verdict::Look));
+    assert_eq!(
+        error.map_err(|it| it.retryability()),
+        Err(Retryability::Replan)
+    );
 
     perform(&performer, root()).await.expect("a root");
     let key = shared.text("a-ca", "tls.key");

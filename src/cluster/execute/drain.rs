@@ -1,25 +1,25 @@
 //! Empties a node: nothing new comes, and what is there moves on as far as its disruption budgets allow.
 
-use super::executor::Performer;
-use crate::cluster::client::api_client::Provider;
+use super::executor::Executor;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::{Place, Select};
+use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources;
-use crate::cluster::json::{is_leaving, items, text};
+use crate::cluster::json::{is_deleting, items, text};
 use crate::plan::item::Target;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Between two looks at what is still there.
-const BETWEEN: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-impl Performer {
+impl Executor {
     /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
     /// that does not serve is not waited for, since nobody there could end a pod.
-    pub(crate) async fn empty(&self, target: &Target) -> Result<(), Error> {
-        let Some(inside) = self.observer.inside() else {
+    pub(crate) async fn drain_node(&self, target: &Target) -> Result<(), Error> {
+        let Some(inside) = self.observer.shoot_client() else {
             return Ok(());
         };
         let node = &*target.key.name;
@@ -29,8 +29,8 @@ impl Performer {
         let ends = Instant::now() + target.drain.unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
-            self.fence.left()?;
-            let left = match self.left_on(&inside, node).await {
+            self.fence.remaining()?;
+            let left = match self.remaining_on(&inside, node).await {
                 Ok(left) => left,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
@@ -46,19 +46,19 @@ impl Performer {
                 tracing::debug!(node, what, "not empty, and goes all the same");
                 return Ok(());
             }
-            self.observer.draining(&target.uid, &what);
-            sleep(BETWEEN).await;
+            self.observer.set_drain_status(&target.uid, &what);
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// False when there is no such node.
-    async fn cordon(&self, inside: &Provider, node: &str) -> Result<bool, Error> {
-        let place = Place {
+    async fn cordon(&self, inside: &ApiClient, node: &str) -> Result<bool, Error> {
+        let place = ResourceRef {
             name: Some(node),
-            ..Place::all(&resources::NODE, None)
+            ..ResourceRef::all(&resources::NODE, None)
         };
         let patch = json!({ "spec": { "unschedulable": true } });
-        match inside.patch(place, &patch, self.limit()?).await {
+        match inside.patch(place, &patch, self.write_timeout()?).await {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -66,23 +66,23 @@ impl Performer {
     }
 
     /// Asks every pod to go, and says what is still there; None when the node is empty.
-    async fn left_on(&self, inside: &Provider, node: &str) -> Result<Option<String>, Error> {
+    async fn remaining_on(&self, inside: &ApiClient, node: &str) -> Result<Option<String>, Error> {
         let fields = format!("spec.nodeName={node}");
-        let select = Select {
+        let select = ListSelector {
             labels: None,
             fields: Some(&fields),
         };
-        let pods = inside.list_where(Place::all(&resources::POD, None), select);
+        let pods = inside.list_selected(ResourceRef::all(&resources::POD, None), select);
         let pods = pods.await?.items;
         let mut left = Vec::new();
-        for pod in pods.iter().filter(|it| moves_on(it)) {
+        for pod in pods.iter().filter(|it| is_evictable(it)) {
             let (namespace, name) = (
                 text(&pod["metadata"]["namespace"]),
                 text(&pod["metadata"]["name"]),
             );
-            let why = match is_leaving(pod) {
+            let why = match is_deleting(pod) {
                 true => Some("it ends".to_owned()),
-                false => evict(inside, namespace, name, self.limit()?).await?,
+                false => evict(inside, namespace, name, self.write_timeout()?).await?,
             };
             left.extend(why.map(|why| format!("{namespace}/{name} ({why})")));
         }
@@ -93,12 +93,16 @@ impl Performer {
                 _ => format!("{count} pods to leave, such as {first}"),
             }));
         }
-        self.attached(inside, node).await
+        self.attached_volumes(inside, node).await
     }
 
     /// Volumes that are still attached to the node.
-    async fn attached(&self, inside: &Provider, node: &str) -> Result<Option<String>, Error> {
-        let all = inside.list(Place::all(&resources::VOLUME_ATTACHMENT, None), None);
+    async fn attached_volumes(
+        &self,
+        inside: &ApiClient,
+        node: &str,
+    ) -> Result<Option<String>, Error> {
+        let all = inside.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
         let all = all.await?.items;
         let here = all.iter().filter(|it| it["spec"]["nodeName"] == node);
         let volumes: Vec<&str> = here
@@ -111,7 +115,7 @@ impl Performer {
 }
 
 /// What a DaemonSet or the node itself runs would only come again; what is over holds nobody up.
-fn moves_on(pod: &Value) -> bool {
+fn is_evictable(pod: &Value) -> bool {
     let metadata = &pod["metadata"];
     let is_mirror = metadata["annotations"]["kubernetes.io/config.mirror"].is_string();
     let owners = items(&metadata["ownerReferences"]);
@@ -122,18 +126,21 @@ fn moves_on(pod: &Value) -> bool {
 
 /// None when the pod goes or is gone; else what keeps it.
 async fn evict(
-    inside: &Provider,
+    inside: &ApiClient,
     namespace: &str,
     name: &str,
     limit: Duration,
 ) -> Result<Option<String>, Error> {
-    let place = Place::one(&resources::POD, namespace, name);
+    let place = ResourceRef::one(&resources::POD, namespace, name);
     let eviction = json!({
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": { "name": name, "namespace": namespace },
     });
-    match inside.post_to(place, "eviction", &eviction, limit).await {
+    match inside
+        .create_subresource(place, "eviction", &eviction, limit)
+        .await
+    {
         Ok(_) => Ok(Some("it ends".to_owned())),
         Err(Error::NotFound { .. }) => Ok(None),
         // What a disruption budget answers.

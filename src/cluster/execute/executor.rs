@@ -1,12 +1,12 @@
 //! Does one action, and tells the observer the answer before it returns.
 
-use super::adopt::{Found, found, over, tied};
-use crate::cluster::client::api_client::Provider;
+use super::adopt::{Adoption, classify, merge_onto, with_preconditions};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::{Place, WRITE};
-use crate::cluster::client::resources::Source;
+use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
+use crate::cluster::client::resources::ResourceScope;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::{is_leaving, items, text};
+use crate::cluster::json::{is_deleting, items, text};
 use crate::cluster::lock::fence::Fence;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types;
@@ -18,18 +18,18 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-const RECORD: Source = (Side::Provider, Kind::Record);
+const RECORD_SCOPE: ResourceScope = (Side::Provider, Kind::Record);
 
 /// Writes to the provider and to the shoot for one run.
-pub(crate) struct Performer {
-    pub(crate) provider: Provider,
+pub(crate) struct Executor {
+    pub(crate) provider: ApiClient,
     pub(crate) observer: Arc<Observer>,
     /// Stands on machines that this run chose to go.
     pub(crate) run_id: Arc<str>,
     pub(crate) fence: Fence,
 }
 
-impl Performer {
+impl Executor {
     /// Does `action` once. `objects` is what the caller rendered: for a machine its Secret, then the VM; for its
     /// labels and annotations a merge patch; nothing for what is no [`Action::Apply`].
     ///
@@ -39,13 +39,13 @@ impl Performer {
     /// # Errors
     ///
     /// See [`Error::verdict`]. Nothing is tried again here.
-    pub(crate) async fn perform(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
+    pub(crate) async fn execute(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
         let result = match action {
             Action::Apply(wanted) => self.apply(wanted, &objects).await,
             Action::Delete(target) => self.delete(target).await,
             Action::Drain(target) => self.drain(target).await,
         };
-        self.observer.shared.settled().await;
+        self.observer.store.wait_published().await;
         result
     }
 
@@ -54,13 +54,17 @@ impl Performer {
     /// # Errors
     ///
     /// [`Error::Conflict`] when it is not that record any more.
-    pub(crate) async fn note(&self, record: &Record, data: &Value) -> Result<(), Error> {
-        let place = self.place(RECORD, &record.name);
+    pub(crate) async fn patch_record(&self, record: &Record, data: &Value) -> Result<(), Error> {
+        let place = self.place(RECORD_SCOPE, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
-        match self.provider.patch(place, &patch, self.limit()?).await {
+        match self
+            .provider
+            .patch(place, &patch, self.write_timeout()?)
+            .await
+        {
             Ok(answer) => {
-                self.put(RECORD, &answer)?;
-                self.observer.shared.settled().await;
+                self.store_object(RECORD_SCOPE, &answer)?;
+                self.observer.store.wait_published().await;
                 Ok(())
             }
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
@@ -73,20 +77,20 @@ impl Performer {
             return self.issue(&wanted.key, issue).await;
         }
         if let Content::Bundle(bundle) = &wanted.content {
-            return self.bundle(bundle).await;
+            return self.apply_manifests(bundle).await;
         }
-        let objects = &self.prepare(wanted, objects).await?;
+        let objects = &self.write_join_secrets(wanted, objects).await?;
         for object in objects {
             if let Content::Metadata { uid, .. } = &wanted.content {
-                self.relabel(&wanted.key, uid, object).await?;
+                self.patch_metadata(&wanted.key, uid, object).await?;
                 continue;
             }
-            let Some(source) = resources::source_of(&wanted.key, object) else {
+            let Some(source) = resources::scope_of(&wanted.key, object) else {
                 let kind = text(&object["kind"]);
                 return Err(Error::Missing(format!("no way to apply a {kind}")));
             };
-            let name = object::name_of(source.0, object);
-            match (source.1, self.is_there(source, &name)) {
+            let name = object::key_name(source.0, object);
+            match (source.1, self.exists(source, &name)) {
                 // It holds what its name says, for the name has the hash.
                 (Kind::UserData | Kind::Machine, true) => {}
                 (_, true) => self.replace(source, &name, object).await?,
@@ -99,15 +103,15 @@ impl Performer {
     /// POST, and a look at what is there when it is there already or when no answer came.
     pub(crate) async fn create(
         &self,
-        source: Source,
+        source: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.api(source.0)?, self.place(source, name));
-        let limit = self.limit()?;
+        let (api, place) = (self.client(source.0)?, self.place(source, name));
+        let limit = self.write_timeout()?;
         let error = match api.create(place, object, limit).await {
-            Ok(answer) => return self.put(source, &answer),
-            Err(error @ Error::Exists { .. }) => error,
+            Ok(answer) => return self.store_object(source, &answer),
+            Err(error @ Error::AlreadyExists { .. }) => error,
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
@@ -115,15 +119,15 @@ impl Performer {
         let Ok(there) = api.get(place).await else {
             return Err(error);
         };
-        match found(source.1, &there, object) {
-            Found::Foreign => Err(Error::Foreign {
-                what: place.what("create"),
+        match classify(source.1, &there, object) {
+            Adoption::Foreign => Err(Error::NotOwned {
+                what: place.request_info("create"),
             }),
-            Found::Wanted => self.put(source, &there),
-            Found::Other => {
-                self.put(source, &there)?;
+            Adoption::Matches => self.store_object(source, &there),
+            Adoption::Differs => {
+                self.store_object(source, &there)?;
                 Err(Error::Conflict {
-                    what: place.what("create"),
+                    what: place.request_info("create"),
                 })
             }
         }
@@ -133,60 +137,62 @@ impl Performer {
     /// finalizers of others stay.
     pub(crate) async fn replace(
         &self,
-        source: Source,
+        source: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.api(source.0)?, self.place(source, name));
+        let (api, place) = (self.client(source.0)?, self.place(source, name));
         let there = match api.get(place).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match found(source.1, &there, object) {
-            Found::Foreign => {
-                return Err(Error::Foreign {
-                    what: place.what("update"),
+        match classify(source.1, &there, object) {
+            Adoption::Foreign => {
+                return Err(Error::NotOwned {
+                    what: place.request_info("update"),
                 });
             }
-            Found::Wanted => return self.put(source, &there),
-            Found::Other if is_leaving(&there) => {
-                self.put(source, &there)?;
+            Adoption::Matches => return self.store_object(source, &there),
+            Adoption::Differs if is_deleting(&there) => {
+                self.store_object(source, &there)?;
                 return Err(Error::Conflict {
-                    what: place.what("update"),
+                    what: place.request_info("update"),
                 });
             }
-            Found::Other => {}
+            Adoption::Differs => {}
         }
-        let whole = over(&there, object);
-        match api.replace(place, &whole, self.limit()?).await {
-            Ok(answer) => self.put(source, &answer),
-            Err(error) if error.is_ambiguous() => self.reread(place, source, object, error).await,
+        let whole = merge_onto(&there, object);
+        match api.replace(place, &whole, self.write_timeout()?).await {
+            Ok(answer) => self.store_object(source, &answer),
+            Err(error) if error.is_ambiguous() => {
+                self.confirm_write(place, source, object, error).await
+            }
             Err(error) => Err(error),
         }
     }
 
     /// No answer came: it counts as done if it can be seen.
-    async fn reread(
+    async fn confirm_write(
         &self,
-        place: Place<'_>,
-        source: Source,
+        place: ResourceRef<'_>,
+        source: ResourceScope,
         wanted: &Value,
         error: Error,
     ) -> Result<(), Error> {
-        let Ok(there) = self.api(source.0)?.get(place).await else {
+        let Ok(there) = self.client(source.0)?.get(place).await else {
             return Err(error);
         };
-        self.put(source, &there)?;
-        match found(source.1, &there, wanted) {
-            Found::Wanted => Ok(()),
-            Found::Other | Found::Foreign => Err(error),
+        self.store_object(source, &there)?;
+        match classify(source.1, &there, wanted) {
+            Adoption::Matches => Ok(()),
+            Adoption::Differs | Adoption::Foreign => Err(error),
         }
     }
 
-    async fn relabel(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
+    async fn patch_metadata(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
         let source = (key.side, key.kind);
-        let (api, place) = (self.api(key.side)?, self.place(source, &key.name));
-        let known = self.observer.shared.read(|world| {
+        let (api, place) = (self.client(key.side)?, self.place(source, &key.name));
+        let known = self.observer.store.read(|world| {
             world
                 .get(source, &key.name)
                 .filter(|it| it.uid == *uid)
@@ -194,12 +200,12 @@ impl Performer {
         });
         let Some(version) = known else {
             return Err(Error::Conflict {
-                what: place.what("patch"),
+                what: place.request_info("patch"),
             });
         };
-        let patch = tied(patch.clone(), uid, &version);
-        match api.patch(place, &patch, self.limit()?).await {
-            Ok(answer) => self.put(source, &answer),
+        let patch = with_preconditions(patch.clone(), uid, &version);
+        match api.patch(place, &patch, self.write_timeout()?).await {
+            Ok(answer) => self.store_object(source, &answer),
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
         }
@@ -207,42 +213,42 @@ impl Performer {
 
     async fn delete(&self, target: &Target) -> Result<(), Error> {
         if target.key.kind == Kind::Node {
-            self.is_left(&target.key.name).await?;
+            self.ensure_no_machine(&target.key.name).await?;
         }
         let Key { side, kind, name } = &target.key;
         let source = &(*side, *kind);
-        let (api, place) = (self.api(*side)?, self.place(*source, name));
-        let seen = self.look_again(target).await?;
-        let limit = self.limit()?;
+        let (api, place) = (self.client(*side)?, self.place(*source, name));
+        let seen = self.recheck_not_ready(target).await?;
+        let limit = self.write_timeout()?;
         let answer = api.delete(place, &target.uid, seen.as_deref(), limit).await;
         match answer {
-            Ok(answer) => self.deleted(target, &answer),
+            Ok(answer) => self.record_deletion(target, &answer),
             Err(Error::NotFound { .. }) => {
-                self.gone(target);
+                self.store_removal(target);
                 Ok(())
             }
             // The preconditions do not hold: another one, or another version of the one looked at.
             Err(Error::Conflict { what }) => match api.get(place).await {
                 Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.put(*source, &there)?;
+                    self.store_object(*source, &there)?;
                     Err(Error::Conflict { what })
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
-                    self.gone(target);
+                    self.store_removal(target);
                     Ok(())
                 }
-                Err(error) => Err(error),
+            Err(error) => Err(error),
             },
             Err(error) if error.is_ambiguous() => match api.get(place).await {
                 Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.put(*source, &there)?;
-                    match is_leaving(&there) {
+                    self.store_object(*source, &there)?;
+                    match is_deleting(&there) {
                         true => Ok(()),
                         false => Err(error),
                     }
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
-                    self.gone(target);
+                    self.store_removal(target);
                     Ok(())
                 }
                 Err(_) => Err(error),
@@ -252,13 +258,13 @@ impl Performer {
     }
 
     /// A Status, or the object: as it was, if nothing holds it back, and else as it waits for its end.
-    fn deleted(&self, target: &Target, answer: &Value) -> Result<(), Error> {
+    fn record_deletion(&self, target: &Target, answer: &Value) -> Result<(), Error> {
         let is_object = answer["metadata"]["uid"] == *target.uid;
         let is_held = !items(&answer["metadata"]["finalizers"]).is_empty();
-        if is_object && (is_held || is_leaving(answer)) {
-            return self.put((target.key.side, target.key.kind), answer);
+        if is_object && (is_held || is_deleting(answer)) {
+            return self.store_object((target.key.side, target.key.kind), answer);
         }
-        self.gone(target);
+        self.store_removal(target);
         Ok(())
     }
 
@@ -267,27 +273,31 @@ impl Performer {
         let Key { side, kind, name } = &target.key;
         let place = self.place((*side, *kind), name);
         if !self.is_marked(target) {
-            let seen = self.look_again(target).await?;
+            let seen = self.recheck_not_ready(target).await?;
             let version = seen.as_deref().unwrap_or(&target.version);
             let mark = json!({ "metadata": { "annotations": { names::LEAVING: &*self.run_id } } });
-            let mark = tied(mark, &target.uid, version);
-            match self.provider.patch(place, &mark, self.limit()?).await {
-                Ok(answer) => self.put((*side, *kind), &answer)?,
+            let mark = with_preconditions(mark, &target.uid, version);
+            match self
+                .provider
+                .patch(place, &mark, self.write_timeout()?)
+                .await
+            {
+                Ok(answer) => self.store_object((*side, *kind), &answer)?,
                 Err(Error::NotFound { .. }) => {
-                    self.gone(target);
+                    self.store_removal(target);
                     return Ok(());
                 }
                 Err(error) => return Err(error),
             }
         }
-        self.empty(target).await?;
-        self.fence.left()?;
-        self.observer.drained(&target.uid);
+        self.drain_node(target).await?;
+        self.fence.remaining()?;
+        self.observer.set_drained(&target.uid);
         Ok(())
     }
 
     /// For a decision that rests on the machine not being ready: the version that it was looked at in.
-    async fn look_again(&self, target: &Target) -> Result<Option<String>, Error> {
+    async fn recheck_not_ready(&self, target: &Target) -> Result<Option<String>, Error> {
         if !target.unless_ready || target.key.kind != Kind::Machine {
             return Ok(None);
         }
@@ -295,32 +305,32 @@ impl Performer {
         let place = self.place(source, &target.key.name);
         let there = match self.provider.get(place).await {
             Err(Error::NotFound { .. }) => {
-                self.gone(target);
+                self.store_removal(target);
                 return Ok(None);
             }
             other => other?,
         };
-        self.put(source, &there)?;
+        self.store_object(source, &there)?;
         if there["metadata"]["uid"] != *target.uid {
             return Ok(None);
         }
         if object::is_ready(&there) {
-            return Err(Error::Ready(target.key.name.to_string()));
+            return Err(Error::MachineReady(target.key.name.to_string()));
         }
         Ok(Some(text(&there["metadata"]["resourceVersion"]).to_owned()))
     }
 
     /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
     /// what it has seen of the other, and a kubelet does not register again.
-    async fn is_left(&self, node: &Arc<str>) -> Result<(), Error> {
+    async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
         let source = (Side::Provider, Kind::Machine);
         let place = self.place(source, node);
         match self.provider.get(place).await {
             Err(Error::NotFound { .. }) => Ok(()),
             Ok(machine) => {
-                self.put(source, &machine)?;
+                self.store_object(source, &machine)?;
                 Err(Error::Conflict {
-                    what: place.what("delete"),
+                    what: place.request_info("delete"),
                 })
             }
             Err(error) => Err(error),
@@ -328,63 +338,63 @@ impl Performer {
     }
 
     /// The server of a side.
-    pub(crate) fn api(&self, side: Side) -> Result<Provider, Error> {
+    pub(crate) fn client(&self, side: Side) -> Result<ApiClient, Error> {
         match side {
             Side::Provider => Ok(self.provider.clone()),
-            Side::Shoot => self.observer.inside().ok_or(Error::NotInside),
+            Side::Shoot => self.observer.shoot_client().ok_or(Error::ShootNotReached),
         }
     }
 
-    fn place<'a>(&'a self, (side, kind): Source, name: &'a str) -> Place<'a> {
+    fn place<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
-            (Side::Provider, _) => Place::one(resource, self.provider.namespace(), name),
-            (Side::Shoot, Some((namespace, name))) => Place::one(resource, namespace, name),
-            (Side::Shoot, None) => Place {
+            (Side::Provider, _) => ResourceRef::one(resource, self.provider.namespace(), name),
+            (Side::Shoot, Some((namespace, name))) => ResourceRef::one(resource, namespace, name),
+            (Side::Shoot, None) => ResourceRef {
                 namespace: None,
                 name: Some(name),
-                ..Place::all(resource, None)
+                ..ResourceRef::all(resource, None)
             },
         }
     }
 
     /// How long a write may take: it ends before the lease could be another's.
-    pub(crate) fn limit(&self) -> Result<Duration, Error> {
-        Ok(self.fence.left()?.min(WRITE))
+    pub(crate) fn write_timeout(&self) -> Result<Duration, Error> {
+        Ok(self.fence.remaining()?.min(WRITE_TIMEOUT))
     }
 
-    pub(crate) fn is_there(&self, source: Source, name: &str) -> bool {
-        let facts = self.observer.shared.newest();
+    pub(crate) fn exists(&self, source: ResourceScope, name: &str) -> bool {
+        let facts = self.observer.store.latest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
-        self.observer.shared.read(|world| {
+        self.observer.store.read(|world| {
             world
                 .get(source, name)
-                .is_some_and(|it| source == RECORD || it.fact.shoot == shoot)
+                .is_some_and(|it| source == RECORD_SCOPE || it.fact.shoot == shoot)
         })
     }
 
     fn is_marked(&self, target: &Target) -> bool {
-        self.observer.shared.read(|world| {
+        self.observer.store.read(|world| {
             world
                 .get((target.key.side, target.key.kind), &target.key.name)
                 .is_some_and(|it| match &it.fact.body {
-                    types::Body::Machine(vm) => vm.marked && it.uid == target.uid,
+                    types::ParsedBody::Machine(vm) => vm.drain_requested && it.uid == target.uid,
                     _ => false,
                 })
         })
     }
 
-    pub(crate) fn put(&self, source: Source, object: &Value) -> Result<(), Error> {
+    pub(crate) fn store_object(&self, source: ResourceScope, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.observer
-            .shared
+            .store
             .change(|world, now| world.put(source, object, now, time))
     }
 
-    fn gone(&self, target: &Target) {
+    fn store_removal(&self, target: &Target) {
         let Key { side, kind, name } = &target.key;
         self.observer
-            .shared
-            .change(|world, _| world.gone_by_answer((*side, *kind), name, target.uid.clone()));
+            .store
+            .change(|world, _| world.remove_confirmed((*side, *kind), name, target.uid.clone()));
     }
 }

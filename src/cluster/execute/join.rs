@@ -1,8 +1,8 @@
 //! What lets a machine join: its user data, and the bootstrap token in it.
 
-use super::executor::Performer;
+use super::executor::Executor;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::pki;
 use crate::plan::item::{Content, Kind, Side, Wanted};
@@ -11,13 +11,13 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 /// How long a token holds: longer than a machine may take, and not for ever.
-const TOKEN_LIFE: i64 = 60 * 60;
+const TOKEN_LIFETIME: i64 = 60 * 60;
 
-impl Performer {
+impl Executor {
     /// Applies what a machine joins with, and leaves the rest of `objects`.
     ///
     /// The token is what stands in the Secret that is there, whoever wrote it: a machine may have read it already.
-    pub(crate) async fn prepare(
+    pub(crate) async fn write_join_secrets(
         &self,
         wanted: &Wanted,
         objects: &[Value],
@@ -45,10 +45,10 @@ impl Performer {
 
     async fn write_user_data(&self, machine: &str, object: &Value) -> Result<(), Error> {
         let source = (Side::Provider, Kind::UserData);
-        if self.is_there(source, machine) {
+        if self.exists(source, machine) {
             return Ok(());
         }
-        let (_, secret) = pki::bootstrap_token().map_err(|source| Error::Keys {
+        let (_, secret) = pki::bootstrap_token().map_err(|source| Error::Certificate {
             secret: machine.to_owned(),
             source,
         })?;
@@ -66,7 +66,7 @@ impl Performer {
     }
 
     async fn write_token(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let place = Place::one(&resources::SECRET, self.provider.namespace(), machine);
+        let place = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
         let data = self.provider.get_secret(place).await?;
         let coded = data["data"]["token"].as_str().unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD
@@ -78,14 +78,14 @@ impl Performer {
             return Err(Error::Missing(message));
         };
         let now = self.provider.server_time().unwrap_or_default();
-        let until = jiff::Timestamp::from_second(now + TOKEN_LIFE).unwrap_or_default();
+        let until = jiff::Timestamp::from_second(now + TOKEN_LIFETIME).unwrap_or_default();
         let mut object = object.clone();
         object["stringData"]["token-id"] = json!(id);
         object["stringData"]["token-secret"] = json!(secret);
         object["stringData"]["expiration"] = json!(until.to_string());
         let source = (Side::Shoot, Kind::Token);
-        let name = crate::cluster::observe::parse::object::name_of(Side::Shoot, &object);
-        match self.is_there(source, &name) {
+        let name = crate::cluster::observe::parse::object::key_name(Side::Shoot, &object);
+        match self.exists(source, &name) {
             true => self.replace(source, &name, &object).await,
             false => self.create(source, &name, &object).await,
         }

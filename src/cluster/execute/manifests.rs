@@ -3,14 +3,14 @@
 //! The list is written first, with all that is there and all that comes; the objects follow, and the end is the list as it
 //! is wanted. So nothing is made that is not on the list, and a run that was cut off is finished by the next.
 
-use super::executor::Performer;
-use crate::cluster::client::api_client::Provider;
+use super::executor::Executor;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::client::error::{Error, What};
-use crate::cluster::client::request::{METADATA, Place, WRITE};
+use crate::cluster::client::error::{Error, RequestInfo};
+use crate::cluster::client::request::{METADATA_ONLY, ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
-use crate::cluster::client::transport::{JSON, Request};
-use crate::cluster::json::{is_leaving, items, text};
+use crate::cluster::client::transport::{ApiRequest, JSON};
+use crate::cluster::json::{is_deleting, items, text};
 use crate::cluster::observe::parse::object;
 use crate::plan::Hash;
 use crate::plan::item::{Bundle, Kind, Side};
@@ -23,15 +23,16 @@ use tokio::time::{Instant, timeout};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// Where the list stands in its ConfigMap.
-const OBJECTS: &str = "objects";
+const INVENTORY_KEY: &str = "objects";
 /// How long the API server may take to serve a kind that was defined just now.
-const DEFINED: Duration = Duration::from_secs(30);
+const CRD_TIMEOUT: Duration = Duration::from_secs(30);
 /// They live as long as the cluster, whoever lists them.
-const PERMANENT: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+const PERMANENT_NAMESPACES: [&str; 4] =
+    ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// What tells objects apart, as the list has it: four words a line, `-` where there is no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Reference {
+struct ManifestRef {
     api_version: String,
     kind: String,
     namespace: Option<String>,
@@ -40,7 +41,7 @@ struct Reference {
 
 /// A kind as the API server serves it.
 #[derive(Debug, Clone)]
-struct Served {
+struct ServedKind {
     plural: String,
     namespaced: bool,
 }
@@ -48,74 +49,82 @@ struct Served {
 /// What the API server serves, as far as it was asked for.
 #[derive(Default)]
 struct Discovery {
-    versions: HashMap<String, HashMap<String, Served>>,
+    versions: HashMap<String, HashMap<String, ServedKind>>,
 }
 
-impl Performer {
-    pub(crate) async fn bundle(&self, bundle: &Bundle) -> Result<(), Error> {
-        let shoot = self.api(Side::Shoot)?;
+impl Executor {
+    pub(crate) async fn apply_manifests(&self, bundle: &Bundle) -> Result<(), Error> {
+        let shoot = self.client(Side::Shoot)?;
         let mut discovery = Discovery::default();
         let mut wanted = BTreeSet::new();
-        let old = self.listed(&shoot, bundle).await?;
+        let old = self.read_inventory(&shoot, bundle).await?;
         // Kinds that are defined by the bundle itself are not served yet; what they are called does not depend on that.
-        let rough = bundle.objects.iter().map(Reference::of);
-        self.list(bundle, old.iter().cloned().chain(rough).collect(), false)
+        let rough = bundle.objects.iter().map(ManifestRef::of);
+        self.write_inventory(bundle, old.iter().cloned().chain(rough).collect(), false)
             .await?;
-        for turn in [Turn::Ground, Turn::Rest, Turn::Hooks] {
-            for object in bundle.objects.iter().filter(|it| Turn::of(it) == turn) {
-                let reference = Reference::of(object);
+        for turn in [
+            ApplyPhase::Prerequisites,
+            ApplyPhase::Rest,
+            ApplyPhase::Webhooks,
+        ] {
+            for object in bundle
+                .objects
+                .iter()
+                .filter(|it| ApplyPhase::of(it) == turn)
+            {
+                let reference = ManifestRef::of(object);
                 let served = self
-                    .served(&shoot, &mut discovery, bundle, &reference)
+                    .wait_until_served(&shoot, &mut discovery, bundle, &reference)
                     .await?;
-                let reference = reference.fit(&served);
+                let reference = reference.normalized(&served);
                 self.apply_one(&shoot, bundle, &reference, &served, object)
                     .await?;
                 wanted.insert(reference);
             }
         }
-        let mut old: Vec<Reference> = old.into_iter().collect();
-        old.sort_by_key(|it| Turn::of_kind(&it.kind));
+        let mut old: Vec<ManifestRef> = old.into_iter().collect();
+        old.sort_by_key(|it| ApplyPhase::of_kind(&it.kind));
         for reference in old.into_iter().rev() {
             // What is not served any more is gone.
             let Some(served) = discovery.find(&shoot, &reference).await? else {
                 continue;
             };
-            let reference = reference.fit(&served);
+            let reference = reference.normalized(&served);
             if !wanted.contains(&reference) {
                 self.prune(&shoot, bundle, &reference, &served).await?;
             }
         }
-        self.list(bundle, wanted, true).await
+        self.write_inventory(bundle, wanted, true).await
     }
 
     /// What may be there of the bundle.
-    async fn listed(
+    async fn read_inventory(
         &self,
-        shoot: &Provider,
+        shoot: &ApiClient,
         bundle: &Bundle,
-    ) -> Result<BTreeSet<Reference>, Error> {
+    ) -> Result<BTreeSet<ManifestRef>, Error> {
         let metadata = &bundle.inventory["metadata"];
-        let place = Place::one(
+        let place = ResourceRef::one(
             &resources::CONFIG_MAP,
             text(&metadata["namespace"]),
             text(&metadata["name"]),
         );
         let list = match shoot.get(place).await {
-            Ok(there) => there["data"][OBJECTS]
+            Ok(there) => there["data"][INVENTORY_KEY]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
             Err(Error::NotFound { .. }) => String::new(),
             Err(error) => return Err(error),
         };
-        Ok(list.lines().filter_map(Reference::parse).collect())
+        Ok(list.lines().filter_map(ManifestRef::parse).collect())
     }
 
     /// Writes the list; only the last one has the hash by which all of it counts as applied.
-    async fn list(
+    async fn write_inventory(
         &self,
         bundle: &Bundle,
-        list: BTreeSet<Reference>,
+        list: BTreeSet<ManifestRef>,
         is_done: bool,
     ) -> Result<(), Error> {
         let mut object = bundle.inventory.clone();
@@ -125,23 +134,23 @@ impl Performer {
             let hash = Hash::of(&json!([hash, lines, "begun"]));
             object["metadata"]["annotations"][SPEC_HASH] = json!(hash.to_string());
         }
-        object["data"] = json!({ OBJECTS: lines });
+        object["data"] = json!({ INVENTORY_KEY: lines });
         let source = (Side::Shoot, Kind::ConfigMap);
-        let name = object::name_of(Side::Shoot, &object);
-        match self.is_there(source, &name) {
+        let name = object::key_name(Side::Shoot, &object);
+        match self.exists(source, &name) {
             true => self.replace(source, &name, &object).await,
             false => self.create(source, &name, &object).await,
         }
     }
 
     /// How the kind of an object is served; one that the bundle defines is waited for.
-    async fn served(
+    async fn wait_until_served(
         &self,
-        shoot: &Provider,
+        shoot: &ApiClient,
         discovery: &mut Discovery,
         bundle: &Bundle,
-        reference: &Reference,
-    ) -> Result<Served, Error> {
+        reference: &ManifestRef,
+    ) -> Result<ServedKind, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
@@ -149,19 +158,19 @@ impl Performer {
                 return Ok(served);
             }
             if !bundle.objects.iter().any(|it| reference.is_defined_by(it)) {
-                let Reference {
+                let ManifestRef {
                     api_version, kind, ..
                 } = reference;
                 let message = format!("the shoot has no kind {kind} of {api_version}");
                 return Err(Error::Missing(message));
             }
-            if begun.elapsed() > DEFINED {
+            if begun.elapsed() > CRD_TIMEOUT {
                 return Err(Error::Timeout {
-                    what: What::get("definition"),
-                    after: DEFINED,
+                    what: RequestInfo::get("definition"),
+                    after: CRD_TIMEOUT,
                 });
             }
-            self.limit()?;
+            self.write_timeout()?;
             discovery.versions.remove(&reference.api_version);
             backoff.wait().await;
         }
@@ -169,10 +178,10 @@ impl Performer {
 
     async fn apply_one(
         &self,
-        shoot: &Provider,
+        shoot: &ApiClient,
         bundle: &Bundle,
-        reference: &Reference,
-        served: &Served,
+        reference: &ManifestRef,
+        served: &ServedKind,
         object: &Value,
     ) -> Result<(), Error> {
         let mut object = object.clone();
@@ -183,18 +192,18 @@ impl Performer {
                 metadata.map(|it| it.remove("namespace"));
             }
         }
-        let request = Request::new("PATCH", reference.path(served))
+        let request = ApiRequest::new("PATCH", reference.path(served))
             .accept(reference.accept())
             .query("fieldManager", &format!("kvshoot-{}", bundle.name))
             .query("force", "true")
             .query("fieldValidation", "Strict")
             .body(APPLY_PATCH, &object);
-        let what = reference.what("patch", served);
-        let answer = shoot.ask(what, self.limit()?, request).await?;
+        let what = reference.request_info("patch", served);
+        let answer = shoot.send(what, self.write_timeout()?, request).await?;
         // What is looked at has our labels, and the next plan has to know it.
         let kind = Kind::generic(&reference.kind);
         match kind.filter(|_| object["metadata"]["labels"][MANAGED_BY] == KVSHOOT) {
-            Some(kind) => self.put((Side::Shoot, kind), &answer),
+            Some(kind) => self.store_object((Side::Shoot, kind), &answer),
             None => Ok(()),
         }
     }
@@ -202,22 +211,25 @@ impl Performer {
     /// Removes what came with this bundle, and leaves what another one has taken over.
     async fn prune(
         &self,
-        shoot: &Provider,
+        shoot: &ApiClient,
         bundle: &Bundle,
-        reference: &Reference,
-        served: &Served,
+        reference: &ManifestRef,
+        served: &ServedKind,
     ) -> Result<(), Error> {
-        if reference.kind == "Namespace" && PERMANENT.contains(&&*reference.name) {
+        if reference.kind == "Namespace" && PERMANENT_NAMESPACES.contains(&&*reference.name) {
             return Ok(());
         }
         let path = reference.path(served);
-        let look = Request::new("GET", path.clone()).accept(METADATA);
-        let there = match shoot.ask(reference.what("get", served), WRITE, look).await {
+        let look = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
+        let there = match shoot
+            .send(reference.request_info("get", served), WRITE_TIMEOUT, look)
+            .await
+        {
             Err(Error::NotFound { .. }) => return Ok(()),
             other => other?,
         };
         let metadata = &there["metadata"];
-        if metadata["annotations"][BUNDLE] != *bundle.name || is_leaving(&there) {
+        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&there) {
             return Ok(());
         }
         let options = json!({
@@ -226,11 +238,11 @@ impl Performer {
             "preconditions": { "uid": metadata["uid"] },
             "propagationPolicy": "Background",
         });
-        let request = Request::new("DELETE", path)
-            .accept(METADATA)
+        let request = ApiRequest::new("DELETE", path)
+            .accept(METADATA_ONLY)
             .body(JSON, &options);
-        let what = reference.what("delete", served);
-        match shoot.ask(what, self.limit()?, request).await {
+        let what = reference.request_info("delete", served);
+        match shoot.send(what, self.write_timeout()?, request).await {
             Err(Error::NotFound { .. }) => Ok(()),
             other => other.map(drop),
         }
@@ -240,21 +252,21 @@ impl Performer {
 impl Discovery {
     async fn find(
         &mut self,
-        shoot: &Provider,
-        reference: &Reference,
-    ) -> Result<Option<Served>, Error> {
+        shoot: &ApiClient,
+        reference: &ManifestRef,
+    ) -> Result<Option<ServedKind>, Error> {
         let version = &reference.api_version;
         if !self.versions.contains_key(version) {
             let root = if version.contains('/') { "apis" } else { "api" };
             let path = format!("/{root}/{version}");
-            let kinds = match timeout(WRITE, shoot.get_path(&path, "kinds")).await {
+            let kinds = match timeout(WRITE_TIMEOUT, shoot.get_path(&path, "kinds")).await {
                 Ok(Ok(found)) => kinds_of(&found),
                 Ok(Err(Error::NotFound { .. })) => HashMap::new(),
                 Ok(Err(error)) => return Err(error),
                 Err(_) => {
-                    return Err(crate::cluster::client::transport::timed_out(
-                        &What::get("kinds"),
-                        WRITE,
+                    return Err(crate::cluster::client::transport::timeout_error(
+                        &RequestInfo::get("kinds"),
+                        WRITE_TIMEOUT,
                     ));
                 }
             };
@@ -264,12 +276,12 @@ impl Discovery {
     }
 }
 
-fn kinds_of(found: &Value) -> HashMap<String, Served> {
+fn kinds_of(found: &Value) -> HashMap<String, ServedKind> {
     let whole = items(&found["resources"]).iter();
     let whole = whole.filter(|it| !text(&it["name"]).contains('/'));
     whole
         .map(|it| {
-            let served = Served {
+            let served = ServedKind {
                 plural: text(&it["name"]).to_owned(),
                 namespaced: it["namespaced"] == true,
             };
@@ -280,33 +292,33 @@ fn kinds_of(found: &Value) -> HashMap<String, Served> {
 
 /// What others stand on comes first, and what judges others comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
-    Ground,
+enum ApplyPhase {
+    Prerequisites,
     Rest,
-    Hooks,
+    Webhooks,
 }
 
-impl Turn {
-    fn of(object: &Value) -> Turn {
-        Turn::of_kind(text(&object["kind"]))
+impl ApplyPhase {
+    fn of(object: &Value) -> ApplyPhase {
+        ApplyPhase::of_kind(text(&object["kind"]))
     }
 
-    fn of_kind(kind: &str) -> Turn {
+    fn of_kind(kind: &str) -> ApplyPhase {
         match kind {
-            "Namespace" | "CustomResourceDefinition" | "PriorityClass" => Turn::Ground,
+            "Namespace" | "CustomResourceDefinition" | "PriorityClass" => ApplyPhase::Prerequisites,
             "ValidatingWebhookConfiguration"
             | "MutatingWebhookConfiguration"
             | "ValidatingAdmissionPolicyBinding"
-            | "APIService" => Turn::Hooks,
-            _ => Turn::Rest,
+            | "APIService" => ApplyPhase::Webhooks,
+            _ => ApplyPhase::Rest,
         }
     }
 }
 
-impl Reference {
-    fn of(object: &Value) -> Reference {
+impl ManifestRef {
+    fn of(object: &Value) -> ManifestRef {
         let metadata = &object["metadata"];
-        Reference {
+        ManifestRef {
             api_version: text(&object["apiVersion"]).to_owned(),
             kind: text(&object["kind"]).to_owned(),
             namespace: metadata["namespace"].as_str().map(str::to_owned),
@@ -315,17 +327,17 @@ impl Reference {
     }
 
     /// With a namespace exactly where its kind has one, as kubectl has it.
-    fn fit(mut self, served: &Served) -> Reference {
+    fn normalized(mut self, served: &ServedKind) -> ManifestRef {
         self.namespace = served
             .namespaced
             .then(|| self.namespace.unwrap_or("default".to_owned()));
         self
     }
 
-    fn parse(line: &str) -> Option<Reference> {
+    fn parse(line: &str) -> Option<ManifestRef> {
         let mut words = line.split(' ').map(str::to_owned);
         let mut word = || words.next();
-        Some(Reference {
+        Some(ManifestRef {
             api_version: word()?,
             kind: word()?,
             namespace: Some(word()?).filter(|it| it != "-"),
@@ -333,7 +345,7 @@ impl Reference {
         })
     }
 
-    fn path(&self, served: &Served) -> String {
+    fn path(&self, served: &ServedKind) -> String {
         let root = match self.api_version.contains('/') {
             true => "apis",
             false => "api",
@@ -348,18 +360,18 @@ impl Reference {
     /// What Secrets hold is not asked for.
     fn accept(&self) -> &'static str {
         match self.kind == "Secret" {
-            true => METADATA,
+            true => METADATA_ONLY,
             false => JSON,
         }
     }
 
-    fn what(&self, verb: &'static str, served: &Served) -> What {
+    fn request_info(&self, verb: &'static str, served: &ServedKind) -> RequestInfo {
         let group = self.api_version.split_once('/').map(|it| it.0);
         let resource = match group {
             Some(group) => format!("{}.{group}", served.plural),
             None => served.plural.clone(),
         };
-        What {
+        RequestInfo {
             verb,
             resource: resource.into(),
             kind: self.kind.clone().into(),
@@ -378,10 +390,10 @@ impl Reference {
     }
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for ManifestRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let namespace = self.namespace.as_deref().unwrap_or("-");
-        let Reference {
+        let ManifestRef {
             api_version,
             kind,
             name,
@@ -403,33 +415,33 @@ mod tests {
             // Names of rights may have colons.
             json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "system:a" } }),
         ] {
-            let reference = Reference::of(&object);
-            assert_eq!(Reference::parse(&reference.to_string()), Some(reference));
+            let reference = ManifestRef::of(&object);
+            assert_eq!(ManifestRef::parse(&reference.to_string()), Some(reference));
         }
-        assert_eq!(Reference::parse("v1 ConfigMap"), None);
+        assert_eq!(ManifestRef::parse("v1 ConfigMap"), None);
     }
 
     #[test]
     fn the_namespace_is_that_which_kubectl_would_take() {
         let object =
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
-        let served = |namespaced| Served {
+        let served = |namespaced| ServedKind {
             plural: "things".into(),
             namespaced,
         };
-        let reference = Reference::of(&object).fit(&served(true));
+        let reference = ManifestRef::of(&object).normalized(&served(true));
         assert_eq!(
             reference.path(&served(true)),
             "/api/v1/namespaces/default/things/a"
         );
-        let reference = reference.fit(&served(false));
+        let reference = reference.normalized(&served(false));
         assert_eq!(reference.path(&served(false)), "/api/v1/things/a");
     }
 
     #[test]
     fn definitions_come_first_and_webhooks_last() {
         let mut kinds = ["APIService", "DaemonSet", "Namespace", "Widget"];
-        kinds.sort_by_key(|it| Turn::of_kind(it));
+        kinds.sort_by_key(|it| ApplyPhase::of_kind(it));
         assert_eq!(kinds, ["Namespace", "DaemonSet", "Widget", "APIService"]);
     }
 }

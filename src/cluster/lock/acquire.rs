@@ -1,9 +1,9 @@
 //! Whose a Lease is, as it stands, and what is written to take it.
 
-use super::fence::{DURATION, Held};
-use crate::cluster::client::api_client::Provider;
+use super::fence::{HeldLease, LEASE_DURATION};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::cluster::json::{seconds, text};
 use crate::plan::names::{self, role};
@@ -12,15 +12,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// For what a holder that died on this computer may still have on the way.
-pub(crate) const LANDING: Duration = Duration::from_secs(1);
+pub(crate) const IN_FLIGHT_GRACE: Duration = Duration::from_secs(1);
 /// Who holds it, exactly. An annotation.
-pub(crate) const IDENTITY: &str = "kvshoot.io/holder";
+pub(crate) const HOLDER_ANNOTATION: &str = "kvshoot.io/holder";
 /// The command of the run that holds it. An annotation.
-pub(crate) const VERB: &str = "kvshoot.io/verb";
+pub(crate) const VERB_ANNOTATION: &str = "kvshoot.io/verb";
 
 /// Who wants the lease.
 #[derive(Debug, Clone)]
-pub(crate) struct Holder {
+pub(crate) struct LeaseHolder {
     /// As people know it: user, host and run.
     pub(crate) name: String,
     /// Of this run alone; says computer, boot and process. Only the caller reads it.
@@ -30,9 +30,9 @@ pub(crate) struct Holder {
 
 /// The version of a lease that another holds, and when it was first seen.
 #[derive(Default)]
-pub(crate) struct Seen(Option<(String, Instant)>);
+pub(crate) struct ObservedLease(Option<(String, Instant)>);
 
-impl Seen {
+impl ObservedLease {
     fn unchanged_for(&mut self, version: &str) -> Duration {
         match &self.0 {
             Some((before, at)) if before == version => at.elapsed(),
@@ -44,38 +44,41 @@ impl Seen {
     }
 }
 
-pub(crate) fn judge(
+pub(crate) fn assess(
     there: &Value,
-    holder: &Holder,
-    seen: &mut Seen,
+    holder: &LeaseHolder,
+    seen: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
-) -> Found {
+) -> LeaseAvailability {
     let spec = &there["spec"];
     let name = text(&spec["holderIdentity"]);
-    let identity = text(&there["metadata"]["annotations"][IDENTITY]);
+    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
     // Our own, when the answer to taking it was lost.
     if name.is_empty() || identity == holder.identity {
-        return Found::Free;
+        return LeaseAvailability::Free;
     }
     let unchanged = seen.unchanged_for(text(&there["metadata"]["resourceVersion"]));
     let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
-    if unchanged >= Duration::from_secs(lasts).max(DURATION) {
-        return Found::Free;
+    if unchanged >= Duration::from_secs(lasts).max(LEASE_DURATION) {
+        return LeaseAvailability::Free;
     }
     if !identity.is_empty() && is_gone(identity) {
-        return match LANDING.checked_sub(unchanged).filter(|it| !it.is_zero()) {
-            Some(rest) => Found::Soon(rest),
-            None => Found::Free,
+        return match IN_FLIGHT_GRACE
+            .checked_sub(unchanged)
+            .filter(|it| !it.is_zero())
+        {
+            Some(rest) => LeaseAvailability::FreeIn(rest),
+            None => LeaseAvailability::Free,
         };
     }
-    Found::Held(Error::Held {
+    LeaseAvailability::Held(Error::LeaseHeld {
         holder: name.to_owned(),
         since: seconds(&spec["acquireTime"]),
     })
 }
 
-pub(crate) fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
-    let now = now();
+pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) -> Value {
+    let now = timestamp();
     json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -87,11 +90,11 @@ pub(crate) fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
                 names::PART_OF: name,
                 names::COMPONENT: role::LOCK,
             },
-            "annotations": { IDENTITY: holder.identity, VERB: holder.verb },
+            "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },
         "spec": {
             "holderIdentity": holder.name,
-            "leaseDurationSeconds": DURATION.as_secs(),
+            "leaseDurationSeconds": LEASE_DURATION.as_secs(),
             "acquireTime": now,
             "renewTime": now,
             "leaseTransitions": 0,
@@ -100,8 +103,8 @@ pub(crate) fn new(provider: &Provider, name: &str, holder: &Holder) -> Value {
 }
 
 /// Fits only the lease as it was seen, so of two that take it one gets it.
-pub(crate) fn takeover(there: &Value, holder: &Holder) -> Value {
-    let now = now();
+pub(crate) fn takeover_patch(there: &Value, holder: &LeaseHolder) -> Value {
+    let now = timestamp();
     let transitions = there["spec"]["leaseTransitions"]
         .as_i64()
         .unwrap_or_default();
@@ -109,11 +112,11 @@ pub(crate) fn takeover(there: &Value, holder: &Holder) -> Value {
         "metadata": {
             "uid": there["metadata"]["uid"],
             "resourceVersion": there["metadata"]["resourceVersion"],
-            "annotations": { IDENTITY: holder.identity, VERB: holder.verb },
+            "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },
         "spec": {
             "holderIdentity": holder.name,
-            "leaseDurationSeconds": DURATION.as_secs(),
+            "leaseDurationSeconds": LEASE_DURATION.as_secs(),
             "acquireTime": now,
             "renewTime": now,
             "leaseTransitions": transitions + 1,
@@ -121,8 +124,13 @@ pub(crate) fn takeover(there: &Value, holder: &Holder) -> Value {
     })
 }
 
-pub(crate) fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -> Held {
-    Held {
+pub(crate) fn held_lease(
+    name: &str,
+    holder: &LeaseHolder,
+    asked: Instant,
+    lease: &Value,
+) -> HeldLease {
+    HeldLease {
         lease: name.to_owned(),
         identity: holder.identity.clone(),
         uid: text(&lease["metadata"]["uid"]).to_owned(),
@@ -132,14 +140,14 @@ pub(crate) fn held(name: &str, holder: &Holder, asked: Instant, lease: &Value) -
     }
 }
 
-impl Provider {
+impl ApiClient {
     /// Who works at a shoot just now, as people know it. Nothing may be decided by it, for clocks differ.
     ///
     /// # Errors
     ///
     /// The lease may not be read, or nobody answers.
-    pub(crate) async fn writer(&self, id: &str) -> Result<Option<String>, Error> {
-        let there = self.taken(id).await?.filter(|it| self.is_fresh(it));
+    pub(crate) async fn current_holder(&self, id: &str) -> Result<Option<String>, Error> {
+        let there = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
         Ok(there.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
     }
 
@@ -149,23 +157,24 @@ impl Provider {
     /// # Errors
     ///
     /// The lease may not be read, or nobody answers.
-    pub(crate) async fn was_killed(
+    pub(crate) async fn was_interrupted(
         &self,
         id: &str,
         verb: &str,
         is_gone: impl Fn(&str) -> bool,
     ) -> Result<bool, Error> {
-        let there = self.taken(id).await?;
+        let there = self.taken_lease(id).await?;
         Ok(there.is_some_and(|it| {
             let of = &it["metadata"]["annotations"];
-            of[VERB] == verb && (is_gone(text(&of[IDENTITY])) || !self.is_fresh(&it))
+            of[VERB_ANNOTATION] == verb
+                && (is_gone(text(&of[HOLDER_ANNOTATION])) || !self.is_fresh(&it))
         }))
     }
 
     /// The lease of a shoot, unless it was given back.
-    async fn taken(&self, id: &str) -> Result<Option<Value>, Error> {
-        let place = Place::one(&resources::LEASE, self.namespace(), id);
-        match self.get_again(place).await {
+    async fn taken_lease(&self, id: &str) -> Result<Option<Value>, Error> {
+        let place = ResourceRef::one(&resources::LEASE, self.namespace(), id);
+        match self.get_with_retry(place).await {
             Ok(there) => {
                 Ok(Some(there).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
             }
@@ -178,19 +187,19 @@ impl Provider {
     fn is_fresh(&self, lease: &Value) -> bool {
         let renewed = seconds(&lease["spec"]["renewTime"]).zip(self.server_time());
         let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
-        age <= i64::try_from(DURATION.as_secs()).unwrap_or(i64::MAX)
+        age <= i64::try_from(LEASE_DURATION.as_secs()).unwrap_or(i64::MAX)
     }
 }
 
 /// A lease as it was found.
-pub(crate) enum Found {
+pub(crate) enum LeaseAvailability {
     Free,
     /// Free after this time, if nothing changes.
-    Soon(Duration),
+    FreeIn(Duration),
     Held(Error),
 }
 
 /// For people: nothing here judges by it.
-pub(crate) fn now() -> String {
+pub(crate) fn timestamp() -> String {
     format!("{:.6}", jiff::Timestamp::now())
 }

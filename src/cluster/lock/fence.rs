@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// How long a lease holds that is not renewed.
-pub(crate) const DURATION: Duration = Duration::from_secs(15);
+pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(15);
 
 /// Asked before each write. Clones are the same fence.
 #[derive(Debug, Clone)]
-pub(crate) struct Fence(Arc<Mutex<Held>>);
+pub(crate) struct Fence(Arc<Mutex<HeldLease>>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldLease {
     pub(crate) lease: String,
     pub(crate) identity: String,
     pub(crate) uid: String,
@@ -29,10 +29,10 @@ impl Fence {
     /// Holds nothing back: for what one writer alone does anyway.
     #[cfg(test)]
     pub(crate) fn open() -> Fence {
-        Fence::new(Held::default())
+        Fence::new(HeldLease::default())
     }
 
-    pub(crate) fn new(held: Held) -> Fence {
+    pub(crate) fn new(held: HeldLease) -> Fence {
         Fence(Arc::new(Mutex::new(held)))
     }
 
@@ -42,10 +42,10 @@ impl Fence {
     ///
     /// [`Error::Fenced`] once another has it. [`Error::Stale`] while it is not renewed for as long as it lasts, which
     /// passes when the server answers again and nobody took it meanwhile.
-    pub(crate) fn left(&self) -> Result<Duration, Error> {
+    pub(crate) fn remaining(&self) -> Result<Duration, Error> {
         let held = self.held();
         if let Some(message) = &held.lost {
-            return Err(Error::Fenced {
+            return Err(Error::LeaseLost {
                 lease: held.lease.clone(),
                 message: message.clone(),
             });
@@ -53,10 +53,10 @@ impl Fence {
         let Some(renewed) = held.renewed else {
             return Ok(Duration::MAX);
         };
-        DURATION
+        LEASE_DURATION
             .checked_sub(renewed.elapsed())
             .filter(|it| !it.is_zero())
-            .ok_or_else(|| Error::Stale {
+            .ok_or_else(|| Error::LeaseStale {
                 lease: held.lease.clone(),
             })
     }
@@ -71,29 +71,29 @@ impl Fence {
     /// Returns when another has it, and never where there is no lease.
     pub(crate) async fn lost(&self) -> Error {
         loop {
-            match self.left() {
-                Err(error @ Error::Fenced { .. }) => return error,
+            match self.remaining() {
+                Err(error @ Error::LeaseLost { .. }) => return error,
                 _ => sleep(Duration::from_millis(250)).await,
             }
         }
     }
 
-    pub(crate) fn lose(&self, message: &str) {
+    pub(crate) fn revoke(&self, message: &str) {
         self.held().lost.get_or_insert_with(|| message.to_owned());
     }
 
     pub(crate) fn renewed(&self, asked: Instant, answer: &Value) {
         self.held().renewed = Some(asked);
-        self.know(answer);
+        self.update_version(answer);
     }
 
     /// The newest version, which the next renewal is tied to.
-    pub(crate) fn know(&self, answer: &Value) {
+    pub(crate) fn update_version(&self, answer: &Value) {
         let version = text(&answer["metadata"]["resourceVersion"]);
         version.clone_into(&mut self.held().version);
     }
 
-    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, HeldLease> {
         self.0.lock().unwrap_or_else(|it| it.into_inner())
     }
 }

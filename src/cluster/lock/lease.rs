@@ -1,11 +1,14 @@
 //! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
 
-use super::acquire::{Found, Holder, IDENTITY, Seen, VERB, held, judge, new, now, takeover};
-use super::fence::{DURATION, Fence, Held};
-use crate::cluster::client::api_client::Provider;
+use super::acquire::{
+    HOLDER_ANNOTATION, LeaseAvailability, LeaseHolder, ObservedLease, VERB_ANNOTATION, assess,
+    held_lease, new_lease, takeover_patch, timestamp,
+};
+use super::fence::{Fence, HeldLease, LEASE_DURATION};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::client::error::{Error, Verdict};
-use crate::cluster::client::request::{Place, WRITE};
+use crate::cluster::client::error::{Error, Retryability};
+use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
 use crate::cluster::json::text;
 use crate::plan::names;
@@ -14,12 +17,12 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-const RENEW: Duration = Duration::from_secs(5);
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// How often one that waits looks whether the holder is still at work.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Held until released, dropped or lost; renewed as long as it is kept.
 pub(crate) struct Lease {
-    provider: Provider,
+    provider: ApiClient,
     name: String,
     fence: Fence,
     renewal: JoinHandle<()>,
@@ -36,41 +39,43 @@ impl Lease {
     ///
     /// [`Error::Held`] when `wait` is over, and what requests fail with.
     pub(crate) async fn acquire(
-        provider: &Provider,
+        provider: &ApiClient,
         name: &str,
-        holder: &Holder,
+        holder: &LeaseHolder,
         wait: Duration,
         is_gone: impl Fn(&str) -> bool,
         tell: impl Fn(&Error),
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
         let mut told = None;
-        let mut seen = Seen::default();
+        let mut seen = ObservedLease::default();
         let mut backoff = Backoff::default();
         loop {
             let error = match attempt(provider, name, holder, &mut seen, &is_gone).await {
                 Ok(Ok(held)) => return Ok(Lease::hold(provider, name, held)),
-                Ok(Err(Found::Soon(rest))) => {
+                Ok(Err(LeaseAvailability::FreeIn(rest))) => {
                     sleep(rest).await;
                     continue;
                 }
-                Ok(Err(Found::Held(error))) if begun.elapsed() >= wait => return Err(error),
-                Ok(Err(Found::Held(error))) => {
+                Ok(Err(LeaseAvailability::Held(error))) if begun.elapsed() >= wait => {
+                    return Err(error);
+                }
+                Ok(Err(LeaseAvailability::Held(error))) => {
                     let text = error.to_string();
                     if told.replace(text.clone()).is_none_or(|it| it != text) {
                         tell(&error);
                     }
-                    sleep(LOOK).await;
+                    sleep(POLL_INTERVAL).await;
                     continue;
                 }
-                Ok(Err(Found::Free)) => {
-                    sleep(LOOK).await;
+                Ok(Err(LeaseAvailability::Free)) => {
+                    sleep(POLL_INTERVAL).await;
                     continue;
                 }
                 Err(error) => error,
             };
-            let patience = wait.max(2 * DURATION);
-            let is_final = matches!(error.verdict(), Verdict::Refuse(_));
+            let patience = wait.max(2 * LEASE_DURATION);
+            let is_final = matches!(error.retryability(), Retryability::Fatal(_));
             if is_final || begun.elapsed() >= patience {
                 return Err(error);
             }
@@ -83,16 +88,16 @@ impl Lease {
     }
 
     /// Makes the record its owner, so that it goes with it.
-    pub(crate) async fn owned_by(&self, record: &str, uid: &str) -> Result<(), Error> {
+    pub(crate) async fn set_owner(&self, record: &str, uid: &str) -> Result<(), Error> {
         let owner = json!({ "metadata": {
             "uid": self.fence.held().uid,
             "ownerReferences": [
                 { "apiVersion": "v1", "kind": "ConfigMap", "name": record, "uid": uid }
             ],
         } });
-        let limit = self.fence.left()?.min(WRITE);
+        let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
         let answer = self.provider.patch(self.place(), &owner, limit).await?;
-        self.fence.know(&answer);
+        self.fence.update_version(&answer);
         Ok(())
     }
 
@@ -103,8 +108,8 @@ impl Lease {
     /// As a write; that it is gone already is none.
     pub(crate) async fn delete(&self) -> Result<(), Error> {
         self.renewal.abort();
-        let limit = self.fence.left()?.min(WRITE);
-        let uid = ids(&self.fence).0;
+        let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
+        let uid = uid_and_version(&self.fence).0;
         match self.provider.delete(self.place(), &uid, None, limit).await {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -119,26 +124,26 @@ impl Lease {
     pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
         // A renewal that is on its way changes the version, and another's lease must stay: so look first.
-        if still_ours(&self.provider, self.place(), &self.fence)
+        if confirm_ownership(&self.provider, self.place(), &self.fence)
             .await
             .is_err()
         {
             return Ok(());
         }
-        let (uid, version) = ids(&self.fence);
+        let (uid, version) = uid_and_version(&self.fence);
         let free = json!({
-            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { IDENTITY: null, VERB: null } },
+            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { HOLDER_ANNOTATION: null, VERB_ANNOTATION: null } },
             "spec": { "holderIdentity": "" },
         });
-        let result = match self.fence.left() {
+        let result = match self.fence.remaining() {
             Ok(left) => {
                 self.provider
-                    .patch(self.place(), &free, left.min(WRITE))
+                    .patch(self.place(), &free, left.min(WRITE_TIMEOUT))
                     .await
             }
             Err(error) => Err(error),
         };
-        self.fence.lose("it was released");
+        self.fence.revoke("it was released");
         match result {
             // It went with the record.
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
@@ -146,7 +151,7 @@ impl Lease {
         }
     }
 
-    fn hold(provider: &Provider, name: &str, held: Held) -> Lease {
+    fn hold(provider: &ApiClient, name: &str, held: HeldLease) -> Lease {
         let fence = Fence::new(held);
         let renewal = tokio::spawn(renew(provider.clone(), name.to_owned(), fence.clone()));
         Lease {
@@ -157,8 +162,8 @@ impl Lease {
         }
     }
 
-    fn place(&self) -> Place<'_> {
-        Place::one(&resources::LEASE, self.provider.namespace(), &self.name)
+    fn place(&self) -> ResourceRef<'_> {
+        ResourceRef::one(&resources::LEASE, self.provider.namespace(), &self.name)
     }
 }
 
@@ -170,64 +175,64 @@ impl Drop for Lease {
 
 /// One look, and the lease if it is free.
 async fn attempt(
-    provider: &Provider,
+    provider: &ApiClient,
     name: &str,
-    holder: &Holder,
-    seen: &mut Seen,
+    holder: &LeaseHolder,
+    seen: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
-) -> Result<Result<Held, Found>, Error> {
-    let place = Place::one(&resources::LEASE, provider.namespace(), name);
+) -> Result<Result<HeldLease, LeaseAvailability>, Error> {
+    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
     let there = match provider.get(place).await {
         Err(Error::NotFound { .. }) => {
             let asked = Instant::now();
-            let object = new(provider, name, holder);
-            let made = provider.create(place, &object, WRITE).await?;
-            return Ok(Ok(held(name, holder, asked, &made)));
+            let object = new_lease(provider, name, holder);
+            let made = provider.create(place, &object, WRITE_TIMEOUT).await?;
+            return Ok(Ok(held_lease(name, holder, asked, &made)));
         }
         other => other?,
     };
     let labels = &there["metadata"]["labels"];
     if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != name {
-        return Err(Error::Foreign {
-            what: place.what("update"),
+        return Err(Error::NotOwned {
+            what: place.request_info("update"),
         });
     }
-    match judge(&there, holder, seen, is_gone) {
-        Found::Free => {}
+    match assess(&there, holder, seen, is_gone) {
+        LeaseAvailability::Free => {}
         other => return Ok(Err(other)),
     }
     let asked = Instant::now();
-    let patch = takeover(&there, holder);
-    let taken = provider.patch(place, &patch, WRITE).await?;
-    Ok(Ok(held(name, holder, asked, &taken)))
+    let patch = takeover_patch(&there, holder);
+    let taken = provider.patch(place, &patch, WRITE_TIMEOUT).await?;
+    Ok(Ok(held_lease(name, holder, asked, &taken)))
 }
 
 /// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
 /// granted only if nobody had it meanwhile.
-async fn renew(provider: Provider, name: String, fence: Fence) {
-    let place = Place::one(&resources::LEASE, provider.namespace(), &name);
+async fn renew(provider: ApiClient, name: String, fence: Fence) {
+    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
     loop {
-        sleep(RENEW).await;
+        sleep(RENEW_INTERVAL).await;
         let mut backoff = Backoff::default();
         loop {
             let asked = Instant::now();
-            let (uid, version) = ids(&fence);
+            let (uid, version) = uid_and_version(&fence);
             let renewal = json!({
                 "metadata": { "uid": uid, "resourceVersion": version },
-                "spec": { "renewTime": now() },
+                "spec": { "renewTime": timestamp() },
             });
-            match provider.patch(place, &renewal, RENEW).await {
+            match provider.patch(place, &renewal, RENEW_INTERVAL).await {
                 Ok(answer) => {
                     fence.renewed(asked, &answer);
                     break;
                 }
                 // An answer of ours was lost on the way, or the owner was set meanwhile.
                 Err(Error::Conflict { .. }) => {
-                    if let Err(message) = still_ours(&provider, place, &fence).await {
-                        return fence.lose(&message);
+                    if let Err(message) = confirm_ownership(&provider, place, &fence).await {
+                        return fence.revoke(&message);
                     }
                 }
-                Err(Error::NotFound { .. }) => return fence.lose("it was deleted"),
+                Err(Error::NotFound { .. }) => return fence.revoke("it was deleted"),
                 Err(error) => {
                     tracing::debug!(%error, "cannot renew the lease");
                     backoff.wait().await;
@@ -238,20 +243,24 @@ async fn renew(provider: Provider, name: String, fence: Fence) {
 }
 
 /// Learns the newest version if the holder is still this run; else says what happened.
-async fn still_ours(provider: &Provider, place: Place<'_>, fence: &Fence) -> Result<(), String> {
+async fn confirm_ownership(
+    provider: &ApiClient,
+    place: ResourceRef<'_>,
+    fence: &Fence,
+) -> Result<(), String> {
     let there = match provider.get(place).await {
         Ok(there) => there,
         Err(Error::NotFound { .. }) => return Err("it was deleted".to_owned()),
         // Asked again with the next renewal.
         Err(_) => return Ok(()),
     };
-    let identity = text(&there["metadata"]["annotations"][IDENTITY]);
+    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
     let is_ours = {
         let held = fence.held();
         there["metadata"]["uid"] == *held.uid && identity == held.identity
     };
     if is_ours {
-        fence.know(&there);
+        fence.update_version(&there);
         return Ok(());
     }
     Err(match text(&there["spec"]["holderIdentity"]) {
@@ -260,7 +269,7 @@ async fn still_ours(provider: &Provider, place: Place<'_>, fence: &Fence) -> Res
     })
 }
 
-fn ids(fence: &Fence) -> (String, String) {
+fn uid_and_version(fence: &Fence) -> (String, String) {
     let held = fence.held();
     (held.uid.clone(), held.version.clone())
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cluster::lock::acquire::LANDING;
+use crate::cluster::lock::acquire::IN_FLIGHT_GRACE;
 use kube::client::Body;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ struct Server {
 }
 
 impl Server {
-    fn provider(&self) -> Provider {
+    fn provider(&self) -> ApiClient {
         let server = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let server = server.clone();
@@ -34,7 +34,7 @@ impl Server {
             }
         });
         let client = kube::Client::new(service, "ns");
-        Provider::new(client, "https://server".to_owned(), "ns", Vec::new())
+        ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
     }
 
     fn answer(&self, method: &str, body: Option<Value>) -> (u16, Value) {
@@ -72,8 +72,8 @@ fn merge(there: &mut Value, patch: &Value) {
     }
 }
 
-fn holder(name: &str) -> Holder {
-    Holder {
+fn holder(name: &str) -> LeaseHolder {
+    LeaseHolder {
         name: format!("{name}@host"),
         identity: name.to_owned(),
         verb: "apply",
@@ -104,7 +104,7 @@ async fn a_renewed_lease_is_held_and_a_released_one_free() {
         error.starts_with("the shoot is held by first@host since 20"),
         "{error}"
     );
-    assert!(first.fence().left().is_ok());
+    assert!(first.fence().remaining().is_ok());
     first.release().await.expect("the server answers");
     assert!(acquire(&server, "second", 0).await.is_ok());
 }
@@ -120,10 +120,10 @@ async fn one_that_is_not_renewed_is_free_after_its_time() {
     assert!(acquire(&server, "second", 60).await.is_ok());
     let waited = begun.elapsed();
     assert!(
-        waited >= DURATION && waited < DURATION + 2 * LOOK,
+        waited >= LEASE_DURATION && waited < LEASE_DURATION + 2 * POLL_INTERVAL,
         "{waited:?}"
     );
-    assert!(fence.left().is_err());
+    assert!(fence.remaining().is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,7 +133,10 @@ async fn one_whose_holder_is_gone_is_free_when_its_last_writes_have_landed() {
     let begun = Instant::now();
     assert!(acquire(&server, "second", 0).await.is_ok());
     let waited = begun.elapsed();
-    assert!(waited >= LANDING && waited < 2 * LANDING, "{waited:?}");
+    assert!(
+        waited >= IN_FLIGHT_GRACE && waited < 2 * IN_FLIGHT_GRACE,
+        "{waited:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,7 +145,7 @@ async fn a_killed_run_is_known_by_its_command_and_one_that_ended_is_not() {
     let provider = server.provider();
     let was_killed = async |verb| {
         let is_gone = |it: &str| it == "dead";
-        let asked = provider.was_killed("a", verb, is_gone).await;
+        let asked = provider.was_interrupted("a", verb, is_gone).await;
         asked.expect("the server answers")
     };
     assert!(!was_killed("apply").await);
@@ -156,7 +159,10 @@ async fn a_killed_run_is_known_by_its_command_and_one_that_ended_is_not() {
     assert!(!was_killed("apply").await);
     let lease = server.lease.lock().expect("no test panics with it").clone();
     let annotations = lease.expect("it stays")["metadata"]["annotations"].clone();
-    assert_eq!(annotations, json!({ IDENTITY: null, VERB: null }));
+    assert_eq!(
+        annotations,
+        json!({ HOLDER_ANNOTATION: null, VERB_ANNOTATION: null })
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,13 +170,13 @@ async fn a_holder_that_cannot_renew_stops_until_it_can() {
     let server = Server::default();
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     server.is_down.store(true, Ordering::Relaxed);
-    sleep(DURATION).await;
-    let stale = lease.fence().left().expect_err("nothing was renewed");
-    assert_eq!(stale.verdict(), Verdict::Again);
-    sleep(4 * DURATION).await;
+    sleep(LEASE_DURATION).await;
+    let stale = lease.fence().remaining().expect_err("nothing was renewed");
+    assert_eq!(stale.retryability(), Retryability::Retry);
+    sleep(4 * LEASE_DURATION).await;
     server.is_down.store(false, Ordering::Relaxed);
-    sleep(RENEW).await;
-    assert!(lease.fence().left().is_ok());
+    sleep(RENEW_INTERVAL).await;
+    assert!(lease.fence().remaining().is_ok());
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,16 +184,19 @@ async fn one_that_was_taken_while_the_holder_was_cut_off_is_lost() {
     let server = Server::default();
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     server.is_down.store(true, Ordering::Relaxed);
-    sleep(2 * DURATION).await;
+    sleep(2 * LEASE_DURATION).await;
     let taken = json!({
-        "metadata": { "annotations": { IDENTITY: "other" } },
+        "metadata": { "annotations": { HOLDER_ANNOTATION: "other" } },
         "spec": { "holderIdentity": "other@host" },
     });
     server.answer("PATCH", Some(taken));
     server.is_down.store(false, Ordering::Relaxed);
-    assert!(lease.fence().left().is_err());
+    assert!(lease.fence().remaining().is_err());
     let error = lease.fence().lost().await;
-    assert!(matches!(error.verdict(), Verdict::Refuse(_)), "{error}");
+    assert!(
+        matches!(error.retryability(), Retryability::Fatal(_)),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +204,7 @@ async fn one_that_was_taken_is_lost_at_the_next_renewal() {
     let server = Server::default();
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     let taken = json!({
-        "metadata": { "annotations": { IDENTITY: "other" } },
+        "metadata": { "annotations": { HOLDER_ANNOTATION: "other" } },
         "spec": { "holderIdentity": "other@host" },
     });
     server.answer("PATCH", Some(taken));

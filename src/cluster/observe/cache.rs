@@ -1,12 +1,14 @@
 //! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
 //! the time comes in.
 
-use super::parse::user_resources::Leaving;
+use super::parse::user_resources::UserResourceProgress;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::resources::Source;
+use crate::cluster::client::resources::ResourceScope;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types;
-use crate::cluster::observe::parse::types::{Body, Seen, Vm, Volume};
+use crate::cluster::observe::parse::types::{
+    ParsedBody, ParsedMachine, ParsedObject, ParsedVolume,
+};
 use crate::plan::item::{Key, Kind, Side};
 use crate::plan::observed::{
     Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record, Rollout,
@@ -18,29 +20,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A machine that is older than this when the run first sees it has been ready once, or never will be.
-const OLD: i64 = 20 * 60;
+const ESTABLISHED_AGE: i64 = 20 * 60;
 
 #[derive(Debug, Default)]
-pub(crate) struct World {
+pub(crate) struct Cache {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
     /// What does not change in a run: networks of others, storage classes, hosts.
     pub(crate) fixed: Facts,
-    stores: BTreeMap<Source, Store<Seen>>,
-    past: HashMap<Arc<str>, Past>,
-    imports: HashMap<Arc<str>, Sample>,
+    stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
+    past: HashMap<Arc<str>, MachineHistory>,
+    imports: HashMap<Arc<str>, ImportSample>,
     /// Restarts of importers when this run first saw them: what failed before may be mended by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
     /// What is still on machines that are emptied.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
-    guests: Leaving,
+    guests: UserResourceProgress,
 }
 
 /// What this run knows of a machine beyond what stands on it.
 #[derive(Debug)]
-struct Past {
+struct MachineHistory {
     look: Look,
     since: Duration,
     was_ready: bool,
@@ -48,17 +50,17 @@ struct Past {
 
 /// How far an import was at a time.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct ImportSample {
     percent: f32,
     at: Duration,
     speed: Option<u64>,
 }
 
-impl World {
-    pub(crate) fn new(id: &str) -> World {
-        World {
+impl Cache {
+    pub(crate) fn new(id: &str) -> Cache {
+        Cache {
             id: id.into(),
-            ..World::default()
+            ..Cache::default()
         }
     }
 
@@ -69,7 +71,7 @@ impl World {
     /// `now` is since the run began, `time` by the server's clock.
     pub(crate) fn list(
         &mut self,
-        source: Source,
+        source: ResourceScope,
         version: &str,
         items: &[Value],
         now: Duration,
@@ -78,7 +80,7 @@ impl World {
         let version = object::version(source.1, version)?;
         let objects = items
             .iter()
-            .map(|it| object::seen(source, it))
+            .map(|it| object::parse(source, it))
             .collect::<Result<Vec<_>, _>>()?;
         for object in &objects {
             self.remember(object, now, time);
@@ -92,44 +94,53 @@ impl World {
 
     pub(crate) fn put(
         &mut self,
-        source: Source,
+        source: ResourceScope,
         object: &Value,
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let object = object::seen(source, object)?;
+        let object = object::parse(source, object)?;
         self.remember(&object, now, time);
         self.stores.entry(source).or_default().put(object);
         Ok(())
     }
 
-    pub(crate) fn gone(&mut self, source: Source, object: &Value) -> Result<(), Error> {
-        let object = object::seen(source, object)?;
+    pub(crate) fn remove(&mut self, source: ResourceScope, object: &Value) -> Result<(), Error> {
+        let object = object::parse(source, object)?;
         let store = self.stores.entry(source).or_default();
         store.gone(object.name, object.uid, object.version);
         Ok(())
     }
 
-    pub(crate) fn gone_by_answer(&mut self, source: Source, name: &Arc<str>, uid: Arc<str>) {
+    pub(crate) fn remove_confirmed(
+        &mut self,
+        source: ResourceScope,
+        name: &Arc<str>,
+        uid: Arc<str>,
+    ) {
         let store = self.stores.entry(source).or_default();
         store.gone_by_answer(name, uid);
     }
 
-    pub(crate) fn drained(&mut self, uid: Arc<str>) {
+    pub(crate) fn set_drained(&mut self, uid: Arc<str>) {
         self.drains.remove(&uid);
         self.drained.insert(uid);
     }
 
     /// What keeps a machine from being empty.
-    pub(crate) fn draining(&mut self, uid: Arc<str>, what: Arc<str>) {
+    pub(crate) fn set_drain_status(&mut self, uid: Arc<str>, what: Arc<str>) {
         self.drains.insert(uid, what);
     }
 
-    pub(crate) fn tell_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
+    pub(crate) fn set_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
         self.causes = causes;
     }
 
-    pub(crate) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
+    pub(crate) fn get(
+        &self,
+        source: ResourceScope,
+        name: &str,
+    ) -> Option<&store::Object<ParsedObject>> {
         self.stores.get(&source)?.get(name)
     }
 
@@ -144,89 +155,89 @@ impl World {
                     kind: *kind,
                     name: object.name.clone(),
                 };
-                if let Body::Guest(holds) = &object.fact.body {
+                if let ParsedBody::UserResource(holds) = &object.fact.body {
                     let things = &mut facts.guests.things;
                     if let Some(holds) = holds {
-                        things.insert(key, plain(object, Fact::Holds(holds.clone())));
+                        things.insert(key, object_fact(object, Fact::Holds(holds.clone())));
                     }
                     continue;
                 }
-                if let Body::Node(node) = &object.fact.body {
+                if let ParsedBody::Node(node) = &object.fact.body {
                     facts
                         .nodes
-                        .insert(object.name.clone(), whole_node(object, node));
+                        .insert(object.name.clone(), node_fact(object, node));
                     continue;
                 }
-                if let Body::Disk { owner, machine } = &object.fact.body {
+                if let ParsedBody::MachineDisk { owner, machine } = &object.fact.body {
                     let vm = self.get((Side::Provider, Kind::Machine), machine);
                     if vm.is_none_or(|it| it.uid != *owner) {
                         facts.disks.insert(machine.clone());
                     }
                     continue;
                 }
-                if matches!(object.fact.body, Body::Instance(_)) {
+                if matches!(object.fact.body, ParsedBody::Instance(_)) {
                     continue;
                 }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    facts.foreign.insert(key, plain(object, Fact::None));
+                    facts.foreign.insert(key, object_fact(object, Fact::None));
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();
                 match &object.fact.body {
-                    Body::Machine(vm) => {
-                        let missing = self.missing(&object.name, vm);
+                    ParsedBody::Machine(vm) => {
+                        let missing = self.missing_to_serve(&object.name, vm);
                         let serves = vm.ready && missing.is_none();
                         // While nodes are not looked at, nobody is known to have served.
                         if serves && self.fixed.inside == Inside::Observed {
-                            served(&mut self.past, &object.uid);
+                            mark_ready_once(&mut self.past, &object.uid);
                         }
-                        let look = look(object, vm, serves, &self.past, &self.drained);
-                        let since = since(&mut self.past, &object.uid, look, now);
+                        let look = machine_phase(object, vm, serves, &self.past, &self.drained);
+                        let since = phase_since(&mut self.past, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
                         // The node of one that goes may go before it.
-                        let cause = cause.or(missing.filter(|_| !object.fact.leaving));
+                        let cause = cause.or(missing.filter(|_| !object.fact.deleting));
                         let evacuating = self.is_evacuating(object);
-                        let machine = machine(object, vm, look, since, cause, evacuating);
+                        let machine = machine_fact(object, vm, look, since, cause, evacuating);
                         pool.insert(object.name.clone(), machine);
                     }
-                    Body::Volume(volume) => {
+                    ParsedBody::Image(volume) => {
                         let sample = self.imports.get(&object.uid);
                         let first = self.restarts.get(&object.uid);
                         let stumbled = first.is_some_and(|it| volume.restarts > *it);
-                        let import = import(volume, sample, cause, stumbled);
+                        let import = import_fact(volume, sample, cause, stumbled);
                         facts
                             .objects
-                            .insert(key, plain(object, Fact::Image(import)));
+                            .insert(key, object_fact(object, Fact::Image(import)));
                     }
-                    Body::Told(fact) => {
-                        let fact = because(fact.clone(), cause);
-                        facts.objects.insert(key, plain(object, fact));
+                    ParsedBody::Status(fact) => {
+                        let fact = with_cause(fact.clone(), cause);
+                        facts.objects.insert(key, object_fact(object, fact));
                     }
-                    Body::Plain
-                    | Body::Record { .. }
-                    | Body::Node(_)
-                    | Body::Guest(_)
-                    | Body::Disk { .. }
-                    | Body::Instance(_) => {
-                        facts.objects.insert(key, plain(object, Fact::None));
+                    ParsedBody::Plain
+                    | ParsedBody::Record { .. }
+                    | ParsedBody::Node(_)
+                    | ParsedBody::UserResource(_)
+                    | ParsedBody::MachineDisk { .. }
+                    | ParsedBody::Instance(_) => {
+                        facts.objects.insert(key, object_fact(object, Fact::None));
                     }
                 }
             }
         }
-        self.guests.look(&mut facts, now);
+        self.guests.update(&mut facts, now);
         facts
     }
 
     /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
     /// server is not looked at.
-    fn missing(&self, name: &str, vm: &Vm) -> Option<Arc<str>> {
+    fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
         if !vm.ready || self.fixed.inside != Inside::Observed {
             return None;
         }
         match self.get((Side::Shoot, Kind::Node), name) {
             Some(node) => match &node.fact.body {
-                Body::Node(node) => node.why.clone(),
+                ParsedBody::Node(node) => node.why.clone(),
                 _ => None,
             },
             None => Some("its node to join the shoot; the VM runs, and its serial console tells how far it is".into()),
@@ -234,17 +245,17 @@ impl World {
     }
 
     /// By its instance; that of an earlier machine of its name says nothing.
-    fn is_evacuating(&self, machine: &store::Object<Seen>) -> bool {
+    fn is_evacuating(&self, machine: &store::Object<ParsedObject>) -> bool {
         let instance = self.get((Side::Provider, Kind::Instance), &machine.name);
         matches!(
             instance.map(|it| &it.fact.body),
-            Some(Body::Instance(it)) if it.evacuating && it.owner == machine.uid
+            Some(ParsedBody::Instance(it)) if it.evacuating && it.owner == machine.uid
         )
     }
 
     fn record(&self) -> Option<Record> {
         let record = self.get((Side::Provider, Kind::Record), &self.id)?;
-        let Body::Record {
+        let ParsedBody::Record {
             sizes,
             cluster_ip,
             expiry,
@@ -260,31 +271,36 @@ impl World {
             sizes: sizes.clone(),
             cluster_ip: cluster_ip.clone(),
             expiry: expiry.clone(),
-            leaving: record.fact.leaving,
+            leaving: record.fact.deleting,
         })
     }
 
-    fn remember(&mut self, object: &store::Object<Seen>, now: Duration, time: Option<i64>) {
+    fn remember(&mut self, object: &store::Object<ParsedObject>, now: Duration, time: Option<i64>) {
         match &object.fact.body {
-            Body::Machine(vm) => {
-                let born = i64::try_from(vm.born).unwrap_or(i64::MAX);
-                self.past.entry(object.uid.clone()).or_insert_with(|| Past {
-                    look: Look::Coming,
-                    since: now,
-                    was_ready: time.is_some_and(|it| it.saturating_sub(born) > OLD),
-                });
+            ParsedBody::Machine(vm) => {
+                let born = i64::try_from(vm.created).unwrap_or(i64::MAX);
+                self.past
+                    .entry(object.uid.clone())
+                    .or_insert_with(|| MachineHistory {
+                        look: Look::Coming,
+                        since: now,
+                        was_ready: time.is_some_and(|it| it.saturating_sub(born) > ESTABLISHED_AGE),
+                    });
             }
-            Body::Volume(volume) => {
+            ParsedBody::Image(volume) => {
                 let first = self.restarts.entry(object.uid.clone());
                 first.or_insert(volume.restarts);
                 self.sample(&object.uid, volume, now);
             }
-            Body::Plain | Body::Record { .. } | Body::Told(_) => {}
-            Body::Node(_) | Body::Guest(_) | Body::Disk { .. } | Body::Instance(_) => {}
+            ParsedBody::Plain | ParsedBody::Record { .. } | ParsedBody::Status(_) => {}
+            ParsedBody::Node(_)
+            | ParsedBody::UserResource(_)
+            | ParsedBody::MachineDisk { .. }
+            | ParsedBody::Instance(_) => {}
         }
     }
 
-    fn sample(&mut self, uid: &Arc<str>, volume: &Volume, now: Duration) {
+    fn sample(&mut self, uid: &Arc<str>, volume: &ParsedVolume, now: Duration) {
         let Some(percent) = volume.percent else {
             return;
         };
@@ -303,7 +319,7 @@ impl World {
             }
             _ => None,
         };
-        let sample = Sample {
+        let sample = ImportSample {
             percent,
             at: now,
             speed,
@@ -313,32 +329,32 @@ impl World {
 }
 
 /// A workload that is not rolled out, with what its pods say.
-fn because(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
+fn with_cause(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
     if let (Fact::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause) {
         *why = format!("{why}; {cause}").into();
     }
     fact
 }
 
-fn served(past: &mut HashMap<Arc<str>, Past>, uid: &Arc<str>) {
+fn mark_ready_once(past: &mut HashMap<Arc<str>, MachineHistory>, uid: &Arc<str>) {
     if let Some(past) = past.get_mut(uid) {
         past.was_ready = true;
     }
 }
 
-fn look(
-    object: &store::Object<Seen>,
-    vm: &Vm,
+fn machine_phase(
+    object: &store::Object<ParsedObject>,
+    vm: &ParsedMachine,
     serves: bool,
-    past: &HashMap<Arc<str>, Past>,
+    past: &HashMap<Arc<str>, MachineHistory>,
     drained: &HashSet<Arc<str>>,
 ) -> Look {
     let served = past.get(&object.uid).is_some_and(|it| it.was_ready);
-    if object.fact.leaving {
+    if object.fact.deleting {
         Look::Deleting
-    } else if vm.marked && drained.contains(&object.uid) {
+    } else if vm.drain_requested && drained.contains(&object.uid) {
         Look::Drained
-    } else if vm.marked {
+    } else if vm.drain_requested {
         Look::Draining
     } else if serves {
         Look::Ready
@@ -352,13 +368,13 @@ fn look(
 }
 
 /// When this run first saw it look so.
-fn since(
-    past: &mut HashMap<Arc<str>, Past>,
+fn phase_since(
+    past: &mut HashMap<Arc<str>, MachineHistory>,
     uid: &Arc<str>,
     look: Look,
     now: Duration,
 ) -> Duration {
-    let past = past.entry(uid.clone()).or_insert(Past {
+    let past = past.entry(uid.clone()).or_insert(MachineHistory {
         look,
         since: now,
         was_ready: false,
@@ -370,9 +386,9 @@ fn since(
     past.since
 }
 
-fn machine(
-    object: &store::Object<Seen>,
-    vm: &Vm,
+fn machine_fact(
+    object: &store::Object<ParsedObject>,
+    vm: &ParsedMachine,
     look: Look,
     since: Duration,
     cause: Option<Arc<str>>,
@@ -384,7 +400,7 @@ fn machine(
         hash: object.fact.hash,
         zone: vm.zone,
         ordinal: vm.ordinal,
-        born: vm.born,
+        born: vm.created,
         look,
         runs: vm.ready,
         evacuating,
@@ -396,15 +412,15 @@ fn machine(
         status: vm.status.clone(),
         // An old cause does not hold a machine back that is ready by now.
         cause: cause
-            .or_else(|| vm.complaint.clone())
+            .or_else(|| vm.failure_message.clone())
             .filter(|_| !matches!(look, Look::Ready | Look::Drained)),
     }
 }
 
 /// A failure from before this run is told only when it happens again.
-fn import(
-    volume: &Volume,
-    sample: Option<&Sample>,
+fn import_fact(
+    volume: &ParsedVolume,
+    sample: Option<&ImportSample>,
     cause: Option<Arc<str>>,
     stumbled: bool,
 ) -> Import {
@@ -414,12 +430,15 @@ fn import(
         speed: sample.filter(|_| !volume.done).and_then(|it| it.speed),
         waits: cause
             .filter(|_| !volume.done)
-            .or_else(|| volume.waits.clone()),
-        failed: volume.failed.clone().filter(|_| volume.dead || stumbled),
+            .or_else(|| volume.waiting_reason.clone()),
+        failed: volume
+            .failed
+            .clone()
+            .filter(|_| volume.failed_permanently || stumbled),
     }
 }
 
-fn whole_node(object: &store::Object<Seen>, node: &types::Node) -> Node {
+fn node_fact(object: &store::Object<ParsedObject>, node: &types::ParsedNode) -> Node {
     Node {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
@@ -431,12 +450,12 @@ fn whole_node(object: &store::Object<Seen>, node: &types::Node) -> Node {
     }
 }
 
-fn plain(object: &store::Object<Seen>, fact: Fact) -> Object {
+fn object_fact(object: &store::Object<ParsedObject>, fact: Fact) -> Object {
     Object {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
         hash: object.fact.hash,
-        leaving: object.fact.leaving,
+        leaving: object.fact.deleting,
         fact,
     }
 }

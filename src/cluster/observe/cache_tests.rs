@@ -7,8 +7,8 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn world() -> World {
-    let mut world = World::new("a");
+fn world() -> Cache {
+    let mut world = Cache::new("a");
     let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
     world
         .list((Side::Provider, Kind::Record), "1", &[record], RUN, None)
@@ -29,7 +29,7 @@ fn vm(version: u32, shoot: &str, status: Value) -> Value {
     })
 }
 
-fn put(world: &mut World, object: &Value, now: u64) {
+fn put(world: &mut Cache, object: &Value, now: u64) {
     world
         .put(
             (Side::Provider, Kind::Machine),
@@ -41,7 +41,7 @@ fn put(world: &mut World, object: &Value, now: u64) {
 }
 
 /// The shoot's API server is looked at, and says this of the machine's node.
-fn node(world: &mut World, version: u32, ready: &str, taints: Value) {
+fn node(world: &mut Cache, version: u32, ready: &str, taints: Value) {
     world.fixed.inside = Inside::Observed;
     let object = json!({
         "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version.to_string() },
@@ -56,7 +56,7 @@ fn node(world: &mut World, version: u32, ready: &str, taints: Value) {
         .expect("versions are numbers");
 }
 
-fn machine(world: &mut World, now: u64) -> Machine {
+fn machine(world: &mut Cache, now: u64) -> Machine {
     let facts = world.facts(seconds(now));
     facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
 }
@@ -79,7 +79,7 @@ fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
 }
 
 /// Look, whether the VM runs, and why it is not ready.
-fn stands(world: &mut World) -> (Look, bool, Option<String>) {
+fn stands(world: &mut Cache) -> (Look, bool, Option<String>) {
     let it = machine(world, 5);
     (it.look, it.runs, it.cause.map(|it| it.to_string()))
 }
@@ -149,7 +149,12 @@ fn an_old_machine_has_served_once() {
     let mut world = world();
     let object = vm(2, "r", json!({ "ready": false }));
     world
-        .put((Side::Provider, Kind::Machine), &object, RUN, Some(OLD + 1))
+        .put(
+            (Side::Provider, Kind::Machine),
+            &object,
+            RUN,
+            Some(ESTABLISHED_AGE + 1),
+        )
         .expect("versions are numbers");
     assert_eq!(machine(&mut world, 0).look, Look::NotReady);
 }
@@ -161,7 +166,7 @@ fn only_this_run_can_say_that_a_machine_is_drained() {
     object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
     put(&mut world, &object, 1);
     assert_eq!(machine(&mut world, 1).look, Look::Draining);
-    world.drained("u".into());
+    world.set_drained("u".into());
     assert_eq!(machine(&mut world, 2).look, Look::Drained);
     object["metadata"]["resourceVersion"] = "3".into();
     object["metadata"]["deletionTimestamp"] = "1970-01-01T00:01:00Z".into();

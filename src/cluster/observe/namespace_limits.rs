@@ -1,9 +1,9 @@
 //! Quotas and limits of the namespace.
 
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
-use crate::cluster::client::request::if_allowed;
+use crate::cluster::client::request::ResourceRef;
+use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::{items, text};
 use crate::plan::observed::{Bounds, Limit, Quota};
@@ -12,10 +12,10 @@ use futures::future::try_join;
 use serde_json::Value;
 
 /// Nothing of what may not be read.
-pub(crate) async fn find(provider: &Provider) -> Result<Bounds, Error> {
+pub(crate) async fn read_limits(provider: &ApiClient) -> Result<Bounds, Error> {
     let list = async |resource: &'static Resource| {
-        let place = Place::all(resource, Some(provider.namespace()));
-        if_allowed(provider.list(place, None).await.map(|it| it.items))
+        let place = ResourceRef::all(resource, Some(provider.namespace()));
+        empty_if_forbidden(provider.list(place, None).await.map(|it| it.items))
     };
     let (quotas, ranges) = try_join(list(&resources::QUOTA), list(&resources::LIMIT_RANGE)).await?;
     Ok(Bounds {

@@ -1,8 +1,8 @@
 //! Whether what a shoot relies on is there, and of which kind.
 
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::items;
 use crate::plan::names;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is there of each; instancetypes and preferences also among the `templates` of a namespace.
-pub(crate) async fn find(
-    provider: &Provider,
+pub(crate) async fn read_prerequisites(
+    provider: &ApiClient,
     wanted: &BTreeSet<Relied>,
     templates: Option<&str>,
 ) -> Result<BTreeMap<Relied, Found>, Error> {
@@ -27,9 +27,9 @@ pub(crate) async fn find(
                 let (own, shared) = (&resources::PREFERENCE, &resources::CLUSTER_PREFERENCE);
                 find_type(provider, it, own, shared, templates).await?
             }
-            Family::Claim => claim(provider, &it.name).await?.into(),
-            Family::Cloning => cloning(provider, &it.name).await?.into(),
-            Family::Shared => shared(provider, it).await?.into(),
+            Family::Claim => find_claim(provider, &it.name).await?.into(),
+            Family::Cloning => find_clone_permission(provider, &it.name).await?.into(),
+            Family::Shared => find_shared_access(provider, it).await?.into(),
         };
         Ok::<_, Error>((it.clone(), found))
     });
@@ -44,7 +44,7 @@ impl From<Option<&'static str>> for Found {
 
 /// In the namespace, among the templates, and in the whole cluster.
 async fn find_type(
-    provider: &Provider,
+    provider: &ApiClient,
     wanted: &Relied,
     own: &'static Resource,
     shared: &'static Resource,
@@ -52,27 +52,27 @@ async fn find_type(
 ) -> Result<Found, Error> {
     let is_meant = |it: &Resource| wanted.kind.as_deref().is_none_or(|kind| kind == it.kind);
     if is_meant(own) {
-        let here = Place::one(own, provider.namespace(), &wanted.name);
-        if of_others(provider, here).await?.is_some() {
+        let here = ResourceRef::one(own, provider.namespace(), &wanted.name);
+        if find_unmanaged(provider, here).await?.is_some() {
             return Ok(Found::There(own.kind.into()));
         }
-        let template = templates.map(|it| Place::one(own, it, &wanted.name));
+        let template = templates.map(|it| ResourceRef::one(own, it, &wanted.name));
         if let Some(template) = template
-            && let Some(mut template) = of_others(provider, template).await?
+            && let Some(mut template) = find_unmanaged(provider, template).await?
         {
             return Ok(Found::Template(template["spec"].take().into()));
         }
     }
-    let place = Place {
+    let place = ResourceRef {
         resource: shared,
         namespace: None,
         name: Some(&wanted.name),
     };
     Ok(match is_meant(shared) {
         false => None,
-        true => match is_there(provider, place).await {
+        true => match exists(provider, place).await {
             // A tenant may use what he may not read; whether it is there KubeVirt says.
-            Ok(true) | Err(Error::NotAllowed { .. }) => Some(shared.kind),
+            Ok(true) | Err(Error::Forbidden { .. }) => Some(shared.kind),
             Ok(false) => None,
             Err(error) => return Err(error),
         },
@@ -81,21 +81,27 @@ async fn find_type(
 }
 
 /// What a shoot keeps for its machines is nobody else's.
-async fn of_others(provider: &Provider, place: Place<'_>) -> Result<Option<Value>, Error> {
-    let found = look(provider, place).await?;
+async fn find_unmanaged(
+    provider: &ApiClient,
+    place: ResourceRef<'_>,
+) -> Result<Option<Value>, Error> {
+    let found = get_optional(provider, place).await?;
     let is_ours = |it: &Value| it["metadata"]["labels"][names::MANAGED_BY] == names::KVSHOOT;
     Ok(found.filter(|it| !is_ours(it)))
 }
 
 /// By what CDI knows of a StorageClass; where it knows nothing, by who vouches for it.
-async fn shared(provider: &Provider, wanted: &Relied) -> Result<Option<&'static str>, Error> {
-    let place = Place {
+async fn find_shared_access(
+    provider: &ApiClient,
+    wanted: &Relied,
+) -> Result<Option<&'static str>, Error> {
+    let place = ResourceRef {
         resource: &resources::STORAGE_PROFILE,
         namespace: None,
         name: Some(&wanted.name),
     };
-    let profile = match provider.get_again(place).await {
-        Err(Error::NotFound { .. } | Error::NotAllowed { .. }) => Value::Null,
+    let profile = match provider.get_with_retry(place).await {
+        Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Value::Null,
         other => other?,
     };
     let sets = items(&profile["status"]["claimPropertySets"]).iter();
@@ -107,14 +113,14 @@ async fn shared(provider: &Provider, wanted: &Relied) -> Result<Option<&'static 
     Ok(is_shared.then_some(resources::STORAGE_PROFILE.kind))
 }
 
-async fn claim(provider: &Provider, name: &str) -> Result<Option<&'static str>, Error> {
+async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static str>, Error> {
     let Some((namespace, name)) = name.split_once('/') else {
         return Ok(None);
     };
-    let place = Place::one(&resources::CLAIM, namespace, name);
-    match is_there(provider, place).await {
+    let place = ResourceRef::one(&resources::CLAIM, namespace, name);
+    match exists(provider, place).await {
         // That of another namespace may be cloned by who may not see it; CDI asks for that right itself.
-        Err(Error::NotAllowed { .. }) if namespace != &**provider.namespace() => {
+        Err(Error::Forbidden { .. }) if namespace != &**provider.namespace() => {
             Ok(Some(resources::CLAIM.kind))
         }
         other => Ok(other?.then_some(resources::CLAIM.kind)),
@@ -123,7 +129,10 @@ async fn claim(provider: &Provider, name: &str) -> Result<Option<&'static str>, 
 
 /// Either right is enough for CDI, and virt-controller asks for that of the machines' account. Where nobody may ask
 /// whether somebody else may, it is taken to be so: a machine that waits for it says so.
-async fn cloning(provider: &Provider, name: &str) -> Result<Option<&'static str>, Error> {
+async fn find_clone_permission(
+    provider: &ApiClient,
+    name: &str,
+) -> Result<Option<&'static str>, Error> {
     let Some((namespace, name)) = name.split_once('/') else {
         return Ok(None);
     };
@@ -148,9 +157,9 @@ async fn cloning(provider: &Provider, name: &str) -> Result<Option<&'static str>
                 },
             },
         });
-        let place = Place::all(&resources::ACCESS_REVIEW, None);
+        let place = ResourceRef::all(&resources::ACCESS_REVIEW, None);
         let is_allowed = match provider.review(place, &review).await {
-            Err(Error::NotAllowed { .. }) => true,
+            Err(Error::Forbidden { .. }) => true,
             other => other?["status"]["allowed"] == true,
         };
         if is_allowed {
@@ -160,12 +169,15 @@ async fn cloning(provider: &Provider, name: &str) -> Result<Option<&'static str>
     Ok(None)
 }
 
-async fn is_there(provider: &Provider, place: Place<'_>) -> Result<bool, Error> {
-    Ok(look(provider, place).await?.is_some())
+async fn exists(provider: &ApiClient, place: ResourceRef<'_>) -> Result<bool, Error> {
+    Ok(get_optional(provider, place).await?.is_some())
 }
 
-async fn look(provider: &Provider, place: Place<'_>) -> Result<Option<Value>, Error> {
-    match provider.get_again(place).await {
+async fn get_optional(
+    provider: &ApiClient,
+    place: ResourceRef<'_>,
+) -> Result<Option<Value>, Error> {
+    match provider.get_with_retry(place).await {
         Ok(found) => Ok(Some(found)),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

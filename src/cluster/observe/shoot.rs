@@ -1,8 +1,8 @@
 //! The way to a shoot's own API server.
 
-use super::observation_store::Shared;
-use super::watcher::Feed;
-use crate::cluster::client::api_client::Provider;
+use super::observation_store::ObservationStore;
+use super::watcher::Watcher;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::resources;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Finds the way inside as soon as there is one, and looks at what is there from then on. Never ends.
-pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: String) {
+pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
     let mut facts = shared.subscribe();
-    let ready = facts.wait_for(|it| may_answer(it, &id)).await.is_ok();
+    let ready = facts.wait_for(|it| may_be_reachable(it, &id)).await.is_ok();
     if !ready {
         return;
     }
     let mut backoff = Backoff::default();
     let server = loop {
-        match provider.inside(&id).await {
+        match provider.shoot_client(&id).await {
             Ok(server) => break server,
             Err(error) => {
                 tracing::debug!(%error, "the shoot's API server is not reached");
@@ -35,18 +35,18 @@ pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let kinds: &[Kind] = match shared.is_leaving {
-            true => &resources::LEAVING_INSIDE,
-            false => &resources::INSIDE,
+        let kinds: &[Kind] = match shared.is_deletion {
+            true => &resources::DELETION_SHOOT_KINDS,
+            false => &resources::SHOOT_KINDS,
         };
         let feeds = kinds
             .iter()
-            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, *kind), &id));
-        let first = feeds.map(async |feed| Ok::<_, Error>((feed.first().await?, feed)));
+            .map(|kind| Watcher::new(&server, &shared, (Side::Shoot, *kind), &id));
+        let first = feeds.map(async |feed| Ok::<_, Error>((feed.initial_list().await?, feed)));
         match try_join_all(first).await {
             Ok(first) => {
                 for (version, feed) in first {
-                    tasks.spawn(feed.follow(version));
+                    tasks.spawn(feed.run(version));
                 }
                 break;
             }
@@ -58,13 +58,13 @@ pub(crate) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
         backoff.wait().await;
     }
     // Before the facts say so: who acts on them needs the way.
-    let _ = shared.inside.set(server);
+    let _ = shared.shoot_client.set(server);
     shared.change(|world, _| world.fixed.inside = Inside::Observed);
     while tasks.join_next().await.is_some() {}
 }
 
 /// The Service has an address, the root is there, and a pod of the API server is available.
-pub(crate) fn may_answer(facts: &Facts, id: &str) -> bool {
+pub(crate) fn may_be_reachable(facts: &Facts, id: &str) -> bool {
     let fact = |kind, part| {
         let key = Key::provider(kind, names::control_plane(id, part));
         facts.objects.get(&key).map(|it| &it.fact)

@@ -1,10 +1,10 @@
 //! One kind: a LIST, then a WATCH that goes on from it for as long as the run lasts.
 
-use super::observation_store::Shared;
-use crate::cluster::client::api_client::Provider;
+use super::observation_store::ObservationStore;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::client::error::{Error, Verdict};
-use crate::cluster::client::request::Place;
+use crate::cluster::client::error::{Error, Retryability};
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
 use crate::plan::item::{Kind, Side};
 use futures::StreamExt as _;
@@ -15,35 +15,38 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// Silence after which a watch is taken for dead: more than the server keeps one open.
-const IDLE: Duration = Duration::from_secs(320);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
 /// The same where the server has shown that it sends bookmarks, which it does each minute.
-const IDLE_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
+const IDLE_TIMEOUT_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
 /// How long passing errors may keep the first LIST back. The provider has answered when it gave the lock, so it may take
 /// several questions; a shoot's API server may be gone for good.
-const PATIENCE: Duration = Duration::from_secs(120);
-const PATIENCE_INSIDE: Duration = Duration::from_secs(30);
+const PROVIDER_RETRY_WINDOW: Duration = Duration::from_secs(120);
+const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 
 /// One kind of one shoot: in the provider's namespace, or in the shoot itself.
 #[derive(Clone)]
-pub(crate) struct Feed {
-    pub(crate) provider: Provider,
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct Watcher {
+    pub(crate) provider: ApiClient,
+    pub(crate) shared: Arc<ObservationStore>,
     pub(crate) source: (Side, Kind),
     pub(crate) selector: String,
 }
 
-impl Feed {
+impl Watcher {
     /// Of the objects with the labels of the shoot, where its objects have any.
     pub(crate) fn new(
-        provider: &Provider,
-        shared: &Arc<Shared>,
+        provider: &ApiClient,
+        shared: &Arc<ObservationStore>,
         source: (Side, Kind),
         id: &str,
-    ) -> Feed {
+    ) -> Watcher {
         let (side, kind) = source;
-        let parts = [resources::belonging(kind, id), resources::among(side, kind)];
+        let parts = [
+            resources::ownership_selector(kind, id),
+            resources::role_selector(side, kind),
+        ];
         let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
-        Feed {
+        Watcher {
             provider: provider.clone(),
             shared: shared.clone(),
             source,
@@ -51,20 +54,20 @@ impl Feed {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    fn place(&self) -> ResourceRef<'_> {
         let namespace = match self.source.0 {
             Side::Provider => Some(&**self.provider.namespace()),
             Side::Shoot => None,
         };
-        Place::all(Resource::of(self.source.1), namespace)
+        ResourceRef::all(Resource::of(self.source.1), namespace)
     }
 
     /// The first LIST; gives the version to watch from.
-    pub(crate) async fn first(&self) -> Result<String, Error> {
+    pub(crate) async fn initial_list(&self) -> Result<String, Error> {
         let begun = Instant::now();
         let patience = match self.source.0 {
-            Side::Provider => PATIENCE,
-            Side::Shoot => PATIENCE_INSIDE,
+            Side::Provider => PROVIDER_RETRY_WINDOW,
+            Side::Shoot => SHOOT_RETRY_WINDOW,
         };
         let mut backoff = Backoff::default();
         loop {
@@ -73,8 +76,8 @@ impl Feed {
                 Err(error) if begun.elapsed() > patience => return Err(error),
                 // The pages took so long that the server forgot the state that they are of.
                 Err(Error::Expired { .. }) => {}
-                Err(error) if error.verdict() == Verdict::Again => {
-                    self.shared.trouble(self.source, &error);
+                Err(error) if error.retryability() == Retryability::Retry => {
+                    self.shared.report_failure(self.source, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -91,12 +94,12 @@ impl Feed {
         self.shared.change(|world, now| {
             world.list(self.source, &listed.version, &listed.items, now, time)
         })?;
-        self.shared.fine(self.source);
+        self.shared.report_success(self.source);
         Ok(listed.version)
     }
 
     /// Watches from `version` on, and never ends by itself.
-    pub(crate) async fn follow(self, mut version: String) {
+    pub(crate) async fn run(self, mut version: String) {
         let mut backoff = Backoff::default();
         loop {
             let begun = Instant::now();
@@ -115,7 +118,7 @@ impl Feed {
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.shared.trouble(self.source, &error);
+                    self.shared.report_failure(self.source, &error);
                     backoff.wait().await;
                 }
             }
@@ -127,13 +130,13 @@ impl Feed {
             .provider
             .watch(self.place(), &self.selector, version)
             .await?;
-        self.shared.fine(self.source);
+        self.shared.report_success(self.source);
         let mut events = std::pin::pin!(events);
-        let mut idle = IDLE;
+        let mut idle = IDLE_TIMEOUT;
         loop {
             let Ok(event) = timeout(idle, events.next()).await else {
                 return Err(Error::Timeout {
-                    what: self.place().what("watch"),
+                    what: self.place().request_info("watch"),
                     after: idle,
                 });
             };
@@ -142,21 +145,21 @@ impl Feed {
             };
             match event? {
                 WatchEvent::Bookmark(bookmark) => {
-                    idle = IDLE_WITH_BOOKMARKS;
+                    idle = IDLE_TIMEOUT_WITH_BOOKMARKS;
                     *version = bookmark.metadata.resource_version;
                 }
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                     self.put(&object)?;
-                    remember(version, &object);
+                    update_version(version, &object);
                 }
                 WatchEvent::Deleted(object) => {
                     self.shared
-                        .change(|world, _| world.gone(self.source, &object))?;
-                    remember(version, &object);
+                        .change(|world, _| world.remove(self.source, &object))?;
+                    update_version(version, &object);
                 }
                 WatchEvent::Error(status) => {
-                    let what = self.place().what("watch");
-                    return Err(Error::of_status(what, self.provider.server(), &status));
+                    let what = self.place().request_info("watch");
+                    return Err(Error::from_status(what, self.provider.server(), &status));
                 }
             }
         }
@@ -169,7 +172,7 @@ impl Feed {
     }
 }
 
-fn remember(version: &mut String, object: &Value) {
+fn update_version(version: &mut String, object: &Value) {
     if let Some(newest) = object["metadata"]["resourceVersion"].as_str() {
         newest.clone_into(version);
     }

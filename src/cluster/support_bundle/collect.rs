@@ -5,11 +5,11 @@
 
 use super::redact::Redactor;
 use super::secrets as secret;
-use crate::cluster::client::api_client::Provider;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::{Place, Select};
+use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::event::EventSeen;
+use crate::cluster::event::KubernetesEvent;
 use crate::plan::names::{CAPI_CLUSTER, CSI_CLUSTER, selector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -20,15 +20,15 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 /// Questions that are asked at once, of both sides together.
-const AT_ONCE: usize = 8;
+const CONCURRENT_REQUESTS: usize = 8;
 /// How long one kind of objects may take, or the way into the shoot.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What was found, or not.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum CollectedPart {
     /// A file of the bundle.
-    Piece { path: String, text: String },
+    File { path: String, text: String },
     /// What one looks for first.
     Fact { what: &'static str, value: String },
     /// What could not be read.
@@ -38,12 +38,12 @@ pub(crate) enum Found {
 }
 
 /// A shoot that is looked at from all sides.
-pub(crate) struct Evidence {
-    pub(super) provider: Provider,
+pub(crate) struct BundleCollector {
+    pub(super) provider: ApiClient,
     pub(super) id: String,
     pub(super) others: Vec<String>,
     /// Its own API server, or why that is not reached.
-    pub(super) shoot: Result<Provider, String>,
+    pub(super) shoot: Result<ApiClient, String>,
     pub(super) redactor: Redactor,
     /// Names and lengths of either side's.
     pub(super) secrets: [Result<Vec<Value>, String>; 2],
@@ -52,30 +52,30 @@ pub(crate) struct Evidence {
     pub(super) pending: Mutex<BTreeSet<String>>,
 }
 
-impl Evidence {
+impl BundleCollector {
     /// Reads Secrets of both sides and finds the way into the shoot. `texts` are files that people wrote for machines;
     /// `others` the IDs of other shoots in the namespace.
     pub(crate) async fn start(
-        provider: &Provider,
+        provider: &ApiClient,
         id: &str,
         others: Vec<String>,
         texts: &[String],
-    ) -> Evidence {
+    ) -> BundleCollector {
         let shoot = async {
-            let inside = within(provider.inside(id)).await;
+            let inside = with_timeout(provider.shoot_client(id)).await;
             let inside = match inside {
                 Ok(shoot) => shoot,
                 Err(why) => return (Err(why.clone()), Err(why)),
             };
-            let place = Place::all(&resources::SECRET, None);
-            let secrets = within(inside.list_secrets(place, None)).await;
+            let place = ResourceRef::all(&resources::SECRET, None);
+            let secrets = with_timeout(inside.list_secrets(place, None)).await;
             (Ok(inside), secrets)
         };
         let (outer, (shoot, inner)) = tokio::join!(secrets_of(provider, id), shoot);
         let mut known = BTreeSet::new();
         let all = [&outer, &inner];
         let all = || all.iter().filter_map(|it| it.as_ref().ok()).flatten();
-        all().for_each(|it| secret::learn(&mut known, it));
+        all().for_each(|it| secret::learn_secret(&mut known, it));
         texts
             .iter()
             .for_each(|it| secret::learn_file(&mut known, it));
@@ -84,18 +84,18 @@ impl Evidence {
             [&metadata["name"], &metadata["namespace"]]
         });
         let names = names.filter_map(Value::as_str).chain([id]);
-        secret::without_names(&mut known, names);
+        secret::forget_names(&mut known, names);
         let reduced = |secrets: Result<Vec<Value>, String>| {
-            secrets.map(|it| it.iter().map(secret::reduced).collect())
+            secrets.map(|it| it.iter().map(secret::redacted_secret).collect())
         };
-        Evidence {
+        BundleCollector {
             provider: provider.clone(),
             id: id.to_owned(),
             others,
             shoot,
             redactor: Redactor::new(&known),
             secrets: [reduced(outer), reduced(inner)],
-            at_once: Semaphore::new(AT_ONCE),
+            at_once: Semaphore::new(CONCURRENT_REQUESTS),
             pending: Mutex::default(),
         }
     }
@@ -105,12 +105,12 @@ impl Evidence {
     }
 
     /// Finds all there is. It may be dropped at any time; [`Evidence::unread`] then tells what is missing.
-    pub(crate) async fn gather(&self, found: &Sender<Found>) {
-        tokio::join!(self.outside(found), self.inside(found));
+    pub(crate) async fn collect(&self, found: &Sender<CollectedPart>) {
+        tokio::join!(self.collect_provider(found), self.collect_shoot(found));
     }
 
     /// What was begun, and did not end.
-    pub(crate) fn unread(&self) -> Vec<String> {
+    pub(crate) fn unfinished(&self) -> Vec<String> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.iter().cloned().collect()
     }
@@ -124,7 +124,7 @@ impl Evidence {
         let pending = || self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending().insert(what.to_owned());
         let _room = self.at_once.acquire().await;
-        let answer = within(question).await;
+        let answer = with_timeout(question).await;
         pending().remove(what);
         answer
     }
@@ -132,13 +132,13 @@ impl Evidence {
     /// Objects of one kind; None where the kind is not served.
     pub(super) async fn objects(
         &self,
-        of: &Provider,
+        of: &ApiClient,
         resource: &'static Resource,
         namespace: Option<&str>,
     ) -> Option<Result<Vec<Value>, String>> {
         let what = format!("{resource} of {}", of.server());
         let question = async {
-            match of.list(Place::all(resource, namespace), None).await {
+            match of.list(ResourceRef::all(resource, namespace), None).await {
                 Err(Error::NotFound { .. }) => Ok(None),
                 other => other.map(|it| Some(it.items)),
             }
@@ -147,9 +147,9 @@ impl Evidence {
     }
 
     /// Tells the objects of one kind, or why there are none to be told.
-    pub(super) async fn tell(
+    pub(super) async fn send_objects(
         &self,
-        found: &Sender<Found>,
+        found: &Sender<CollectedPart>,
         side: &str,
         resource: &Resource,
         objects: Result<Vec<Value>, String>,
@@ -158,7 +158,7 @@ impl Evidence {
             Ok(objects) => objects,
             Err(why) => {
                 let what = format!("{resource} of the {side}");
-                return send(found, Found::Missing { what, why }).await;
+                return send(found, CollectedPart::Missing { what, why }).await;
             }
         };
         if objects.is_empty() {
@@ -173,15 +173,15 @@ impl Evidence {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         let text = serde_yaml::to_string(&list).expect("JSON is YAML");
         let path = format!("{side}/objects/{resource}.yaml");
-        send(found, Found::Piece { path, text }).await;
+        send(found, CollectedPart::File { path, text }).await;
     }
 
     /// Tells events by time, for people and for programs.
-    pub(super) async fn tell_events(
+    pub(super) async fn send_events(
         &self,
-        found: &Sender<Found>,
+        found: &Sender<CollectedPart>,
         side: &str,
-        mut events: Vec<(EventSeen, Value)>,
+        mut events: Vec<(KubernetesEvent, Value)>,
     ) {
         events.sort_by_key(|it| it.0.last);
         let lines = events.iter().map(|(it, _)| {
@@ -197,49 +197,50 @@ impl Evidence {
         });
         let text = self.redactor.text(&lines.collect::<String>());
         let path = format!("{side}/events.txt");
-        send(found, Found::Piece { path, text }).await;
+        send(found, CollectedPart::File { path, text }).await;
         let objects = events.into_iter().map(|it| it.1).collect();
-        self.tell(found, side, &resources::EVENT, Ok(objects)).await;
+        self.send_objects(found, side, &resources::EVENT, Ok(objects))
+            .await;
     }
 }
 
 /// Whoever gathered no more needs nothing.
-pub(super) async fn send(found: &Sender<Found>, one: Found) {
+pub(super) async fn send(found: &Sender<CollectedPart>, one: CollectedPart) {
     let _ = found.send(one).await;
 }
 
-async fn within<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
-    match timeout(PATIENCE, question).await {
+async fn with_timeout<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
+    match timeout(TIMEOUT, question).await {
         Ok(answer) => answer.map_err(|it| it.to_string()),
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
     }
 }
 
 /// Those that bear the shoot's labels, with all they hold.
-async fn secrets_of(provider: &Provider, id: &str) -> Result<Vec<Value>, String> {
+async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String> {
     let selectors = [
         selector(id),
         format!("{CAPI_CLUSTER}={id}"),
         format!("{CSI_CLUSTER}={id}"),
     ];
     let lists = selectors.each_ref().map(|it| {
-        let place = Place::all(&resources::SECRET, Some(provider.namespace()));
-        within(provider.list_secrets(place, Some(it)))
+        let place = ResourceRef::all(&resources::SECRET, Some(provider.namespace()));
+        with_timeout(provider.list_secrets(place, Some(it)))
     });
     let lists = futures::future::try_join_all(lists).await?;
     Ok(lists.into_iter().flatten().collect())
 }
 
-impl Provider {
+impl ApiClient {
     /// With what they hold, which never leaves this room.
     async fn list_secrets(
         &self,
-        place: Place<'_>,
+        place: ResourceRef<'_>,
         labels: Option<&str>,
     ) -> Result<Vec<Value>, Error> {
-        let listed = self.list_as(
+        let listed = self.list_with_accept(
             place,
-            Select::labels(labels),
+            ListSelector::labels(labels),
             crate::cluster::client::transport::JSON,
         );
         Ok(listed.await?.items)

@@ -3,7 +3,7 @@
 use crate::cluster::client::resources::{self, Resource, resource};
 
 /// Of the provider's namespace: those of the shoot.
-pub(crate) const OF_SHOOT: [&Resource; 24] = [
+pub(crate) const SHOOT_OBJECTS: [&Resource; 24] = [
     &resources::VIRTUAL_MACHINE,
     &resources::VIRTUAL_MACHINE_INSTANCE,
     &MIGRATION,
@@ -31,10 +31,10 @@ pub(crate) const OF_SHOOT: [&Resource; 24] = [
 ];
 
 /// Of the provider's namespace: all of them, for they bear on every shoot.
-pub(crate) const OF_NAMESPACE: [&Resource; 2] = [&resources::QUOTA, &resources::LIMIT_RANGE];
+pub(crate) const NAMESPACE_OBJECTS: [&Resource; 2] = [&resources::QUOTA, &resources::LIMIT_RANGE];
 
 /// Of the whole provider.
-pub(crate) const OF_PROVIDER: [&Resource; 7] = [
+pub(crate) const PROVIDER_OBJECTS: [&Resource; 7] = [
     &resources::STORAGE_CLASS,
     &SNAPSHOT_CLASS,
     &STORAGE_PROFILE,
@@ -45,7 +45,7 @@ pub(crate) const OF_PROVIDER: [&Resource; 7] = [
 ];
 
 /// Of all namespaces of the shoot, and of none.
-pub(crate) const INSIDE: [&Resource; 33] = [
+pub(crate) const SHOOT_API_OBJECTS: [&Resource; 33] = [
     &resources::NODE,
     &resources::NAMESPACE,
     &resources::POD,

@@ -1,9 +1,9 @@
 //! What containers say.
 
-use super::collect::{Evidence, Found, send};
-use crate::cluster::client::api_client::Provider;
+use super::collect::{BundleCollector, CollectedPart, send};
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::logs::{Container, Tail};
+use crate::cluster::client::logs::{ContainerRef, LogTail};
 use crate::cluster::json::{items, text};
 use futures::StreamExt as _;
 use futures::stream;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 /// Bytes of a log that are kept, from its end.
-const MOST: usize = 10 << 20;
+const MAX_BYTES: usize = 10 << 20;
 /// Logs that are held at once.
-const AT_ONCE: usize = 4;
+const CONCURRENT_LOGS: usize = 4;
 
 /// Where a log goes.
-pub(crate) struct Place {
+pub(crate) struct LogPath {
     pub(crate) folder: String,
     /// Without its ending.
     pub(crate) file: String,
@@ -29,20 +29,20 @@ struct Log<'a> {
     previous: bool,
 }
 
-impl Evidence {
+impl BundleCollector {
     /// Current logs and those of the containers before.
     pub(crate) async fn logs(
         &self,
-        found: &Sender<Found>,
-        of: &Provider,
+        found: &Sender<CollectedPart>,
+        of: &ApiClient,
         pods: &[Value],
-        place: impl Fn(&Value, &str) -> Place,
+        place: impl Fn(&Value, &str) -> LogPath,
     ) {
         let mut logs: Vec<Log<'_>> = pods.iter().flat_map(logs_of).collect();
         // Those that fell over first, for time may be up before all are read.
         logs.sort_by_key(|it| !it.previous);
         let read = logs.iter().map(|log| self.log(of, log, &place));
-        let mut read = stream::iter(read).buffer_unordered(AT_ONCE);
+        let mut read = stream::iter(read).buffer_unordered(CONCURRENT_LOGS);
         while let Some(one) = read.next().await {
             send(found, one).await;
         }
@@ -50,18 +50,18 @@ impl Evidence {
 
     async fn log(
         &self,
-        of: &Provider,
+        of: &ApiClient,
         log: &Log<'_>,
-        place: &impl Fn(&Value, &str) -> Place,
-    ) -> Found {
+        place: &impl Fn(&Value, &str) -> LogPath,
+    ) -> CollectedPart {
         let metadata = &log.pod["metadata"];
-        let container = Container {
+        let container = ContainerRef {
             namespace: text(&metadata["namespace"]),
             pod: text(&metadata["name"]),
             name: log.container,
             previous: log.previous,
         };
-        let Place { folder, file } = place(log.pod, log.container);
+        let LogPath { folder, file } = place(log.pod, log.container);
         let ending = if log.previous {
             ".previous.log"
         } else {
@@ -70,30 +70,30 @@ impl Evidence {
         let path = format!("{folder}/{file}{ending}");
         let what = path.clone();
         let read = async {
-            match of.tail(container, MOST).await {
+            match of.log_tail(container, MAX_BYTES).await {
                 // It has not run, or never ran before.
-                Err(Error::Invalid { message, .. }) => Ok(Err(message)),
+                Err(Error::Rejected { message, .. }) => Ok(Err(message)),
                 Err(Error::NotFound { .. }) => Ok(Err("its host has none".to_owned())),
                 other => other.map(Ok),
             }
         };
         match self.read(&what, read).await {
-            Ok(Ok(tail)) => Found::Piece {
+            Ok(Ok(tail)) => CollectedPart::File {
                 path,
-                text: self.redactor.log(&told(tail)),
+                text: self.redactor.log(&format_log(tail)),
             },
-            Ok(Err(why)) => Found::Note(format!("{what} is not there: {why}")),
-            Err(why) => Found::Missing { what, why },
+            Ok(Err(why)) => CollectedPart::Note(format!("{what} is not there: {why}")),
+            Err(why) => CollectedPart::Missing { what, why },
         }
     }
 }
 
-fn told(tail: Tail) -> String {
+fn format_log(tail: LogTail) -> String {
     match tail.cut {
         0 => tail.text,
         cut => format!(
             "[kvshoot: {cut} bytes before this were left out; the last {} MiB are kept]\n{}",
-            MOST >> 20,
+            MAX_BYTES >> 20,
             tail.text
         ),
     }

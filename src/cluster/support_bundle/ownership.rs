@@ -7,20 +7,20 @@ use std::collections::HashSet;
 /// Labels that name the shoot: ours, the cloud controller manager's, the CSI driver's.
 const LABELS: [&str; 3] = [PART_OF, CAPI_CLUSTER, CSI_CLUSTER];
 /// Letters of a UID.
-const UID: usize = 36;
+const UID_LENGTH: usize = 36;
 
 /// Of one shoot, among others of its namespace.
 #[derive(Debug)]
-pub(crate) struct Family {
+pub(crate) struct OwnershipFilter {
     id: String,
     /// Technical IDs of the others.
     others: Vec<String>,
     uids: HashSet<String>,
 }
 
-impl Family {
-    pub(crate) fn new(id: &str, others: impl IntoIterator<Item = String>) -> Family {
-        Family {
+impl OwnershipFilter {
+    pub(crate) fn new(id: &str, others: impl IntoIterator<Item = String>) -> OwnershipFilter {
+        OwnershipFilter {
             id: id.to_owned(),
             others: others.into_iter().filter(|it| it != id).collect(),
             uids: HashSet::new(),
@@ -32,7 +32,7 @@ impl Family {
         loop {
             let before = self.uids.len();
             for object in objects {
-                if self.has(object) {
+                if self.owns(object) {
                     self.uids
                         .insert(text(&object["metadata"]["uid"]).to_owned());
                 }
@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    pub(crate) fn has(&self, object: &Value) -> bool {
+    pub(crate) fn owns(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];
         let labels = &metadata["labels"];
         let owner = LABELS.iter().filter_map(|it| labels[*it].as_str());
@@ -56,35 +56,35 @@ impl Family {
         self.uids.contains(text(&metadata["uid"]))
             || owners.any(|it| self.uids.contains(text(&it["uid"])))
             || self.is_named(name)
-            || self.holds_uid(name)
+            || self.contains_uid(name)
     }
 
     /// Whether an event is about something of the shoot, which may be gone by now.
     pub(crate) fn is_about(&self, event: &Value) -> bool {
         let about = &event["involvedObject"];
         let name = text(&about["name"]);
-        self.uids.contains(text(&about["uid"])) || self.is_named(name) || self.holds_uid(name)
+        self.uids.contains(text(&about["uid"])) || self.is_named(name) || self.contains_uid(name)
     }
 
     /// Whether the shoot's ID stands in a name, and not that of another which begins the same.
     fn is_named(&self, name: &str) -> bool {
-        holds(name, &self.id)
+        contains_id(name, &self.id)
             && !self
                 .others
                 .iter()
-                .any(|it| it.len() > self.id.len() && holds(name, it))
+                .any(|it| it.len() > self.id.len() && contains_id(name, it))
     }
 
     /// CDI names what it makes for a claim by the claim's UID.
-    fn holds_uid(&self, name: &str) -> bool {
-        let starts = 0..=name.len().saturating_sub(UID);
-        let mut parts = starts.filter_map(|it| name.get(it..it + UID));
+    fn contains_uid(&self, name: &str) -> bool {
+        let starts = 0..=name.len().saturating_sub(UID_LENGTH);
+        let mut parts = starts.filter_map(|it| name.get(it..it + UID_LENGTH));
         parts.any(|it| self.uids.contains(it))
     }
 }
 
 /// Whether an ID stands in a name as a part of it.
-fn holds(name: &str, id: &str) -> bool {
+fn contains_id(name: &str, id: &str) -> bool {
     name.match_indices(id).any(|(at, _)| {
         let (before, after) = (&name[..at], &name[at + id.len()..]);
         (before.is_empty() || before.ends_with('-')) && (after.is_empty() || after.starts_with('-'))
@@ -118,9 +118,10 @@ mod tests {
         let all = [
             &owned, &importer, &volume, &record, &launcher, &other, &stranger, &disk, &foreign,
         ];
-        let mut family = Family::new("shoot--local--dev", ["shoot--local--dev-2".to_owned()]);
+        let mut family =
+            OwnershipFilter::new("shoot--local--dev", ["shoot--local--dev-2".to_owned()]);
         family.learn(&all);
-        let ours: Vec<bool> = all.iter().map(|it| family.has(it)).collect();
+        let ours: Vec<bool> = all.iter().map(|it| family.owns(it)).collect();
         let expected = [true, true, true, true, true, false, false, true, false];
         assert_eq!(ours, expected);
         let event = |name: &str| json!({ "involvedObject": { "name": name, "uid": "gone" } });

@@ -1,12 +1,12 @@
 //! The provider's side of a shoot.
 
-use super::collect::{Evidence, Found, send};
-use super::kinds::{OF_NAMESPACE, OF_PROVIDER, OF_SHOOT};
-use super::logs::Place;
-use super::ownership::Family;
-use crate::cluster::client::api_client::Provider;
+use super::collect::{BundleCollector, CollectedPart, send};
+use super::kinds::{NAMESPACE_OBJECTS, PROVIDER_OBJECTS, SHOOT_OBJECTS};
+use super::logs::LogPath;
+use super::ownership::OwnershipFilter;
+use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::event::EventSeen;
+use crate::cluster::event::KubernetesEvent;
 use crate::cluster::json::{items, text};
 use crate::plan::item::Side;
 use crate::plan::names::MANAGED_BY;
@@ -24,24 +24,24 @@ const INSTALLED: [(&str, &Resource, &str); 2] = [
 /// A container of KubeVirt's that tells what a guest writes to its serial console.
 const CONSOLE: &str = "guest-console-log";
 
-impl Evidence {
-    pub(crate) async fn outside(&self, found: &Sender<Found>) {
+impl BundleCollector {
+    pub(crate) async fn collect_provider(&self, found: &Sender<CollectedPart>) {
         let namespace = Some(&**self.provider.namespace());
         let ask = async |resource: &'static Resource, namespace| {
             let objects = self.objects(&self.provider, resource, namespace).await;
             (resource, objects.unwrap_or_else(|| Ok(Vec::new())))
         };
         let events = self.read("events of the provider", self.provider.events(namespace));
-        let ours = join_all(OF_SHOOT.map(|it| ask(it, namespace)));
-        let around = join_all(OF_NAMESPACE.map(|it| ask(it, namespace)));
-        let whole = join_all(OF_PROVIDER.map(|it| ask(it, None)));
+        let ours = join_all(SHOOT_OBJECTS.map(|it| ask(it, namespace)));
+        let around = join_all(NAMESPACE_OBJECTS.map(|it| ask(it, namespace)));
+        let whole = join_all(PROVIDER_OBJECTS.map(|it| ask(it, None)));
         let (ours, around, whole, events) = tokio::join!(ours, around, whole, events);
-        let mut family = Family::new(&self.id, self.others.iter().cloned());
+        let mut family = OwnershipFilter::new(&self.id, self.others.iter().cloned());
         let all = ours.iter().filter_map(|it| it.1.as_ref().ok()).flatten();
         family.learn(&all.collect::<Vec<_>>());
-        let pods = self.tell_ours(found, ours, &family).await;
+        let pods = self.send_owned(found, ours, &family).await;
         for (resource, objects) in around {
-            self.tell(found, SIDE, resource, objects).await;
+            self.send_objects(found, SIDE, resource, objects).await;
         }
         for (resource, mut objects) in whole {
             // Volumes are many, and other people's.
@@ -50,29 +50,31 @@ impl Evidence {
             {
                 objects.retain(|it| {
                     let claim = &it["spec"]["claimRef"];
-                    Some(text(&claim["namespace"])) == namespace && family.has(&of_claim(claim))
+                    Some(text(&claim["namespace"])) == namespace
+                        && family.owns(&claim_object(claim))
                 });
             }
             for (fact, of, field) in INSTALLED {
                 let objects = objects.iter().flatten().filter(|_| of == resource);
                 let mut versions = objects.map(|it| text(&it["status"][field]).to_owned());
                 if let Some(value) = versions.rfind(|it| !it.is_empty()) {
-                    send(found, Found::Fact { what: fact, value }).await;
+                    send(found, CollectedPart::Fact { what: fact, value }).await;
                 }
             }
-            self.tell(found, SIDE, resource, objects).await;
+            self.send_objects(found, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[0].clone();
-        self.tell(found, SIDE, &resources::SECRET, secrets).await;
+        self.send_objects(found, SIDE, &resources::SECRET, secrets)
+            .await;
         match events {
             Ok(events) => {
                 let ours = events.items.into_iter().filter(|it| family.is_about(it));
-                let ours = ours.map(|it| (EventSeen::of(Side::Provider, &it), it));
-                self.tell_events(found, SIDE, ours.collect()).await;
+                let ours = ours.map(|it| (KubernetesEvent::parse(Side::Provider, &it), it));
+                self.send_events(found, SIDE, ours.collect()).await;
             }
             Err(why) => {
                 let what = "events of the provider".to_owned();
-                send(found, Found::Missing { what, why }).await;
+                send(found, CollectedPart::Missing { what, why }).await;
             }
         }
         let version = self.version(found, "provider's version", &self.provider);
@@ -80,16 +82,16 @@ impl Evidence {
     }
 
     /// Tells what is the shoot's; gives its pods.
-    async fn tell_ours(
+    async fn send_owned(
         &self,
-        found: &Sender<Found>,
+        found: &Sender<CollectedPart>,
         ours: Vec<(&'static Resource, Result<Vec<Value>, String>)>,
-        family: &Family,
+        family: &OwnershipFilter,
     ) -> Vec<Value> {
         let mut pods = Vec::new();
         for (resource, mut objects) in ours {
             if let Ok(objects) = &mut objects {
-                objects.retain(|it| family.has(it));
+                objects.retain(|it| family.owns(it));
                 if resource == &resources::POD {
                     pods.clone_from(objects);
                 }
@@ -97,18 +99,18 @@ impl Evidence {
                     objects.iter_mut().for_each(without_manifest);
                 }
             }
-            self.tell(found, SIDE, resource, objects).await;
+            self.send_objects(found, SIDE, resource, objects).await;
         }
         pods
     }
 
-    async fn pod_logs(&self, found: &Sender<Found>, pods: &[Value]) {
+    async fn pod_logs(&self, found: &Sender<CollectedPart>, pods: &[Value]) {
         let place = |pod: &Value, container: &str| match container {
-            CONSOLE => Place {
+            CONSOLE => LogPath {
                 folder: "provider/consoles".to_owned(),
-                file: machine_of(pod),
+                file: machine_name(pod),
             },
-            _ => Place {
+            _ => LogPath {
                 folder: format!("provider/logs/{}", text(&pod["metadata"]["name"])),
                 file: container.to_owned(),
             },
@@ -121,24 +123,29 @@ impl Evidence {
                 .into_iter()
                 .flat_map(|it| items(&spec[it]));
             if !containers.any(|it| it["name"] == CONSOLE) {
-                let machine = machine_of(pod);
+                let machine = machine_name(pod);
                 let note = format!(
                     "machine {machine} has no console: KubeVirt made no container {CONSOLE} (logSerialConsole is off)"
                 );
-                send(found, Found::Note(note)).await;
+                send(found, CollectedPart::Note(note)).await;
             }
         }
     }
 
     /// Of an API server.
-    pub(crate) async fn version(&self, found: &Sender<Found>, what: &'static str, of: &Provider) {
+    pub(crate) async fn version(
+        &self,
+        found: &Sender<CollectedPart>,
+        what: &'static str,
+        of: &ApiClient,
+    ) {
         let version = async { of.get_path("/version", "version").await };
         let told = match self.read(what, version).await {
-            Ok(version) => Found::Fact {
+            Ok(version) => CollectedPart::Fact {
                 what,
                 value: text(&version["gitVersion"]).to_owned(),
             },
-            Err(why) => Found::Missing {
+            Err(why) => CollectedPart::Missing {
                 what: what.to_owned(),
                 why,
             },
@@ -148,11 +155,11 @@ impl Evidence {
 }
 
 /// The claim of a volume, as far as the volume tells.
-fn of_claim(reference: &Value) -> Value {
+fn claim_object(reference: &Value) -> Value {
     serde_json::json!({ "metadata": { "name": reference["name"], "uid": reference["uid"] } })
 }
 
-fn machine_of(pod: &Value) -> String {
+fn machine_name(pod: &Value) -> String {
     let metadata = &pod["metadata"];
     let names = [
         &metadata["annotations"]["kubevirt.io/domain"],

@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 
 /// Stands where a known secret stood.
-const GONE: &str = "<redacted>";
+const REDACTED: &str = "<redacted>";
 /// Shapes of secrets, and what stands there instead.
-const SHAPES: [(&str, &str); 8] = [
+const SECRET_PATTERNS: [(&str, &str); 8] = [
     // A key or certificate as a kubeconfig holds it, and as a Secret holds it: in base64.
     ("LS0tLS1CRUdJTi[A-Za-z0-9+/=]*", "<PEM in base64>"),
     (
@@ -41,10 +41,10 @@ const SHAPES: [(&str, &str); 8] = [
 /// A block of PEM, whose lines may bear the times of a log or be joined by `\n`.
 const PEM: &str = r"-----BEGIN ([A-Z0-9 ]+)-----((?:\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)|\\[nr]|[A-Za-z-]+: [^\n\\]*|[A-Za-z0-9+/=\s])*)(?:-----END [A-Z0-9 ]+-----)?";
 /// What is shorter stands in too many places.
-pub(crate) const SHORTEST: usize = 8;
+pub(crate) const MIN_SECRET_LENGTH: usize = 8;
 
 /// What is called so is secret, whatever it looks like.
-pub(crate) const NAMES: &str = r"(?i)(passwor[dt]|passwd|passphrase|token$|secret$|credential|api[_-]?key|access[_-]?key|private[_-]?key|^auth$|dockerconfig)";
+pub(crate) const SECRET_FIELD_NAMES: &str = r"(?i)(passwor[dt]|passwd|passphrase|token$|secret$|credential|api[_-]?key|access[_-]?key|private[_-]?key|^auth$|dockerconfig)";
 /// Fields that hold what a machine is told when it boots.
 const USER_DATA: [&str; 6] = [
     "userData",
@@ -55,9 +55,9 @@ const USER_DATA: [&str; 6] = [
     "userdata",
 ];
 /// Says again what stands in the object, secrets too.
-const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Whose ConfigMaps serve the cluster, and not its users.
-const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
+const SYSTEM_NAMESPACES: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
 /// Where Secrets and ConfigMaps have what they hold.
 const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
 /// What an entry of an audit log has of an object.
@@ -75,16 +75,19 @@ pub(crate) struct Redactor {
 impl Redactor {
     /// `known` are texts that are secret.
     pub(crate) fn new(known: &BTreeSet<String>) -> Redactor {
-        let known = known.iter().filter(|it| it.len() >= SHORTEST);
+        let known = known.iter().filter(|it| it.len() >= MIN_SECRET_LENGTH);
         let known = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(known);
         let regex = |shape| Regex::new(shape).expect("a test compiles them");
         Redactor {
             known: known.ok(),
-            shapes: SHAPES.iter().map(|it| (regex(it.0), it.1)).collect(),
+            shapes: SECRET_PATTERNS
+                .iter()
+                .map(|it| (regex(it.0), it.1))
+                .collect(),
             pem: regex(PEM),
-            names: regex(NAMES),
+            names: regex(SECRET_FIELD_NAMES),
         }
     }
 
@@ -93,12 +96,12 @@ impl Redactor {
         let mut text = text.to_owned();
         // Before what is known: certificates stand in Secrets too, and are told by their fingerprints.
         if text.contains("-----BEGIN ") {
-            text = self.pem.replace_all(&text, pem).into_owned();
+            text = self.pem.replace_all(&text, redact_pem).into_owned();
         }
         if let Some(known) = self.known.as_ref().filter(|it| it.is_match(&text)) {
             let mut out = String::with_capacity(text.len());
             known.replace_all_with(&text, &mut out, |_, _, out| {
-                out.push_str(GONE);
+                out.push_str(REDACTED);
                 true
             });
             text = out;
@@ -160,15 +163,16 @@ impl Redactor {
         let is_named_value = fields.get("value").is_some_and(Value::is_string);
         let name = fields.get("name").and_then(Value::as_str);
         if is_named_value && name.is_some_and(|it| self.names.is_match(it)) {
-            fields["value"] = length(&fields["value"]);
+            fields["value"] = redacted_length(&fields["value"]);
         }
-        without_data(fields);
-        without_audited(fields);
+        redact_data(fields);
+        redact_audited(fields);
         for (key, it) in fields {
-            let is_secret =
-                USER_DATA.contains(&key.as_str()) || key == APPLIED || self.names.is_match(key);
+            let is_secret = USER_DATA.contains(&key.as_str())
+                || key == LAST_APPLIED
+                || self.names.is_match(key);
             match it {
-                Value::String(_) if is_secret => *it = length(it),
+                Value::String(_) if is_secret => *it = redacted_length(it),
                 _ => self.value(it),
             }
         }
@@ -176,28 +180,28 @@ impl Redactor {
 }
 
 /// What users keep is nobody else's business: names and lengths will do.
-fn without_data(fields: &mut Map<String, Value>) {
+fn redact_data(fields: &mut Map<String, Value>) {
     let kind = fields.get("kind").and_then(Value::as_str);
     let is_users = match kind {
         Some("Secret") => true,
         Some("ConfigMap") => fields
             .get("metadata")
-            .is_some_and(|it| is_users(&it["namespace"])),
+            .is_some_and(|it| is_user_namespace(&it["namespace"])),
         _ => false,
     };
     if is_users {
-        lengths(fields);
+        redact_values(fields);
     }
 }
 
 /// The same of what is told of a request: a patch does not say what kind of object it is of.
-fn without_audited(fields: &mut Map<String, Value>) {
+fn redact_audited(fields: &mut Map<String, Value>) {
     let Some(about) = fields.get("objectRef") else {
         return;
     };
     let is_users = match text(&about["resource"]) {
         "secrets" => true,
-        "configmaps" => is_users(&about["namespace"]),
+        "configmaps" => is_user_namespace(&about["namespace"]),
         _ => false,
     };
     for object in AUDITED {
@@ -208,22 +212,24 @@ fn without_audited(fields: &mut Map<String, Value>) {
 }
 
 /// Whether a ConfigMap in this namespace of a shoot is not Kubernetes' own.
-pub(crate) fn is_users(namespace: &Value) -> bool {
-    namespace.as_str().is_some_and(|it| !SYSTEM.contains(&it))
+pub(crate) fn is_user_namespace(namespace: &Value) -> bool {
+    namespace
+        .as_str()
+        .is_some_and(|it| !SYSTEM_NAMESPACES.contains(&it))
 }
 
 /// Keeps names and lengths of what a Secret or ConfigMap holds.
-pub(crate) fn lengths(fields: &mut Map<String, Value>) {
+pub(crate) fn redact_values(fields: &mut Map<String, Value>) {
     for field in DATA {
         let data = fields.get_mut(field).and_then(Value::as_object_mut);
         for (_, it) in data.into_iter().flatten() {
-            *it = length(it);
+            *it = redacted_length(it);
         }
     }
 }
 
 /// What is left of a text that may not be shown; what is so already stays.
-pub(crate) fn length(value: &Value) -> Value {
+pub(crate) fn redacted_length(value: &Value) -> Value {
     let text = text(value);
     match text.starts_with('<') && text.ends_with(" bytes>") {
         true => text.into(),
@@ -232,7 +238,7 @@ pub(crate) fn length(value: &Value) -> Value {
 }
 
 /// A certificate is told by its fingerprint, so that it can be compared; all else by its kind alone.
-fn pem(block: &Captures<'_>) -> String {
+fn redact_pem(block: &Captures<'_>) -> String {
     let kind = &block[1];
     let body: String = block[2].split_whitespace().collect();
     match kind {

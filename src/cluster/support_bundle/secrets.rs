@@ -1,5 +1,5 @@
 //! Secrets: what they are called and how long, for all to see; what they hold, for looking for it everywhere else. Pure.
-use super::redact::{self, SHORTEST};
+use super::redact::{self, MIN_SECRET_LENGTH};
 use crate::cluster::json::text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,17 +22,20 @@ const PUBLIC: [(&str, &[&str]); 2] = [
     ("kubernetes.io/service-account-token", &["namespace"]),
 ];
 /// Annotations that tell what a Secret is, and not what it holds.
-const TELLING: [&str; 2] = ["kvshoot.io/", "kubernetes.io/"];
+const DESCRIPTIVE_ANNOTATIONS: [&str; 2] = ["kvshoot.io/", "kubernetes.io/"];
 /// Of a line of PEM; words are shorter.
-const LINE: usize = 40;
+const PEM_LINE_LENGTH: usize = 40;
 
 /// A Secret without what it holds: key names and lengths are left.
-pub(crate) fn reduced(secret: &Value) -> Value {
+pub(crate) fn redacted_secret(secret: &Value) -> Value {
     let mut metadata = secret["metadata"].clone();
     if let Some(annotations) = metadata["annotations"].as_object_mut() {
         for (key, it) in annotations {
-            if !TELLING.iter().any(|telling| key.starts_with(telling)) {
-                *it = redact::length(it);
+            if !DESCRIPTIVE_ANNOTATIONS
+                .iter()
+                .any(|telling| key.starts_with(telling))
+            {
+                *it = redact::redacted_length(it);
             }
         }
     }
@@ -56,7 +59,7 @@ pub(crate) fn reduced(secret: &Value) -> Value {
 }
 
 /// Adds what a Secret holds, in all ways in which it may stand elsewhere.
-pub(crate) fn learn(known: &mut BTreeSet<String>, secret: &Value) {
+pub(crate) fn learn_secret(known: &mut BTreeSet<String>, secret: &Value) {
     let kind = text(&secret["type"]);
     let public = PUBLIC
         .iter()
@@ -105,19 +108,19 @@ fn learn_values(known: &mut BTreeSet<String>, value: &Value) {
 }
 
 fn is_coded(line: &str) -> bool {
-    line.len() >= LINE
+    line.len() >= PEM_LINE_LENGTH
         && line
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || b"+/=".contains(&it))
 }
 
 /// Leaves out what every object's name may be, for it stands everywhere and hides nothing.
-pub(crate) fn without_names<'a>(
+pub(crate) fn forget_names<'a>(
     known: &mut BTreeSet<String>,
     names: impl IntoIterator<Item = &'a str>,
 ) {
     for name in names {
         known.remove(name);
     }
-    known.retain(|it| it.len() >= SHORTEST);
+    known.retain(|it| it.len() >= MIN_SECRET_LENGTH);
 }

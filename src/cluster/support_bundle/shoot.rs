@@ -1,11 +1,11 @@
 //! The shoot's own side.
 
-use super::collect::{Evidence, Found, send};
-use super::kinds::INSIDE;
-use super::logs::Place;
+use super::collect::{BundleCollector, CollectedPart, send};
+use super::kinds::SHOOT_API_OBJECTS;
+use super::logs::LogPath;
 use super::redact;
 use crate::cluster::client::resources;
-use crate::cluster::event::EventSeen;
+use crate::cluster::event::KubernetesEvent;
 use crate::cluster::json::text;
 use crate::plan::item::Side;
 use futures::future::join_all;
@@ -16,17 +16,17 @@ const SIDE: &str = "shoot";
 /// Whose pods and ConfigMaps serve the cluster, and not its users.
 const SYSTEM: &str = "kube-system";
 
-impl Evidence {
-    pub(crate) async fn inside(&self, found: &Sender<Found>) {
+impl BundleCollector {
+    pub(crate) async fn collect_shoot(&self, found: &Sender<CollectedPart>) {
         let shoot = match &self.shoot {
             Ok(shoot) => shoot,
             Err(why) => {
                 let what = "everything inside the shoot".to_owned();
                 let why = why.clone();
-                return send(found, Found::Missing { what, why }).await;
+                return send(found, CollectedPart::Missing { what, why }).await;
             }
         };
-        let lists = INSIDE.map(async |it| (it, self.objects(shoot, it, None).await));
+        let lists = SHOOT_API_OBJECTS.map(async |it| (it, self.objects(shoot, it, None).await));
         let events = self.read("events of the shoot", shoot.events(None));
         let (lists, events) = tokio::join!(join_all(lists), events);
         let mut pods = Vec::new();
@@ -40,29 +40,31 @@ impl Evidence {
                 }
                 if resource == &resources::CONFIG_MAP {
                     let users = objects.iter_mut();
-                    let users = users.filter(|it| redact::is_users(&it["metadata"]["namespace"]));
+                    let users =
+                        users.filter(|it| redact::is_user_namespace(&it["metadata"]["namespace"]));
                     users
                         .filter_map(Value::as_object_mut)
-                        .for_each(redact::lengths);
+                        .for_each(redact::redact_values);
                 }
             }
-            self.tell(found, SIDE, resource, objects).await;
+            self.send_objects(found, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[1].clone();
-        self.tell(found, SIDE, &resources::SECRET, secrets).await;
+        self.send_objects(found, SIDE, &resources::SECRET, secrets)
+            .await;
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
-                let events = events.map(|it| (EventSeen::of(Side::Shoot, &it), it));
-                self.tell_events(found, SIDE, events.collect()).await;
+                let events = events.map(|it| (KubernetesEvent::parse(Side::Shoot, &it), it));
+                self.send_events(found, SIDE, events.collect()).await;
             }
             Err(why) => {
                 let what = "events of the shoot".to_owned();
-                send(found, Found::Missing { what, why }).await;
+                send(found, CollectedPart::Missing { what, why }).await;
             }
         }
         self.version(found, "shoot's version", shoot).await;
-        let place = |pod: &Value, container: &str| Place {
+        let place = |pod: &Value, container: &str| LogPath {
             folder: format!("shoot/logs/{SYSTEM}/{}", text(&pod["metadata"]["name"])),
             file: container.to_owned(),
         };

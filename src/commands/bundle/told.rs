@@ -1,7 +1,7 @@
 //! What kvshoot itself has to say of a shoot, for its bundle.
 
 use super::super::{CommandError, doctor, images, nodes, plan, status};
-use crate::cluster::{Found, Provider, RecordSeen, Redactor};
+use crate::cluster::{ApiClient, CollectedPart, RecordSnapshot, Redactor};
 use crate::plan::record::{HISTORY, PROFILE, Run, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What commands say: with a record those that need one, without it those that do not.
 pub(super) async fn summary(
-    found: &Sender<Found>,
-    provider: &Provider,
+    found: &Sender<CollectedPart>,
+    provider: &ApiClient,
     id: &str,
-    record: Option<&RecordSeen>,
+    record: Option<&RecordSnapshot>,
     redactor: &Redactor,
 ) {
     type Said<'a> = LocalBoxFuture<'a, Result<String, CommandError>>;
@@ -34,7 +34,7 @@ pub(super) async fn summary(
     let all = all.into_iter().map(async |(name, said)| {
         let why = match timeout(PATIENCE, said).await {
             Ok(Ok(text)) => {
-                return Found::Piece {
+                return CollectedPart::File {
                     path: format!("summary/{name}.txt"),
                     text: redactor.text(&text),
                 };
@@ -43,7 +43,7 @@ pub(super) async fn summary(
             Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
         };
         let what = format!("what kvshoot {name} says");
-        Found::Missing { what, why }
+        CollectedPart::Missing { what, why }
     });
     for one in join_all(all).await {
         let _ = found.send(one).await;
@@ -51,7 +51,7 @@ pub(super) async fn summary(
 }
 
 /// The record, file by file.
-pub(super) fn record(record: &RecordSeen, redactor: &Redactor) -> Vec<(String, String)> {
+pub(super) fn record(record: &RecordSnapshot, redactor: &Redactor) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for (key, text) in &record.data {
         let text = match key.as_str() {
@@ -78,7 +78,7 @@ pub(super) fn record(record: &RecordSeen, redactor: &Redactor) -> Vec<(String, S
 }
 
 /// Texts in a manifest that its machines are told, and which may be anything.
-pub(super) fn user_data(record: &RecordSeen) -> Vec<String> {
+pub(super) fn user_data(record: &RecordSnapshot) -> Vec<String> {
     fn find(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {

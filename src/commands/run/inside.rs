@@ -60,7 +60,10 @@ impl Ephemeral<'_> {
         let entered = again(ENTERING, self.signals, tell, async || {
             let certificate = provider.client_certificate(id, &user, &[ADMINS], seconds);
             let credentials = certificate.await.map_err(failed)?;
-            let way = provider.way(id, &credentials).await.map_err(failed)?;
+            let way = provider
+                .shoot_endpoint(id, &credentials)
+                .await
+                .map_err(failed)?;
             exec::entry(way, id, &credentials)
         });
         let entry = self

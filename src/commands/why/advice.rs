@@ -1,9 +1,9 @@
 //! What to do about a cause, as a command or a sentence, where that is sure.
 
-use crate::cluster::{Advice, Chain, Link, Provider};
+use crate::cluster::{Advice, ApiClient, Cause, CauseChain};
 
 pub(super) struct Around<'a> {
-    pub(super) provider: &'a Provider,
+    pub(super) provider: &'a ApiClient,
     /// The shoot's, as a person calls it.
     pub(super) name: String,
     /// Who is at work at it just now.
@@ -11,8 +11,8 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    pub(super) fn hint(&self, chain: &Chain) -> Option<String> {
-        let deepest: &Link = chain.links.last()?;
+    pub(super) fn hint(&self, chain: &CauseChain) -> Option<String> {
+        let deepest: &Cause = chain.causes.last()?;
         let (name, namespace) = (&self.name, self.provider.namespace());
         let apply = format!("kvshoot get {name} -o yaml | kvshoot apply -f -");
         Some(match chain.advice.as_ref()? {
@@ -59,6 +59,6 @@ impl Around<'_> {
 }
 
 /// What is inside a shoot is called by its namespace as well.
-fn is_inside(chain: &Chain) -> bool {
-    chain.links.first().is_some_and(|it| it.name.contains('/'))
+fn is_inside(chain: &CauseChain) -> bool {
+    chain.causes.first().is_some_and(|it| it.name.contains('/'))
 }

@@ -4,46 +4,52 @@ use super::super::CommandError;
 use super::super::provider::failed;
 use super::super::running::counted;
 use super::{Finding, advice};
-use crate::cluster::{Advice, Beside, Chain, Link, Observer, Provider, is_foreign};
+use crate::cluster::{
+    Advice, ApiClient, Cause, CauseChain, Observer, ProviderContext, is_foreign_finalizer,
+};
 use crate::plan::names;
 use tokio::time::Instant;
 
 /// All of it by how much is left, machines by what they wait for, anything else by its finalizers. Without a record
 /// too.
 pub(in super::super) async fn holding(
-    provider: &Provider,
+    provider: &ApiClient,
     id: &str,
 ) -> Result<Vec<Finding>, CommandError> {
-    let beside = Beside {
-        is_leaving: true,
-        ..Beside::default()
+    let beside = ProviderContext {
+        is_deletion: true,
+        ..ProviderContext::default()
     };
     let observer = Observer::start(provider, id, Instant::now(), beside);
     let observer = observer.await.map_err(failed)?;
     let facts = observer.facts().borrow().clone();
-    let mut chains = observer.troubles(&facts).await.map_err(failed)?;
-    chains.retain(|it| it.links.first().is_some_and(|it| &*it.kind == "Machine"));
-    let left = provider.leftovers(id).await.map_err(failed)?.objects;
+    let mut chains = observer.diagnose(&facts).await.map_err(failed)?;
+    chains.retain(|it| it.causes.first().is_some_and(|it| &*it.kind == "Machine"));
+    let left = provider
+        .remaining_objects(id)
+        .await
+        .map_err(failed)?
+        .objects;
     let left: Vec<_> = left.iter().filter(|it| it.kind != "Lease").collect();
     // Those of KubeVirt are told with the machines.
     let is_told = |kind: &str| ["VirtualMachine", "VirtualMachineInstance"].contains(&kind);
     for it in left.iter().filter(|it| !is_told(it.kind)) {
-        if !it.finalizers.iter().any(|it| is_foreign(it)) {
+        if !it.finalizers.iter().any(|it| is_foreign_finalizer(it)) {
             continue;
         }
-        let link = Link::new(it.kind, it.name.as_str(), "");
+        let link = Cause::new(it.kind, it.name.as_str(), "");
         let message = format!("kept by {}", it.finalizers.join(", "));
-        chains.push(Chain::of(link, message).advised(Advice::Finalizer));
+        chains.push(CauseChain::new(link, message).with_advice(Advice::Finalizer));
     }
-    let own = Link::new("Shoot", names::called(id), "being deleted");
+    let own = Cause::new("Shoot", names::called(id), "being deleted");
     let message = format!("{} on the way out", counted(left.len(), "object"));
-    chains.insert(0, Chain::of(own, message).advised(Advice::Delete));
+    chains.insert(0, CauseChain::new(own, message).with_advice(Advice::Delete));
     let advice = advice::Around {
         provider,
         name: names::called(id),
-        writer: provider.writer(id).await.ok().flatten(),
+        writer: provider.current_holder(id).await.ok().flatten(),
     };
-    let finding = |chain: Chain| Finding {
+    let finding = |chain: CauseChain| Finding {
         hint: advice.hint(&chain),
         chain,
     };

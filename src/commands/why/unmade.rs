@@ -1,6 +1,6 @@
 //! What of a shoot is not there, although the record says that it should be.
 
-use crate::cluster::{Advice, Chain, Link, RecordSeen};
+use crate::cluster::{Advice, Cause, CauseChain, RecordSnapshot};
 use crate::plan::item::{Action, Class, Content, Key, Kind, Plan, State, Wanted};
 use crate::plan::observed::Facts;
 use crate::plan::record::{LAST_OPERATION, LastError, Operation};
@@ -9,7 +9,7 @@ use crate::plan::record::{LAST_OPERATION, LastError, Operation};
 const NAMED: usize = 3;
 
 /// Of the last run that changed something.
-pub(super) fn errors(record: &RecordSeen) -> Vec<LastError> {
+pub(super) fn errors(record: &RecordSnapshot) -> Vec<LastError> {
     let text = record.data.get(LAST_OPERATION);
     let operation: Option<Operation> = text.and_then(|it| serde_json::from_str(it).ok());
     operation.map(|it| it.last_errors).unwrap_or_default()
@@ -24,14 +24,17 @@ pub(super) fn chains(
     errors: &[LastError],
     name: &str,
     is_explained: bool,
-) -> Vec<Chain> {
-    let own = |state| Link::new("Shoot", name, state);
+) -> Vec<CauseChain> {
+    let own = |state| Cause::new("Shoot", name, state);
     let (mut chains, mut titles, mut waits) = (Vec::new(), Vec::new(), Vec::new());
     for item in &plan.items {
         match &item.state {
             // Anything else that failed is seen to by what was looked at.
             State::Failed(it) if matches!(it.class, Class::Foreign | Class::Missing) => {
-                chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
+                chains.push(CauseChain::new(
+                    own(item.title.as_str()),
+                    it.message.as_str(),
+                ));
             }
             State::Due(Action::Apply(wanted)) if facts.lack(wanted) => {
                 let title = &item.title;
@@ -50,7 +53,10 @@ pub(super) fn chains(
         && titles.is_empty()
         && !is_explained
     {
-        chains.push(Chain::of(own(title.as_str()), format!("waiting for {why}")));
+        chains.push(CauseChain::new(
+            own(title.as_str()),
+            format!("waiting for {why}"),
+        ));
     }
     if titles.is_empty() {
         return chains;
@@ -62,7 +68,7 @@ pub(super) fn chains(
         count => format!(", and {count} more"),
     };
     let message = format!("still to do: {named}{more}");
-    chains.push(Chain::of(own("not finished"), message).advised(Advice::Resume));
+    chains.push(CauseChain::new(own("not finished"), message).with_advice(Advice::Resume));
     chains
 }
 
@@ -81,11 +87,11 @@ fn said_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a
     named.or_else(|| is_its.then_some(words))
 }
 
-fn not_made(key: &Key, words: &str) -> Chain {
-    let own = Link::new(key.kind.to_string(), key.name.clone(), "missing");
-    let chain = Chain::said(own, words);
+fn not_made(key: &Key, words: &str) -> CauseChain {
+    let own = Cause::new(key.kind.to_string(), key.name.clone(), "missing");
+    let chain = CauseChain::reported(own, words);
     match key.kind {
-        Kind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
+        Kind::Machine => chain.under(Cause::new("Machine", key.name.clone(), "")),
         _ => chain,
     }
 }

@@ -42,7 +42,7 @@ fn told(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<Strin
         ..Plan::default()
     };
     let chains = chains(&Facts::default(), &plan, errors, "a", is_explained);
-    chains.iter().map(Chain::to_string).collect()
+    chains.iter().map(CauseChain::to_string).collect()
 }
 
 #[test]

@@ -5,30 +5,30 @@ use std::fmt;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Going {
+pub(crate) struct Deletion {
     /// As the server wrote it down.
     since: Arc<str>,
     finalizers: Arc<[Arc<str>]>,
 }
 
-impl Going {
+impl Deletion {
     /// None of what is to stay.
-    pub(crate) fn of(object: &Value) -> Option<Going> {
+    pub(crate) fn of(object: &Value) -> Option<Deletion> {
         let metadata = &object["metadata"];
         let since = metadata["deletionTimestamp"].as_str()?;
-        Some(Going {
+        Some(Deletion {
             since: since.into(),
             finalizers: items(&metadata["finalizers"]).iter().map(arc).collect(),
         })
     }
 
     /// By somebody who has nothing to do with Kubernetes and KubeVirt.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.finalizers.iter().any(|it| is_foreign(it))
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.finalizers.iter().any(|it| is_foreign_finalizer(it))
     }
 }
 
-impl fmt::Display for Going {
+impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "deleted at {}", self.since)?;
         if !self.finalizers.is_empty() {
@@ -39,7 +39,7 @@ impl fmt::Display for Going {
 }
 
 /// Whether a finalizer is none of those that Kubernetes, KubeVirt and CDI put on and take off by themselves.
-pub(crate) fn is_foreign(finalizer: &str) -> bool {
+pub(crate) fn is_foreign_finalizer(finalizer: &str) -> bool {
     const PLAIN: [&str; 3] = [
         "foregroundDeletion",
         "orphan",
@@ -66,7 +66,7 @@ mod tests {
             ("hold", true),
         ];
         for (name, expected) in all {
-            assert_eq!(is_foreign(name), expected, "{name}");
+            assert_eq!(is_foreign_finalizer(name), expected, "{name}");
         }
     }
 }

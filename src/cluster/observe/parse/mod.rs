@@ -2,6 +2,6 @@
 
 pub(crate) mod deletion;
 pub(crate) mod object;
+pub(crate) mod status;
 pub(crate) mod types;
 pub(crate) mod user_resources;
-pub(crate) mod workload;

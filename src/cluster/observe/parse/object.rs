@@ -1,14 +1,14 @@
 //! From an object as the API has it to the few facts that plans care about. Pure.
 
-use super::deletion::Going;
-use super::types::{Body, Instance, Seen, Vm, Volume};
+use super::deletion::Deletion;
+use super::status;
+use super::types::{ParsedBody, ParsedInstance, ParsedMachine, ParsedObject, ParsedVolume};
 use super::user_resources;
-use super::workload;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::Place;
+use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::Resource;
-use crate::cluster::client::resources::Source;
-use crate::cluster::json::{arc, is_leaving, items, seconds, text};
+use crate::cluster::client::resources::ResourceScope;
+use crate::cluster::json::{arc, is_deleting, items, seconds, text};
 use crate::plan::hash::Hash;
 use crate::plan::item::{Kind, Side};
 use crate::plan::names::{self, MachineName};
@@ -19,33 +19,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Imports are tried again by CDI for ever; after so many restarts they are told as failed.
-const RESTARTS: i64 = 3;
+const MAX_RESTARTS: i64 = 3;
 
 /// The facts of one object of a kind.
 ///
 /// # Errors
 ///
 /// Its version is no number.
-pub(crate) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>, Error> {
+pub(crate) fn parse(
+    source: ResourceScope,
+    object: &Value,
+) -> Result<store::Object<ParsedObject>, Error> {
     let (side, kind) = source;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {
-        Kind::Record => Body::Record {
-            sizes: sizes(object),
+        Kind::Record => ParsedBody::Record {
+            sizes: pool_sizes(object),
             cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
             expiry: object["data"][EXPIRY].as_str().map(Arc::from),
         },
-        Kind::Node => Body::Node(workload::node(object)),
-        Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => Body::Disk {
-            owner: arc(&metadata["ownerReferences"][0]["uid"]),
-            machine: arc(&labels[names::KUBEVIRT_VM]),
-        },
-        Kind::Image => Body::Volume(volume(object)),
-        Kind::Machine => Body::Machine(Box::new(machine(object))),
-        Kind::Instance => Body::Instance(instance(object)),
-        _ if kind.is_of_guest() => Body::Guest(user_resources::holds(kind, object)),
-        _ => workload::fact(kind, object).map_or(Body::Plain, Body::Told),
+        Kind::Node => ParsedBody::Node(status::node(object)),
+        Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => {
+            ParsedBody::MachineDisk {
+                owner: arc(&metadata["ownerReferences"][0]["uid"]),
+                machine: arc(&labels[names::KUBEVIRT_VM]),
+            }
+        }
+        Kind::Image => ParsedBody::Image(volume(object)),
+        Kind::Machine => ParsedBody::Machine(Box::new(machine(object))),
+        Kind::Instance => ParsedBody::Instance(instance(object)),
+        _ if kind.is_of_guest() => {
+            ParsedBody::UserResource(user_resources::held_claims(kind, object))
+        }
+        _ => status::status_fact(kind, object).map_or(ParsedBody::Plain, ParsedBody::Status),
     };
     // Another program's annotation is as good as none: it differs from what is wanted.
     let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
@@ -54,20 +61,20 @@ pub(crate) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
         _ => hash.unwrap_or_default(),
     };
     Ok(store::Object {
-        name: name_of(side, object),
+        name: key_name(side, object),
         uid: arc(&metadata["uid"]),
         version: version(kind, text(&metadata["resourceVersion"]))?,
-        fact: Seen {
+        fact: ParsedObject {
             shoot: labels[names::SHOOT_UID].as_str().map(Arc::from),
             hash,
-            leaving: is_leaving(object),
+            deleting: is_deleting(object),
             body,
         },
     })
 }
 
 /// As it is called in keys: in the shoot with its namespace, if it has one.
-pub(crate) fn name_of(side: Side, object: &Value) -> Arc<str> {
+pub(crate) fn key_name(side: Side, object: &Value) -> Arc<str> {
     let metadata = &object["metadata"];
     match (side, metadata["namespace"].as_str()) {
         (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])).into(),
@@ -76,8 +83,8 @@ pub(crate) fn name_of(side: Side, object: &Value) -> Arc<str> {
 }
 
 pub(crate) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
-    store::Version::parse(text).ok_or_else(|| Error::Version {
-        what: Place::all(Resource::of(kind), None).what("list"),
+    store::Version::parse(text).ok_or_else(|| Error::UnorderedVersion {
+        what: ResourceRef::all(Resource::of(kind), None).request_info("list"),
         version: text.to_owned(),
     })
 }
@@ -95,7 +102,7 @@ pub(crate) fn is_ready(machine: &Value) -> bool {
     })
 }
 
-fn sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
+fn pool_sizes(record: &Value) -> BTreeMap<Arc<str>, usize> {
     let sizes: BTreeMap<String, usize> =
         serde_json::from_str(text(&record["data"][SIZES])).unwrap_or_default();
     sizes
@@ -112,7 +119,7 @@ fn machine_name(object: &Value) -> Option<MachineName<'_>> {
     )
 }
 
-fn machine(object: &Value) -> Vm {
+fn machine(object: &Value) -> ParsedMachine {
     let metadata = &object["metadata"];
     let annotations = &metadata["annotations"];
     let spec = &object["spec"];
@@ -122,33 +129,33 @@ fn machine(object: &Value) -> Vm {
     let name = machine_name(object);
     let volume = &spec["dataVolumeTemplates"][0]["spec"]["source"]["pvc"]["name"];
     let networks = items(&spec["template"]["spec"]["networks"]);
-    Vm {
+    ParsedMachine {
         pool: name
             .as_ref()
             .map_or_else(|| arc(&labels[names::POOL]), |it| it.pool.into()),
         zone: name.map_or(zone.saturating_sub(1), |it| it.zone),
         ordinal: names::ordinal(text(&metadata["name"])).unwrap_or_default(),
-        born: seconds(&metadata["creationTimestamp"])
+        created: seconds(&metadata["creationTimestamp"])
             .and_then(|it| u64::try_from(it).ok())
             .unwrap_or_default(),
         ready: is_ready(object),
         broken: status["printableStatus"] == "CrashLoopBackOff",
-        marked: annotations[names::LEAVING].is_string(),
+        drain_requested: annotations[names::LEAVING].is_string(),
         image: volume.as_str().map(Arc::from),
         networks: networks
             .iter()
             .filter_map(|it| it["multus"]["networkName"].as_str().map(Arc::from))
             .collect(),
-        types: types(spec),
+        types: instancetypes(spec),
         metadata: arc(&annotations[names::POOL_METADATA]),
         status: arc(&status["printableStatus"]),
-        complaint: complaint(status),
-        going: Going::of(object),
+        failure_message: failure_message(status),
+        deletion: Deletion::of(object),
     }
 }
 
 /// What it is made by that belongs to the namespace; where a VM names no kind, KubeVirt takes that of the cluster.
-fn types(spec: &Value) -> Arc<[Arc<str>]> {
+fn instancetypes(spec: &Value) -> Arc<[Arc<str>]> {
     let matchers = [
         (&spec["instancetype"], Kind::Instancetype),
         (&spec["preference"], Kind::Preference),
@@ -163,17 +170,17 @@ fn types(spec: &Value) -> Arc<[Arc<str>]> {
 
 /// KubeVirt moves an instance by itself, or lets it go, unless its strategy says that somebody else sees to it. Where a
 /// VM names none, KubeVirt writes the one of the cluster onto the instance.
-fn instance(object: &Value) -> Instance {
+fn instance(object: &Value) -> ParsedInstance {
     let is_external = object["spec"]["evictionStrategy"] == "External";
     let host = text(&object["status"]["evacuationNodeName"]);
-    Instance {
+    ParsedInstance {
         owner: arc(&object["metadata"]["ownerReferences"][0]["uid"]),
-        evacuating: is_external && !host.is_empty() && !is_leaving(object),
+        evacuating: is_external && !host.is_empty() && !is_deleting(object),
     }
 }
 
 /// Of several, what came first in the chain: a VM that could not be made tells more than one that is not ready.
-fn complaint(status: &Value) -> Option<Arc<str>> {
+fn failure_message(status: &Value) -> Option<Arc<str>> {
     let conditions = items(&status["conditions"]);
     let of = |name: &str, value: &str| {
         conditions
@@ -188,7 +195,7 @@ fn complaint(status: &Value) -> Option<Arc<str>> {
         .map(Arc::from)
 }
 
-fn volume(object: &Value) -> Volume {
+fn volume(object: &Value) -> ParsedVolume {
     let status = &object["status"];
     let phase = text(&status["phase"]);
     let condition = |name: &str| {
@@ -205,17 +212,17 @@ fn volume(object: &Value) -> Volume {
     let bound = condition("Bound").filter(|it| it["status"] == "False");
     let stumbles = running.filter(|it| it["reason"] == "Error");
     let restarts = status["restartCount"].as_i64().unwrap_or_default();
-    let gave_up = stumbles.is_some() && restarts >= RESTARTS;
+    let gave_up = stumbles.is_some() && restarts >= MAX_RESTARTS;
     let done = phase == "Succeeded";
     let spec = &object["spec"];
     let request = [&spec["storage"], &spec["pvc"]]
         .into_iter()
         .find_map(|it| it["resources"]["requests"]["storage"].as_str());
-    Volume {
+    ParsedVolume {
         done,
         percent: percent(text(&status["progress"])),
         size: request.and_then(bytes),
-        waits: (!done)
+        waiting_reason: (!done)
             .then(|| {
                 message(stumbles)
                     .or_else(|| message(bound))
@@ -228,7 +235,7 @@ fn volume(object: &Value) -> Volume {
                 .unwrap_or_else(|| "the import failed".into())
         }),
         restarts,
-        dead: phase == "Failed",
+        failed_permanently: phase == "Failed",
     }
 }
 

@@ -1,24 +1,24 @@
 use super::*;
-use crate::cluster::json::serves;
+use crate::cluster::json::is_pod_ready;
 use crate::plan::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
-fn check(kind: Kind, object: Value) -> Body {
+fn check(kind: Kind, object: Value) -> ParsedBody {
     let mut object = object;
     object["metadata"]["resourceVersion"] = "7".into();
-    seen((Side::Provider, kind), &object)
+    parse((Side::Provider, kind), &object)
         .expect("its version is a number")
         .fact
         .body
 }
 
-fn import(status: Value) -> Volume {
+fn import(status: Value) -> ParsedVolume {
     let object = json!({
         "spec": { "storage": { "resources": { "requests": { "storage": "10Gi" } } } },
         "status": status,
     });
     match check(Kind::Image, object) {
-        Body::Volume(it) => it,
+        ParsedBody::Image(it) => it,
         other => panic!("{other:?}"),
     }
 }
@@ -49,23 +49,23 @@ fn a_machine_is_read_from_its_labels_and_its_name() {
             ] },
         }),
     );
-    let expected = Vm {
+    let expected = ParsedMachine {
         pool: "cpu".into(),
         zone: 1,
         ordinal: 7,
-        born: 60,
+        created: 60,
         ready: false,
         broken: false,
-        marked: true,
+        drain_requested: true,
         image: Some("golden".into()),
         networks: ["ns/blue".into()].into(),
         types: ["VirtualMachineInstancetype own".into()].into(),
         metadata: "{}".into(),
         status: "ErrorUnschedulable".into(),
-        complaint: Some("0/3 nodes are available".into()),
-        going: None,
+        failure_message: Some("0/3 nodes are available".into()),
+        deletion: None,
     };
-    assert_eq!(body, Body::Machine(Box::new(expected)));
+    assert_eq!(body, ParsedBody::Machine(Box::new(expected)));
 }
 
 #[test]
@@ -93,11 +93,11 @@ fn an_import_says_how_far_it_is_and_what_it_waits_for() {
         "conditions": [{ "type": "Running", "status": "True", "reason": "Pod", "message": "" }],
     }));
     assert_eq!((volume.percent, volume.size), (Some(43.1), Some(10 << 30)));
-    assert_eq!((volume.waits, volume.failed), (None, None));
+    assert_eq!((volume.waiting_reason, volume.failed), (None, None));
     let bound = json!([{ "type": "Bound", "status": "False", "message": "PVC a Pending" }]);
     let volume = import(json!({ "phase": "Pending", "progress": "N/A", "conditions": bound }));
     assert_eq!(volume.percent, None);
-    assert_eq!(volume.waits.as_deref(), Some("PVC a Pending"));
+    assert_eq!(volume.waiting_reason.as_deref(), Some("PVC a Pending"));
 }
 
 #[test]
@@ -112,7 +112,10 @@ fn an_import_has_failed_after_its_third_restart() {
         }))
     };
     assert_eq!(stumbling(2).failed, None);
-    assert_eq!(stumbling(2).waits.as_deref(), Some("404 Not Found"));
+    assert_eq!(
+        stumbling(2).waiting_reason.as_deref(),
+        Some("404 Not Found")
+    );
     assert_eq!(stumbling(3).failed.as_deref(), Some("404 Not Found"));
 }
 
@@ -124,7 +127,8 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let seen = seen((Side::Provider, Kind::Machine), &object).expect("its version is a number");
+        let seen =
+            parse((Side::Provider, Kind::Machine), &object).expect("its version is a number");
         seen.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
@@ -142,13 +146,13 @@ fn the_record_holds_the_sizes() {
     let sizes = [("cpu".into(), 3)].into();
     let cluster_ip = Some("10.0.0.1".into());
     let expiry = Some("soon".into());
-    let body = Body::Record {
+    let body = ParsedBody::Record {
         sizes,
         cluster_ip,
         expiry,
     };
     assert_eq!(check(Kind::Record, record), body);
-    let body = Body::Record {
+    let body = ParsedBody::Record {
         sizes: BTreeMap::new(),
         cluster_ip: None,
         expiry: None,
@@ -168,7 +172,7 @@ fn quantities_are_bytes() {
 #[test]
 fn a_version_that_is_no_number_is_refused() {
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
-    let error = seen((Side::Provider, Kind::Machine), &object).expect_err("`abc` is no number");
+    let error = parse((Side::Provider, Kind::Machine), &object).expect_err("`abc` is no number");
     assert_eq!(
         error.to_string(),
         "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"
@@ -183,16 +187,16 @@ fn only_a_pod_that_serves_and_stays_is_an_end() {
             "status": { "conditions": [{ "type": "Ready", "status": ready }] },
         })
     };
-    assert!(serves(&pod("True", Value::Null)));
-    assert!(!serves(&pod("False", Value::Null)));
-    assert!(!serves(&pod("True", json!("2026-01-01T00:00:00Z"))));
-    assert!(!serves(&json!({ "metadata": {} })));
+    assert!(is_pod_ready(&pod("True", Value::Null)));
+    assert!(!is_pod_ready(&pod("False", Value::Null)));
+    assert!(!is_pod_ready(&pod("True", json!("2026-01-01T00:00:00Z"))));
+    assert!(!is_pod_ready(&json!({ "metadata": {} })));
 }
 
 #[test]
 fn only_what_nobody_else_moves_is_to_leave_its_host() {
     let is_evacuating = |object: Value| match check(Kind::Instance, object) {
-        Body::Instance(it) => it.evacuating,
+        ParsedBody::Instance(it) => it.evacuating,
         other => panic!("{other:?}"),
     };
     let instance = |strategy: Value, host: &str| {

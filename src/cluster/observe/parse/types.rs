@@ -1,6 +1,6 @@
 //! Facts of API objects, as far as they follow from one object alone.
 
-use super::deletion::Going;
+use super::deletion::Deletion;
 use crate::plan::hash::Hash;
 use crate::plan::observed::Fact;
 use serde_json::Value;
@@ -9,41 +9,41 @@ use std::sync::Arc;
 
 /// One object, without what only this run knows about it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct ParsedObject {
     /// UID of the record that it belongs to, by its label.
     pub(crate) shoot: Option<Arc<str>>,
     pub(crate) hash: Hash,
     /// Somebody deleted it, and it is not gone yet.
-    pub(crate) leaving: bool,
-    pub(crate) body: Body,
+    pub(crate) deleting: bool,
+    pub(crate) body: ParsedBody,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Body {
+pub(crate) enum ParsedBody {
     Plain,
     /// What its fact is follows from the object alone.
-    Told(Fact),
-    Node(Node),
+    Status(Fact),
+    Node(ParsedNode),
     /// The claims that it holds; None when it is nothing to the provider.
-    Guest(Option<Arc<[Arc<str>]>>),
+    UserResource(Option<Arc<[Arc<str>]>>),
     Record {
         sizes: BTreeMap<Arc<str>, usize>,
         cluster_ip: Option<Arc<str>>,
         expiry: Option<Arc<str>>,
     },
-    Volume(Volume),
+    Image(ParsedVolume),
     /// A disk of the machine that has this UID and name.
-    Disk {
+    MachineDisk {
         owner: Arc<str>,
         machine: Arc<str>,
     },
-    Machine(Box<Vm>),
-    Instance(Instance),
+    Machine(Box<ParsedMachine>),
+    Instance(ParsedInstance),
 }
 
 /// What a machine's instance says that the machine does not.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Instance {
+pub(crate) struct ParsedInstance {
     /// UID of the machine.
     pub(crate) owner: Arc<str>,
     /// Its host is being emptied, and that waits for somebody to replace it.
@@ -51,7 +51,7 @@ pub(crate) struct Instance {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct ParsedNode {
     /// Why it does not serve; None while it does.
     pub(crate) why: Option<Arc<str>>,
     pub(crate) is_ours: bool,
@@ -61,39 +61,39 @@ pub(crate) struct Node {
 
 /// A golden volume.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Volume {
+pub(crate) struct ParsedVolume {
     pub(crate) done: bool,
     pub(crate) percent: Option<f32>,
     /// In bytes.
     pub(crate) size: Option<u64>,
-    pub(crate) waits: Option<Arc<str>>,
+    pub(crate) waiting_reason: Option<Arc<str>>,
     /// It failed as often as it may, or for good.
     pub(crate) failed: Option<Arc<str>>,
     /// How often the importer began anew.
     pub(crate) restarts: i64,
     /// CDI does not try it again.
-    pub(crate) dead: bool,
+    pub(crate) failed_permanently: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Vm {
+pub(crate) struct ParsedMachine {
     pub(crate) pool: Arc<str>,
     /// From 0.
     pub(crate) zone: usize,
     pub(crate) ordinal: u32,
     /// Seconds since 1970.
-    pub(crate) born: u64,
+    pub(crate) created: u64,
     pub(crate) ready: bool,
     /// The hypervisor gave up on it.
     pub(crate) broken: bool,
     /// Chosen to go.
-    pub(crate) marked: bool,
+    pub(crate) drain_requested: bool,
     pub(crate) image: Option<Arc<str>>,
     pub(crate) networks: Arc<[Arc<str>]>,
     pub(crate) types: Arc<[Arc<str>]>,
     pub(crate) metadata: Arc<str>,
     pub(crate) status: Arc<str>,
     /// What KubeVirt complains of.
-    pub(crate) complaint: Option<Arc<str>>,
-    pub(crate) going: Option<Going>,
+    pub(crate) failure_message: Option<Arc<str>>,
+    pub(crate) deletion: Option<Deletion>,
 }

@@ -10,18 +10,18 @@ use std::time::Duration;
 
 /// How those who delete a shoot got on with what is in it.
 #[derive(Debug, Default)]
-pub(crate) struct Leaving {
+pub(crate) struct UserResourceProgress {
     is_seen: bool,
     /// UIDs of what was there at the last look, and whether it was on its way out.
     there: BTreeSet<(Arc<str>, bool)>,
     moved: Duration,
 }
 
-impl Leaving {
+impl UserResourceProgress {
     /// Leaves what holds nothing out, and says when something last moved: what comes is no progress, what goes is.
-    pub(crate) fn look(&mut self, facts: &mut Facts, now: Duration) {
+    pub(crate) fn update(&mut self, facts: &mut Facts, now: Duration) {
         let things = &mut facts.guests.things;
-        only_relevant(things);
+        retain_relevant(things);
         // Who brings webhooks back again and again gets on with nothing.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
         let there: BTreeSet<(Arc<str>, bool)> = counted
@@ -37,18 +37,18 @@ impl Leaving {
 }
 
 /// A claim counts while a volume of ours is bound to it, a pod while it mounts such a claim.
-fn only_relevant(things: &mut BTreeMap<Key, Object>) {
+fn retain_relevant(things: &mut BTreeMap<Key, Object>) {
     let volumes = things.iter().filter(|it| it.0.kind == Kind::Volume);
-    let bound: HashSet<Arc<str>> = volumes.flat_map(|it| held(it.1)).cloned().collect();
+    let bound: HashSet<Arc<str>> = volumes.flat_map(|it| claims_of(it.1)).cloned().collect();
     things.retain(|key, object| match key.kind {
         Kind::Claim => bound.contains(&key.name),
-        Kind::Pod => held(object).any(|it| bound.contains(it)),
+        Kind::Pod => claims_of(object).any(|it| bound.contains(it)),
         _ => true,
     });
     debug_assert!(things.keys().all(|it| it.kind.is_of_guest()));
 }
 
-fn held(object: &Object) -> impl Iterator<Item = &Arc<str>> {
+fn claims_of(object: &Object) -> impl Iterator<Item = &Arc<str>> {
     let claims: &[Arc<str>] = match &object.fact {
         Fact::Holds(claims) => claims,
         _ => &[],
@@ -61,7 +61,7 @@ fn is_webhook(kind: Kind) -> bool {
 }
 
 /// The claims that an object of a guest's kind holds; None where it is nothing to the provider.
-pub(crate) fn holds(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>> {
+pub(crate) fn held_claims(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>> {
     let spec = &object["spec"];
     match kind {
         Kind::Balancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
@@ -76,14 +76,14 @@ pub(crate) fn holds(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>> {
         Kind::Pod => {
             let phase = text(&object["status"]["phase"]);
             let is_over = matches!(phase, "Succeeded" | "Failed");
-            (spec["nodeName"].is_string() && !is_over).then(|| claims(object))
+            (spec["nodeName"].is_string() && !is_over).then(|| pod_claims(object))
         }
         _ => Some([].into()),
     }
 }
 
 /// By `namespace/name`; one that comes and goes with the pod is named after both.
-fn claims(pod: &Value) -> Arc<[Arc<str>]> {
+fn pod_claims(pod: &Value) -> Arc<[Arc<str>]> {
     let metadata = &pod["metadata"];
     let volumes = items(&pod["spec"]["volumes"]).iter().filter_map(|it| {
         let name = match it["persistentVolumeClaim"]["claimName"].as_str() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cluster::observe::cache::World;
+use crate::cluster::observe::cache::Cache;
 use crate::plan::item::Side;
 use serde_json::json;
 
@@ -30,8 +30,8 @@ fn pod(name: &str, volume: Value) -> Value {
     })
 }
 
-fn world() -> World {
-    let mut world = World::new("a");
+fn world() -> Cache {
+    let mut world = Cache::new("a");
     let claims =
         ["ours", "others", "kept", "scratch-tmp"].map(|it| json!({ "metadata": metadata(it, 1) }));
     let volumes = [
@@ -82,7 +82,7 @@ fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
 fn what_goes_is_progress_and_what_comes_is_none() {
     let seconds = Duration::from_secs;
     let mut world = world();
-    let moved = |world: &mut World, now| world.facts(seconds(now)).guests.moved;
+    let moved = |world: &mut Cache, now| world.facts(seconds(now)).guests.moved;
     assert_eq!(moved(&mut world, 1), Duration::ZERO);
     let mut more = pod(
         "more",
@@ -97,7 +97,7 @@ fn what_goes_is_progress_and_what_comes_is_none() {
     assert_eq!(moved(&mut world, 3), seconds(3));
     let mut gone = more;
     gone["metadata"]["resourceVersion"] = "3".into();
-    world.gone(PODS, &gone).unwrap();
+    world.remove(PODS, &gone).unwrap();
     assert_eq!(moved(&mut world, 4), seconds(4));
     assert_eq!(moved(&mut world, 5), seconds(4));
     world.fixed.inside = Inside::Observed;
@@ -107,9 +107,9 @@ fn what_goes_is_progress_and_what_comes_is_none() {
 #[test]
 fn services_without_a_load_balancer_and_classes_of_other_drivers_are_left_alone() {
     let service =
-        |kind: &str| holds(Kind::Balancer, &json!({ "spec": { "type": kind } })).is_some();
+        |kind: &str| held_claims(Kind::Balancer, &json!({ "spec": { "type": kind } })).is_some();
     assert!(service("LoadBalancer") && !service("ClusterIP"));
     let class =
-        |driver: &str| holds(Kind::VolumeClass, &json!({ "provisioner": driver })).is_some();
+        |driver: &str| held_claims(Kind::VolumeClass, &json!({ "provisioner": driver })).is_some();
     assert!(class(DRIVER) && !class("nfs.example.org"));
 }

@@ -2,7 +2,7 @@
 
 use crate::cluster::client::service::service;
 use crate::cluster::json::{items, text};
-use crate::cluster::observe::parse::types::Node;
+use crate::cluster::observe::parse::types::ParsedNode;
 use crate::plan::Hash;
 use crate::plan::item::Kind;
 use crate::plan::names;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Taints that keep pods off a node that says that it is ready, and what takes them away.
-const PASSING: [(&str, &str); 2] = [
+const STARTUP_TAINTS: [(&str, &str); 2] = [
     (
         "node.cloudprovider.kubernetes.io/uninitialized",
         "the cloud controller manager to know it",
@@ -23,13 +23,13 @@ const PASSING: [(&str, &str); 2] = [
 ];
 
 /// None for kinds that tell nothing beyond being there.
-pub(crate) fn fact(kind: Kind, object: &Value) -> Option<Fact> {
+pub(crate) fn status_fact(kind: Kind, object: &Value) -> Option<Fact> {
     Some(match kind {
         Kind::Secret => Fact::Secret(secret(object)),
         Kind::Service => Fact::Service(service(object)),
-        Kind::Deployment | Kind::StatefulSet => Fact::Rollout(replicas(object)),
-        Kind::DaemonSet => Fact::Rollout(daemons(object)),
-        Kind::ApiService => Fact::Answer(answer(object)),
+        Kind::Deployment | Kind::StatefulSet => Fact::Rollout(replicated_rollout(object)),
+        Kind::DaemonSet => Fact::Rollout(daemon_set_rollout(object)),
+        Kind::ApiService => Fact::Answer(api_service_failure(object)),
         _ => return None,
     })
 }
@@ -60,11 +60,11 @@ fn secret(object: &Value) -> Secret {
 }
 
 /// What a Deployment or a StatefulSet misses.
-fn replicas(object: &Value) -> Rollout {
+fn replicated_rollout(object: &Value) -> Rollout {
     let status = &object["status"];
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let count = |field: &str| status[field].as_i64().unwrap_or_default();
-    missing(
+    rollout(
         object,
         wanted,
         count("updatedReplicas"),
@@ -74,11 +74,11 @@ fn replicas(object: &Value) -> Rollout {
 }
 
 /// What a DaemonSet misses. Without nodes nothing is wanted of it.
-fn daemons(object: &Value) -> Rollout {
+fn daemon_set_rollout(object: &Value) -> Rollout {
     let status = &object["status"];
     let count = |field: &str| status[field].as_i64().unwrap_or_default();
     let wanted = count("desiredNumberScheduled");
-    missing(
+    rollout(
         object,
         wanted,
         count("updatedNumberScheduled"),
@@ -87,7 +87,7 @@ fn daemons(object: &Value) -> Rollout {
     )
 }
 
-fn missing(object: &Value, wanted: i64, updated: i64, available: i64, all: i64) -> Rollout {
+fn rollout(object: &Value, wanted: i64, updated: i64, available: i64, all: i64) -> Rollout {
     let generation = object["metadata"]["generation"].as_i64();
     let observed = object["status"]["observedGeneration"].as_i64();
     let why = if generation > observed {
@@ -107,7 +107,7 @@ fn missing(object: &Value, wanted: i64, updated: i64, available: i64, all: i64) 
     }
 }
 
-fn answer(object: &Value) -> Option<Arc<str>> {
+fn api_service_failure(object: &Value) -> Option<Arc<str>> {
     let condition = condition(object, "Available");
     match condition.filter(|it| it["status"] == "True") {
         Some(_) => None,
@@ -118,7 +118,7 @@ fn answer(object: &Value) -> Option<Arc<str>> {
     }
 }
 
-pub(crate) fn node(object: &Value) -> Node {
+pub(crate) fn node(object: &Value) -> ParsedNode {
     let ready = condition(object, "Ready");
     let taints = items(&object["spec"]["taints"]);
     let why = match ready.filter(|it| it["status"] == "True") {
@@ -128,12 +128,12 @@ pub(crate) fn node(object: &Value) -> Node {
         )),
         Some(_) => {
             let stands = |key: &str| taints.iter().any(|it| it["key"] == key);
-            let passing = PASSING.iter().find(|it| stands(it.0));
+            let passing = STARTUP_TAINTS.iter().find(|it| stands(it.0));
             passing.map(|it| it.1.into())
         }
     };
     let provider = text(&object["spec"]["providerID"]);
-    Node {
+    ParsedNode {
         why,
         is_ours: provider.starts_with("kubevirt://shoot--"),
         taints: taints.to_vec().into(),

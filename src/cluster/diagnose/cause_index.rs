@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// By name.
-pub(crate) type Classes = BTreeMap<Arc<str>, StorageClass>;
+pub(crate) type StorageClasses = BTreeMap<Arc<str>, StorageClass>;
 
 /// What there is around machines, images and workloads, as it was listed.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub(crate) struct ListedObjects {
     pub(crate) instances: Vec<Value>,
     pub(crate) volumes: Vec<Value>,
     pub(crate) pods: Vec<Value>,
@@ -26,7 +26,7 @@ pub(crate) struct Objects {
 
 /// The same by what it belongs to.
 #[derive(Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct CauseIndex {
     pub(super) instances: HashMap<Arc<str>, Value>,
     pub(super) volumes: HashMap<Arc<str>, Value>,
     /// Names of DataVolumes by that of their VM.
@@ -38,12 +38,12 @@ pub(crate) struct Around {
     pub(super) warnings: HashMap<(Arc<str>, Arc<str>), Value>,
 }
 
-impl Around {
-    pub(crate) fn new(objects: Objects) -> Around {
-        let mut around = Around {
+impl CauseIndex {
+    pub(crate) fn new(objects: ListedObjects) -> CauseIndex {
+        let mut around = CauseIndex {
             instances: by_name(objects.instances),
             claims: by_name(objects.claims),
-            ..Around::default()
+            ..CauseIndex::default()
         };
         for volume in &objects.volumes {
             for (kind, owner) in owners(volume) {
@@ -63,7 +63,7 @@ impl Around {
             let about = &event["involvedObject"];
             let about = (arc(&about["kind"]), arc(&about["name"]));
             let newest = around.warnings.entry(about).or_default();
-            if newest.is_null() || when(newest) <= when(&event) {
+            if newest.is_null() || timestamp(newest) <= timestamp(&event) {
                 *newest = event;
             }
         }
@@ -86,18 +86,18 @@ fn by_name(objects: Vec<Value>) -> HashMap<Arc<str>, Value> {
     named.map(|it| (arc(&it["metadata"]["name"]), it)).collect()
 }
 
-pub(super) fn message(event: &Value) -> Option<String> {
-    let message = plain(text(&event["message"]));
+pub(super) fn event_message(event: &Value) -> Option<String> {
+    let message = single_line(text(&event["message"]));
     let message = message.trim_start_matches("(combined from similar events): ");
     (!message.is_empty()).then(|| message.to_owned())
 }
 
 /// The message of a condition that does not hold.
-pub(super) fn condition(object: &Value, name: &str) -> Option<String> {
+pub(super) fn failed_condition(object: &Value, name: &str) -> Option<String> {
     let condition = items(&object["status"]["conditions"])
         .iter()
         .find(|it| it["type"] == name && it["status"] == "False")?;
-    let message = plain(text(&condition["message"]));
+    let message = single_line(text(&condition["message"]));
     (!message.is_empty()).then_some(message)
 }
 
@@ -109,7 +109,7 @@ fn owners(object: &Value) -> Vec<(Arc<str>, Arc<str>)> {
 }
 
 /// Timestamps of one format sort as text.
-pub(super) fn when(event: &Value) -> &str {
+pub(super) fn timestamp(event: &Value) -> &str {
     [
         &event["lastTimestamp"],
         &event["metadata"]["creationTimestamp"],
@@ -119,13 +119,13 @@ pub(super) fn when(event: &Value) -> &str {
     .unwrap_or_default()
 }
 
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn single_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    unnamed(&text).unwrap_or(text)
+    without_pod_name(&text).unwrap_or(text)
 }
 
 /// A pod that is refused has another name at each try, and nobody has seen any of them.
-fn unnamed(text: &str) -> Option<String> {
+fn without_pod_name(text: &str) -> Option<String> {
     let (before, rest) = text.split_once("pods \"")?;
     let (name, after) = rest.split_once('"')?;
     let is_refused = after.starts_with(" is forbidden") && !name.contains(' ');
@@ -133,5 +133,5 @@ fn unnamed(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "index_tests.rs"]
+#[path = "cause_index_tests.rs"]
 mod tests;

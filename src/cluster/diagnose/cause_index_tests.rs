@@ -1,9 +1,9 @@
 use super::*;
 use crate::cluster::diagnose::cause_chain::Advice;
-use crate::cluster::diagnose::machine::{Stuck, joining};
+use crate::cluster::diagnose::machine::{PendingMachine, joining};
 use crate::cluster::diagnose::pod;
 use crate::cluster::observe::parse::object;
-use crate::cluster::observe::parse::types::Body;
+use crate::cluster::observe::parse::types::ParsedBody;
 use crate::plan::item::{Kind, Side};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn launcher(status: Value) -> Value {
     })
 }
 
-fn classes() -> Classes {
+fn classes() -> StorageClasses {
     [(
         "slow".into(),
         StorageClass {
@@ -44,18 +44,18 @@ fn classes() -> Classes {
 }
 
 /// As a wait for machine m-0 says it.
-fn told(objects: Objects, stuck: Stuck) -> String {
-    let chain = Around::new(objects).machine("m-0", &stuck, &classes());
-    chain.map(|it| it.told("m-0")).unwrap_or_default()
+fn told(objects: ListedObjects, stuck: PendingMachine) -> String {
+    let chain = CauseIndex::new(objects).machine_chain("m-0", &stuck, &classes());
+    chain.map(|it| it.describe("m-0")).unwrap_or_default()
 }
 
 fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<Value>) -> String {
-    let objects = Objects {
+    let objects = ListedObjects {
         volumes,
         pods,
         claims,
         events,
-        ..Objects::default()
+        ..ListedObjects::default()
     };
     told(
         objects,
@@ -63,15 +63,15 @@ fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<
     )
 }
 
-fn vm(mut metadata: Value, status: Value) -> Stuck {
+fn vm(mut metadata: Value, status: Value) -> PendingMachine {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
     let object = json!({ "metadata": metadata, "status": status });
-    let seen = object::seen((Side::Provider, Kind::Machine), &object).unwrap();
-    let Body::Machine(vm) = seen.fact.body else {
+    let seen = object::parse((Side::Provider, Kind::Machine), &object).unwrap();
+    let ParsedBody::Machine(vm) = seen.fact.body else {
         unreachable!("it is a machine");
     };
-    Stuck::of(&vm)
+    PendingMachine::of(&vm)
 }
 
 #[test]
@@ -121,13 +121,13 @@ fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_fro
         let mut waits = volume(phase);
         waits["status"]["conditions"] =
             json!([{ "type": "Bound", "status": "False", "message": "PVC m-0-root Pending" }]);
-        let objects = Objects {
+        let objects = ListedObjects {
             instances: vec![json!({
                 "metadata": { "name": "m-0" },
                 "status": { "phase": "Pending", "conditions": conditions },
             })],
             volumes: vec![waits],
-            ..Objects::default()
+            ..ListedObjects::default()
         };
         let status = json!({ "printableStatus": "WaitingForVolumeBinding" });
         told(objects, vm(json!({}), status))
@@ -157,7 +157,7 @@ fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
         "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": "exceeded quota: q",
     });
     let with = |reason: &str, message: &str| {
-        let objects = Objects {
+        let objects = ListedObjects {
             instances: vec![json!({
                 "metadata": { "name": "m-0" },
                 "status": { "phase": "Pending", "conditions": [condition] },
@@ -166,7 +166,7 @@ fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
                 "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
                 "lastTimestamp": "2026-11-22T15:34:59Z", "reason": reason, "message": message,
             })],
-            ..Objects::default()
+            ..ListedObjects::default()
         };
         told(
             objects,
@@ -247,9 +247,9 @@ fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
         "message": "cannot reach the API server",
     });
     let is_told = |born: &str, has_node| {
-        let objects = Objects {
+        let objects = ListedObjects {
             events: vec![event.clone()],
-            ..Objects::default()
+            ..ListedObjects::default()
         };
         let stuck = vm(json!({ "creationTimestamp": born }), json!({}));
         let stuck = stuck.joining(has_node, None);
@@ -261,13 +261,13 @@ fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
 }
 
 fn workload(pods: Vec<Value>, events: Vec<Value>) -> String {
-    let around = Around::new(Objects {
+    let around = CauseIndex::new(ListedObjects {
         pods,
         events,
-        ..Objects::default()
+        ..ListedObjects::default()
     });
-    let chain = around.workload("Deployment", "etcd", &classes(), |_| false);
-    chain.map(|it| it.told("etcd")).unwrap_or_default()
+    let chain = around.workload_chain("Deployment", "etcd", &classes(), |_| false);
+    chain.map(|it| it.describe("etcd")).unwrap_or_default()
 }
 
 fn replica(name: &str, owner: &str, status: Value) -> Value {
@@ -341,10 +341,10 @@ fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
         "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["example.com/hold"],
     });
     let machine = vm(metadata, json!({ "printableStatus": "Running" }));
-    let objects = Objects {
+    let objects = ListedObjects {
         instances: instance.into_iter().collect(),
         pods,
-        ..Objects::default()
+        ..ListedObjects::default()
     };
     told(objects, machine)
 }
@@ -383,9 +383,9 @@ fn a_machine_that_does_not_go_is_told_by_who_holds_it() {
 #[test]
 fn an_instance_that_goes_or_is_over_is_deeper_than_its_node() {
     let words = |instance: Option<Value>, status: Value| {
-        let objects = Objects {
+        let objects = ListedObjects {
             instances: instance.into_iter().collect(),
-            ..Objects::default()
+            ..ListedObjects::default()
         };
         told(objects, vm(json!({}), status).joining(true, None))
     };
@@ -418,7 +418,7 @@ fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
     let told = |requests: &[Value], has_token| {
         let token = "kube-system/bootstrap-token-abcdef";
         let chain = joining(requests, "system:bootstrap:abcdef", token, has_token);
-        chain.map(|it| it.told("m-0")).unwrap_or_default()
+        chain.map(|it| it.describe("m-0")).unwrap_or_default()
     };
     let conditions =
         |kind: &str| json!({ "conditions": [{ "type": kind, "message": "not known" }] });
@@ -451,20 +451,20 @@ fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
 fn a_pod_that_waits_for_a_volume_is_told_by_the_class_of_that() {
     let mut pod = replica("etcd-1-a", "etcd-1", json!({ "phase": "Pending" }));
     pod["spec"] = json!({ "volumes": [{ "persistentVolumeClaim": { "claimName": "m-0-root" } }] });
-    let around = Around::new(Objects {
+    let around = CauseIndex::new(ListedObjects {
         pods: vec![pod],
         claims: vec![claim("Pending", "fast")],
-        ..Objects::default()
+        ..ListedObjects::default()
     });
     let chain = around
-        .workload("Deployment", "etcd", &classes(), |_| false)
+        .workload_chain("Deployment", "etcd", &classes(), |_| false)
         .unwrap();
     assert_eq!(
-        chain.told("etcd"),
+        chain.describe("etcd"),
         "Pod etcd-1-a Pending <- PersistentVolumeClaim m-0-root Pending: storageclass \"fast\" not found"
     );
     assert_eq!(chain.advice, Some(Advice::Class));
-    let lost = around.workload("Deployment", "etcd", &classes(), |_| true);
+    let lost = around.workload_chain("Deployment", "etcd", &classes(), |_| true);
     assert_eq!(lost, None);
 }
 
@@ -477,7 +477,7 @@ fn the_last_lines_of_a_long_log_are_kept() {
             "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": said } },
         }],
     });
-    let chain = pod::trouble(&replica("etcd-1-a", "etcd-1", status)).unwrap();
+    let chain = pod::pod_chain(&replica("etcd-1-a", "etcd-1", status)).unwrap();
     assert_eq!(chain.log.len(), 5);
     assert_eq!(chain.log[4], "F 1] no certificate");
     let container = "etcd".into();
