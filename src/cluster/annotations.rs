@@ -18,8 +18,10 @@ impl ApiClient {
         record: &RecordSnapshot,
         annotations: Value,
     ) -> Result<(), Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid, "annotations": annotations } });
-        self.patch(place, &patch, WRITE_TIMEOUT).await.map(drop)
+        self.patch(resource_ref, &patch, WRITE_TIMEOUT)
+            .await
+            .map(drop)
     }
 }

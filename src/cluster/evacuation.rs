@@ -24,8 +24,9 @@ impl ApiClient {
             names::COMPONENT,
             role::MACHINE
         );
-        let place = ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, Some(self.namespace()));
-        let instances = self.list(place, Some(&selector)).await?.items;
+        let resource_ref =
+            ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, Some(self.namespace()));
+        let instances = self.list(resource_ref, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for instance in &instances {
             let seen = object::parse((Side::Provider, Kind::Instance), instance)?;

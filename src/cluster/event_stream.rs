@@ -23,7 +23,7 @@ pub(crate) struct EventStream {
     side: Side,
     server: ApiClient,
     /// Who belongs to the shoot; None where all do.
-    family: Option<OwnershipFilter>,
+    ownership: Option<OwnershipFilter>,
 }
 
 impl EventStream {
@@ -37,18 +37,18 @@ impl EventStream {
         id: &str,
         others: Vec<String>,
     ) -> Result<EventStream, Error> {
-        let mut family = OwnershipFilter::new(id, others);
-        let place = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
+        let mut ownership = OwnershipFilter::new(id, others);
+        let resource_ref = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
         // CDI names what it makes for a claim by the claim's UID. Who may not look at claims misses that.
-        match provider.list(place, None).await {
-            Ok(claims) => family.learn(&claims.items.iter().collect::<Vec<_>>()),
+        match provider.list(resource_ref, None).await {
+            Ok(claims) => ownership.learn(&claims.items.iter().collect::<Vec<_>>()),
             Err(Error::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(EventStream {
             side: Side::Provider,
             server: provider.clone(),
-            family: Some(family),
+            ownership: Some(ownership),
         })
     }
 
@@ -61,7 +61,7 @@ impl EventStream {
         Ok(EventStream {
             side: Side::Shoot,
             server: provider.shoot_client(id).await?,
-            family: None,
+            ownership: None,
         })
     }
 
@@ -69,7 +69,7 @@ impl EventStream {
     ///
     /// Events may not be listed, or the server does not answer.
     pub(crate) async fn list(&self) -> Result<Vec<KubernetesEvent>, Error> {
-        let listed = self.server.list(self.place(), None).await?;
+        let listed = self.server.list(self.resource_ref(), None).await?;
         Ok(listed
             .items
             .iter()
@@ -97,12 +97,15 @@ impl EventStream {
 
     /// One LIST and one WATCH; says whether that told anything new.
     async fn list_and_watch(&self, listener: &Sender<KubernetesEvent>) -> Result<bool, Error> {
-        let listed = self.server.list(self.place(), None).await?;
+        let listed = self.server.list(self.resource_ref(), None).await?;
         for event in listed.items.iter().filter_map(|it| self.parse_owned(it)) {
             // Whoever listened may have gone.
             let _ = listener.send(event).await;
         }
-        let events = self.server.watch(self.place(), "", &listed.version).await?;
+        let events = self
+            .server
+            .watch(self.resource_ref(), "", &listed.version)
+            .await?;
         let mut events = std::pin::pin!(events);
         let mut is_new = false;
         loop {
@@ -124,7 +127,7 @@ impl EventStream {
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
+    fn resource_ref(&self) -> ResourceRef<'_> {
         let namespace = match self.side {
             Side::Provider => Some(&**self.server.namespace()),
             Side::Shoot => None,
@@ -133,8 +136,8 @@ impl EventStream {
     }
 
     fn parse_owned(&self, event: &Value) -> Option<KubernetesEvent> {
-        let family = self.family.as_ref();
-        let is_ours = family.is_none_or(|it| it.is_about(event));
+        let ownership = self.ownership.as_ref();
+        let is_ours = ownership.is_none_or(|it| it.is_about(event));
         is_ours.then(|| KubernetesEvent::parse(self.side, event))
     }
 }

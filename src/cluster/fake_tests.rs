@@ -57,9 +57,9 @@ fn status(code: u16, reason: &str, message: &str) -> Answer {
 
 async fn error(answer: fn() -> Answer) -> (String, Retryability) {
     let (provider, _) = provider(move |_, _| answer());
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
     let error = provider
-        .get(place)
+        .get(resource_ref)
         .await
         .expect_err("all answers are errors");
     (error.to_string(), error.retryability())
@@ -77,8 +77,8 @@ async fn errors_are_told_apart_by_their_status() {
         )
     );
     let (provider, _) = provider(move |_, _| status(403, "Forbidden", words));
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
-    let quota = provider.get(place).await.expect_err("it is a quota");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let quota = provider.get(resource_ref).await.expect_err("it is a quota");
     assert_eq!(
         quota.to_string(),
         "Secret a: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10"
@@ -123,12 +123,15 @@ async fn a_server_that_is_silent_is_given_up() {
     );
     let provider = ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new());
     let begun = Instant::now();
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
-    let error = provider.get(place).await.expect_err("nobody answers");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let error = provider
+        .get(resource_ref)
+        .await
+        .expect_err("nobody answers");
     assert_eq!(error.retryability(), Retryability::Retry);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
     let error = provider
-        .get_with_retry(place)
+        .get_with_retry(resource_ref)
         .await
         .expect_err("nobody answers");
     assert_eq!(error.retryability(), Retryability::Retry);
@@ -151,10 +154,10 @@ fn config_map(hash: &str, managed_by: &str) -> Value {
 }
 
 /// Applies the record at a server that answers its POST with `made`, and a GET with `there`.
-async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, bool) {
+async fn apply(made: Answer, existing: Answer) -> (Result<(), Error>, Vec<String>, bool) {
     let (provider, asked) = provider(move |method, path| match (method, path) {
         ("POST", _) => made.clone(),
-        ("GET", "/api/v1/namespaces/ns/configmaps/a") => there.clone(),
+        ("GET", "/api/v1/namespaces/ns/configmaps/a") => existing.clone(),
         ("GET", path) if path.ends_with("/v1") => status(404, "NotFound", ""),
         _ => Ok((
             200,
@@ -240,20 +243,20 @@ fn answers(codes: &'static [u16]) -> ApiClient {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_put_again_and_what_decides_is_not() {
-    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
-    let asked = async |codes| answers(codes).get_with_retry(place).await;
+    let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let asked = async |codes| answers(codes).get_with_retry(resource_ref).await;
     assert!(asked(&[500, 503, 429, 200]).await.is_ok());
     // What will not pass is told at once.
     assert!(asked(&[403, 200]).await.is_err());
-    let error = answers(&[500, 200]).get(place).await;
+    let error = answers(&[500, 200]).get(resource_ref).await;
     assert!(error.is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_address_where_nobody_ever_was_is_not_waited_for() {
     let begun = Instant::now();
-    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
-    let error = answers(&[]).get_with_retry(place).await;
+    let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let error = answers(&[]).get_with_retry(resource_ref).await;
     let error = error.expect_err("nobody is there");
     assert!(error.is_connection_failure(), "{error}");
     assert_eq!(begun.elapsed(), Duration::ZERO);

@@ -61,14 +61,14 @@ impl Observer {
         provider: &ApiClient,
         id: &str,
         started: Instant,
-        beside: ProviderContext,
+        context: ProviderContext,
     ) -> Result<Observer, Error> {
-        let shared = Arc::new(ObservationStore::new(id, started, beside.is_deletion));
+        let store = Arc::new(ObservationStore::new(id, started, context.is_deletion));
         let has_networks = provider.serves(&resources::NETWORK).await?;
         let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
         kinds.extend(resources::CONTROL_PLANE_KINDS);
         kinds.extend(resources::INSTANCETYPE_KINDS);
-        match beside.is_deletion {
+        match context.is_deletion {
             true => {
                 kinds.extend(resources::DELETION_PROVIDER_KINDS);
                 let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
@@ -79,32 +79,32 @@ impl Observer {
         if has_networks {
             kinds.push(Kind::Network);
         }
-        let feeds = kinds
+        let watchers = kinds
             .into_iter()
-            .map(|kind| Watcher::new(provider, &shared, (Side::Provider, kind), id));
-        let first = feeds.map(async |feed| Ok((initial_list(&feed).await?, feed)));
-        let (mut fixed, first) = futures::future::try_join(
-            static_facts(provider, &beside, has_networks),
+            .map(|kind| Watcher::new(provider, &store, (Side::Provider, kind), id));
+        let first = watchers.map(async |watcher| Ok((initial_list(&watcher).await?, watcher)));
+        let (mut static_facts, first) = futures::future::try_join(
+            static_facts(provider, &context, has_networks),
             try_join_all(first),
         )
         .await?;
         let mut tasks = JoinSet::new();
-        for (version, feed) in first {
+        for (version, watcher) in first {
             match version {
-                Ok(version) => drop(tasks.spawn(feed.run(version))),
-                Err(why) => drop(fixed.unseen.insert(feed.source.1, why)),
+                Ok(version) => drop(tasks.spawn(watcher.run(version))),
+                Err(why) => drop(static_facts.unseen.insert(watcher.source.1, why)),
             }
         }
-        shared.change(|world, _| world.fixed = fixed);
-        shared.publish();
-        let causes = watch_causes(provider.clone(), shared.clone(), id.to_owned());
+        store.change(|cache, _| cache.static_facts = static_facts);
+        store.publish();
+        let causes = watch_causes(provider.clone(), store.clone(), id.to_owned());
         tasks.spawn(causes);
-        tasks.spawn(watch_shoot(provider.clone(), shared.clone(), id.to_owned()));
-        let publisher = shared.clone();
+        tasks.spawn(watch_shoot(provider.clone(), store.clone(), id.to_owned()));
+        let publisher = store.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
             provider: provider.clone(),
-            store: shared,
+            store: store,
             _tasks: tasks,
         })
     }
@@ -126,7 +126,7 @@ impl Observer {
     /// What keeps a machine from being empty.
     pub(crate) fn set_drain_status(&self, uid: &Arc<str>, what: &str) {
         self.store
-            .change(|world, _| world.set_drain_status(uid.clone(), what.into()));
+            .change(|cache, _| cache.set_drain_status(uid.clone(), what.into()));
     }
 
     /// One chain of causes for each object that is not ready, the control plane first; none for what only follows
@@ -141,13 +141,13 @@ impl Observer {
 
     /// Nothing runs on the machine any more.
     pub(crate) fn set_drained(&self, uid: &Arc<str>) {
-        self.store.change(|world, _| world.set_drained(uid.clone()));
+        self.store.change(|cache, _| cache.set_drained(uid.clone()));
     }
 
     /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
     /// no longer than `limit`.
     pub(crate) async fn complete_facts(&self, limit: Duration) -> Arc<Facts> {
-        let id = self.store.read(|world| world.id().clone());
+        let id = self.store.read(|cache| cache.id().clone());
         let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_be_reachable(it, &id);
         let mut facts = self.facts();
         let waited = timeout(limit, facts.wait_for(is_whole)).await;
@@ -157,10 +157,10 @@ impl Observer {
 }
 
 /// The version to watch a kind from; or why nothing of it can be seen, where not every shoot needs it.
-async fn initial_list(feed: &Watcher) -> Result<Result<String, Failure>, Error> {
-    match feed.initial_list().await {
+async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
+    match watcher.initial_list().await {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if resources::INSTANCETYPE_KINDS.contains(&feed.source.1) =>
+            if resources::INSTANCETYPE_KINDS.contains(&watcher.source.1) =>
         {
             Ok(Err(error.failure()))
         }
@@ -171,10 +171,10 @@ async fn initial_list(feed: &Watcher) -> Result<Result<String, Failure>, Error> 
 /// What is read once: storage classes, hosts and the networks of others.
 async fn static_facts(
     provider: &ApiClient,
-    beside: &ProviderContext,
+    context: &ProviderContext,
     has_networks: bool,
 ) -> Result<Facts, Error> {
-    let networks = beside.networks.iter().map(async |name| {
+    let networks = context.networks.iter().map(async |name| {
         let config = match has_networks {
             true => shared_network(provider, name).await?,
             false => None,
@@ -182,12 +182,12 @@ async fn static_facts(
         Ok((name.clone(), config))
     });
     let bounds = async {
-        match beside.is_deletion {
+        match context.is_deletion {
             true => Ok(Bounds::default()),
             false => namespace_limits::read_limits(provider).await,
         }
     };
-    let (classes, hosts, shared, relied, bounds) = futures::future::join5(
+    let (classes, hosts, store, relied, bounds) = futures::future::join5(
         provider.list(ResourceRef::all(&resources::STORAGE_CLASS, None), None),
         provider.list_metadata(
             ResourceRef::all(&resources::NODE, None),
@@ -196,8 +196,8 @@ async fn static_facts(
         join_all(networks),
         prerequisites::read_prerequisites(
             provider,
-            &beside.prerequisites,
-            beside.templates.as_deref(),
+            &context.prerequisites,
+            context.templates.as_deref(),
         ),
         bounds,
     )
@@ -208,7 +208,7 @@ async fn static_facts(
         namespace: provider.namespace().clone(),
         classes: classes.iter().map(storage_class).collect(),
         hosts: hosts_by_zone(&hosts),
-        shared: shared.into_iter().collect::<Result<_, Error>>()?,
+        shared: store.into_iter().collect::<Result<_, Error>>()?,
         relied: relied?,
         bounds: bounds?,
         time: provider.server_time().unwrap_or_default(),
@@ -218,8 +218,8 @@ async fn static_facts(
 
 async fn shared_network(provider: &ApiClient, name: &str) -> Result<Option<Arc<str>>, Error> {
     let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
-    let place = ResourceRef::one(&resources::NETWORK, namespace, name);
-    match provider.get_with_retry(place).await {
+    let resource_ref = ResourceRef::one(&resources::NETWORK, namespace, name);
+    match provider.get_with_retry(resource_ref).await {
         Ok(network) => Ok(Some(arc(&network["spec"]["config"]))),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

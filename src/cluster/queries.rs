@@ -86,15 +86,15 @@ impl ApiClient {
     /// All shoots, by namespace and name.
     pub(crate) async fn records(
         &self,
-        place: NamespaceScope,
+        resource_ref: NamespaceScope,
     ) -> Result<Vec<RecordSnapshot>, Error> {
-        let namespace = match place {
+        let namespace = match resource_ref {
             NamespaceScope::Current => Some(&**self.namespace()),
             NamespaceScope::All => None,
         };
         let selector = role_selector(role::RECORD);
-        let place = ResourceRef::all(&resources::CONFIG_MAP, namespace);
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::CONFIG_MAP, namespace);
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let mut records: Vec<_> = listed.items.iter().map(record).collect();
         records.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         Ok(records)
@@ -115,18 +115,18 @@ impl ApiClient {
     ///
     /// Also when a ConfigMap of that name is not kvshoot's.
     pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSnapshot>, Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
-        let there = match self.get_with_retry(place).await {
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
+        let existing = match self.get_with_retry(resource_ref).await {
             Err(Error::NotFound { .. }) => return Ok(None),
             other => other?,
         };
-        let labels = &there["metadata"]["labels"];
+        let labels = &existing["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
             return Err(Error::NotOwned {
-                what: place.request_info("get"),
+                what: resource_ref.request_info("get"),
             });
         }
-        Ok(Some(record(&there)))
+        Ok(Some(record(&existing)))
     }
 
     /// One value of a ConfigMap of the namespace; None when there is none of that key.
@@ -135,9 +135,9 @@ impl ApiClient {
         config_map: &str,
         key: &str,
     ) -> Result<Option<String>, Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), config_map);
-        let there = self.get_with_retry(place).await?;
-        Ok(there["data"][key].as_str().map(str::to_owned))
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), config_map);
+        let existing = self.get_with_retry(resource_ref).await?;
+        Ok(existing["data"][key].as_str().map(str::to_owned))
     }
 
     /// The same of a Secret; None as well for what is no text.
@@ -146,10 +146,10 @@ impl ApiClient {
         secret: &str,
         key: &str,
     ) -> Result<Option<String>, Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
-        let there = self.get_secret(place).await?;
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
+        let existing = self.get_secret(resource_ref).await?;
         let bytes = STANDARD
-            .decode(text(&there["data"][key]))
+            .decode(text(&existing["data"][key]))
             .unwrap_or_default();
         Ok(String::from_utf8(bytes).ok().filter(|it| !it.is_empty()))
     }
@@ -204,8 +204,8 @@ impl ApiClient {
             Some(id) => shoot_role_selector(id, role::IMAGE),
             None => role_selector(role::IMAGE),
         };
-        let place = ResourceRef::all(&resources::DATA_VOLUME, Some(self.namespace()));
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::DATA_VOLUME, Some(self.namespace()));
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let mut images = Vec::new();
         for object in &listed.items {
             images.extend(image(object)?);

@@ -111,8 +111,8 @@ impl ApiClient {
     /// The server does not answer, or does not let it be seen.
     pub(crate) async fn is_namespace_empty(&self) -> Result<bool, Error> {
         let lists = KINDS.map(async |resource| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            (resource, self.list_metadata(place, None).await)
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            (resource, self.list_metadata(resource_ref, None).await)
         });
         for (resource, listed) in join_all(lists).await {
             let items = match listed {
@@ -142,8 +142,8 @@ impl ApiClient {
         );
         let kinds = KINDS.into_iter().filter(|it| **it != resources::LEASE);
         let lists = kinds.map(|resource| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            self.list_metadata(place, Some(&selector))
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            self.list_metadata(resource_ref, Some(&selector))
         });
         let mut owners = BTreeMap::new();
         for listed in join_all(lists).await {
@@ -158,14 +158,14 @@ impl ApiClient {
             }
         }
         // A run that was cut off at once leaves nothing else; one that is about to begin holds it.
-        let place = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
-        match self.list(place, Some(&selector)).await {
+        let resource_ref = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
+        match self.list(resource_ref, Some(&selector)).await {
             Ok(leases) => {
-                let left = leases
+                let remaining = leases
                     .items
                     .iter()
                     .filter(|it| is_lease_expired(it, self.current_time()));
-                for lease in left {
+                for lease in remaining {
                     let id = text(&lease["metadata"]["labels"][names::PART_OF]).to_owned();
                     *owners.entry(id).or_default() += 1;
                 }
@@ -190,51 +190,56 @@ impl ApiClient {
         });
         let lists = all.chain(of_guest);
         let lists = lists.map(async |(resource, selector, is_disk)| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            let listed = self.list_metadata(place, Some(&selector)).await;
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            let listed = self.list_metadata(resource_ref, Some(&selector)).await;
             (resource, is_disk, listed)
         });
-        let mut left = RemainingObjects::default();
+        let mut remaining = RemainingObjects::default();
         for (resource, is_disk, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
                 Err(Error::Forbidden { .. }) => {
-                    if !left.unlisted.contains(&resource.kind) {
-                        left.unlisted.push(resource.kind);
+                    if !remaining.unlisted.contains(&resource.kind) {
+                        remaining.unlisted.push(resource.kind);
                     }
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            left.objects.extend(
+            remaining.objects.extend(
                 items
                     .iter()
                     .map(|it| remaining_object(resource, is_disk, &it["metadata"])),
             );
         }
-        Ok(left)
+        Ok(remaining)
     }
 
     /// Deletes what carries a shoot's labels and would stay for ever, because somebody took the other labels, by which
     /// a run knows what it is; and waits no longer than it must for pods of the control plane.
     pub(crate) async fn force_cleanup(&self, left: &RemainingObjects, fence: &Fence) {
-        for leftover in left.objects.iter().filter(|it| it.kind != "Lease") {
-            let Some(push) = &leftover.cleanup else {
+        for object in left.objects.iter().filter(|it| it.kind != "Lease") {
+            let Some(push) = &object.cleanup else {
                 continue;
             };
-            let (place, uid) = (
-                ResourceRef::one(leftover.resource, self.namespace(), &leftover.name),
-                &leftover.uid,
+            let (resource_ref, uid) = (
+                ResourceRef::one(object.resource, self.namespace(), &object.name),
+                &object.uid,
             );
             let done = match (fence.remaining(), push) {
                 (Ok(limit), Cleanup::Delete) => {
-                    self.delete(place, uid, None, limit.min(WRITE_TIMEOUT))
+                    self.delete(resource_ref, uid, None, limit.min(WRITE_TIMEOUT))
                         .await
                 }
                 (Ok(limit), Cleanup::ShortenGracePeriod) => {
-                    self.shorten_grace_period(place, uid, LAST_GRACE, limit.min(WRITE_TIMEOUT))
-                        .await
+                    self.shorten_grace_period(
+                        resource_ref,
+                        uid,
+                        LAST_GRACE,
+                        limit.min(WRITE_TIMEOUT),
+                    )
+                    .await
                 }
                 (Err(error), _) => Err(error),
             };

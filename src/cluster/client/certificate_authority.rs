@@ -71,8 +71,8 @@ impl ApiClient {
     ) -> Result<Option<(i64, String)>, Error> {
         let (shoot, role) = (names::selector(id), names::role::CERTIFICATE);
         let selector = format!("{shoot},{}={role}", names::COMPONENT);
-        let place = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let expiry = |object: &Value| {
             let metadata = &object["metadata"];
             let expires = text(&metadata["annotations"][names::NOT_AFTER]);
@@ -87,15 +87,15 @@ impl ApiClient {
         id: &str,
         secret: &str,
     ) -> Result<CertificateAuthority, Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
-        let there = self.get_secret(place).await?;
-        let labels = &there["metadata"]["labels"];
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
+        let existing = self.get_secret(resource_ref).await?;
+        let labels = &existing["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
             return Err(Error::NotOwned {
-                what: place.request_info("get"),
+                what: resource_ref.request_info("get"),
             });
         }
-        let data = &there["data"];
+        let data = &existing["data"];
         let pair = Pair {
             certificate: decode_pem(&data["tls.crt"]),
             key: decode_pem(&data["tls.key"]),

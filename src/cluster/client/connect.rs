@@ -99,8 +99,8 @@ impl ApiClient {
 
 async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
     let mut merged: Option<Kubeconfig> = None;
-    let there = files.files.iter().filter(|it| it.exists());
-    for file in there {
+    let existing = files.files.iter().filter(|it| it.exists());
+    for file in existing {
         let one = Kubeconfig::read_from(file).map_err(|it| kubeconfig_error(&it))?;
         merged = Some(match merged {
             Some(before) => before.merge(one).map_err(|it| kubeconfig_error(&it))?,

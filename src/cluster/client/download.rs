@@ -36,13 +36,13 @@ async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
         let answer = fetch(&origin, path).await?;
         let status = answer.status();
-        let place = answer.headers().get(LOCATION);
-        match place.filter(|_| status.is_redirection()) {
-            Some(place) => {
-                let place = place.to_str().map_err(|it| it.to_string())?;
-                url = match place.starts_with('/') {
-                    true => format!("{origin}{place}"),
-                    false => place.to_owned(),
+        let location = answer.headers().get(LOCATION);
+        match location.filter(|_| status.is_redirection()) {
+            Some(location) => {
+                let location = location.to_str().map_err(|it| it.to_string())?;
+                url = match location.starts_with('/') {
+                    true => format!("{origin}{location}"),
+                    false => location.to_owned(),
                 };
             }
             None if status.is_success() => return read_body(answer).await,

@@ -39,8 +39,8 @@ impl ApiClient {
         let inner = names::control_plane(id, names::part::API_SERVER);
         let mut addresses = Vec::new();
         for name in [&outer, &inner] {
-            let place = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
-            match self.get_with_retry(place).await {
+            let resource_ref = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
+            match self.get_with_retry(resource_ref).await {
                 Ok(service) => addresses.extend(base_url(&service)),
                 Err(Error::NotFound { .. }) if *name == outer => {}
                 Err(error) => return Err(error),

@@ -45,12 +45,12 @@ impl Tunnel {
         id: &str,
         port: u16,
     ) -> Result<Tunnel, Error> {
-        let ends = PodConnector {
+        let connector = PodConnector {
             provider: provider.clone(),
             id: id.to_owned(),
         };
         // What will not work is told now, not by the first connection.
-        drop(ends.connect().await?);
+        drop(connector.connect().await?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let failed = |source: std::io::Error| Error::Unreachable {
             server: format!("port {port} of this computer"),
@@ -58,7 +58,7 @@ impl Tunnel {
         };
         let listener = listener.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let task = tokio::spawn(serve(listener, ends));
+        let task = tokio::spawn(serve(listener, connector));
         Ok(Tunnel { address, task })
     }
 
@@ -75,7 +75,7 @@ impl Drop for Tunnel {
 }
 
 /// Every connection is one of its own at the other end too. Connections end with this.
-async fn serve(listener: TcpListener, ends: PodConnector) {
+async fn serve(listener: TcpListener, connector: PodConnector) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -83,8 +83,8 @@ async fn serve(listener: TcpListener, ends: PodConnector) {
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
-            Ok((near, _)) => {
-                connections.spawn(forward(near, ends.clone()));
+            Ok((local, _)) => {
+                connections.spawn(forward(local, connector.clone()));
             }
             Err(error) => {
                 // No more files, most likely: it may pass.
@@ -95,15 +95,15 @@ async fn serve(listener: TcpListener, ends: PodConnector) {
     }
 }
 
-async fn forward(mut near: TcpStream, ends: PodConnector) {
-    let mut far = match ends.connect_with_retry().await {
-        Ok(far) => far,
+async fn forward(mut local: TcpStream, connector: PodConnector) {
+    let mut remote = match connector.connect_with_retry().await {
+        Ok(remote) => remote,
         Err(error) => {
             tracing::warn!(%error, "the tunnel leads nowhere");
             return;
         }
     };
-    if let Err(error) = copy_bidirectional(&mut near, &mut far).await {
+    if let Err(error) = copy_bidirectional(&mut local, &mut remote).await {
         tracing::debug!(%error, "a connection through the tunnel ended");
     }
 }
@@ -150,8 +150,9 @@ impl PodConnector {
     }
 
     async fn connect_to(&self, pod: &str) -> Result<DuplexStream, Error> {
-        let place = ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
-        let what = place.request_info("create");
+        let resource_ref =
+            ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
+        let what = resource_ref.request_info("create");
         let failed = |it| Error::from_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
@@ -174,10 +175,10 @@ impl PodConnector {
             names::COMPONENT,
             part::API_SERVER
         );
-        let place = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
+        let resource_ref = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
         let listed = self
             .provider
-            .list_selected(place, ListSelector::labels(Some(&selector)))
+            .list_selected(resource_ref, ListSelector::labels(Some(&selector)))
             .await?;
         let mut ready: Vec<String> = listed
             .items

@@ -44,8 +44,8 @@ fn classes() -> StorageClasses {
 }
 
 /// As a wait for machine m-0 says it.
-fn told(objects: ListedObjects, stuck: PendingMachine) -> String {
-    let chain = CauseIndex::new(objects).machine_chain("m-0", &stuck, &classes());
+fn told(objects: ListedObjects, pending: PendingMachine) -> String {
+    let chain = CauseIndex::new(objects).machine_chain("m-0", &pending, &classes());
     chain.map(|it| it.describe("m-0")).unwrap_or_default()
 }
 
@@ -251,9 +251,9 @@ fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
             events: vec![event.clone()],
             ..ListedObjects::default()
         };
-        let stuck = vm(json!({ "creationTimestamp": born }), json!({}));
-        let stuck = stuck.joining(has_node, None);
-        !told(objects, stuck).is_empty()
+        let pending = vm(json!({ "creationTimestamp": born }), json!({}));
+        let pending = pending.joining(has_node, None);
+        !told(objects, pending).is_empty()
     };
     assert!(is_told("2026-01-02T00:00:00Z", false));
     assert!(!is_told("2026-01-02T00:00:01Z", false));

@@ -31,22 +31,22 @@ const WARNINGS: ListSelector = ListSelector {
     fields: Some("type=Warning"),
 };
 
-pub(crate) async fn watch_causes(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
+pub(crate) async fn watch_causes(provider: ApiClient, store: Arc<ObservationStore>, id: String) {
     let mut before = Vec::new();
     loop {
         sleep(GRACE).await;
-        let facts = shared.latest();
-        let mut stuck = pending_objects(&facts, shared.elapsed());
+        let facts = store.latest();
+        let mut pending = pending_objects(&facts, store.elapsed());
         // Nobody notes since when workloads are not rolled out.
         let workloads = pending_workloads(&facts);
-        stuck.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
+        pending.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
         before = workloads;
-        if stuck.is_empty() {
+        if pending.is_empty() {
             continue;
         }
         let begun = Instant::now();
-        match collect_causes(&provider, &shared, &facts, &id, Detail::Brief(&stuck)).await {
-            Ok(causes) => shared.set_causes(causes.iter().map(format_cause).collect()),
+        match collect_causes(&provider, &store, &facts, &id, Detail::Brief(&pending)).await {
+            Ok(causes) => store.set_causes(causes.iter().map(format_cause).collect()),
             Err(error) => tracing::debug!(%error, "cannot look for causes"),
         }
         sleep((begun.elapsed() * MAX_LOAD).saturating_sub(GRACE)).await;
@@ -75,20 +75,20 @@ pub(crate) enum Detail<'a> {
 /// all others with what is below.
 pub(crate) async fn collect_causes(
     provider: &ApiClient,
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
     id: &str,
     depth: Detail<'_>,
 ) -> Result<HashMap<Key, CauseChain>, Error> {
-    let (stuck, whole) = match depth {
-        Detail::Brief(stuck) => (stuck, false),
-        Detail::Full(stuck) => (stuck, true),
+    let (pending, whole) = match depth {
+        Detail::Brief(pending) => (pending, false),
+        Detail::Full(pending) => (pending, true),
     };
     let had_pod = |it: &Machine| matches!(it.look, Look::Deleting | Look::NotReady);
     let had_pod = |it: &Key| machine(facts, it).is_some_and(had_pod);
-    let outside = index_provider(provider, id, whole || stuck.iter().any(had_pod)).await?;
-    let server = shared.shoot_client.get();
-    let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| stuck.iter().any(wanted));
+    let outside = index_provider(provider, id, whole || pending.iter().any(had_pod)).await?;
+    let server = store.shoot_client.get();
+    let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| pending.iter().any(wanted));
     let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
     // What the provider says is told even while the shoot says nothing.
     let inside = match has(&|it| it.side == Side::Shoot) {
@@ -105,11 +105,11 @@ pub(crate) async fn collect_causes(
         "" => !lost.is_empty(),
         node => lost.contains(node),
     };
-    let causes = stuck.iter().filter_map(|key| {
+    let causes = pending.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
             (_, Kind::Machine) => {
-                let stuck = pending_machine(shared, facts, key, requests.as_deref());
-                outside.machine_chain(&key.name, &stuck, &facts.classes)
+                let pending = pending_machine(store, facts, key, requests.as_deref());
+                outside.machine_chain(&key.name, &pending, &facts.classes)
             }
             (_, Kind::Image) => outside.data_volume_chain(&key.name, &facts.classes),
             (Side::Provider, kind) => {
@@ -127,20 +127,20 @@ pub(crate) async fn collect_causes(
 
 /// A machine with how far it got; nothing is known of that while the shoot is not looked at.
 fn pending_machine(
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
     key: &Key,
     requests: Option<&[Value]>,
 ) -> PendingMachine {
-    let stuck = shared.read(|world| {
-        let vm = world.get((Side::Provider, Kind::Machine), &key.name);
+    let pending = store.read(|cache| {
+        let vm = cache.get((Side::Provider, Kind::Machine), &key.name);
         match vm.map(|it| &it.fact.body) {
             Some(ParsedBody::Machine(vm)) => PendingMachine::of(vm),
             _ => PendingMachine::default(),
         }
     });
     let has_node = facts.nodes.contains_key(&key.name);
-    let joins = stuck.runs && !has_node && facts.inside == Inside::Observed;
+    let joins = pending.runs && !has_node && facts.inside == Inside::Observed;
     let id = names::token_id(&key.name);
     let user = format!("system:bootstrap:{id}");
     let token = format!("kube-system/bootstrap-token-{id}");
@@ -149,7 +149,7 @@ fn pending_machine(
         .contains_key(&Key::shoot(Kind::Token, token.as_str()));
     let requests = requests.filter(|_| joins);
     let held = requests.and_then(|it| joining(it, &user, &token, has_token));
-    stuck.joining(has_node, held)
+    pending.joining(has_node, held)
 }
 
 fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
@@ -218,8 +218,8 @@ async fn index_provider(
         fields: None,
     };
     let list = async |(resource, select): (&'static Resource, ListSelector)| {
-        let place = ResourceRef::all(resource, Some(&**provider.namespace()));
-        let listed = provider.list_selected(place, select);
+        let resource_ref = ResourceRef::all(resource, Some(&**provider.namespace()));
+        let listed = provider.list_selected(resource_ref, select);
         empty_if_forbidden(listed.await.map(|it| it.items))
     };
     let lists = [
@@ -262,7 +262,7 @@ async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
 
 /// What kubelets asked to have signed; None when nobody says.
 async fn signing_requests(server: &ApiClient) -> Option<Vec<Value>> {
-    let place = ResourceRef::all(&resources::SIGNING_REQUEST, None);
-    let listed = server.list(place, None).await;
+    let resource_ref = ResourceRef::all(&resources::SIGNING_REQUEST, None);
+    let listed = server.list(resource_ref, None).await;
     listed.ok().map(|it| it.items)
 }

@@ -19,17 +19,17 @@ use std::sync::Arc;
 /// The provider does not answer.
 pub(crate) async fn diagnose(
     provider: &ApiClient,
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
 ) -> Result<Vec<CauseChain>, Error> {
-    let id = shared.read(|world| world.id().clone());
+    let id = store.read(|cache| cache.id().clone());
     let mut asked = pending_workloads(facts);
     asked.extend(pending_images(facts).map(|it| it.0.clone()));
     asked.extend(unready_machines(facts).map(|it| Key::provider(Kind::Machine, it.0.clone())));
     asked.extend(orphaned_machines(facts).cloned());
     let causes = match asked.as_slice() {
         [] => HashMap::new(),
-        asked => collect_causes(provider, shared, facts, &id, Detail::Full(asked)).await?,
+        asked => collect_causes(provider, store, facts, &id, Detail::Full(asked)).await?,
     };
     Ok(cause_chains(facts, &id, &causes))
 }

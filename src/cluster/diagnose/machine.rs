@@ -103,20 +103,20 @@ impl CauseIndex {
     pub(crate) fn machine_chain(
         &self,
         name: &str,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
         classes: &StorageClasses,
     ) -> Option<CauseChain> {
-        let own = || stuck.cause(name);
+        let own = || pending.cause(name);
         let under = |it: CauseChain| match &*own().state {
             "" | "Running" => it,
             _ => it.under(own()),
         };
         let instance = self.instances.get(name);
-        if let Some(chain) = instance.and_then(|it| self.deletion_chain(name, stuck, it)) {
+        if let Some(chain) = instance.and_then(|it| self.deletion_chain(name, pending, it)) {
             return Some(under(chain));
         }
-        if let Some(going) = &stuck.deletion {
-            return Some(held_by_finalizers(own(), going));
+        if let Some(deletion) = &pending.deletion {
+            return Some(held_by_finalizers(own(), deletion));
         }
         let volumes = self.volumes_of.get(name).into_iter().flatten();
         let of_volume = volumes
@@ -137,21 +137,21 @@ impl CauseIndex {
             pods.iter().find_map(pod::pod_chain)
         };
         let of_instance = || match instance {
-            Some(instance) => self.instance_chain(name, instance, stuck),
-            None if stuck.runs => Some(CauseChain::new(Cause::new(VMI, name, ""), "not found")),
+            Some(instance) => self.instance_chain(name, instance, pending),
+            None if pending.runs => Some(CauseChain::new(Cause::new(VMI, name, ""), "not found")),
             None => None,
         };
         let complaint = || {
             Some(CauseChain::reported(
                 own(),
-                single_line(stuck.complaint.as_deref()?),
+                single_line(pending.complaint.as_deref()?),
             ))
         };
         let phase = instance.map_or("", |it| text(&it["status"]["phase"]));
         let warned = |link: Cause| {
             Some(CauseChain::reported(
                 link.clone(),
-                self.recent_warning(&link, stuck)?,
+                self.recent_warning(&link, pending)?,
             ))
         };
         deep.or_else(of_pod)
@@ -160,11 +160,12 @@ impl CauseIndex {
             .or(waiting)
             .map(under)
             .or_else(complaint)
-            .or_else(|| stuck.join_blocker.clone())
+            .or_else(|| pending.join_blocker.clone())
             .or_else(|| warned(Cause::new(VMI, name, phase)).map(under))
             .or_else(|| warned(own()))
             .or_else(|| {
-                (!TRANSIENT_STATUSES.contains(&&*stuck.status)).then(|| CauseChain::new(own(), ""))
+                (!TRANSIENT_STATUSES.contains(&&*pending.status))
+                    .then(|| CauseChain::new(own(), ""))
             })
     }
 
@@ -173,7 +174,7 @@ impl CauseIndex {
         &self,
         name: &str,
         instance: &Value,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
     ) -> Option<CauseChain> {
         let phase = text(&instance["status"]["phase"]);
         let own = Cause::new(VMI, name, phase);
@@ -181,7 +182,7 @@ impl CauseIndex {
             // The condition keeps what was said first, and warnings tell what keeps it now.
             let warning = self.warning(VMI, name);
             let is_about_that = warning.is_some_and(|it| it["reason"] == "FailedCreate");
-            let newer = self.recent_warning(&own, stuck).filter(|_| is_about_that);
+            let newer = self.recent_warning(&own, pending).filter(|_| is_about_that);
             return Some(CauseChain::reported(own, newer.unwrap_or(words)));
         }
         let conditions = items(&instance["status"]["conditions"]);
@@ -196,39 +197,39 @@ impl CauseIndex {
     }
 
     /// Warnings outlive what they are about: another machine of that name, or trouble before there was a node.
-    fn recent_warning(&self, link: &Cause, stuck: &PendingMachine) -> Option<String> {
+    fn recent_warning(&self, link: &Cause, pending: &PendingMachine) -> Option<String> {
         let warning = self.warning(&link.kind, &link.name)?;
-        let is_old = seconds(&timestamp(warning).into()) < Some(stuck.created);
-        event_message(warning).filter(|_| !stuck.has_node && !is_old)
+        let is_old = seconds(&timestamp(warning).into()) < Some(pending.created);
+        event_message(warning).filter(|_| !pending.has_node && !is_old)
     }
 
     /// A machine goes once its instance is gone, and that once its pod is.
     fn deletion_chain(
         &self,
         name: &str,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
         instance: &Value,
     ) -> Option<CauseChain> {
-        let Some(going) = Deletion::of(instance) else {
+        let Some(deletion) = Deletion::of(instance) else {
             let own = || Cause::new(VMI, name, text(&instance["status"]["phase"]));
             let waits = || CauseChain::new(own(), "it is not deleted yet");
-            return stuck.deletion.is_some().then(waits);
+            return pending.deletion.is_some().then(waits);
         };
         let own = Cause::new(VMI, name, "Deleting");
         let is_over = |it: &&Value| matches!(text(&it["status"]["phase"]), "Succeeded" | "Failed");
         let mut pods = self.pods_of(VMI, name).iter().filter(|it| !is_over(it));
         let pod = pods.find_map(|it| Some((it, Deletion::of(it)?)));
         Some(match pod {
-            Some((pod, going)) => held_by_finalizers(pod::pod_cause(pod), &going).under(own),
-            None => held_by_finalizers(own, &going),
+            Some((pod, deletion)) => held_by_finalizers(pod::pod_cause(pod), &deletion).under(own),
+            None => held_by_finalizers(own, &deletion),
         })
     }
 }
 
 /// Of what KubeVirt takes off by itself nobody need be told to take it off.
-fn held_by_finalizers(own: Cause, going: &Deletion) -> CauseChain {
-    let chain = CauseChain::new(own, going.to_string());
-    match going.is_blocked() {
+fn held_by_finalizers(own: Cause, deletion: &Deletion) -> CauseChain {
+    let chain = CauseChain::new(own, deletion.to_string());
+    match deletion.is_blocked() {
         true => chain.with_advice(Advice::Finalizer),
         false => chain,
     }

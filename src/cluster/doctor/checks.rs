@@ -31,26 +31,26 @@ impl ApiClient {
     /// The server does not answer. What may not be looked at is a finding.
     pub(crate) async fn run_checks(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
     ) -> Result<Vec<CheckResult>, Error> {
         let version = self.get_path("/version", "version").await?;
         let mut findings = vec![kubernetes_version(&version)];
-        findings.extend(self.check_kubevirt(uses, &version).await?);
-        findings.extend(self.check_instancetypes(uses).await?);
+        findings.extend(self.check_kubevirt(requirements, &version).await?);
+        findings.extend(self.check_instancetypes(requirements).await?);
         findings.push(self.check_cdi().await?);
-        findings.push(self.check_multus(uses).await?);
+        findings.push(self.check_multus(requirements).await?);
         findings.push(self.check_snapshots().await?);
-        findings.extend(self.check_storage(uses).await?);
+        findings.extend(self.check_storage(requirements).await?);
         findings.push(self.check_zones().await?);
         findings.push(self.check_namespace().await?);
-        findings.extend(self.check_permissions(uses).await?);
-        findings.push(self.check_load_balancers(uses).await?);
+        findings.extend(self.check_permissions(requirements).await?);
+        findings.push(self.check_load_balancers(requirements).await?);
         Ok(findings)
     }
 
     async fn check_kubevirt(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
         kubernetes: &Value,
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "KubeVirt";
@@ -68,15 +68,15 @@ impl ApiClient {
             text(&kubernetes["gitVersion"]),
             version,
         ));
-        findings.extend(feature_gates::check_feature_gates(&found, uses));
+        findings.extend(feature_gates::check_feature_gates(&found, requirements));
         Ok(findings)
     }
 
     async fn check_instancetypes(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
     ) -> Result<Option<CheckResult>, Error> {
-        if !uses.instancetypes || self.serves(&resources::INSTANCETYPE).await? {
+        if !requirements.instancetypes || self.serves(&resources::INSTANCETYPE).await? {
             return Ok(None);
         }
         let message =
@@ -101,10 +101,13 @@ impl ApiClient {
         })
     }
 
-    async fn check_multus(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
+    async fn check_multus(&self, requirements: &ShootRequirements) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "Multus";
         Ok(
-            match (self.serves(&resources::NETWORK).await?, uses.networks) {
+            match (
+                self.serves(&resources::NETWORK).await?,
+                requirements.networks,
+            ) {
                 (true, _) => passed(SUBJECT, "installed"),
                 (false, true) => not_installed(SUBJECT),
                 (false, false) => {
@@ -128,15 +131,18 @@ impl ApiClient {
         })
     }
 
-    async fn check_storage(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
+    async fn check_storage(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<Vec<CheckResult>, Error> {
         match self
             .list(ResourceRef::all(&resources::STORAGE_CLASS, None), None)
             .await
         {
             Ok(listed) => {
-                let mut findings = check_classes(&listed.items, uses);
+                let mut findings = check_classes(&listed.items, requirements);
                 findings.extend(
-                    self.check_first_consumers(&late_binding_classes(&listed.items, uses))
+                    self.check_first_consumers(&late_binding_classes(&listed.items, requirements))
                         .await?,
                 );
                 Ok(findings)
@@ -151,12 +157,12 @@ impl ApiClient {
         &self,
         waiting: &[String],
     ) -> Result<Option<CheckResult>, Error> {
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::CDI_CONFIG,
             namespace: None,
             name: Some("config"),
         };
-        match self.get_with_retry(place).await {
+        match self.get_with_retry(resource_ref).await {
             Ok(found) => Ok(feature_gates::check_first_consumer(&found, waiting)),
             Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -186,12 +192,12 @@ impl ApiClient {
     async fn check_namespace(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "namespace";
         let name = &**self.namespace();
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.get_with_retry(place).await {
+        match self.get_with_retry(resource_ref).await {
             Ok(_) => Ok(passed(SUBJECT, name)),
             Err(Error::NotFound { .. }) => Ok(CheckResult {
                 hint: Some("kvshoot apply --create-namespace makes it".to_owned()),
@@ -202,9 +208,12 @@ impl ApiClient {
         }
     }
 
-    async fn check_permissions(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
+    async fn check_permissions(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "rights";
-        let missing = self.missing_permissions(uses.networks).await?;
+        let missing = self.missing_permissions(requirements.networks).await?;
         let untold = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;
@@ -225,15 +234,18 @@ impl ApiClient {
     }
 
     /// Whether there is an implementation shows only when one is asked for.
-    async fn check_load_balancers(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
+    async fn check_load_balancers(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "load balancers";
-        let place = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
-        let services = match self.list(place, None).await {
+        let resource_ref = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
+        let services = match self.list(resource_ref, None).await {
             Ok(listed) => listed.items,
             Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "Services")),
             Err(error) => return Err(error),
         };
-        Ok(check_balancers(&services, uses))
+        Ok(check_balancers(&services, requirements))
     }
 
     /// The one of the cluster, in whatever namespace.
@@ -286,37 +298,37 @@ fn compare_version(subject: &'static str, version: &str, oldest: (u32, u32)) -> 
 }
 
 /// The classes whose volumes wait for who uses them, of those that a shoot uses, or of all.
-fn late_binding_classes(there: &[Value], uses: &ShootRequirements) -> Vec<String> {
+fn late_binding_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<String> {
     let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
-    let names = there
+    let names = existing
         .iter()
         .filter(waits)
         .map(|it| text(&it["metadata"]["name"]));
-    let is_used = |it: &&str| uses.classes.is_empty() || uses.classes.contains(*it);
+    let is_used = |it: &&str| requirements.classes.is_empty() || requirements.classes.contains(*it);
     names.filter(is_used).map(str::to_owned).collect()
 }
 
-fn check_classes(there: &[Value], uses: &ShootRequirements) -> Vec<CheckResult> {
+fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<CheckResult> {
     const SUBJECT: &str = "storage classes";
     let is_default = |it: &&Value| {
         DEFAULT_CLASS_ANNOTATIONS
             .iter()
             .any(|key| it["metadata"]["annotations"][key] == "true")
     };
-    let default = there.iter().find(is_default);
+    let default = existing.iter().find(is_default);
     let mut findings = vec![match default {
         Some(it) => passed(
             SUBJECT,
             format!("the default is {}", text(&it["metadata"]["name"])),
         ),
-        None if uses.classes.contains("") => failed(SUBJECT, "there is no default"),
+        None if requirements.classes.contains("") => failed(SUBJECT, "there is no default"),
         None => warning(
             SUBJECT,
             "there is no default: volume types have to name a class",
         ),
     }];
-    let is_there = |name: &str| there.iter().any(|it| it["metadata"]["name"] == name);
-    let missing = uses
+    let is_there = |name: &str| existing.iter().any(|it| it["metadata"]["name"] == name);
+    let missing = requirements
         .classes
         .iter()
         .filter(|it| !it.is_empty() && !is_there(it));
@@ -324,7 +336,7 @@ fn check_classes(there: &[Value], uses: &ShootRequirements) -> Vec<CheckResult> 
     findings
 }
 
-fn check_balancers(services: &[Value], uses: &ShootRequirements) -> CheckResult {
+fn check_balancers(services: &[Value], requirements: &ShootRequirements) -> CheckResult {
     const SUBJECT: &str = "load balancers";
     let all = || {
         services
@@ -344,7 +356,7 @@ fn check_balancers(services: &[Value], uses: &ShootRequirements) -> CheckResult 
                 text(&it["metadata"]["name"])
             ),
         ),
-        (None, None) if uses.load_balancer => warning(
+        (None, None) if requirements.load_balancer => warning(
             SUBJECT,
             "the shoot asks for one; whether they are given shows when it is made",
         ),
@@ -399,12 +411,12 @@ mod tests {
     #[test]
     fn a_class_that_a_shoot_names_has_to_be_there() {
         let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS_ANNOTATIONS[0]: default } } });
-        let grades = |there: &[Value], names: &[&str]| -> Vec<CheckStatus> {
-            let uses = ShootRequirements {
+        let grades = |existing: &[Value], names: &[&str]| -> Vec<CheckStatus> {
+            let requirements = ShootRequirements {
                 classes: names.iter().map(ToString::to_string).collect(),
                 ..ShootRequirements::default()
             };
-            check_classes(there, &uses)
+            check_classes(existing, &requirements)
                 .iter()
                 .map(|it| it.status)
                 .collect()
@@ -433,11 +445,11 @@ mod tests {
                 "status": { "loadBalancer": { "ingress": ingress } },
             })
         };
-        let uses = ShootRequirements {
+        let requirements = ShootRequirements {
             load_balancer: true,
             ..ShootRequirements::default()
         };
-        let grade = |it: &[Value]| check_balancers(it, &uses).status;
+        let grade = |it: &[Value]| check_balancers(it, &requirements).status;
         assert_eq!(
             grade(&[service(json!([{ "ip": "192.0.2.1" }]))]),
             CheckStatus::Passed

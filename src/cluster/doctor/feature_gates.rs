@@ -86,7 +86,7 @@ impl FeatureGateSettings<'_> {
 /// Of a KubeVirt object, for what `uses` says.
 pub(crate) fn check_feature_gates(
     installation: &Value,
-    uses: &ShootRequirements,
+    requirements: &ShootRequirements,
 ) -> Vec<CheckResult> {
     let configuration = &installation["spec"]["configuration"];
     let developer = &configuration["developerConfiguration"];
@@ -103,15 +103,15 @@ pub(crate) fn check_feature_gates(
             format!("feature gate {} is off: {without}", gate.name),
         )
     };
-    if uses.dedicated_cpus && !settings.is_on(&CPU_MANAGER) {
+    if requirements.dedicated_cpus && !settings.is_on(&CPU_MANAGER) {
         let without = "no host is known to give machines whole CPUs, and they would wait for one";
         findings.push(needed(&CPU_MANAGER, "dedicated CPUs", without));
     }
-    if uses.reservations && !settings.is_on(&RESERVATION) {
+    if requirements.reservations && !settings.is_on(&RESERVATION) {
         let without = "disks with a reservation are refused";
         findings.push(needed(&RESERVATION, "reservations", without));
     }
-    findings.extend(check_pod_network(&configuration["network"], uses));
+    findings.extend(check_pod_network(&configuration["network"], requirements));
     findings
 }
 
@@ -148,13 +148,13 @@ fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
 }
 
 /// Machines are bridged to it.
-fn check_pod_network(network: &Value, uses: &ShootRequirements) -> Option<CheckResult> {
+fn check_pod_network(network: &Value, requirements: &ShootRequirements) -> Option<CheckResult> {
     const SUBJECT: &str = "pod network";
     if network["permitBridgeInterfaceOnPodNetwork"] != false {
         return None;
     }
     let message = "permitBridgeInterfaceOnPodNetwork is false: machines on it are refused";
-    let finding = match uses.pod_network {
+    let finding = match requirements.pod_network {
         true => failed(SUBJECT, message),
         false => warning(SUBJECT, message),
     };
@@ -215,12 +215,12 @@ mod tests {
         })
     }
 
-    fn told(installation: &Value, uses: &ShootRequirements) -> Vec<String> {
+    fn told(installation: &Value, requirements: &ShootRequirements) -> Vec<String> {
         let one = |it: CheckResult| {
             let hint = it.hint.map(|it| format!(" [{it}]")).unwrap_or_default();
             format!("{:?} {}: {}{hint}", it.status, it.subject, it.message)
         };
-        check_feature_gates(installation, uses)
+        check_feature_gates(installation, requirements)
             .into_iter()
             .map(one)
             .collect()
@@ -265,8 +265,8 @@ mod tests {
 
     #[test]
     fn the_remedy_is_that_of_the_version() {
-        let uses = ShootRequirements::default();
-        let old = told(&installed("v1.8.4", &[], &[]), &uses).remove(0);
+        let requirements = ShootRequirements::default();
+        let old = told(&installed("v1.8.4", &[], &[]), &requirements).remove(0);
         assert!(
             old.ends_with(
                 "[add HotplugVolumes to developerConfiguration.featureGates of the KubeVirt object]"
@@ -274,7 +274,7 @@ mod tests {
             "{old}"
         );
         let off = ["DeclarativeHotplugVolumes"];
-        let new = told(&installed("v1.9.0", &[], &off), &uses).remove(0);
+        let new = told(&installed("v1.9.0", &[], &off), &requirements).remove(0);
         assert!(
             new.contains(
                 "[take DeclarativeHotplugVolumes out of developerConfiguration.disabledFeatureGates"
@@ -287,12 +287,12 @@ mod tests {
     fn what_no_pool_uses_is_not_asked_for() {
         let nothing = installed("v1.8.4", &["HotplugVolumes"], &[]);
         assert_eq!(told(&nothing, &ShootRequirements::default()).len(), 1);
-        let uses = ShootRequirements {
+        let requirements = ShootRequirements {
             dedicated_cpus: true,
             reservations: true,
             ..ShootRequirements::default()
         };
-        let all = told(&nothing, &uses).join("\n");
+        let all = told(&nothing, &requirements).join("\n");
         assert!(
             all.contains("Failure dedicated CPUs: feature gate CPUManager is off"),
             "{all}"
@@ -302,10 +302,10 @@ mod tests {
             "{all}"
         );
         let on = ["HotplugVolumes", "CPUManager", "PersistentReservation"];
-        assert_eq!(told(&installed("v1.8.4", &on, &[]), &uses).len(), 1);
+        assert_eq!(told(&installed("v1.8.4", &on, &[]), &requirements).len(), 1);
         // General since 1.9: listing it is harmless, and not needed.
         let newer = installed("v1.9.0", &["CPUManager"], &[]);
-        assert_eq!(told(&newer, &uses).len(), 1);
+        assert_eq!(told(&newer, &requirements).len(), 1);
     }
 
     #[test]
@@ -314,11 +314,11 @@ mod tests {
         assert_eq!(told(&forbidden, &ShootRequirements::default()).len(), 1);
         forbidden["spec"]["configuration"]["network"] =
             json!({ "permitBridgeInterfaceOnPodNetwork": false });
-        let uses = ShootRequirements {
+        let requirements = ShootRequirements {
             pod_network: true,
             ..ShootRequirements::default()
         };
-        assert!(told(&forbidden, &uses)[1].starts_with("Failure pod network"));
+        assert!(told(&forbidden, &requirements)[1].starts_with("Failure pod network"));
         assert!(
             told(&forbidden, &ShootRequirements::default())[1].starts_with("Warning pod network")
         );

@@ -77,8 +77,8 @@ impl ApiClient {
             "kind": "SelfSubjectRulesReview",
             "spec": { "namespace": &**self.namespace() },
         });
-        let place = ResourceRef::all(&resources::RULES_REVIEW, None);
-        let status = self.review(place, &review).await?["status"].take();
+        let resource_ref = ResourceRef::all(&resources::RULES_REVIEW, None);
+        let status = self.review(resource_ref, &review).await?["status"].take();
         // With a webhook that authorizes, nothing can be told from the rules.
         if status["incomplete"] == true {
             return Ok(Vec::new());
@@ -96,12 +96,12 @@ impl ApiClient {
             "kind": "Namespace",
             "metadata": { "name": name, "labels": { names::MANAGED_BY: names::KVSHOOT } },
         });
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.create(place, &object, WRITE_TIMEOUT).await {
+        match self.create(resource_ref, &object, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -109,21 +109,21 @@ impl ApiClient {
 
     /// Deletes the namespace if kvshoot made it; says whether.
     pub(crate) async fn delete_namespace(&self) -> Result<bool, Error> {
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(self.namespace()),
         };
-        let there = match self.get_with_retry(place).await {
+        let existing = match self.get_with_retry(resource_ref).await {
             Err(Error::NotFound { .. }) => return Ok(false),
             other => other?,
         };
-        let metadata = &there["metadata"];
+        let metadata = &existing["metadata"];
         if metadata["labels"][names::MANAGED_BY] != names::KVSHOOT {
             return Ok(false);
         }
         let uid = text(&metadata["uid"]);
-        match self.delete(place, uid, None, WRITE_TIMEOUT).await {
+        match self.delete(resource_ref, uid, None, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }

@@ -33,10 +33,10 @@ impl Executor {
         };
         let made = generate(&issue.what, root.as_ref(), self.provider.current_time());
         let made = made.map_err(|source| certificate_error(&key.name, source))?;
-        let whole = made.merge_into(&issue.object);
+        let secret = made.merge_into(&issue.object);
         match renews {
-            true => self.replace(source, &key.name, &whole).await,
-            false => self.create(source, &key.name, &whole).await,
+            true => self.replace(source, &key.name, &secret).await,
+            false => self.create(source, &key.name, &secret).await,
         }
     }
 
@@ -125,17 +125,17 @@ impl GeneratedSecret {
     }
 
     fn merge_into(self, object: &Value) -> Value {
-        let mut whole = object.clone();
+        let mut secret = object.clone();
         let checksum = Hash::of(&self.data).to_string();
         for (key, text) in self.data {
-            whole["data"][key] = STANDARD.encode(text).into();
+            secret["data"][key] = STANDARD.encode(text).into();
         }
-        let annotations = &mut whole["metadata"]["annotations"];
+        let annotations = &mut secret["metadata"]["annotations"];
         for (key, text) in self.annotations {
             annotations[key] = text.into();
         }
         annotations[names::CHECKSUM] = checksum.into();
-        whole
+        secret
     }
 }
 

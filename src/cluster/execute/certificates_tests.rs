@@ -35,9 +35,9 @@ impl Shared {
     }
 
     fn provider(&self) -> ApiClient {
-        let shared = self.clone();
+        let store = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let shared = shared.clone();
+            let store = store.clone();
             async move {
                 let (head, body) = request.into_parts();
                 if head.uri.query().unwrap_or_default().contains("watch=true") {
@@ -45,7 +45,7 @@ impl Shared {
                 }
                 let body = body.collect_bytes().await.map_err(std::io::Error::other)?;
                 let sent = serde_json::from_slice(&body).unwrap_or_default();
-                let answer = shared.server().answer(&head.method, head.uri.path(), sent);
+                let answer = store.server().answer(&head.method, head.uri.path(), sent);
                 let (code, body) = answer.ok_or_else(|| std::io::Error::other("reset"))?;
                 let answer = Response::builder().status(code).header("Date", DATE);
                 let body = Body::from(body.to_string().into_bytes());
@@ -91,14 +91,14 @@ impl Server {
             &Method::POST => text(&sent["metadata"]["name"]).to_owned(),
             _ => name.trim_start_matches('/').to_owned(),
         };
-        let there = self.secrets.get(&name);
-        match (method, there) {
-            (&Method::GET, Some(there)) => return Some((200, there.clone())),
+        let existing = self.secrets.get(&name);
+        match (method, existing) {
+            (&Method::GET, Some(existing)) => return Some((200, existing.clone())),
             (&Method::GET, None) if !name.is_empty() => return status(404, "NotFound"),
             (&Method::GET, None) => return Some((200, self.list(path))),
             (&Method::POST, Some(_)) => return status(409, "AlreadyExists"),
-            (&Method::PUT, there) => {
-                let version = there.map(|it| &it["metadata"]["resourceVersion"]);
+            (&Method::PUT, existing) => {
+                let version = existing.map(|it| &it["metadata"]["resourceVersion"]);
                 if version != Some(&sent["metadata"]["resourceVersion"]) {
                     return status(409, "Conflict");
                 }
@@ -189,12 +189,12 @@ fn certificate(performer: &Executor, name: &str) -> Seen {
 
 #[tokio::test(start_paused = true)]
 async fn a_leaf_is_of_its_root_and_says_what_it_is() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");
     perform(&performer, leaf()).await.expect("a leaf");
-    assert_eq!(shared.server().writes, [Method::POST, Method::POST]);
-    let first = shared
+    assert_eq!(store.server().writes, [Method::POST, Method::POST]);
+    let first = store
         .provider()
         .earliest_certificate_expiry("a")
         .await
@@ -216,14 +216,14 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     let names: Vec<&str> = own.names.iter().map(|it| &**it).collect();
     assert_eq!(names, ["10.0.0.1", "a.example"]);
 
-    let trusted = shared.text("a-ca", "tls.crt");
+    let trusted = store.text("a-ca", "tls.crt");
     assert_eq!(fact(&performer, "a-ca").ca.as_deref(), Some(&*trusted));
-    assert_eq!(shared.text("a-ca", "ca.crt"), trusted);
-    assert_eq!(shared.text("a-kube-scheduler", "ca.crt"), trusted);
-    let read = Certificate::parse(&shared.text("a-kube-scheduler", "tls.crt"));
+    assert_eq!(store.text("a-ca", "ca.crt"), trusted);
+    assert_eq!(store.text("a-kube-scheduler", "ca.crt"), trusted);
+    let read = Certificate::parse(&store.text("a-kube-scheduler", "tls.crt"));
     assert_eq!(read.expect("one").common_name, "system:kube-scheduler");
 
-    let text = shared.text("a-kube-scheduler", "kubeconfig");
+    let text = store.text("a-kube-scheduler", "kubeconfig");
     let config = kube::config::Kubeconfig::from_yaml(&text).expect("a kubeconfig");
     let cluster = config.clusters[0].cluster.as_ref().expect("one");
     let user = config.auth_infos[0].auth_info.as_ref().expect("one");
@@ -235,8 +235,8 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_are_made_once_and_stay() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     let all = || {
         [
             root(),
@@ -247,7 +247,7 @@ async fn keys_are_made_once_and_stay() {
     for wanted in all() {
         perform(&performer, wanted).await.expect("it is made");
     }
-    let before = shared.server().secrets.clone();
+    let before = store.server().secrets.clone();
     for wanted in all() {
         let error = perform(&performer, wanted).await;
         assert_eq!(
@@ -255,14 +255,14 @@ async fn keys_are_made_once_and_stay() {
             Err(Retryability::Replan)
         );
     }
-    assert_eq!(shared.server().secrets, before);
+    assert_eq!(store.server().secrets, before);
     assert!(
-        shared
+        store
             .text("a-service-account-key", "pub")
             .starts_with("-----BEGIN PUBLIC KEY")
     );
     assert!(
-        shared
+        store
             .text("a-encryption-key", "config.yaml")
             .contains("secretbox")
     );
@@ -274,12 +274,12 @@ async fn keys_are_made_once_and_stay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_renewed_leaf_is_another_with_the_same_hash() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");
     perform(&performer, leaf()).await.expect("a leaf");
     let before = fact(&performer, "a-kube-scheduler");
-    shared
+    store
         .server()
         .secrets
         .get_mut("a-kube-scheduler")
@@ -291,35 +291,35 @@ async fn a_renewed_leaf_is_another_with_the_same_hash() {
         before.certificate.expect("one").key,
         after.certificate.expect("one").key
     );
-    let annotations = &shared.stored("a-kube-scheduler")["metadata"]["annotations"];
+    let annotations = &store.stored("a-kube-scheduler")["metadata"]["annotations"];
     assert_eq!(annotations[names::SPEC_HASH], Hash(7).to_string());
     assert_eq!(annotations["example.com/kept"], "yes");
     let writes = [Method::POST, Method::POST, Method::PUT];
-    assert_eq!(shared.server().writes, writes);
+    assert_eq!(store.server().writes, writes);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_looked_for_and_nothing_is_made_twice() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     for wanted in [root(), leaf(), leaf()] {
         let name = wanted.key.name.clone();
-        shared.server().loses = true;
+        store.server().loses = true;
         perform(&performer, wanted)
             .await
             .expect("it was carried out");
-        let stored = shared.stored(&name);
+        let stored = store.stored(&name);
         let told = fact(&performer, &name).checksum.to_string();
         assert_eq!(stored["metadata"]["annotations"][names::CHECKSUM], told);
     }
     let writes = [Method::POST, Method::POST, Method::PUT];
-    assert_eq!(shared.server().writes, writes);
+    assert_eq!(store.server().writes, writes);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_root_that_is_gone_or_broken_issues_nothing() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     let error = perform(&performer, leaf()).await;
     assert_eq!(
         error.map_err(|it| it.retryability()),
@@ -327,12 +327,12 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
     );
 
     perform(&performer, root()).await.expect("a root");
-    let key = shared.text("a-ca", "tls.key");
+    let key = store.text("a-ca", "tls.key");
     let other = pki::signing_key("other").expect("a key").key;
-    let mut secrets = shared.server().secrets.clone();
+    let mut secrets = store.server().secrets.clone();
     let stored = secrets.get_mut("a-ca").expect("it is there");
     stored["data"]["tls.key"] = STANDARD.encode(other).into();
-    shared.server().secrets = secrets;
+    store.server().secrets = secrets;
     let error = perform(&performer, leaf())
         .await
         .expect_err("it does not fit");
@@ -341,15 +341,15 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
         "Secret a-ca: the private key is not that of the certificate"
     );
     assert!(!format!("{error:?}").contains(key.lines().nth(1).expect("a line")));
-    assert_eq!(shared.server().writes, [Method::POST]);
+    assert_eq!(store.server().writes, [Method::POST]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+    let store = Shared::default();
+    let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");
-    let provider = shared.provider();
+    let provider = store.provider();
     let groups = ["kvshoot:cluster-admins", "viewers"];
     let client = provider.client_certificate("a", "kvshoot:admin", &groups, 3600);
     let client = client.await.expect("a certificate");
@@ -360,12 +360,12 @@ async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
     );
     assert_eq!(
         (client.expires, &client.ca),
-        (read.until, &shared.text("a-ca", "ca.crt"))
+        (read.until, &store.text("a-ca", "ca.crt"))
     );
     let key = client.key.expose_secret();
     assert!(key.starts_with("-----BEGIN PRIVATE KEY"));
     assert!(!format!("{client:?}").contains(key.lines().nth(1).expect("a line")));
-    assert_eq!(shared.server().writes, [Method::POST]);
+    assert_eq!(store.server().writes, [Method::POST]);
     let none = provider.client_certificate("b", "x", &[], 60).await;
     assert!(matches!(none, Err(Error::NotFound { .. })));
 }

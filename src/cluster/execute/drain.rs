@@ -19,18 +19,18 @@ impl Executor {
     /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
     /// that does not serve is not waited for, since nobody there could end a pod.
     pub(crate) async fn drain_node(&self, target: &Target) -> Result<(), Error> {
-        let Some(inside) = self.observer.shoot_client() else {
+        let Some(shoot) = self.observer.shoot_client() else {
             return Ok(());
         };
         let node = &*target.key.name;
-        if !self.cordon(&inside, node).await? {
+        if !self.cordon(&shoot, node).await? {
             return Ok(());
         }
         let ends = Instant::now() + target.drain.unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
             self.fence.remaining()?;
-            let left = match self.remaining_on(&inside, node).await {
+            let left = match self.remaining_on(&shoot, node).await {
                 Ok(left) => left,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
@@ -52,13 +52,16 @@ impl Executor {
     }
 
     /// False when there is no such node.
-    async fn cordon(&self, inside: &ApiClient, node: &str) -> Result<bool, Error> {
-        let place = ResourceRef {
+    async fn cordon(&self, shoot: &ApiClient, node: &str) -> Result<bool, Error> {
+        let resource_ref = ResourceRef {
             name: Some(node),
             ..ResourceRef::all(&resources::NODE, None)
         };
         let patch = json!({ "spec": { "unschedulable": true } });
-        match inside.patch(place, &patch, self.write_timeout()?).await {
+        match shoot
+            .patch(resource_ref, &patch, self.write_timeout()?)
+            .await
+        {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -66,13 +69,13 @@ impl Executor {
     }
 
     /// Asks every pod to go, and says what is still there; None when the node is empty.
-    async fn remaining_on(&self, inside: &ApiClient, node: &str) -> Result<Option<String>, Error> {
+    async fn remaining_on(&self, shoot: &ApiClient, node: &str) -> Result<Option<String>, Error> {
         let fields = format!("spec.nodeName={node}");
         let select = ListSelector {
             labels: None,
             fields: Some(&fields),
         };
-        let pods = inside.list_selected(ResourceRef::all(&resources::POD, None), select);
+        let pods = shoot.list_selected(ResourceRef::all(&resources::POD, None), select);
         let pods = pods.await?.items;
         let mut left = Vec::new();
         for pod in pods.iter().filter(|it| is_evictable(it)) {
@@ -82,7 +85,7 @@ impl Executor {
             );
             let why = match is_deleting(pod) {
                 true => Some("it ends".to_owned()),
-                false => evict(inside, namespace, name, self.write_timeout()?).await?,
+                false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
             left.extend(why.map(|why| format!("{namespace}/{name} ({why})")));
         }
@@ -93,16 +96,16 @@ impl Executor {
                 _ => format!("{count} pods to leave, such as {first}"),
             }));
         }
-        self.attached_volumes(inside, node).await
+        self.attached_volumes(shoot, node).await
     }
 
     /// Volumes that are still attached to the node.
     async fn attached_volumes(
         &self,
-        inside: &ApiClient,
+        shoot: &ApiClient,
         node: &str,
     ) -> Result<Option<String>, Error> {
-        let all = inside.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
+        let all = shoot.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
         let all = all.await?.items;
         let here = all.iter().filter(|it| it["spec"]["nodeName"] == node);
         let volumes: Vec<&str> = here
@@ -126,19 +129,19 @@ fn is_evictable(pod: &Value) -> bool {
 
 /// None when the pod goes or is gone; else what keeps it.
 async fn evict(
-    inside: &ApiClient,
+    shoot: &ApiClient,
     namespace: &str,
     name: &str,
     limit: Duration,
 ) -> Result<Option<String>, Error> {
-    let place = ResourceRef::one(&resources::POD, namespace, name);
+    let resource_ref = ResourceRef::one(&resources::POD, namespace, name);
     let eviction = json!({
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": { "name": name, "namespace": namespace },
     });
-    match inside
-        .create_subresource(place, "eviction", &eviction, limit)
+    match shoot
+        .create_subresource(resource_ref, "eviction", &eviction, limit)
         .await
     {
         Ok(_) => Ok(Some("it ends".to_owned())),

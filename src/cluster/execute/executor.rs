@@ -55,11 +55,11 @@ impl Executor {
     ///
     /// [`Error::Conflict`] when it is not that record any more.
     pub(crate) async fn patch_record(&self, record: &Record, data: &Value) -> Result<(), Error> {
-        let place = self.place(RECORD_SCOPE, &record.name);
+        let resource_ref = self.resource_ref(RECORD_SCOPE, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
         match self
             .provider
-            .patch(place, &patch, self.write_timeout()?)
+            .patch(resource_ref, &patch, self.write_timeout()?)
             .await
         {
             Ok(answer) => {
@@ -107,27 +107,27 @@ impl Executor {
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.client(source.0)?, self.place(source, name));
+        let (api, resource_ref) = (self.client(source.0)?, self.resource_ref(source, name));
         let limit = self.write_timeout()?;
-        let error = match api.create(place, object, limit).await {
+        let error = match api.create(resource_ref, object, limit).await {
             Ok(answer) => return self.store_object(source, &answer),
             Err(error @ Error::AlreadyExists { .. }) => error,
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
         // Not there is gone again, or never made.
-        let Ok(there) = api.get(place).await else {
+        let Ok(existing) = api.get(resource_ref).await else {
             return Err(error);
         };
-        match classify(source.1, &there, object) {
+        match classify(source.1, &existing, object) {
             Adoption::Foreign => Err(Error::NotOwned {
-                what: place.request_info("create"),
+                what: resource_ref.request_info("create"),
             }),
-            Adoption::Matches => self.store_object(source, &there),
+            Adoption::Matches => self.store_object(source, &existing),
             Adoption::Differs => {
-                self.store_object(source, &there)?;
+                self.store_object(source, &existing)?;
                 Err(Error::Conflict {
-                    what: place.request_info("create"),
+                    what: resource_ref.request_info("create"),
                 })
             }
         }
@@ -141,31 +141,35 @@ impl Executor {
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.client(source.0)?, self.place(source, name));
-        let there = match api.get(place).await {
+        let (api, resource_ref) = (self.client(source.0)?, self.resource_ref(source, name));
+        let existing = match api.get(resource_ref).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match classify(source.1, &there, object) {
+        match classify(source.1, &existing, object) {
             Adoption::Foreign => {
                 return Err(Error::NotOwned {
-                    what: place.request_info("update"),
+                    what: resource_ref.request_info("update"),
                 });
             }
-            Adoption::Matches => return self.store_object(source, &there),
-            Adoption::Differs if is_deleting(&there) => {
-                self.store_object(source, &there)?;
+            Adoption::Matches => return self.store_object(source, &existing),
+            Adoption::Differs if is_deleting(&existing) => {
+                self.store_object(source, &existing)?;
                 return Err(Error::Conflict {
-                    what: place.request_info("update"),
+                    what: resource_ref.request_info("update"),
                 });
             }
             Adoption::Differs => {}
         }
-        let whole = merge_onto(&there, object);
-        match api.replace(place, &whole, self.write_timeout()?).await {
+        let merged = merge_onto(&existing, object);
+        match api
+            .replace(resource_ref, &merged, self.write_timeout()?)
+            .await
+        {
             Ok(answer) => self.store_object(source, &answer),
             Err(error) if error.is_ambiguous() => {
-                self.confirm_write(place, source, object, error).await
+                self.confirm_write(resource_ref, source, object, error)
+                    .await
             }
             Err(error) => Err(error),
         }
@@ -174,16 +178,16 @@ impl Executor {
     /// No answer came: it counts as done if it can be seen.
     async fn confirm_write(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         source: ResourceScope,
         wanted: &Value,
         error: Error,
     ) -> Result<(), Error> {
-        let Ok(there) = self.client(source.0)?.get(place).await else {
+        let Ok(existing) = self.client(source.0)?.get(resource_ref).await else {
             return Err(error);
         };
-        self.store_object(source, &there)?;
-        match classify(source.1, &there, wanted) {
+        self.store_object(source, &existing)?;
+        match classify(source.1, &existing, wanted) {
             Adoption::Matches => Ok(()),
             Adoption::Differs | Adoption::Foreign => Err(error),
         }
@@ -191,20 +195,20 @@ impl Executor {
 
     async fn patch_metadata(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
         let source = (key.side, key.kind);
-        let (api, place) = (self.client(key.side)?, self.place(source, &key.name));
-        let known = self.observer.store.read(|world| {
-            world
+        let (api, resource_ref) = (self.client(key.side)?, self.resource_ref(source, &key.name));
+        let known = self.observer.store.read(|cache| {
+            cache
                 .get(source, &key.name)
                 .filter(|it| it.uid == *uid)
                 .map(|it| it.version.text().clone())
         });
         let Some(version) = known else {
             return Err(Error::Conflict {
-                what: place.request_info("patch"),
+                what: resource_ref.request_info("patch"),
             });
         };
         let patch = with_preconditions(patch.clone(), uid, &version);
-        match api.patch(place, &patch, self.write_timeout()?).await {
+        match api.patch(resource_ref, &patch, self.write_timeout()?).await {
             Ok(answer) => self.store_object(source, &answer),
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
@@ -217,10 +221,12 @@ impl Executor {
         }
         let Key { side, kind, name } = &target.key;
         let source = &(*side, *kind);
-        let (api, place) = (self.client(*side)?, self.place(*source, name));
+        let (api, resource_ref) = (self.client(*side)?, self.resource_ref(*source, name));
         let seen = self.recheck_not_ready(target).await?;
         let limit = self.write_timeout()?;
-        let answer = api.delete(place, &target.uid, seen.as_deref(), limit).await;
+        let answer = api
+            .delete(resource_ref, &target.uid, seen.as_deref(), limit)
+            .await;
         match answer {
             Ok(answer) => self.record_deletion(target, &answer),
             Err(Error::NotFound { .. }) => {
@@ -228,21 +234,21 @@ impl Executor {
                 Ok(())
             }
             // The preconditions do not hold: another one, or another version of the one looked at.
-            Err(Error::Conflict { what }) => match api.get(place).await {
-                Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &there)?;
+            Err(Error::Conflict { what }) => match api.get(resource_ref).await {
+                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
+                    self.store_object(*source, &existing)?;
                     Err(Error::Conflict { what })
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
                     self.store_removal(target);
                     Ok(())
                 }
-            Err(error) => Err(error),
+                Err(error) => Err(error),
             },
-            Err(error) if error.is_ambiguous() => match api.get(place).await {
-                Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &there)?;
-                    match is_deleting(&there) {
+            Err(error) if error.is_ambiguous() => match api.get(resource_ref).await {
+                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
+                    self.store_object(*source, &existing)?;
+                    match is_deleting(&existing) {
                         true => Ok(()),
                         false => Err(error),
                     }
@@ -271,7 +277,7 @@ impl Executor {
     /// Marks the machine: that write is the decision, and a run that finds the mark goes on from there.
     async fn drain(&self, target: &Target) -> Result<(), Error> {
         let Key { side, kind, name } = &target.key;
-        let place = self.place((*side, *kind), name);
+        let resource_ref = self.resource_ref((*side, *kind), name);
         if !self.is_marked(target) {
             let seen = self.recheck_not_ready(target).await?;
             let version = seen.as_deref().unwrap_or(&target.version);
@@ -279,7 +285,7 @@ impl Executor {
             let mark = with_preconditions(mark, &target.uid, version);
             match self
                 .provider
-                .patch(place, &mark, self.write_timeout()?)
+                .patch(resource_ref, &mark, self.write_timeout()?)
                 .await
             {
                 Ok(answer) => self.store_object((*side, *kind), &answer)?,
@@ -302,35 +308,37 @@ impl Executor {
             return Ok(None);
         }
         let source = (target.key.side, target.key.kind);
-        let place = self.place(source, &target.key.name);
-        let there = match self.provider.get(place).await {
+        let resource_ref = self.resource_ref(source, &target.key.name);
+        let existing = match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => {
                 self.store_removal(target);
                 return Ok(None);
             }
             other => other?,
         };
-        self.store_object(source, &there)?;
-        if there["metadata"]["uid"] != *target.uid {
+        self.store_object(source, &existing)?;
+        if existing["metadata"]["uid"] != *target.uid {
             return Ok(None);
         }
-        if object::is_ready(&there) {
+        if object::is_ready(&existing) {
             return Err(Error::MachineReady(target.key.name.to_string()));
         }
-        Ok(Some(text(&there["metadata"]["resourceVersion"]).to_owned()))
+        Ok(Some(
+            text(&existing["metadata"]["resourceVersion"]).to_owned(),
+        ))
     }
 
     /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
     /// what it has seen of the other, and a kubelet does not register again.
     async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
         let source = (Side::Provider, Kind::Machine);
-        let place = self.place(source, node);
-        match self.provider.get(place).await {
+        let resource_ref = self.resource_ref(source, node);
+        match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => Ok(()),
             Ok(machine) => {
                 self.store_object(source, &machine)?;
                 Err(Error::Conflict {
-                    what: place.request_info("delete"),
+                    what: resource_ref.request_info("delete"),
                 })
             }
             Err(error) => Err(error),
@@ -345,7 +353,7 @@ impl Executor {
         }
     }
 
-    fn place<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
+    fn resource_ref<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
             (Side::Provider, _) => ResourceRef::one(resource, self.provider.namespace(), name),
@@ -366,16 +374,16 @@ impl Executor {
     pub(crate) fn exists(&self, source: ResourceScope, name: &str) -> bool {
         let facts = self.observer.store.latest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
-        self.observer.store.read(|world| {
-            world
+        self.observer.store.read(|cache| {
+            cache
                 .get(source, name)
                 .is_some_and(|it| source == RECORD_SCOPE || it.fact.shoot == shoot)
         })
     }
 
     fn is_marked(&self, target: &Target) -> bool {
-        self.observer.store.read(|world| {
-            world
+        self.observer.store.read(|cache| {
+            cache
                 .get((target.key.side, target.key.kind), &target.key.name)
                 .is_some_and(|it| match &it.fact.body {
                     types::ParsedBody::Machine(vm) => vm.drain_requested && it.uid == target.uid,
@@ -388,13 +396,13 @@ impl Executor {
         let time = self.provider.server_time();
         self.observer
             .store
-            .change(|world, now| world.put(source, object, now, time))
+            .change(|cache, now| cache.put(source, object, now, time))
     }
 
     fn store_removal(&self, target: &Target) {
         let Key { side, kind, name } = &target.key;
         self.observer
             .store
-            .change(|world, _| world.remove_confirmed((*side, *kind), name, target.uid.clone()));
+            .change(|cache, _| cache.remove_confirmed((*side, *kind), name, target.uid.clone()));
     }
 }

@@ -66,8 +66,8 @@ impl Executor {
     }
 
     async fn write_token(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
-        let data = self.provider.get_secret(place).await?;
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
+        let data = self.provider.get_secret(resource_ref).await?;
         let coded = data["data"]["token"].as_str().unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD
             .decode(coded)

@@ -59,9 +59,13 @@ impl Executor {
         let mut wanted = BTreeSet::new();
         let old = self.read_inventory(&shoot, bundle).await?;
         // Kinds that are defined by the bundle itself are not served yet; what they are called does not depend on that.
-        let rough = bundle.objects.iter().map(ManifestRef::of);
-        self.write_inventory(bundle, old.iter().cloned().chain(rough).collect(), false)
-            .await?;
+        let unresolved = bundle.objects.iter().map(ManifestRef::of);
+        self.write_inventory(
+            bundle,
+            old.iter().cloned().chain(unresolved).collect(),
+            false,
+        )
+        .await?;
         for turn in [
             ApplyPhase::Prerequisites,
             ApplyPhase::Rest,
@@ -104,13 +108,13 @@ impl Executor {
         bundle: &Bundle,
     ) -> Result<BTreeSet<ManifestRef>, Error> {
         let metadata = &bundle.inventory["metadata"];
-        let place = ResourceRef::one(
+        let resource_ref = ResourceRef::one(
             &resources::CONFIG_MAP,
             text(&metadata["namespace"]),
             text(&metadata["name"]),
         );
-        let list = match shoot.get(place).await {
-            Ok(there) => there["data"][INVENTORY_KEY]
+        let list = match shoot.get(resource_ref).await {
+            Ok(existing) => existing["data"][INVENTORY_KEY]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
@@ -221,15 +225,15 @@ impl Executor {
         }
         let path = reference.path(served);
         let look = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
-        let there = match shoot
+        let existing = match shoot
             .send(reference.request_info("get", served), WRITE_TIMEOUT, look)
             .await
         {
             Err(Error::NotFound { .. }) => return Ok(()),
             other => other?,
         };
-        let metadata = &there["metadata"];
-        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&there) {
+        let metadata = &existing["metadata"];
+        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&existing) {
             return Ok(());
         }
         let options = json!({
@@ -277,9 +281,9 @@ impl Discovery {
 }
 
 fn kinds_of(found: &Value) -> HashMap<String, ServedKind> {
-    let whole = items(&found["resources"]).iter();
-    let whole = whole.filter(|it| !text(&it["name"]).contains('/'));
-    whole
+    let resources = items(&found["resources"]).iter();
+    let resources = resources.filter(|it| !text(&it["name"]).contains('/'));
+    resources
         .map(|it| {
             let served = ServedKind {
                 plural: text(&it["name"]).to_owned(),

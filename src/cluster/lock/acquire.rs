@@ -45,19 +45,19 @@ impl ObservedLease {
 }
 
 pub(crate) fn assess(
-    there: &Value,
+    existing: &Value,
     holder: &LeaseHolder,
-    seen: &mut ObservedLease,
+    observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
 ) -> LeaseAvailability {
-    let spec = &there["spec"];
+    let spec = &existing["spec"];
     let name = text(&spec["holderIdentity"]);
-    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
     // Our own, when the answer to taking it was lost.
     if name.is_empty() || identity == holder.identity {
         return LeaseAvailability::Free;
     }
-    let unchanged = seen.unchanged_for(text(&there["metadata"]["resourceVersion"]));
+    let unchanged = observed.unchanged_for(text(&existing["metadata"]["resourceVersion"]));
     let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
     if unchanged >= Duration::from_secs(lasts).max(LEASE_DURATION) {
         return LeaseAvailability::Free;
@@ -103,15 +103,15 @@ pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) 
 }
 
 /// Fits only the lease as it was seen, so of two that take it one gets it.
-pub(crate) fn takeover_patch(there: &Value, holder: &LeaseHolder) -> Value {
+pub(crate) fn takeover_patch(existing: &Value, holder: &LeaseHolder) -> Value {
     let now = timestamp();
-    let transitions = there["spec"]["leaseTransitions"]
+    let transitions = existing["spec"]["leaseTransitions"]
         .as_i64()
         .unwrap_or_default();
     json!({
         "metadata": {
-            "uid": there["metadata"]["uid"],
-            "resourceVersion": there["metadata"]["resourceVersion"],
+            "uid": existing["metadata"]["uid"],
+            "resourceVersion": existing["metadata"]["resourceVersion"],
             "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },
         "spec": {
@@ -147,8 +147,8 @@ impl ApiClient {
     ///
     /// The lease may not be read, or nobody answers.
     pub(crate) async fn current_holder(&self, id: &str) -> Result<Option<String>, Error> {
-        let there = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
-        Ok(there.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
+        let existing = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
+        Ok(existing.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
     }
 
     /// Whether the last run at a shoot was of the command `verb`, and ended without giving the lock back, as one that
@@ -163,8 +163,8 @@ impl ApiClient {
         verb: &str,
         is_gone: impl Fn(&str) -> bool,
     ) -> Result<bool, Error> {
-        let there = self.taken_lease(id).await?;
-        Ok(there.is_some_and(|it| {
+        let existing = self.taken_lease(id).await?;
+        Ok(existing.is_some_and(|it| {
             let of = &it["metadata"]["annotations"];
             of[VERB_ANNOTATION] == verb
                 && (is_gone(text(&of[HOLDER_ANNOTATION])) || !self.is_fresh(&it))
@@ -173,10 +173,10 @@ impl ApiClient {
 
     /// The lease of a shoot, unless it was given back.
     async fn taken_lease(&self, id: &str) -> Result<Option<Value>, Error> {
-        let place = ResourceRef::one(&resources::LEASE, self.namespace(), id);
-        match self.get_with_retry(place).await {
-            Ok(there) => {
-                Ok(Some(there).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
+        let resource_ref = ResourceRef::one(&resources::LEASE, self.namespace(), id);
+        match self.get_with_retry(resource_ref).await {
+            Ok(existing) => {
+                Ok(Some(existing).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
             }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),

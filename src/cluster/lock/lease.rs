@@ -48,10 +48,10 @@ impl Lease {
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
         let mut told = None;
-        let mut seen = ObservedLease::default();
+        let mut observed = ObservedLease::default();
         let mut backoff = Backoff::default();
         loop {
-            let error = match attempt(provider, name, holder, &mut seen, &is_gone).await {
+            let error = match attempt(provider, name, holder, &mut observed, &is_gone).await {
                 Ok(Ok(held)) => return Ok(Lease::hold(provider, name, held)),
                 Ok(Err(LeaseAvailability::FreeIn(rest))) => {
                     sleep(rest).await;
@@ -96,7 +96,10 @@ impl Lease {
             ],
         } });
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
-        let answer = self.provider.patch(self.place(), &owner, limit).await?;
+        let answer = self
+            .provider
+            .patch(self.resource_ref(), &owner, limit)
+            .await?;
         self.fence.update_version(&answer);
         Ok(())
     }
@@ -110,7 +113,11 @@ impl Lease {
         self.renewal.abort();
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
         let uid = uid_and_version(&self.fence).0;
-        match self.provider.delete(self.place(), &uid, None, limit).await {
+        match self
+            .provider
+            .delete(self.resource_ref(), &uid, None, limit)
+            .await
+        {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -124,7 +131,7 @@ impl Lease {
     pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
         // A renewal that is on its way changes the version, and another's lease must stay: so look first.
-        if confirm_ownership(&self.provider, self.place(), &self.fence)
+        if confirm_ownership(&self.provider, self.resource_ref(), &self.fence)
             .await
             .is_err()
         {
@@ -138,7 +145,7 @@ impl Lease {
         let result = match self.fence.remaining() {
             Ok(left) => {
                 self.provider
-                    .patch(self.place(), &free, left.min(WRITE_TIMEOUT))
+                    .patch(self.resource_ref(), &free, left.min(WRITE_TIMEOUT))
                     .await
             }
             Err(error) => Err(error),
@@ -162,7 +169,7 @@ impl Lease {
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
+    fn resource_ref(&self) -> ResourceRef<'_> {
         ResourceRef::one(&resources::LEASE, self.provider.namespace(), &self.name)
     }
 }
@@ -178,39 +185,41 @@ async fn attempt(
     provider: &ApiClient,
     name: &str,
     holder: &LeaseHolder,
-    seen: &mut ObservedLease,
+    observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
 ) -> Result<Result<HeldLease, LeaseAvailability>, Error> {
-    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
-    let there = match provider.get(place).await {
+    let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
+    let existing = match provider.get(resource_ref).await {
         Err(Error::NotFound { .. }) => {
             let asked = Instant::now();
             let object = new_lease(provider, name, holder);
-            let made = provider.create(place, &object, WRITE_TIMEOUT).await?;
+            let made = provider
+                .create(resource_ref, &object, WRITE_TIMEOUT)
+                .await?;
             return Ok(Ok(held_lease(name, holder, asked, &made)));
         }
         other => other?,
     };
-    let labels = &there["metadata"]["labels"];
+    let labels = &existing["metadata"]["labels"];
     if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != name {
         return Err(Error::NotOwned {
-            what: place.request_info("update"),
+            what: resource_ref.request_info("update"),
         });
     }
-    match assess(&there, holder, seen, is_gone) {
+    match assess(&existing, holder, observed, is_gone) {
         LeaseAvailability::Free => {}
         other => return Ok(Err(other)),
     }
     let asked = Instant::now();
-    let patch = takeover_patch(&there, holder);
-    let taken = provider.patch(place, &patch, WRITE_TIMEOUT).await?;
+    let patch = takeover_patch(&existing, holder);
+    let taken = provider.patch(resource_ref, &patch, WRITE_TIMEOUT).await?;
     Ok(Ok(held_lease(name, holder, asked, &taken)))
 }
 
 /// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
 /// granted only if nobody had it meanwhile.
 async fn renew(provider: ApiClient, name: String, fence: Fence) {
-    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
+    let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
     loop {
         sleep(RENEW_INTERVAL).await;
         let mut backoff = Backoff::default();
@@ -221,14 +230,14 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
                 "metadata": { "uid": uid, "resourceVersion": version },
                 "spec": { "renewTime": timestamp() },
             });
-            match provider.patch(place, &renewal, RENEW_INTERVAL).await {
+            match provider.patch(resource_ref, &renewal, RENEW_INTERVAL).await {
                 Ok(answer) => {
                     fence.renewed(asked, &answer);
                     break;
                 }
                 // An answer of ours was lost on the way, or the owner was set meanwhile.
                 Err(Error::Conflict { .. }) => {
-                    if let Err(message) = confirm_ownership(&provider, place, &fence).await {
+                    if let Err(message) = confirm_ownership(&provider, resource_ref, &fence).await {
                         return fence.revoke(&message);
                     }
                 }
@@ -245,25 +254,25 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
 /// Learns the newest version if the holder is still this run; else says what happened.
 async fn confirm_ownership(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
     fence: &Fence,
 ) -> Result<(), String> {
-    let there = match provider.get(place).await {
-        Ok(there) => there,
+    let existing = match provider.get(resource_ref).await {
+        Ok(existing) => existing,
         Err(Error::NotFound { .. }) => return Err("it was deleted".to_owned()),
         // Asked again with the next renewal.
         Err(_) => return Ok(()),
     };
-    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
     let is_ours = {
         let held = fence.held();
-        there["metadata"]["uid"] == *held.uid && identity == held.identity
+        existing["metadata"]["uid"] == *held.uid && identity == held.identity
     };
     if is_ours {
-        fence.update_version(&there);
+        fence.update_version(&existing);
         return Ok(());
     }
-    Err(match text(&there["spec"]["holderIdentity"]) {
+    Err(match text(&existing["spec"]["holderIdentity"]) {
         "" => "it was given away".to_owned(),
         other => format!("{other} took it"),
     })

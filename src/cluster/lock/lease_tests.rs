@@ -45,30 +45,30 @@ impl Server {
                 made["metadata"]["resourceVersion"] = "1".into();
                 (201, lease.insert(made).clone())
             }
-            ("GET", Some(there), _) => (200, there.clone()),
-            ("PATCH", Some(there), Some(patch)) => {
+            ("GET", Some(existing), _) => (200, existing.clone()),
+            ("PATCH", Some(existing), Some(patch)) => {
                 let wanted = &patch["metadata"]["resourceVersion"];
-                let version = there["metadata"]["resourceVersion"].clone();
+                let version = existing["metadata"]["resourceVersion"].clone();
                 if !wanted.is_null() && *wanted != version {
                     return (409, json!({ "reason": "Conflict" }));
                 }
-                merge(there, &patch);
+                merge(existing, &patch);
                 let next = text(&version).parse::<u32>().unwrap_or_default() + 1;
-                there["metadata"]["resourceVersion"] = next.to_string().into();
-                (200, there.clone())
+                existing["metadata"]["resourceVersion"] = next.to_string().into();
+                (200, existing.clone())
             }
             _ => (404, json!({ "reason": "NotFound" })),
         }
     }
 }
 
-fn merge(there: &mut Value, patch: &Value) {
+fn merge(existing: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
-        *there = patch.clone();
+        *existing = patch.clone();
         return;
     };
     for (key, value) in patch {
-        merge(&mut there[key], value);
+        merge(&mut existing[key], value);
     }
 }
 

@@ -27,9 +27,9 @@ pub(crate) struct Cache {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
     /// What does not change in a run: networks of others, storage classes, hosts.
-    pub(crate) fixed: Facts,
+    pub(crate) static_facts: Facts,
     stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
-    past: HashMap<Arc<str>, MachineHistory>,
+    history: HashMap<Arc<str>, MachineHistory>,
     imports: HashMap<Arc<str>, ImportSample>,
     /// Restarts of importers when this run first saw them: what failed before may be mended by now.
     restarts: HashMap<Arc<str>, i64>,
@@ -37,7 +37,7 @@ pub(crate) struct Cache {
     /// What is still on machines that are emptied.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
-    guests: UserResourceProgress,
+    user_resources: UserResourceProgress,
 }
 
 /// What this run knows of a machine beyond what stands on it.
@@ -145,7 +145,7 @@ impl Cache {
     }
 
     pub(crate) fn facts(&mut self, now: Duration) -> Facts {
-        let mut facts = self.fixed.clone();
+        let mut facts = self.static_facts.clone();
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         for ((side, kind), store) in &self.stores {
@@ -188,11 +188,11 @@ impl Cache {
                         let missing = self.missing_to_serve(&object.name, vm);
                         let serves = vm.ready && missing.is_none();
                         // While nodes are not looked at, nobody is known to have served.
-                        if serves && self.fixed.inside == Inside::Observed {
-                            mark_ready_once(&mut self.past, &object.uid);
+                        if serves && self.static_facts.inside == Inside::Observed {
+                            mark_ready_once(&mut self.history, &object.uid);
                         }
-                        let look = machine_phase(object, vm, serves, &self.past, &self.drained);
-                        let since = phase_since(&mut self.past, &object.uid, look, now);
+                        let look = machine_phase(object, vm, serves, &self.history, &self.drained);
+                        let since = phase_since(&mut self.history, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
                         // The node of one that goes may go before it.
@@ -225,14 +225,14 @@ impl Cache {
                 }
             }
         }
-        self.guests.update(&mut facts, now);
+        self.user_resources.update(&mut facts, now);
         facts
     }
 
     /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
     /// server is not looked at.
     fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
-        if !vm.ready || self.fixed.inside != Inside::Observed {
+        if !vm.ready || self.static_facts.inside != Inside::Observed {
             return None;
         }
         match self.get((Side::Shoot, Kind::Node), name) {
@@ -279,7 +279,7 @@ impl Cache {
         match &object.fact.body {
             ParsedBody::Machine(vm) => {
                 let born = i64::try_from(vm.created).unwrap_or(i64::MAX);
-                self.past
+                self.history
                     .entry(object.uid.clone())
                     .or_insert_with(|| MachineHistory {
                         look: Look::Coming,
@@ -336,9 +336,9 @@ fn with_cause(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
     fact
 }
 
-fn mark_ready_once(past: &mut HashMap<Arc<str>, MachineHistory>, uid: &Arc<str>) {
-    if let Some(past) = past.get_mut(uid) {
-        past.was_ready = true;
+fn mark_ready_once(history: &mut HashMap<Arc<str>, MachineHistory>, uid: &Arc<str>) {
+    if let Some(history) = history.get_mut(uid) {
+        history.was_ready = true;
     }
 }
 
@@ -346,10 +346,10 @@ fn machine_phase(
     object: &store::Object<ParsedObject>,
     vm: &ParsedMachine,
     serves: bool,
-    past: &HashMap<Arc<str>, MachineHistory>,
+    history: &HashMap<Arc<str>, MachineHistory>,
     drained: &HashSet<Arc<str>>,
 ) -> Look {
-    let served = past.get(&object.uid).is_some_and(|it| it.was_ready);
+    let served = history.get(&object.uid).is_some_and(|it| it.was_ready);
     if object.fact.deleting {
         Look::Deleting
     } else if vm.drain_requested && drained.contains(&object.uid) {
@@ -369,21 +369,21 @@ fn machine_phase(
 
 /// When this run first saw it look so.
 fn phase_since(
-    past: &mut HashMap<Arc<str>, MachineHistory>,
+    history: &mut HashMap<Arc<str>, MachineHistory>,
     uid: &Arc<str>,
     look: Look,
     now: Duration,
 ) -> Duration {
-    let past = past.entry(uid.clone()).or_insert(MachineHistory {
+    let history = history.entry(uid.clone()).or_insert(MachineHistory {
         look,
         since: now,
         was_ready: false,
     });
-    if past.look != look {
-        past.look = look;
-        past.since = now;
+    if history.look != look {
+        history.look = look;
+        history.since = now;
     }
-    past.since
+    history.since
 }
 
 fn machine_fact(

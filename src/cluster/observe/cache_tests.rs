@@ -7,13 +7,13 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn world() -> Cache {
-    let mut world = Cache::new("a");
+fn cache() -> Cache {
+    let mut cache = Cache::new("a");
     let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
-    world
+    cache
         .list((Side::Provider, Kind::Record), "1", &[record], RUN, None)
         .expect("versions are numbers");
-    world
+    cache
 }
 
 fn vm(version: u32, shoot: &str, status: Value) -> Value {
@@ -29,8 +29,8 @@ fn vm(version: u32, shoot: &str, status: Value) -> Value {
     })
 }
 
-fn put(world: &mut Cache, object: &Value, now: u64) {
-    world
+fn put(cache: &mut Cache, object: &Value, now: u64) {
+    cache
         .put(
             (Side::Provider, Kind::Machine),
             object,
@@ -41,8 +41,8 @@ fn put(world: &mut Cache, object: &Value, now: u64) {
 }
 
 /// The shoot's API server is looked at, and says this of the machine's node.
-fn node(world: &mut Cache, version: u32, ready: &str, taints: Value) {
-    world.fixed.inside = Inside::Observed;
+fn node(cache: &mut Cache, version: u32, ready: &str, taints: Value) {
+    cache.static_facts.inside = Inside::Observed;
     let object = json!({
         "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version.to_string() },
         "spec": { "providerID": "kubevirt://a-cpu-z1-12345-0", "taints": taints },
@@ -51,36 +51,36 @@ fn node(world: &mut Cache, version: u32, ready: &str, taints: Value) {
             { "type": "Ready", "status": ready, "message": "the network is not ready" },
         ] },
     });
-    world
+    cache
         .put((Side::Shoot, Kind::Node), &object, RUN, None)
         .expect("versions are numbers");
 }
 
-fn machine(world: &mut Cache, now: u64) -> Machine {
-    let facts = world.facts(seconds(now));
+fn machine(cache: &mut Cache, now: u64) -> Machine {
+    let facts = cache.facts(seconds(now));
     facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
 }
 
 #[test]
 fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
-    let mut world = world();
-    node(&mut world, 2, "True", json!([]));
-    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(machine(&mut world, 1).look, Look::Coming);
-    put(&mut world, &vm(3, "r", json!({ "ready": true })), 5);
-    assert_eq!(machine(&mut world, 5).look, Look::Ready);
-    put(&mut world, &vm(4, "r", json!({ "ready": false })), 8);
-    let now = machine(&mut world, 9);
+    let mut cache = cache();
+    node(&mut cache, 2, "True", json!([]));
+    put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(machine(&mut cache, 1).look, Look::Coming);
+    put(&mut cache, &vm(3, "r", json!({ "ready": true })), 5);
+    assert_eq!(machine(&mut cache, 5).look, Look::Ready);
+    put(&mut cache, &vm(4, "r", json!({ "ready": false })), 8);
+    let now = machine(&mut cache, 9);
     assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
     // An older event changes nothing, and time alone does not either.
-    put(&mut world, &vm(3, "r", json!({ "ready": true })), 10);
-    let now = machine(&mut world, 12);
+    put(&mut cache, &vm(3, "r", json!({ "ready": true })), 10);
+    let now = machine(&mut cache, 12);
     assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
 }
 
 /// Look, whether the VM runs, and why it is not ready.
-fn stands(world: &mut Cache) -> (Look, bool, Option<String>) {
-    let it = machine(world, 5);
+fn stands(cache: &mut Cache) -> (Look, bool, Option<String>) {
+    let it = machine(cache, 5);
     (it.look, it.runs, it.cause.map(|it| it.to_string()))
 }
 
@@ -90,54 +90,54 @@ fn coming(why: &str) -> (Look, bool, Option<String>) {
 
 #[test]
 fn a_machine_is_ready_when_its_node_serves() {
-    let mut world = world();
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.inside = Inside::Observed;
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
+    cache.static_facts.inside = Inside::Observed;
     let joins = coming(
         "its node to join the shoot; the VM runs, and its serial console tells how far it is",
     );
-    assert_eq!(stands(&mut world), joins);
-    node(&mut world, 2, "False", json!([]));
-    assert_eq!(stands(&mut world), coming("the network is not ready"));
+    assert_eq!(stands(&mut cache), joins);
+    node(&mut cache, 2, "False", json!([]));
+    assert_eq!(stands(&mut cache), coming("the network is not ready"));
     let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
-    node(&mut world, 3, "True", taint);
+    node(&mut cache, 3, "True", taint);
     let known = coming("the cloud controller manager to know it");
-    assert_eq!(stands(&mut world), known);
+    assert_eq!(stands(&mut cache), known);
     let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" }]);
-    node(&mut world, 4, "True", taint);
+    node(&mut cache, 4, "True", taint);
     let closed = coming("the controller manager to let pods onto it");
-    assert_eq!(stands(&mut world), closed);
-    node(&mut world, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
-    assert_eq!(stands(&mut world), (Look::Ready, true, None));
-    node(&mut world, 6, "Unknown", json!([]));
-    assert_eq!(stands(&mut world).0, Look::NotReady);
+    assert_eq!(stands(&mut cache), closed);
+    node(&mut cache, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
+    assert_eq!(stands(&mut cache), (Look::Ready, true, None));
+    node(&mut cache, 6, "Unknown", json!([]));
+    assert_eq!(stands(&mut cache).0, Look::NotReady);
 }
 
 /// A node that lives on is of no use while its machine is down.
 #[test]
 fn a_node_does_not_stand_in_for_its_machine() {
-    let mut world = world();
-    node(&mut world, 2, "True", json!([]));
-    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(stands(&mut world).0, Look::Coming);
+    let mut cache = cache();
+    node(&mut cache, 2, "True", json!([]));
+    put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(stands(&mut cache).0, Look::Coming);
 }
 
 /// Else a machine would go because nobody could ask about its node.
 #[test]
 fn while_nobody_can_ask_about_nodes_a_machine_that_runs_counts_and_is_not_known_to_have_served() {
-    let mut world = world();
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.inside = Inside::Unreachable("no answer".into());
-    assert_eq!(stands(&mut world), (Look::Ready, true, None));
-    world.fixed.inside = Inside::Observed;
-    assert_eq!(stands(&mut world).0, Look::Coming);
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
+    cache.static_facts.inside = Inside::Unreachable("no answer".into());
+    assert_eq!(stands(&mut cache), (Look::Ready, true, None));
+    cache.static_facts.inside = Inside::Observed;
+    assert_eq!(stands(&mut cache).0, Look::Coming);
 }
 
 #[test]
 fn nodes_are_told_as_they_are_and_whose_they_are() {
-    let mut world = world();
-    node(&mut world, 2, "False", json!([{ "key": "b" }]));
-    let facts = world.facts(RUN);
+    let mut cache = cache();
+    node(&mut cache, 2, "False", json!([{ "key": "b" }]));
+    let facts = cache.facts(RUN);
     let found = &facts.nodes["a-cpu-z1-12345-0"];
     assert_eq!((found.serves, found.is_ours), (false, false));
     assert_eq!(&*found.why, "the network is not ready");
@@ -146,9 +146,9 @@ fn nodes_are_told_as_they_are_and_whose_they_are() {
 
 #[test]
 fn an_old_machine_has_served_once() {
-    let mut world = world();
+    let mut cache = cache();
     let object = vm(2, "r", json!({ "ready": false }));
-    world
+    cache
         .put(
             (Side::Provider, Kind::Machine),
             &object,
@@ -156,29 +156,29 @@ fn an_old_machine_has_served_once() {
             Some(ESTABLISHED_AGE + 1),
         )
         .expect("versions are numbers");
-    assert_eq!(machine(&mut world, 0).look, Look::NotReady);
+    assert_eq!(machine(&mut cache, 0).look, Look::NotReady);
 }
 
 #[test]
 fn only_this_run_can_say_that_a_machine_is_drained() {
-    let mut world = world();
+    let mut cache = cache();
     let mut object = vm(2, "r", json!({ "ready": true }));
     object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
-    put(&mut world, &object, 1);
-    assert_eq!(machine(&mut world, 1).look, Look::Draining);
-    world.set_drained("u".into());
-    assert_eq!(machine(&mut world, 2).look, Look::Drained);
+    put(&mut cache, &object, 1);
+    assert_eq!(machine(&mut cache, 1).look, Look::Draining);
+    cache.set_drained("u".into());
+    assert_eq!(machine(&mut cache, 2).look, Look::Drained);
     object["metadata"]["resourceVersion"] = "3".into();
     object["metadata"]["deletionTimestamp"] = "1970-01-01T00:01:00Z".into();
-    put(&mut world, &object, 3);
-    assert_eq!(machine(&mut world, 3).look, Look::Deleting);
+    put(&mut cache, &object, 3);
+    assert_eq!(machine(&mut cache, 3).look, Look::Deleting);
 }
 
 #[test]
 fn what_belongs_to_an_earlier_record_is_told_apart() {
-    let mut world = world();
-    put(&mut world, &vm(2, "earlier", json!({})), 1);
-    let facts = world.facts(seconds(1));
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "earlier", json!({})), 1);
+    let facts = cache.facts(seconds(1));
     assert!(facts.machines.is_empty());
     let key = Key::provider(Kind::Machine, "a-cpu-z1-12345-0");
     assert_eq!(facts.foreign[&key].uid, "u".into());
@@ -186,7 +186,7 @@ fn what_belongs_to_an_earlier_record_is_told_apart() {
 
 #[test]
 fn two_looks_at_an_import_give_its_speed() {
-    let mut world = world();
+    let mut cache = cache();
     let mut look = |version: u32, progress: &str, now: u64| {
         let object = json!({
             "metadata": {
@@ -196,10 +196,10 @@ fn two_looks_at_an_import_give_its_speed() {
             "spec": { "storage": { "resources": { "requests": { "storage": "1000" } } } },
             "status": { "phase": "ImportInProgress", "progress": progress },
         });
-        world
+        cache
             .put((Side::Provider, Kind::Image), &object, seconds(now), None)
             .expect("versions are numbers");
-        let facts = world.facts(seconds(now));
+        let facts = cache.facts(seconds(now));
         match &facts.objects[&Key::provider(Kind::Image, "golden")].fact {
             Fact::Image(import) => (import.percent, import.speed),
             _ => (None, None),
@@ -216,8 +216,8 @@ fn two_looks_at_an_import_give_its_speed() {
 #[test]
 fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
     let disks = |owner: &str| -> Vec<String> {
-        let mut world = world();
-        put(&mut world, &vm(2, "r", json!({})), 0);
+        let mut cache = cache();
+        put(&mut cache, &vm(2, "r", json!({})), 0);
         let disk = json!({ "metadata": {
             "name": "a-cpu-z1-12345-0", "uid": "d", "resourceVersion": "3",
             "labels": {
@@ -227,10 +227,10 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
             },
             "ownerReferences": [{ "uid": owner }],
         } });
-        world
+        cache
             .put((Side::Provider, Kind::Image), &disk, RUN, None)
             .expect("versions are numbers");
-        let facts = world.facts(RUN);
+        let facts = cache.facts(RUN);
         assert!(facts.objects.is_empty(), "{:?}", facts.objects);
         facts.disks.iter().map(ToString::to_string).collect()
     };
@@ -240,7 +240,7 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
 
 #[test]
 fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
-    let mut world = world();
+    let mut cache = cache();
     let instance = |version: &str, owner: &str| {
         json!({
             "metadata": {
@@ -252,13 +252,13 @@ fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
         })
     };
     let instances = (Side::Provider, Kind::Instance);
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 0);
-    assert!(!machine(&mut world, 0).evacuating);
-    let earlier = world.put(instances, &instance("3", "earlier"), RUN, None);
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 0);
+    assert!(!machine(&mut cache, 0).evacuating);
+    let earlier = cache.put(instances, &instance("3", "earlier"), RUN, None);
     earlier.expect("versions are numbers");
-    assert!(!machine(&mut world, 1).evacuating);
-    let own = world.put(instances, &instance("4", "u"), RUN, None);
+    assert!(!machine(&mut cache, 1).evacuating);
+    let own = cache.put(instances, &instance("4", "u"), RUN, None);
     own.expect("versions are numbers");
-    assert!(machine(&mut world, 2).evacuating);
-    assert!(world.facts(seconds(3)).foreign.is_empty());
+    assert!(machine(&mut cache, 2).evacuating);
+    assert!(cache.facts(seconds(3)).foreign.is_empty());
 }

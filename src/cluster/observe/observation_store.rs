@@ -47,9 +47,9 @@ impl ObservationStore {
     /// Changes what is known, and has it published.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Cache, Duration) -> T) -> T {
         let result = {
-            let (world, changes) = &mut *self.lock_cache();
+            let (cache, changes) = &mut *self.lock_cache();
             *changes += 1;
-            change(world, self.started.elapsed())
+            change(cache, self.started.elapsed())
         };
         self.changed.notify_one();
         result
@@ -80,7 +80,7 @@ impl ObservationStore {
     }
 
     pub(crate) fn set_causes(&self, causes: HashMap<Key, Arc<str>>) {
-        self.change(|world, _| world.set_causes(causes));
+        self.change(|cache, _| cache.set_causes(causes));
     }
 
     pub(crate) fn report_failure(&self, source: ResourceScope, error: &Error) {
@@ -115,8 +115,8 @@ impl ObservationStore {
 
     pub(crate) fn publish(&self) {
         let (facts, changes) = {
-            let (world, changes) = &mut *self.lock_cache();
-            (world.facts(self.started.elapsed()), *changes)
+            let (cache, changes) = &mut *self.lock_cache();
+            (cache.facts(self.started.elapsed()), *changes)
         };
         self.facts.send_if_modified(|before| {
             let differs = **before != facts;

@@ -63,14 +63,14 @@ async fn find_type(
             return Ok(Found::Template(template["spec"].take().into()));
         }
     }
-    let place = ResourceRef {
+    let resource_ref = ResourceRef {
         resource: shared,
         namespace: None,
         name: Some(&wanted.name),
     };
     Ok(match is_meant(shared) {
         false => None,
-        true => match exists(provider, place).await {
+        true => match exists(provider, resource_ref).await {
             // A tenant may use what he may not read; whether it is there KubeVirt says.
             Ok(true) | Err(Error::Forbidden { .. }) => Some(shared.kind),
             Ok(false) => None,
@@ -83,9 +83,9 @@ async fn find_type(
 /// What a shoot keeps for its machines is nobody else's.
 async fn find_unmanaged(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
 ) -> Result<Option<Value>, Error> {
-    let found = get_optional(provider, place).await?;
+    let found = get_optional(provider, resource_ref).await?;
     let is_ours = |it: &Value| it["metadata"]["labels"][names::MANAGED_BY] == names::KVSHOOT;
     Ok(found.filter(|it| !is_ours(it)))
 }
@@ -95,12 +95,12 @@ async fn find_shared_access(
     provider: &ApiClient,
     wanted: &Relied,
 ) -> Result<Option<&'static str>, Error> {
-    let place = ResourceRef {
+    let resource_ref = ResourceRef {
         resource: &resources::STORAGE_PROFILE,
         namespace: None,
         name: Some(&wanted.name),
     };
-    let profile = match provider.get_with_retry(place).await {
+    let profile = match provider.get_with_retry(resource_ref).await {
         Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Value::Null,
         other => other?,
     };
@@ -117,8 +117,8 @@ async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static 
     let Some((namespace, name)) = name.split_once('/') else {
         return Ok(None);
     };
-    let place = ResourceRef::one(&resources::CLAIM, namespace, name);
-    match exists(provider, place).await {
+    let resource_ref = ResourceRef::one(&resources::CLAIM, namespace, name);
+    match exists(provider, resource_ref).await {
         // That of another namespace may be cloned by who may not see it; CDI asks for that right itself.
         Err(Error::Forbidden { .. }) if namespace != &**provider.namespace() => {
             Ok(Some(resources::CLAIM.kind))
@@ -157,8 +157,8 @@ async fn find_clone_permission(
                 },
             },
         });
-        let place = ResourceRef::all(&resources::ACCESS_REVIEW, None);
-        let is_allowed = match provider.review(place, &review).await {
+        let resource_ref = ResourceRef::all(&resources::ACCESS_REVIEW, None);
+        let is_allowed = match provider.review(resource_ref, &review).await {
             Err(Error::Forbidden { .. }) => true,
             other => other?["status"]["allowed"] == true,
         };
@@ -169,15 +169,15 @@ async fn find_clone_permission(
     Ok(None)
 }
 
-async fn exists(provider: &ApiClient, place: ResourceRef<'_>) -> Result<bool, Error> {
-    Ok(get_optional(provider, place).await?.is_some())
+async fn exists(provider: &ApiClient, resource_ref: ResourceRef<'_>) -> Result<bool, Error> {
+    Ok(get_optional(provider, resource_ref).await?.is_some())
 }
 
 async fn get_optional(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
 ) -> Result<Option<Value>, Error> {
-    match provider.get_with_retry(place).await {
+    match provider.get_with_retry(resource_ref).await {
         Ok(found) => Ok(Some(found)),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

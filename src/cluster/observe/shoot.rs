@@ -14,8 +14,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// Finds the way inside as soon as there is one, and looks at what is there from then on. Never ends.
-pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
-    let mut facts = shared.subscribe();
+pub(crate) async fn watch_shoot(provider: ApiClient, store: Arc<ObservationStore>, id: String) {
+    let mut facts = store.subscribe();
     let ready = facts.wait_for(|it| may_be_reachable(it, &id)).await.is_ok();
     if !ready {
         return;
@@ -27,7 +27,8 @@ pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStor
             Err(error) => {
                 tracing::debug!(%error, "the shoot's API server is not reached");
                 let why = format!("the shoot's API server does not answer: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                store
+                    .change(|cache, _| cache.static_facts.inside = Inside::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
@@ -35,31 +36,33 @@ pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStor
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let kinds: &[Kind] = match shared.is_deletion {
+        let kinds: &[Kind] = match store.is_deletion {
             true => &resources::DELETION_SHOOT_KINDS,
             false => &resources::SHOOT_KINDS,
         };
-        let feeds = kinds
+        let watchers = kinds
             .iter()
-            .map(|kind| Watcher::new(&server, &shared, (Side::Shoot, *kind), &id));
-        let first = feeds.map(async |feed| Ok::<_, Error>((feed.initial_list().await?, feed)));
+            .map(|kind| Watcher::new(&server, &store, (Side::Shoot, *kind), &id));
+        let first =
+            watchers.map(async |watcher| Ok::<_, Error>((watcher.initial_list().await?, watcher)));
         match try_join_all(first).await {
             Ok(first) => {
-                for (version, feed) in first {
-                    tasks.spawn(feed.run(version));
+                for (version, watcher) in first {
+                    tasks.spawn(watcher.run(version));
                 }
                 break;
             }
             Err(error) => {
                 let why = format!("the shoot cannot be looked at: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                store
+                    .change(|cache, _| cache.static_facts.inside = Inside::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
     }
     // Before the facts say so: who acts on them needs the way.
-    let _ = shared.shoot_client.set(server);
-    shared.change(|world, _| world.fixed.inside = Inside::Observed);
+    let _ = store.shoot_client.set(server);
+    store.change(|cache, _| cache.static_facts.inside = Inside::Observed);
     while tasks.join_next().await.is_some() {}
 }
 

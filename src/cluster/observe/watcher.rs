@@ -27,7 +27,7 @@ const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct Watcher {
     pub(crate) provider: ApiClient,
-    pub(crate) shared: Arc<ObservationStore>,
+    pub(crate) store: Arc<ObservationStore>,
     pub(crate) source: (Side, Kind),
     pub(crate) selector: String,
 }
@@ -36,7 +36,7 @@ impl Watcher {
     /// Of the objects with the labels of the shoot, where its objects have any.
     pub(crate) fn new(
         provider: &ApiClient,
-        shared: &Arc<ObservationStore>,
+        store: &Arc<ObservationStore>,
         source: (Side, Kind),
         id: &str,
     ) -> Watcher {
@@ -48,13 +48,13 @@ impl Watcher {
         let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         Watcher {
             provider: provider.clone(),
-            shared: shared.clone(),
+            store: store.clone(),
             source,
             selector: parts.join(","),
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
+    fn resource_ref(&self) -> ResourceRef<'_> {
         let namespace = match self.source.0 {
             Side::Provider => Some(&**self.provider.namespace()),
             Side::Shoot => None,
@@ -77,7 +77,7 @@ impl Watcher {
                 // The pages took so long that the server forgot the state that they are of.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.retryability() == Retryability::Retry => {
-                    self.shared.report_failure(self.source, &error);
+                    self.store.report_failure(self.source, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -88,13 +88,13 @@ impl Watcher {
     async fn list(&self) -> Result<String, Error> {
         let listed = self
             .provider
-            .list(self.place(), Some(&self.selector))
+            .list(self.resource_ref(), Some(&self.selector))
             .await?;
         let time = self.provider.server_time();
-        self.shared.change(|world, now| {
-            world.list(self.source, &listed.version, &listed.items, now, time)
+        self.store.change(|cache, now| {
+            cache.list(self.source, &listed.version, &listed.items, now, time)
         })?;
-        self.shared.report_success(self.source);
+        self.store.report_success(self.source);
         Ok(listed.version)
     }
 
@@ -118,7 +118,7 @@ impl Watcher {
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.shared.report_failure(self.source, &error);
+                    self.store.report_failure(self.source, &error);
                     backoff.wait().await;
                 }
             }
@@ -128,15 +128,15 @@ impl Watcher {
     async fn watch(&self, version: &mut String) -> Result<(), Error> {
         let events = self
             .provider
-            .watch(self.place(), &self.selector, version)
+            .watch(self.resource_ref(), &self.selector, version)
             .await?;
-        self.shared.report_success(self.source);
+        self.store.report_success(self.source);
         let mut events = std::pin::pin!(events);
         let mut idle = IDLE_TIMEOUT;
         loop {
             let Ok(event) = timeout(idle, events.next()).await else {
                 return Err(Error::Timeout {
-                    what: self.place().request_info("watch"),
+                    what: self.resource_ref().request_info("watch"),
                     after: idle,
                 });
             };
@@ -153,12 +153,12 @@ impl Watcher {
                     update_version(version, &object);
                 }
                 WatchEvent::Deleted(object) => {
-                    self.shared
-                        .change(|world, _| world.remove(self.source, &object))?;
+                    self.store
+                        .change(|cache, _| cache.remove(self.source, &object))?;
                     update_version(version, &object);
                 }
                 WatchEvent::Error(status) => {
-                    let what = self.place().request_info("watch");
+                    let what = self.resource_ref().request_info("watch");
                     return Err(Error::from_status(what, self.provider.server(), &status));
                 }
             }
@@ -167,8 +167,8 @@ impl Watcher {
 
     fn put(&self, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
-        self.shared
-            .change(|world, now| world.put(self.source, object, now, time))
+        self.store
+            .change(|cache, now| cache.put(self.source, object, now, time))
     }
 }
 

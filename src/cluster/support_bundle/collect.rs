@@ -4,7 +4,7 @@
 //! an error: what cannot be read is told as such.
 
 use super::redact::Redactor;
-use super::secrets as secret;
+use super::secrets;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
@@ -67,26 +67,26 @@ impl BundleCollector {
                 Ok(shoot) => shoot,
                 Err(why) => return (Err(why.clone()), Err(why)),
             };
-            let place = ResourceRef::all(&resources::SECRET, None);
-            let secrets = with_timeout(inside.list_secrets(place, None)).await;
+            let resource_ref = ResourceRef::all(&resources::SECRET, None);
+            let secrets = with_timeout(inside.list_secrets(resource_ref, None)).await;
             (Ok(inside), secrets)
         };
         let (outer, (shoot, inner)) = tokio::join!(secrets_of(provider, id), shoot);
         let mut known = BTreeSet::new();
         let all = [&outer, &inner];
         let all = || all.iter().filter_map(|it| it.as_ref().ok()).flatten();
-        all().for_each(|it| secret::learn_secret(&mut known, it));
+        all().for_each(|it| secrets::learn_secret(&mut known, it));
         texts
             .iter()
-            .for_each(|it| secret::learn_file(&mut known, it));
+            .for_each(|it| secrets::learn_file(&mut known, it));
         let names = all().flat_map(|it| {
             let metadata = &it["metadata"];
             [&metadata["name"], &metadata["namespace"]]
         });
         let names = names.filter_map(Value::as_str).chain([id]);
-        secret::forget_names(&mut known, names);
+        secrets::forget_names(&mut known, names);
         let reduced = |secrets: Result<Vec<Value>, String>| {
-            secrets.map(|it| it.iter().map(secret::redacted_secret).collect())
+            secrets.map(|it| it.iter().map(secrets::redacted_secret).collect())
         };
         BundleCollector {
             provider: provider.clone(),
@@ -105,8 +105,8 @@ impl BundleCollector {
     }
 
     /// Finds all there is. It may be dropped at any time; [`Evidence::unread`] then tells what is missing.
-    pub(crate) async fn collect(&self, found: &Sender<CollectedPart>) {
-        tokio::join!(self.collect_provider(found), self.collect_shoot(found));
+    pub(crate) async fn collect(&self, parts: &Sender<CollectedPart>) {
+        tokio::join!(self.collect_provider(parts), self.collect_shoot(parts));
     }
 
     /// What was begun, and did not end.
@@ -149,7 +149,7 @@ impl BundleCollector {
     /// Tells the objects of one kind, or why there are none to be told.
     pub(super) async fn send_objects(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         side: &str,
         resource: &Resource,
         objects: Result<Vec<Value>, String>,
@@ -158,7 +158,7 @@ impl BundleCollector {
             Ok(objects) => objects,
             Err(why) => {
                 let what = format!("{resource} of the {side}");
-                return send(found, CollectedPart::Missing { what, why }).await;
+                return send(parts, CollectedPart::Missing { what, why }).await;
             }
         };
         if objects.is_empty() {
@@ -173,13 +173,13 @@ impl BundleCollector {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         let text = serde_yaml::to_string(&list).expect("JSON is YAML");
         let path = format!("{side}/objects/{resource}.yaml");
-        send(found, CollectedPart::File { path, text }).await;
+        send(parts, CollectedPart::File { path, text }).await;
     }
 
     /// Tells events by time, for people and for programs.
     pub(super) async fn send_events(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         side: &str,
         mut events: Vec<(KubernetesEvent, Value)>,
     ) {
@@ -197,16 +197,16 @@ impl BundleCollector {
         });
         let text = self.redactor.text(&lines.collect::<String>());
         let path = format!("{side}/events.txt");
-        send(found, CollectedPart::File { path, text }).await;
+        send(parts, CollectedPart::File { path, text }).await;
         let objects = events.into_iter().map(|it| it.1).collect();
-        self.send_objects(found, side, &resources::EVENT, Ok(objects))
+        self.send_objects(parts, side, &resources::EVENT, Ok(objects))
             .await;
     }
 }
 
 /// Whoever gathered no more needs nothing.
-pub(super) async fn send(found: &Sender<CollectedPart>, one: CollectedPart) {
-    let _ = found.send(one).await;
+pub(super) async fn send(parts: &Sender<CollectedPart>, one: CollectedPart) {
+    let _ = parts.send(one).await;
 }
 
 async fn with_timeout<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
@@ -224,8 +224,8 @@ async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String
         format!("{CSI_CLUSTER}={id}"),
     ];
     let lists = selectors.each_ref().map(|it| {
-        let place = ResourceRef::all(&resources::SECRET, Some(provider.namespace()));
-        with_timeout(provider.list_secrets(place, Some(it)))
+        let resource_ref = ResourceRef::all(&resources::SECRET, Some(provider.namespace()));
+        with_timeout(provider.list_secrets(resource_ref, Some(it)))
     });
     let lists = futures::future::try_join_all(lists).await?;
     Ok(lists.into_iter().flatten().collect())
@@ -235,11 +235,11 @@ impl ApiClient {
     /// With what they hold, which never leaves this room.
     async fn list_secrets(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         labels: Option<&str>,
     ) -> Result<Vec<Value>, Error> {
         let listed = self.list_with_accept(
-            place,
+            resource_ref,
             ListSelector::labels(labels),
             crate::cluster::client::transport::JSON,
         );

@@ -33,18 +33,18 @@ impl BundleCollector {
     /// Current logs and those of the containers before.
     pub(crate) async fn logs(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         of: &ApiClient,
         pods: &[Value],
-        place: impl Fn(&Value, &str) -> LogPath,
+        log_path: impl Fn(&Value, &str) -> LogPath,
     ) {
         let mut logs: Vec<Log<'_>> = pods.iter().flat_map(logs_of).collect();
         // Those that fell over first, for time may be up before all are read.
         logs.sort_by_key(|it| !it.previous);
-        let read = logs.iter().map(|log| self.log(of, log, &place));
+        let read = logs.iter().map(|log| self.log(of, log, &log_path));
         let mut read = stream::iter(read).buffer_unordered(CONCURRENT_LOGS);
         while let Some(one) = read.next().await {
-            send(found, one).await;
+            send(parts, one).await;
         }
     }
 
@@ -52,7 +52,7 @@ impl BundleCollector {
         &self,
         of: &ApiClient,
         log: &Log<'_>,
-        place: &impl Fn(&Value, &str) -> LogPath,
+        log_path: &impl Fn(&Value, &str) -> LogPath,
     ) -> CollectedPart {
         let metadata = &log.pod["metadata"];
         let container = ContainerRef {
@@ -61,7 +61,7 @@ impl BundleCollector {
             name: log.container,
             previous: log.previous,
         };
-        let LogPath { folder, file } = place(log.pod, log.container);
+        let LogPath { folder, file } = log_path(log.pod, log.container);
         let ending = if log.previous {
             ".previous.log"
         } else {

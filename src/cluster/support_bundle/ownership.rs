@@ -118,14 +118,14 @@ mod tests {
         let all = [
             &owned, &importer, &volume, &record, &launcher, &other, &stranger, &disk, &foreign,
         ];
-        let mut family =
+        let mut ownership =
             OwnershipFilter::new("shoot--local--dev", ["shoot--local--dev-2".to_owned()]);
-        family.learn(&all);
-        let ours: Vec<bool> = all.iter().map(|it| family.owns(it)).collect();
+        ownership.learn(&all);
+        let ours: Vec<bool> = all.iter().map(|it| ownership.owns(it)).collect();
         let expected = [true, true, true, true, true, false, false, true, false];
         assert_eq!(ours, expected);
         let event = |name: &str| json!({ "involvedObject": { "name": name, "uid": "gone" } });
-        assert!(family.is_about(&event(&format!("importer-prime-{claim}"))));
-        assert!(!family.is_about(&event("shoot--local--dev-2")));
+        assert!(ownership.is_about(&event(&format!("importer-prime-{claim}"))));
+        assert!(!ownership.is_about(&event("shoot--local--dev-2")));
     }
 }

@@ -25,7 +25,7 @@ const INSTALLED: [(&str, &Resource, &str); 2] = [
 const CONSOLE: &str = "guest-console-log";
 
 impl BundleCollector {
-    pub(crate) async fn collect_provider(&self, found: &Sender<CollectedPart>) {
+    pub(crate) async fn collect_provider(&self, parts: &Sender<CollectedPart>) {
         let namespace = Some(&**self.provider.namespace());
         let ask = async |resource: &'static Resource, namespace| {
             let objects = self.objects(&self.provider, resource, namespace).await;
@@ -36,12 +36,12 @@ impl BundleCollector {
         let around = join_all(NAMESPACE_OBJECTS.map(|it| ask(it, namespace)));
         let whole = join_all(PROVIDER_OBJECTS.map(|it| ask(it, None)));
         let (ours, around, whole, events) = tokio::join!(ours, around, whole, events);
-        let mut family = OwnershipFilter::new(&self.id, self.others.iter().cloned());
+        let mut ownership = OwnershipFilter::new(&self.id, self.others.iter().cloned());
         let all = ours.iter().filter_map(|it| it.1.as_ref().ok()).flatten();
-        family.learn(&all.collect::<Vec<_>>());
-        let pods = self.send_owned(found, ours, &family).await;
+        ownership.learn(&all.collect::<Vec<_>>());
+        let pods = self.send_owned(parts, ours, &ownership).await;
         for (resource, objects) in around {
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         for (resource, mut objects) in whole {
             // Volumes are many, and other people's.
@@ -51,47 +51,47 @@ impl BundleCollector {
                 objects.retain(|it| {
                     let claim = &it["spec"]["claimRef"];
                     Some(text(&claim["namespace"])) == namespace
-                        && family.owns(&claim_object(claim))
+                        && ownership.owns(&claim_object(claim))
                 });
             }
             for (fact, of, field) in INSTALLED {
                 let objects = objects.iter().flatten().filter(|_| of == resource);
                 let mut versions = objects.map(|it| text(&it["status"][field]).to_owned());
                 if let Some(value) = versions.rfind(|it| !it.is_empty()) {
-                    send(found, CollectedPart::Fact { what: fact, value }).await;
+                    send(parts, CollectedPart::Fact { what: fact, value }).await;
                 }
             }
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[0].clone();
-        self.send_objects(found, SIDE, &resources::SECRET, secrets)
+        self.send_objects(parts, SIDE, &resources::SECRET, secrets)
             .await;
         match events {
             Ok(events) => {
-                let ours = events.items.into_iter().filter(|it| family.is_about(it));
+                let ours = events.items.into_iter().filter(|it| ownership.is_about(it));
                 let ours = ours.map(|it| (KubernetesEvent::parse(Side::Provider, &it), it));
-                self.send_events(found, SIDE, ours.collect()).await;
+                self.send_events(parts, SIDE, ours.collect()).await;
             }
             Err(why) => {
                 let what = "events of the provider".to_owned();
-                send(found, CollectedPart::Missing { what, why }).await;
+                send(parts, CollectedPart::Missing { what, why }).await;
             }
         }
-        let version = self.version(found, "provider's version", &self.provider);
-        join(version, self.pod_logs(found, &pods)).await;
+        let version = self.version(parts, "provider's version", &self.provider);
+        join(version, self.pod_logs(parts, &pods)).await;
     }
 
     /// Tells what is the shoot's; gives its pods.
     async fn send_owned(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         ours: Vec<(&'static Resource, Result<Vec<Value>, String>)>,
-        family: &OwnershipFilter,
+        ownership: &OwnershipFilter,
     ) -> Vec<Value> {
         let mut pods = Vec::new();
         for (resource, mut objects) in ours {
             if let Ok(objects) = &mut objects {
-                objects.retain(|it| family.owns(it));
+                objects.retain(|it| ownership.owns(it));
                 if resource == &resources::POD {
                     pods.clone_from(objects);
                 }
@@ -99,13 +99,13 @@ impl BundleCollector {
                     objects.iter_mut().for_each(without_manifest);
                 }
             }
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         pods
     }
 
-    async fn pod_logs(&self, found: &Sender<CollectedPart>, pods: &[Value]) {
-        let place = |pod: &Value, container: &str| match container {
+    async fn pod_logs(&self, parts: &Sender<CollectedPart>, pods: &[Value]) {
+        let log_path = |pod: &Value, container: &str| match container {
             CONSOLE => LogPath {
                 folder: "provider/consoles".to_owned(),
                 file: machine_name(pod),
@@ -115,7 +115,7 @@ impl BundleCollector {
                 file: container.to_owned(),
             },
         };
-        self.logs(found, &self.provider, pods, place).await;
+        self.logs(parts, &self.provider, pods, log_path).await;
         let is_launcher = |it: &&Value| it["metadata"]["labels"]["kubevirt.io"] == "virt-launcher";
         for pod in pods.iter().filter(is_launcher) {
             let spec = &pod["spec"];
@@ -127,7 +127,7 @@ impl BundleCollector {
                 let note = format!(
                     "machine {machine} has no console: KubeVirt made no container {CONSOLE} (logSerialConsole is off)"
                 );
-                send(found, CollectedPart::Note(note)).await;
+                send(parts, CollectedPart::Note(note)).await;
             }
         }
     }
@@ -135,7 +135,7 @@ impl BundleCollector {
     /// Of an API server.
     pub(crate) async fn version(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         what: &'static str,
         of: &ApiClient,
     ) {
@@ -150,7 +150,7 @@ impl BundleCollector {
                 why,
             },
         };
-        send(found, told).await;
+        send(parts, told).await;
     }
 }
 

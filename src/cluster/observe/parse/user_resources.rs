@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) struct UserResourceProgress {
     is_seen: bool,
     /// UIDs of what was there at the last look, and whether it was on its way out.
-    there: BTreeSet<(Arc<str>, bool)>,
+    existing: BTreeSet<(Arc<str>, bool)>,
     moved: Duration,
 }
 
@@ -24,14 +24,14 @@ impl UserResourceProgress {
         retain_relevant(things);
         // Who brings webhooks back again and again gets on with nothing.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
-        let there: BTreeSet<(Arc<str>, bool)> = counted
+        let existing: BTreeSet<(Arc<str>, bool)> = counted
             .map(|(_, it)| (it.uid.clone(), it.leaving))
             .collect();
         let is_seen = facts.inside == Inside::Observed;
-        if !self.there.is_subset(&there) || (is_seen && !self.is_seen) {
+        if !self.existing.is_subset(&existing) || (is_seen && !self.is_seen) {
             self.moved = now;
         }
-        (self.there, self.is_seen) = (there, is_seen);
+        (self.existing, self.is_seen) = (existing, is_seen);
         facts.guests.moved = self.moved;
     }
 }
