@@ -1,4 +1,4 @@
-//! Machines on hosts that are being emptied, of every shoot of the namespace at once.
+//! Machines on provider nodes that are being drained, of all shoots of the namespace.
 
 use super::client::error::Error;
 use super::client::request::ResourceRef;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl ApiClient {
-    /// Names of machines that somebody is to take off their hosts, by the technical ID of the shoot.
+    /// Names of machines that have to be replaced elsewhere, by the technical ID of their shoot.
     pub(crate) async fn evacuating_machines(
         &self,
     ) -> Result<BTreeMap<Arc<str>, Vec<Arc<str>>>, Error> {

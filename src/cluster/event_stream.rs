@@ -1,4 +1,4 @@
-//! What is said of a shoot's objects, on either side: what there is of it, and what comes.
+//! Events of a shoot's objects on one side, listed and watched.
 
 use super::client::backoff::Backoff;
 use super::client::error::{Error, Retryability};
@@ -15,23 +15,23 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// Silence after which a watch is taken for dead: more than the server keeps one open.
+/// Silence after which a watch counts as dead: longer than the server keeps one open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
 
-/// One side of a shoot.
+/// Events of one side of a shoot.
 pub(crate) struct EventStream {
     side: Side,
     server: ApiClient,
-    /// Who belongs to the shoot; None where all do.
+    /// Objects of the shoot; None if all objects are.
     ownership: Option<OwnershipFilter>,
 }
 
 impl EventStream {
-    /// In the provider's namespace, which `others` share: shoots by their technical IDs.
+    /// Events in the provider namespace. `others` are the technical IDs of other shoots in it.
     ///
     /// # Errors
     ///
-    /// The namespace may not be looked at, or the server does not answer.
+    /// Listing is forbidden, or the server does not answer.
     pub(crate) async fn of_provider(
         provider: &ApiClient,
         id: &str,
@@ -39,7 +39,8 @@ impl EventStream {
     ) -> Result<EventStream, Error> {
         let mut ownership = OwnershipFilter::new(id, others);
         let resource_ref = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
-        // CDI names what it makes for a claim by the claim's UID. Who may not look at claims misses that.
+        // CDI's helper objects have the UID of a claim in their name. Without permission to list claims, their events
+        // are left out.
         match provider.list(resource_ref, None).await {
             Ok(claims) => ownership.learn(&claims.items.iter().collect::<Vec<_>>()),
             Err(Error::Forbidden { .. }) => {}
@@ -52,11 +53,11 @@ impl EventStream {
         })
     }
 
-    /// In the shoot itself.
+    /// Events in the shoot.
     ///
     /// # Errors
     ///
-    /// There is no way in.
+    /// The shoot's API server is not reachable.
     pub(crate) async fn of_shoot(provider: &ApiClient, id: &str) -> Result<EventStream, Error> {
         Ok(EventStream {
             side: Side::Shoot,
@@ -67,7 +68,7 @@ impl EventStream {
 
     /// # Errors
     ///
-    /// Events may not be listed, or the server does not answer.
+    /// Listing events is forbidden, or the server does not answer.
     pub(crate) async fn list(&self) -> Result<Vec<KubernetesEvent>, Error> {
         let listed = self.server.list(self.resource_ref(), None).await?;
         Ok(listed
@@ -77,11 +78,11 @@ impl EventStream {
             .collect())
     }
 
-    /// Tells what there is and what comes, some of it more than once. Ends when nobody listens any more.
+    /// Sends existing and new events, some of them more than once, until the receiver is closed.
     ///
     /// # Errors
     ///
-    /// As [`Said::all`], where it does not pass.
+    /// Those of [`EventStream::list`] that are not transient.
     pub(crate) async fn follow(&self, listener: &Sender<KubernetesEvent>) -> Result<(), Error> {
         let mut backoff = Backoff::default();
         while !listener.is_closed() {
@@ -95,11 +96,11 @@ impl EventStream {
         Ok(())
     }
 
-    /// One LIST and one WATCH; says whether that told anything new.
+    /// Runs one LIST and one WATCH; returns whether the watch had new events.
     async fn list_and_watch(&self, listener: &Sender<KubernetesEvent>) -> Result<bool, Error> {
         let listed = self.server.list(self.resource_ref(), None).await?;
         for event in listed.items.iter().filter_map(|it| self.parse_owned(it)) {
-            // Whoever listened may have gone.
+            // The receiver may be closed.
             let _ = listener.send(event).await;
         }
         let events = self
@@ -121,7 +122,7 @@ impl EventStream {
                     }
                 }
                 Ok(Some(Ok(WatchEvent::Deleted(_) | WatchEvent::Bookmark(_)))) => {}
-                // The next LIST shows what is the matter, if it is not over by then.
+                // The next LIST shows the problem unless it has passed.
                 Ok(Some(Ok(WatchEvent::Error(_)) | Err(_)) | None) | Err(_) => return Ok(is_new),
             }
         }

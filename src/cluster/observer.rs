@@ -1,4 +1,4 @@
-//! What is there: one LIST and one WATCH a kind, published as facts.
+//! Observation of a shoot, published as facts.
 
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
@@ -27,36 +27,36 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Looks at one shoot for as long as it is kept.
+/// Observes one shoot until dropped.
 pub(crate) struct Observer {
     pub(crate) provider: ApiClient,
     pub(crate) store: Arc<ObservationStore>,
-    /// Ends what is in it when dropped.
+    /// Aborted when dropped.
     _tasks: JoinSet<()>,
 }
 
-/// What is observed beside the shoot's own objects.
+/// Objects to observe besides those of the shoot.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ProviderContext {
-    /// Networks that the shoot uses and does not own, as `namespace/name`.
+    /// Networks that the shoot uses without owning them, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
-    /// What the shoot's pools name.
+    /// Objects that the pools refer to.
     pub(crate) prerequisites: BTreeSet<Relied>,
     /// Namespace of templates of instancetypes and preferences.
     pub(crate) templates: Option<Arc<str>>,
-    /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
+    /// The shoot is being deleted: user resources in the provider are observed, and in the shoot nothing else.
     pub(crate) is_deletion: bool,
 }
 
 impl Observer {
-    /// Returns when every kind was listed once, so the first facts are whole.
+    /// Returns once every kind was listed, so the first facts are complete.
     ///
-    /// `started` is when the run began: the zero of all times in the facts.
+    /// `started` is the beginning of the run: the zero of all times in the facts.
     ///
     /// # Errors
     ///
-    /// A kind may not be listed, a shared network may not be read, the server does not answer for two minutes, or its
-    /// versions are no numbers.
+    /// Listing a kind or reading a shared network is forbidden, the server does not answer for two minutes, or its
+    /// resource versions are not numbers.
     pub(crate) async fn start(
         provider: &ApiClient,
         id: &str,
@@ -113,17 +113,17 @@ impl Observer {
         self.store.facts.subscribe()
     }
 
-    /// None while all is well; else what is wrong, as a lower-case fragment that says since when.
+    /// None while observation works; otherwise the failure, as a lower-case fragment with its duration.
     pub(crate) fn health(&self) -> watch::Receiver<Option<String>> {
         self.store.health.subscribe()
     }
 
-    /// The shoot's own API server, once it is looked at.
+    /// Client of the shoot's API server, once it is observed.
     pub(crate) fn shoot_client(&self) -> Option<ApiClient> {
         self.store.shoot_client.get().cloned()
     }
 
-    /// What keeps a machine from being empty.
+    /// Describes what remains on a machine that is being drained.
     pub(crate) fn set_drain_status(&self, uid: &Arc<str>, what: &str) {
         self.store
             .change(|cache, _| cache.set_drain_status(uid.clone(), what.into()));
@@ -139,13 +139,12 @@ impl Observer {
         diagnosis::diagnose(&self.provider, &self.store, facts).await
     }
 
-    /// Nothing runs on the machine any more.
+    /// Marks the machine as drained.
     pub(crate) fn set_drained(&self, uid: &Arc<str>) {
         self.store.change(|cache, _| cache.set_drained(uid.clone()));
     }
 
-    /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
-    /// no longer than `limit`.
+    /// Returns once the facts include the shoot, if its API server is reachable; waits for at most `limit`.
     pub(crate) async fn complete_facts(&self, limit: Duration) -> Arc<Facts> {
         let id = self.store.read(|cache| cache.id().clone());
         let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_be_reachable(it, &id);
@@ -156,7 +155,7 @@ impl Observer {
     }
 }
 
-/// The version to watch a kind from; or why nothing of it can be seen, where not every shoot needs it.
+/// The version to watch a kind from; or the failure, for kinds that not every shoot needs.
 async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
     match watcher.initial_list().await {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
@@ -168,7 +167,7 @@ async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Erro
     }
 }
 
-/// What is read once: storage classes, hosts and the networks of others.
+/// Reads once: StorageClasses, zones and shared networks.
 async fn static_facts(
     provider: &ApiClient,
     context: &ProviderContext,
@@ -241,7 +240,7 @@ fn storage_class(class: &Value) -> (Arc<str>, StorageClass) {
     )
 }
 
-/// As Kubermatic has it: by an annotation, and with what the class itself says.
+/// As in Kubermatic: by an annotation, with the settings of the class itself.
 fn class_offer(class: &Value) -> Option<ClassOffer> {
     let annotations = &class["metadata"]["annotations"];
     (annotations[names::INITIALIZE_CLASS] == "true").then(|| ClassOffer {
@@ -274,7 +273,7 @@ fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
 }
 
 impl ApiClient {
-    /// Whether the server has such a resource.
+    /// True if the server serves the resource.
     pub(crate) async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
         let path = match resource.group {
             "" => "/api/v1".to_owned(),

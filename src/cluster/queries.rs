@@ -1,4 +1,4 @@
-//! One look at what is there, for commands that only show.
+//! Single reads for commands that only display.
 
 use super::client::error::Error;
 use super::client::request::ResourceRef;
@@ -18,15 +18,15 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Where to look.
+/// Namespaces to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamespaceScope {
-    /// In the namespace of the connection.
+    /// The namespace of the client.
     Current,
     All,
 }
 
-/// A record as it stands. What its data mean is the matter of who wrote it.
+/// A record as stored; its data are interpreted by their writer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordSnapshot {
     pub(crate) namespace: Arc<str>,
@@ -40,7 +40,7 @@ pub(crate) struct RecordSnapshot {
     pub(crate) data: BTreeMap<String, String>,
 }
 
-/// A machine as people want to see it.
+/// A machine, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineSnapshot {
     pub(crate) name: Arc<str>,
@@ -51,19 +51,19 @@ pub(crate) struct MachineSnapshot {
     pub(crate) zone_index: usize,
     pub(crate) ordinal: u32,
     pub(crate) hash: crate::plan::hash::Hash,
-    /// KubeVirt's word; Deleting once it was deleted.
+    /// Printable status of KubeVirt; Deleting during deletion.
     pub(crate) status: Arc<str>,
     pub(crate) ready: bool,
-    /// Chosen to go.
+    /// Marked for drain and deletion.
     pub(crate) draining: bool,
-    /// The provider's node that it runs on.
+    /// Node of the provider cluster.
     pub(crate) host: Option<Arc<str>>,
-    /// Of all its interfaces, in their order.
+    /// Addresses of all interfaces, in order.
     pub(crate) addresses: Vec<Arc<str>>,
-    /// The golden volume that it was cloned from.
+    /// Golden volume that it was cloned from.
     pub(crate) image: Option<Arc<str>>,
     pub(crate) created: Option<i64>,
-    /// What KubeVirt complains of.
+    /// Message of the first failed condition.
     pub(crate) complaint: Option<Arc<str>>,
 }
 
@@ -109,11 +109,11 @@ impl ApiClient {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The record of one shoot; None when there is no such shoot.
+    /// The record of a shoot; None if the shoot does not exist.
     ///
     /// # Errors
     ///
-    /// Also when a ConfigMap of that name is not kvshoot's.
+    /// Also if a ConfigMap of that name does not belong to kvshoot.
     pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSnapshot>, Error> {
         let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
         let existing = match self.get_with_retry(resource_ref).await {
@@ -129,7 +129,7 @@ impl ApiClient {
         Ok(Some(record(&existing)))
     }
 
-    /// One value of a ConfigMap of the namespace; None when there is none of that key.
+    /// A value of a ConfigMap of the namespace; None without that key.
     pub(crate) async fn config_map_value(
         &self,
         config_map: &str,
@@ -140,7 +140,7 @@ impl ApiClient {
         Ok(existing["data"][key].as_str().map(str::to_owned))
     }
 
-    /// The same of a Secret; None as well for what is no text.
+    /// A value of a Secret of the namespace; None without that key, or if it is not text.
     pub(crate) async fn secret_value(
         &self,
         secret: &str,
@@ -154,7 +154,7 @@ impl ApiClient {
         Ok(String::from_utf8(bytes).ok().filter(|it| !it.is_empty()))
     }
 
-    /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
+    /// The kubeconfig in a Secret of the namespace; None if it does not exist or reading it is forbidden.
     pub(crate) async fn kubeconfig(
         &self,
         secret: &str,
@@ -198,7 +198,7 @@ impl ApiClient {
         Ok(seen)
     }
 
-    /// Golden volumes of one shoot, or of all in the namespace.
+    /// Golden volumes of one shoot, or of all shoots in the namespace.
     pub(crate) async fn images(&self, id: Option<&str>) -> Result<Vec<ImageSnapshot>, Error> {
         let selector = match id {
             Some(id) => shoot_role_selector(id, role::IMAGE),
@@ -270,7 +270,7 @@ fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSna
     }))
 }
 
-/// An interface with several addresses has them all in a list, the first once more by itself.
+/// An interface with several addresses lists all of them, and the first one separately.
 fn addresses(interface: &Value) -> Vec<Arc<str>> {
     let all = items(&interface["ipAddresses"]);
     let one = std::slice::from_ref(&interface["ipAddress"]);

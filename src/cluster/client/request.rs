@@ -1,4 +1,4 @@
-//! What can be asked of a server, each with its deadline, and nothing tried again.
+//! Requests to an API server, each with its deadline and without retries unless the name says so.
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Less than the lease lives, so that nothing lands after it was lost.
+/// Shorter than the lease, so that no write arrives after the lease was lost.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Items on a page of a LIST.
+/// Items per page of a LIST.
 const PAGE_SIZE: u32 = 500;
-/// How long the server keeps a watch open.
+/// Time after which the server closes a watch.
 const WATCH_SECONDS: u32 = 290;
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -27,22 +27,22 @@ const METADATA_LIST_ONLY: &str = "application/json;as=PartialObjectMetadataList;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRef<'a> {
     pub(crate) resource: &'static Resource,
-    /// None for the whole cluster.
+    /// None for cluster-scoped objects or all namespaces.
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
 }
 
-/// Which objects of a kind.
+/// Selectors of a LIST.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListSelector<'a> {
     pub(crate) labels: Option<&'a str>,
     pub(crate) fields: Option<&'a str>,
 }
 
-/// All objects of a kind at one time.
+/// All objects of a kind at one point in time.
 #[derive(Debug)]
 pub(crate) struct ObjectList {
-    /// As the server gave it; see [`crate::plan::store::Version`].
+    /// As returned by the server; see [`crate::plan::store::Version`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
 }
@@ -95,7 +95,7 @@ impl<'a> ResourceRef<'a> {
         }
     }
 
-    /// Of Secrets only metadata is asked for, but for [`Provider::get_secret`]: what they hold never gets here.
+    /// Secrets are read as metadata only, except by [`ApiClient::get_secret`]: their data never get here.
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::resources::SECRET, many) {
             (false, _) => JSON,
@@ -106,7 +106,7 @@ impl<'a> ResourceRef<'a> {
 }
 
 impl ApiClient {
-    /// While something waits for it: a write, or the lease.
+    /// Reads an object once, for callers that hold the lease or retry themselves.
     pub(crate) async fn get(&self, resource_ref: ResourceRef<'_>) -> Result<Value, Error> {
         let request =
             ApiRequest::new("GET", resource_ref.path()).accept(resource_ref.accept(false));
@@ -114,14 +114,14 @@ impl ApiClient {
             .await
     }
 
-    /// A Secret with what it holds: only one that leads to the provider cluster, or a root that is to issue something.
+    /// Reads a Secret with its data: only a kubeconfig of the provider cluster, or a certificate authority.
     pub(crate) async fn get_secret(&self, resource_ref: ResourceRef<'_>) -> Result<Value, Error> {
         let request = ApiRequest::new("GET", resource_ref.path()).accept(JSON);
         self.send_with_retry(resource_ref.request_info("get"), READ_TIMEOUT, request)
             .await
     }
 
-    /// The same when nothing hurries: passing errors are waited out for a while.
+    /// Reads an object and retries transient errors for a while.
     pub(crate) async fn get_with_retry(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -132,7 +132,7 @@ impl ApiClient {
             .await
     }
 
-    /// A question that is put as an object, and changes nothing.
+    /// Creates a review object, which changes nothing.
     pub(crate) async fn review(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -143,7 +143,7 @@ impl ApiClient {
             .await
     }
 
-    /// All pages. The state is consistent: it is that of the moment of asking, or newer.
+    /// Lists all pages. The state is consistent and at least as new as the request.
     pub(crate) async fn list(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -162,7 +162,7 @@ impl ApiClient {
             .await
     }
 
-    /// The same without what the objects hold.
+    /// Lists metadata only.
     pub(crate) async fn list_metadata(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -216,7 +216,7 @@ impl ApiClient {
         }
     }
 
-    /// Events from `version` on, for at most [`WATCH_SECONDS`].
+    /// Watches from `version` on, for at most [`WATCH_TIMEOUT_SECONDS`].
     pub(crate) async fn watch(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -241,7 +241,7 @@ impl ApiClient {
         Ok(events.map(move |it| it.map_err(|it| Error::from_client(what.clone(), &server, it))))
     }
 
-    /// Makes an object. Fields that the server does not know are refused, not dropped.
+    /// Creates an object. Unknown fields are an error instead of being dropped.
     pub(crate) async fn create(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -261,7 +261,7 @@ impl ApiClient {
             .await
     }
 
-    /// POST to a subresource: an eviction, say.
+    /// Creates a subresource, for example an eviction.
     pub(crate) async fn create_subresource(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -290,7 +290,7 @@ impl ApiClient {
             .await
     }
 
-    /// A JSON merge patch.
+    /// Applies a JSON merge patch.
     pub(crate) async fn patch(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -305,7 +305,7 @@ impl ApiClient {
             .await
     }
 
-    /// Deletes this very object, and that version of it when one is given.
+    /// Deletes the object with this UID and, if given, this version.
     pub(crate) async fn delete(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -324,7 +324,7 @@ impl ApiClient {
         self.delete_with(resource_ref, options, limit).await
     }
 
-    /// Gives this very pod, which is on its way out, no more than so many seconds to end.
+    /// Reduces the remaining grace period of a terminating pod, in seconds.
     pub(crate) async fn shorten_grace_period(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -354,14 +354,14 @@ impl ApiClient {
             .await
     }
 
-    /// The same once, for what decides whether a server is there at all.
+    /// Reads a path once, to find out whether a server answers at all.
     pub(crate) async fn get_once(&self, path: &str, what: &'static str) -> Result<Value, Error> {
         let request = ApiRequest::new("GET", path.to_owned());
         self.send(RequestInfo::get(what), WRITE_TIMEOUT, request)
             .await
     }
 
-    /// Asks what no [`Place`] names: discovery, say.
+    /// Reads a path that is not a resource, for example discovery.
     pub(crate) async fn get_path(&self, path: &str, what: &'static str) -> Result<Value, Error> {
         let request = ApiRequest::new("GET", path.to_owned());
         self.send_with_retry(RequestInfo::get(what), READ_TIMEOUT, request)
@@ -369,7 +369,7 @@ impl ApiClient {
     }
 }
 
-/// A tenant of the provider cluster need not see what belongs to the cluster.
+/// Treats a forbidden LIST as empty: a tenant of the provider cluster need not see cluster-scoped objects.
 pub(crate) fn empty_if_forbidden(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
     match items {
         Err(Error::Forbidden { .. }) => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The way to a shoot's API server through that of the provider: pods' port-forward.
+//! Tunnel to a shoot's API server by port-forward through the provider's API server.
 
 use super::error::{Error, RequestInfo};
 use super::request::{ListSelector, ResourceRef};
@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a pod may take to take a connection.
+/// Limit for a pod to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a pod is looked for when one has gone: another one comes up meanwhile.
+/// Limit for finding another pod after one is gone.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// A port of this computer that leads to a shoot's API server. Closed, with all that goes through it, when dropped.
+/// A local port that is forwarded to a shoot's API server. Dropping it closes the port and all connections.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     address: SocketAddr,
@@ -30,16 +30,16 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Listens, once there is a pod that can be reached.
+    /// Listens on a free port once a pod is reachable.
     ///
     /// # Errors
     ///
-    /// No pod of the API server is ready, or its port may not be forwarded.
+    /// No pod of the API server is ready, or port-forward is forbidden.
     pub(crate) async fn open(provider: &ApiClient, id: &str) -> Result<Tunnel, Error> {
         Tunnel::open_at(provider, id, 0).await
     }
 
-    /// The same at a given port; 0 for any that is free.
+    /// Listens on `port`; 0 for any free port.
     pub(crate) async fn open_at(
         provider: &ApiClient,
         id: &str,
@@ -49,11 +49,11 @@ impl Tunnel {
             provider: provider.clone(),
             id: id.to_owned(),
         };
-        // What will not work is told now, not by the first connection.
+        // Fails now instead of at the first connection.
         drop(connector.connect().await?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let failed = |source: std::io::Error| Error::Unreachable {
-            server: format!("port {port} of this computer"),
+            server: format!("local port {port}"),
             source: source.into(),
         };
         let listener = listener.map_err(failed)?;
@@ -62,7 +62,7 @@ impl Tunnel {
         Ok(Tunnel { address, task })
     }
 
-    /// Base URL of the API server; its certificate holds for this address too.
+    /// Base URL of the API server; its certificate is valid for this address too.
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
     }
@@ -74,7 +74,7 @@ impl Drop for Tunnel {
     }
 }
 
-/// Every connection is one of its own at the other end too. Connections end with this.
+/// Each connection is forwarded separately. All of them end with this task.
 async fn serve(listener: TcpListener, connector: PodConnector) {
     let mut connections = JoinSet::new();
     loop {
@@ -87,8 +87,8 @@ async fn serve(listener: TcpListener, connector: PodConnector) {
                 connections.spawn(forward(local, connector.clone()));
             }
             Err(error) => {
-                // No more files, most likely: it may pass.
-                tracing::debug!(%error, "the tunnel takes no connection");
+                // Most likely the limit of open files; it may pass.
+                tracing::debug!(%error, "the tunnel cannot accept a connection");
                 sleep(Duration::from_millis(100)).await;
             }
         }
@@ -99,7 +99,7 @@ async fn forward(mut local: TcpStream, connector: PodConnector) {
     let mut remote = match connector.connect_with_retry().await {
         Ok(remote) => remote,
         Err(error) => {
-            tracing::warn!(%error, "the tunnel leads nowhere");
+            tracing::warn!(%error, "the tunnel has no reachable pod");
             return;
         }
     };
@@ -108,7 +108,7 @@ async fn forward(mut local: TcpStream, connector: PodConnector) {
     }
 }
 
-/// Where connections go: pods of the API server.
+/// Connects to pods of the API server.
 #[derive(Clone)]
 struct PodConnector {
     provider: ApiClient,
@@ -116,14 +116,14 @@ struct PodConnector {
 }
 
 impl PodConnector {
-    /// Tries pods that are new to it for a while: when one has gone, another one takes over.
+    /// Retries for a while: when a pod is gone, another one takes over.
     async fn connect_with_retry(&self) -> Result<DuplexStream, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
             match self.connect().await {
                 Err(error) if begun.elapsed() < RETRY_WINDOW => {
-                    tracing::debug!(%error, "no pod takes the connection");
+                    tracing::debug!(%error, "no pod accepts the connection");
                     backoff.wait().await;
                 }
                 result => return result,
@@ -136,7 +136,7 @@ impl PodConnector {
         for pod in self.ready_pods().await? {
             match self.connect_to(&pod).await {
                 Ok(stream) => return Ok(stream),
-                // No other pod would be allowed.
+                // No other pod would be allowed either.
                 Err(error @ (Error::Forbidden { .. } | Error::Unauthenticated { .. })) => {
                     return Err(error);
                 }
@@ -167,7 +167,7 @@ impl PodConnector {
         stream.ok_or_else(|| missing_stream(what.clone()))
     }
 
-    /// Those that serve, by name.
+    /// Names of ready pods, sorted.
     async fn ready_pods(&self) -> Result<Vec<String>, Error> {
         let selector = format!(
             "{},{}={}",

@@ -1,4 +1,4 @@
-//! Looks for causes while something is not ready, and never when all is well.
+//! Collection of causes while something is not ready; idle otherwise.
 
 use super::cause_chain::CauseChain;
 use super::cause_index::{CauseIndex, ListedObjects};
@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// What is not ready for less than this needs no reason; and the least time between two looks.
+/// Age from which an unready object needs an explanation, and the minimum time between collections.
 const GRACE: Duration = Duration::from_secs(5);
-/// Looking takes at most one part in so many of the time, so that a large shoot is not all looking.
+/// Collecting takes at most one part in this many of the time.
 const MAX_LOAD: u32 = 10;
 
 const WARNINGS: ListSelector = ListSelector {
@@ -37,7 +37,7 @@ pub(crate) async fn watch_causes(provider: ApiClient, store: Arc<ObservationStor
         sleep(GRACE).await;
         let facts = store.latest();
         let mut pending = pending_objects(&facts, store.elapsed());
-        // Nobody notes since when workloads are not rolled out.
+        // The time since a workload is not rolled out is not recorded.
         let workloads = pending_workloads(&facts);
         pending.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
         before = workloads;
@@ -47,13 +47,13 @@ pub(crate) async fn watch_causes(provider: ApiClient, store: Arc<ObservationStor
         let begun = Instant::now();
         match collect_causes(&provider, &store, &facts, &id, Detail::Brief(&pending)).await {
             Ok(causes) => store.set_causes(causes.iter().map(format_cause).collect()),
-            Err(error) => tracing::debug!(%error, "cannot look for causes"),
+            Err(error) => tracing::debug!(%error, "cannot collect causes"),
         }
         sleep((begun.elapsed() * MAX_LOAD).saturating_sub(GRACE)).await;
     }
 }
 
-/// For a wait, whose title names what it is about.
+/// For a wait, whose title names the object.
 fn format_cause((key, chain): (&Key, &CauseChain)) -> (Key, Arc<str>) {
     let told = match key.kind {
         Kind::Image => chain.describe_rest(),
@@ -62,17 +62,17 @@ fn format_cause((key, chain): (&Key, &CauseChain)) -> (Key, Arc<str>) {
     (key.clone(), told.into())
 }
 
-/// What is to be looked at.
+/// Amount of detail to collect.
 #[derive(Clone, Copy)]
 pub(crate) enum Detail<'a> {
-    /// What a run waits for, again and again: as little as will do.
+    /// For a waiting run, which repeats it: as little as possible.
     Brief(&'a [Key]),
-    /// What a person asks for once: all there is, and nothing that only echoes what is deeper.
+    /// For a single report: everything, without causes that only follow from others.
     Full(&'a [Key]),
 }
 
-/// Down from each that is stuck; those of which nothing is known are left out. Chains of images begin with themselves,
-/// all others with what is below.
+/// Collects a chain for each pending object; objects without a known cause are left out. Chains of images begin with
+/// the image itself, all others with the first cause.
 pub(crate) async fn collect_causes(
     provider: &ApiClient,
     store: &ObservationStore,
@@ -90,7 +90,7 @@ pub(crate) async fn collect_causes(
     let server = store.shoot_client.get();
     let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| pending.iter().any(wanted));
     let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
-    // What the provider says is told even while the shoot says nothing.
+    // The provider's causes are reported even while the shoot does not answer.
     let inside = match has(&|it| it.side == Side::Shoot) {
         Some(server) => index_shoot(server).await.unwrap_or_default(),
         None => CauseIndex::default(),
@@ -125,7 +125,7 @@ pub(crate) async fn collect_causes(
     Ok(causes.collect())
 }
 
-/// A machine with how far it got; nothing is known of that while the shoot is not looked at.
+/// State of a machine on its way into the shoot; unknown while the shoot is not observed.
 fn pending_machine(
     store: &ObservationStore,
     facts: &Facts,
@@ -157,14 +157,14 @@ fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
     pools.find_map(|it| it.get(&key.name).filter(|_| key.kind == Kind::Machine))
 }
 
-/// Machines that serve nobody, whatever the pods on them say.
+/// Machines that cannot run pods.
 pub(crate) fn unavailable_machines(facts: &Facts) -> impl Iterator<Item = &str> {
     let machines = facts.machines.values().flatten();
     let lost = machines.filter(|it| !matches!(it.1.look, Look::Ready | Look::Draining));
     lost.map(|it| &**it.0)
 }
 
-/// What is not rolled out; inside the shoot, that is no news before there are nodes.
+/// Workloads that are not rolled out; those of a shoot only once it has nodes.
 pub(crate) fn pending_workloads(facts: &Facts) -> Vec<Key> {
     let has_nodes = !facts.nodes.is_empty();
     let objects = facts.objects.iter();
@@ -190,7 +190,7 @@ fn pending_objects(facts: &Facts, now: Duration) -> Vec<Key> {
     machines.chain(images.map(|(key, _)| key.clone())).collect()
 }
 
-/// With pods of machines that run only where these may be on their way out.
+/// Includes pods of running machines only where these may be terminating.
 async fn index_provider(
     provider: &ApiClient,
     id: &str,
@@ -201,18 +201,18 @@ async fn index_provider(
         labels: Some(&labels),
         fields: None,
     };
-    // A machine whose pod runs waits for its guest: no pod says anything about that.
+    // A machine with a running pod waits for its guest, which no pod reports.
     let pending = ListSelector {
         fields: (!running).then_some("status.phase!=Running"),
         ..ours
     };
-    // Pods of the control plane that crash count as running.
+    // Crashing pods of the control plane have phase Running.
     let own = format!("{labels},{COMPONENT},{COMPONENT}!={MACHINE}");
     let of_workloads = ListSelector {
         labels: Some(&own),
         fields: None,
     };
-    // Importer pods do not get the labels of their volume.
+    // Importer pods do not inherit the labels of their volume.
     let importers = ListSelector {
         labels: Some("app=containerized-data-importer"),
         fields: None,
@@ -242,7 +242,7 @@ async fn index_provider(
     }))
 }
 
-/// What kube-system runs, inside a shoot.
+/// Pods and warnings of kube-system in a shoot.
 async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     let list = async |resource, select| -> Result<Vec<Value>, Error> {
         let listed = server.list_selected(ResourceRef::all(resource, Some("kube-system")), select);
@@ -260,7 +260,7 @@ async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     }))
 }
 
-/// What kubelets asked to have signed; None when nobody says.
+/// Signing requests of kubelets; None if they cannot be listed.
 async fn signing_requests(server: &ApiClient) -> Option<Vec<Value>> {
     let resource_ref = ResourceRef::all(&resources::SIGNING_REQUEST, None);
     let listed = server.list(resource_ref, None).await;

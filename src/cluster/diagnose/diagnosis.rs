@@ -1,4 +1,4 @@
-//! Everything of a shoot that is not as it should be, whether a run is under way or not.
+//! Diagnosis of a complete shoot, with or without a run in progress.
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::collect::{Detail, collect_causes, pending_workloads, unavailable_machines};
@@ -12,11 +12,11 @@ use crate::plan::observed::{Fact, Facts, Inside, Look, Machine};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One chain for each, the control plane first. What only follows from what is told by another chain is left out.
+/// One chain for each problem, the control plane first. Problems that only follow from another one are left out.
 ///
 /// # Errors
 ///
-/// The provider does not answer.
+/// The provider cluster does not answer.
 pub(crate) async fn diagnose(
     provider: &ApiClient,
     store: &ObservationStore,
@@ -68,7 +68,7 @@ fn cause_chains(facts: &Facts, id: &str, causes: &HashMap<Key, CauseChain>) -> V
         .iter()
         .filter_map(|it| shoot_workload_chain(facts, it, causes));
     chains.extend(told);
-    // What they ask is answered by pods inside.
+    // Their endpoints are pods in the shoot.
     let serves = facts.nodes.values().any(|it| it.serves);
     if chains.len() == before && serves && unavailable_machines(facts).next().is_none() {
         chains.extend(unavailable_apis(facts));
@@ -76,7 +76,7 @@ fn cause_chains(facts: &Facts, id: &str, causes: &HashMap<Key, CauseChain>) -> V
     chains
 }
 
-/// What a workload misses, down to the pod that says why.
+/// A workload that is not rolled out, down to its pod.
 fn workload_chain(
     facts: &Facts,
     key: &Key,
@@ -85,7 +85,7 @@ fn workload_chain(
     let Fact::Rollout(rollout) = &facts.objects.get(key)?.fact else {
         return None;
     };
-    // A run that goes on by itself has added what is below.
+    // A waiting run has already appended the cause.
     let why = rollout.why.as_deref().unwrap_or_default();
     let why = why.split_once("; ").map_or(why, |it| it.0);
     let own = Cause::new(key.kind.to_string(), key.name.clone(), why);
@@ -93,7 +93,7 @@ fn workload_chain(
     Some(below.under(own))
 }
 
-/// None of one that has none yet.
+/// None if it is not issued yet.
 fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
     let objects = facts
         .objects
@@ -109,7 +109,7 @@ fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
     (!found.is_true).then(|| CauseChain::new(own, found.message).with_advice(Advice::Apply))
 }
 
-/// Where machines are missing that its pods would run on, a workload of which nothing more is known says nothing new.
+/// While machines are missing, a workload without a known cause of its own is left out.
 fn shoot_workload_chain(
     facts: &Facts,
     key: &Key,
@@ -123,7 +123,7 @@ fn pending_images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
     let objects = facts.objects.iter();
     let late = objects.filter_map(|(key, it)| match &it.fact {
         Fact::Image(import) if !import.done => {
-            let percent = import.percent.map(|it| format!("{it:.0} % imported"));
+            let percent = import.percent.map(|it| format!("import at {it:.0}%"));
             let said = import.failed.as_deref().or(import.waits.as_deref());
             Some((key, percent.or(said.map(str::to_owned)).unwrap_or_default()))
         }
@@ -147,7 +147,7 @@ fn unready_machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)
     machines.filter(|it| it.1.look != Look::Ready)
 }
 
-/// Machines that an earlier shoot of the name left, or one whose record is gone.
+/// Machines of an earlier shoot of this name, or of one without a record.
 fn orphaned_machines(facts: &Facts) -> impl Iterator<Item = &Key> {
     let keys = facts.foreign.keys();
     keys.filter(|it| it.side == Side::Provider && it.kind == Kind::Machine)
@@ -168,15 +168,15 @@ fn machine_chain(
     match machine.look {
         Look::Draining | Look::Drained => {
             let words = match said {
-                "" => "it is to be emptied, and removed".to_owned(),
-                said => format!("it is to be emptied, and removed: {said}"),
+                "" => "waiting to be drained and deleted".to_owned(),
+                said => format!("waiting to be drained and deleted: {said}"),
             };
             CauseChain::new(own, words)
         }
-        // Only its node is left to be waited for.
+        // Only the node is missing.
         _ if machine.runs && has_node => {
             let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), said);
-            // Kubernetes' own words for a node whose kubelet says nothing.
+            // Kubernetes' message for a node with a silent kubelet.
             match said.contains("stopped posting") {
                 true => node.with_advice(Advice::Console),
                 false => node,
@@ -185,7 +185,7 @@ fn machine_chain(
         }
         _ if machine.runs => {
             let node = Cause::new("Node", name.clone(), "missing");
-            let message = "its VM runs, and has not joined the shoot";
+            let message = "VM running, waiting for node to register";
             CauseChain::new(node, message)
                 .with_advice(Advice::Console)
                 .under(own)
@@ -198,7 +198,7 @@ fn machine_chain(
     }
 }
 
-/// Nodes of ours that no machine is any more.
+/// Nodes of the shoot whose machine does not exist.
 fn nodes_without_machine(facts: &Facts) -> impl Iterator<Item = CauseChain> {
     let has_machine = |name: &str| facts.machines.values().any(|it| it.contains_key(name));
     let nodes = facts.nodes.iter();

@@ -1,4 +1,4 @@
-//! What a provider cluster has and lacks, for whoever is about to use it.
+//! Checks of a provider cluster: versions, installed products, storage, permissions.
 
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::feature_gates;
@@ -13,7 +13,7 @@ use crate::plan::names;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The oldest that kvshoot is tried with.
+/// Oldest versions that kvshoot is tested with.
 const MIN_KUBERNETES: (u32, u32) = (1, 27);
 const MIN_KUBEVIRT: (u32, u32) = (1, 1);
 const MIN_CDI: (u32, u32) = (1, 57);
@@ -21,14 +21,14 @@ const DEFAULT_CLASS_ANNOTATIONS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.kubevirt.io/is-default-virt-class",
 ];
-const PERMISSIONS_HINT: &str = "kvshoot doctor --rbac prints the roles";
+const PERMISSIONS_HINT: &str = "run kvshoot doctor --rbac to print the required roles";
 
 impl ApiClient {
-    /// Looks at all of it, and changes nothing.
+    /// Runs all checks; changes nothing.
     ///
     /// # Errors
     ///
-    /// The server does not answer. What may not be looked at is a finding.
+    /// The server does not answer. Missing permissions are results.
     pub(crate) async fn run_checks(
         &self,
         requirements: &ShootRequirements,
@@ -80,7 +80,7 @@ impl ApiClient {
             return Ok(None);
         }
         let message =
-            "instancetype.kubevirt.io/v1beta1 is not served, as KubeVirt 1.0 and later do";
+            "instancetype.kubevirt.io/v1beta1 is not served; KubeVirt 1.0 or newer is required";
         Ok(Some(failed("instancetypes", message)))
     }
 
@@ -110,9 +110,10 @@ impl ApiClient {
             ) {
                 (true, _) => passed(SUBJECT, "installed"),
                 (false, true) => not_installed(SUBJECT),
-                (false, false) => {
-                    passed(SUBJECT, "not installed; only shoots with networks need it")
-                }
+                (false, false) => passed(
+                    SUBJECT,
+                    "not installed; needed only for shoots with networks",
+                ),
             },
         )
     }
@@ -125,7 +126,7 @@ impl ApiClient {
                 hint: Some("install the snapshot controller and its CRDs".to_owned()),
                 ..warning(
                     SUBJECT,
-                    "not served: volumes inside shoots have no snapshots",
+                    "not served: volumes in shoots cannot have snapshots",
                 )
             },
         })
@@ -147,12 +148,14 @@ impl ApiClient {
                 );
                 Ok(findings)
             }
-            Err(Error::Forbidden { .. }) => Ok(vec![forbidden("storage classes", "them")]),
+            Err(Error::Forbidden { .. }) => {
+                Ok(vec![forbidden("storage classes", "StorageClasses")])
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Who may not look, or has another importer, is told nothing.
+    /// Nothing is reported if reading is forbidden, or another importer is installed.
     async fn check_first_consumers(
         &self,
         waiting: &[String],
@@ -174,7 +177,7 @@ impl ApiClient {
         let listed = self.list_metadata(ResourceRef::all(&resources::NODE, None), None);
         let nodes = match listed.await {
             Ok(listed) => listed.items,
-            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "the zones")),
+            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "zones")),
             Err(error) => return Err(error),
         };
         let zones: BTreeSet<&str> = nodes
@@ -200,8 +203,8 @@ impl ApiClient {
         match self.get_with_retry(resource_ref).await {
             Ok(_) => Ok(passed(SUBJECT, name)),
             Err(Error::NotFound { .. }) => Ok(CheckResult {
-                hint: Some("kvshoot apply --create-namespace makes it".to_owned()),
-                ..warning(SUBJECT, format!("{name} does not exist"))
+                hint: Some("run kvshoot apply --create-namespace to create it".to_owned()),
+                ..warning(SUBJECT, format!("namespace {name} does not exist"))
             }),
             Err(Error::Forbidden { .. }) => Ok(passed(SUBJECT, name)),
             Err(error) => Err(error),
@@ -212,13 +215,13 @@ impl ApiClient {
         &self,
         requirements: &ShootRequirements,
     ) -> Result<Vec<CheckResult>, Error> {
-        const SUBJECT: &str = "rights";
+        const SUBJECT: &str = "permissions";
         let missing = self.missing_permissions(requirements.networks).await?;
         let untold = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;
         if missing.is_empty() && untold.is_empty() {
-            let message = format!("all in namespace {}", self.namespace());
+            let message = format!("all granted in namespace {}", self.namespace());
             return Ok(vec![passed(SUBJECT, message)]);
         }
         let told = |it: &permissions::Permission| CheckResult {
@@ -227,13 +230,16 @@ impl ApiClient {
         };
         let less = |it: &permissions::Permission| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
-            ..warning(SUBJECT, format!("missing: {it}; bundles hold less"))
+            ..warning(
+                SUBJECT,
+                format!("missing: {it}; support bundles will be incomplete"),
+            )
         };
         let all = missing.iter().map(told).chain(untold.iter().map(less));
         Ok(all.collect())
     }
 
-    /// Whether there is an implementation shows only when one is asked for.
+    /// Whether load balancers are implemented shows only once a Service requests one.
     async fn check_load_balancers(
         &self,
         requirements: &ShootRequirements,
@@ -248,7 +254,7 @@ impl ApiClient {
         Ok(check_balancers(&services, requirements))
     }
 
-    /// The one of the cluster, in whatever namespace.
+    /// The installation object of the cluster, in any namespace.
     async fn installation(
         &self,
         resource: &'static Resource,
@@ -277,10 +283,7 @@ fn installation_status(
 ) -> CheckResult {
     match text(&installation["status"]["phase"]) {
         "Deployed" => compare_version(subject, version, oldest),
-        "" => warning(
-            subject,
-            "installed, but it does not say that it is deployed",
-        ),
+        "" => warning(subject, "installed, but not reported as deployed"),
         phase => warning(subject, format!("installed, but {phase}")),
     }
 }
@@ -290,14 +293,14 @@ fn compare_version(subject: &'static str, version: &str, oldest: (u32, u32)) -> 
         Some(it) if it >= oldest => passed(subject, version),
         Some(_) => {
             let (major, minor) = oldest;
-            let message = format!("{version} is older than {major}.{minor}, and untried");
+            let message = format!("{version} is older than {major}.{minor} and not tested");
             warning(subject, message)
         }
-        None => warning(subject, "its version is unknown"),
+        None => warning(subject, "version unknown"),
     }
 }
 
-/// The classes whose volumes wait for who uses them, of those that a shoot uses, or of all.
+/// StorageClasses with late binding, of those that a shoot uses, or of all.
 fn late_binding_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<String> {
     let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
     let names = existing
@@ -321,10 +324,10 @@ fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<Ch
             SUBJECT,
             format!("the default is {}", text(&it["metadata"]["name"])),
         ),
-        None if requirements.classes.contains("") => failed(SUBJECT, "there is no default"),
+        None if requirements.classes.contains("") => failed(SUBJECT, "no default StorageClass"),
         None => warning(
             SUBJECT,
-            "there is no default: volume types have to name a class",
+            "no default StorageClass: volume types have to name one",
         ),
     }];
     let is_there = |name: &str| existing.iter().any(|it| it["metadata"]["name"] == name);
@@ -332,7 +335,7 @@ fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<Ch
         .classes
         .iter()
         .filter(|it| !it.is_empty() && !is_there(it));
-    findings.extend(missing.map(|it| failed(SUBJECT, format!("{it} does not exist"))));
+    findings.extend(missing.map(|it| failed(SUBJECT, format!("StorageClass {it} not found"))));
     findings
 }
 
@@ -358,11 +361,11 @@ fn check_balancers(services: &[Value], requirements: &ShootRequirements) -> Chec
         ),
         (None, None) if requirements.load_balancer => warning(
             SUBJECT,
-            "the shoot asks for one; whether they are given shows when it is made",
+            "the shoot requests one; support for them shows once it is created",
         ),
         (None, None) => passed(
             SUBJECT,
-            "none here; whether they are given shows with the first one",
+            "none in use; support for them shows with the first one",
         ),
     }
 }
@@ -371,11 +374,11 @@ fn not_installed(subject: &'static str) -> CheckResult {
     failed(subject, "not installed")
 }
 
-/// Its kinds are served, but nothing tells who serves them.
+/// The API is served, but the installation object does not exist.
 fn missing_installation(subject: &'static str) -> CheckResult {
     warning(
         subject,
-        format!("served, but there is no {subject} object: its version is unknown"),
+        format!("served, but no {subject} object found: version unknown"),
     )
 }
 
@@ -393,7 +396,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn versions_are_read_as_vendors_write_them() {
+    fn vendor_versions_are_parsed() {
         assert_eq!(parse_version("v1.33.1"), Some((1, 33)));
         assert_eq!(parse_version("1.30+"), Some((1, 30)));
         assert_eq!(parse_version("v1.9.0-eks"), Some((1, 9)));
@@ -409,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_a_shoot_names_has_to_be_there() {
+    fn a_storage_class_used_by_a_shoot_has_to_exist() {
         let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS_ANNOTATIONS[0]: default } } });
         let grades = |existing: &[Value], names: &[&str]| -> Vec<CheckStatus> {
             let requirements = ShootRequirements {
@@ -438,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_balancer_with_an_address_proves_that_they_are_given() {
+    fn a_load_balancer_with_an_address_passes() {
         let service = |ingress: Value| {
             json!({
                 "metadata": { "name": "a" }, "spec": { "type": "LoadBalancer" },

@@ -1,4 +1,4 @@
-//! Before the first write: what is installed, and what may be done.
+//! Checks before the first write: installed products and permissions.
 
 use super::permissions::{Permission, required, required_for_instancetypes, required_to_delete};
 use crate::cluster::client::api_client::ApiClient;
@@ -11,15 +11,15 @@ use futures::future::try_join_all;
 use serde_json::json;
 
 impl ApiClient {
-    /// That KubeVirt and CDI are installed, and Multus where the shoot uses networks.
+    /// Checks that KubeVirt and CDI are installed, and Multus if the shoot uses networks.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] names all that is not there.
+    /// [`Error::Missing`] with all products that are not installed.
     pub(crate) async fn check_installed(&self, uses_networks: bool) -> Result<(), Error> {
         let mut wanted = vec![
             (&resources::VIRTUAL_MACHINE, "KubeVirt"),
-            (&resources::DATA_VOLUME, "the Containerized Data Importer"),
+            (&resources::DATA_VOLUME, "CDI"),
         ];
         if uses_networks {
             wanted.push((&resources::NETWORK, "Multus"));
@@ -37,10 +37,12 @@ impl ApiClient {
         }
         let missing = missing.join(", ");
         let server = self.server();
-        Err(Error::Missing(format!("{server} does not have {missing}")))
+        Err(Error::Missing(format!(
+            "not installed in {server}: {missing}"
+        )))
     }
 
-    /// What a run would not be allowed to do in the namespace.
+    /// Permissions in the namespace that a run lacks.
     pub(crate) async fn missing_permissions(
         &self,
         uses_networks: bool,
@@ -48,7 +50,7 @@ impl ApiClient {
         self.missing_among(required(uses_networks)).await
     }
 
-    /// What a run would not be allowed to do with instancetypes and preferences that a shoot keeps.
+    /// Permissions on instancetypes and preferences that a run lacks.
     ///
     /// # Errors
     ///
@@ -57,7 +59,7 @@ impl ApiClient {
         self.missing_among(required_for_instancetypes()).await
     }
 
-    /// What a run that only deletes would not be allowed to do in the namespace.
+    /// Permissions in the namespace that a deletion lacks.
     ///
     /// # Errors
     ///
@@ -67,7 +69,7 @@ impl ApiClient {
         self.missing_among(required_to_delete(has_networks)).await
     }
 
-    /// Which of these are not given in the namespace. One request; none when the server cannot say.
+    /// The permissions of these that are not granted in the namespace. One request; empty if the server cannot decide.
     pub(crate) async fn missing_among(
         &self,
         rights: impl Iterator<Item = Permission>,
@@ -79,7 +81,7 @@ impl ApiClient {
         });
         let resource_ref = ResourceRef::all(&resources::RULES_REVIEW, None);
         let status = self.review(resource_ref, &review).await?["status"].take();
-        // With a webhook that authorizes, nothing can be told from the rules.
+        // With an authorization webhook the rules are incomplete.
         if status["incomplete"] == true {
             return Ok(Vec::new());
         }
@@ -88,7 +90,7 @@ impl ApiClient {
         Ok(missing.collect())
     }
 
-    /// Makes the namespace unless it is there.
+    /// Creates the namespace unless it exists.
     pub(crate) async fn create_namespace(&self) -> Result<(), Error> {
         let name = &**self.namespace();
         let object = json!({
@@ -107,7 +109,7 @@ impl ApiClient {
         }
     }
 
-    /// Deletes the namespace if kvshoot made it; says whether.
+    /// Deletes the namespace if kvshoot created it; returns whether it did.
     pub(crate) async fn delete_namespace(&self) -> Result<bool, Error> {
         let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,

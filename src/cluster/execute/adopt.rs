@@ -1,35 +1,35 @@
-//! Whether an object that is there is the wanted one, and how it becomes so. Pure.
+//! Adoption of existing objects: comparison with the desired object, and merging. Pure functions.
 use crate::cluster::json::is_deleting;
 use crate::plan::item::Kind;
 use crate::plan::{names, record};
 use serde_json::Value;
 
-/// What an object of the wanted name turned out to be.
+/// Result of comparing an existing object with the desired one of that name.
 pub(crate) enum Adoption {
-    /// The wanted one, made before.
+    /// The desired object, created before.
     Matches,
-    /// This shoot's, with other content or on its way out.
+    /// An object of this shoot with other content, or terminating.
     Differs,
     Foreign,
 }
 
-/// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
+/// Compares owners by label and content by hash.
 pub(crate) fn classify(kind: Kind, existing: &Value, wanted: &Value) -> Adoption {
     let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
     let is_same = |key: &str| label(existing, key) == label(wanted, key);
-    // The record's UID is not known before it is made.
+    // The record's UID is unknown before it is created.
     let is_ours = is_same(names::MANAGED_BY)
         && is_same(names::PART_OF)
         && is_same(names::COMPONENT)
         && (kind == Kind::Record || is_same(names::SHOOT_UID));
     let annotation = |object: &Value, key: &str| object["metadata"]["annotations"][key].clone();
     let is_same_in = |key: &str| annotation(existing, key) == annotation(wanted, key);
-    // Keys are made by chance: one that was made for the same is another one all the same.
+    // Keys are random: one that was generated for the same purpose is still another one.
     let is_issued = annotation(wanted, names::CHECKSUM).is_string();
     match is_ours {
         false => Adoption::Foreign,
         true if is_deleting(existing) => Adoption::Differs,
-        // A Secret differs in its token each time; the hash in its name is what counts.
+        // The token in the Secret is random; the hash in its name identifies the content.
         true if kind == Kind::UserData => Adoption::Matches,
         true if is_issued && !is_same_in(names::CHECKSUM) => Adoption::Differs,
         true if is_same_in(names::SPEC_HASH) => Adoption::Matches,
@@ -37,7 +37,7 @@ pub(crate) fn classify(kind: Kind, existing: &Value, wanted: &Value) -> Adoption
     }
 }
 
-/// `wanted` in place of `there`, with what others put on it.
+/// Replaces `existing` by `wanted`, keeping what others added to it.
 pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
     let mut merged = wanted.clone();
     for map in ["labels", "annotations"] {
@@ -52,7 +52,7 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
             }
         }
     }
-    // What runs told of themselves stays with the record.
+    // Data that runs write about themselves stay in the record.
     for key in [record::CLUSTER_IP, record::LAST_OPERATION, record::HISTORY] {
         let told = &existing["data"][key];
         if existing["kind"] == "ConfigMap" && merged["data"].get(key).is_none() && !told.is_null() {
@@ -70,7 +70,7 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
     merged
 }
 
-/// A patch that only fits this object in this version.
+/// Restricts a patch to this object in this version.
 pub(crate) fn with_preconditions(mut patch: Value, uid: &str, version: &str) -> Value {
     patch["metadata"]["uid"] = uid.into();
     patch["metadata"]["resourceVersion"] = version.into();

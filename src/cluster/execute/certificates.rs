@@ -1,4 +1,4 @@
-//! Makes what is in a Secret of keys, when it is written: nothing else ever holds it.
+//! Generation of keys and certificates at the moment that their Secret is written; they are stored nowhere else.
 
 use super::executor::Executor;
 use crate::cluster::client::certificate_authority::{CertificateAuthority, certificate_error};
@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Content of a Secret, and what is told of it.
+/// Data of a Secret, and annotations that describe it.
 #[derive(Default)]
 struct GeneratedSecret {
     data: BTreeMap<&'static str, String>,
@@ -21,7 +21,8 @@ struct GeneratedSecret {
 }
 
 impl Executor {
-    /// Leaves take the place of older ones. What signs or encrypts is never written over: all that it did would be lost.
+    /// Replaces leaf certificates. Signing and encryption keys are never overwritten: everything that depends on them
+    /// would be lost.
     pub(crate) async fn issue(&self, key: &Key, issue: &Issue) -> Result<(), Error> {
         let source = (key.side, key.kind);
         let (root, renews) = match &issue.what {
@@ -47,7 +48,7 @@ impl Executor {
     ) -> Result<CertificateAuthority, Error> {
         let shoot = text(&object["metadata"]["labels"][names::PART_OF]);
         match self.provider.certificate_authority(shoot, &leaf.root).await {
-            // It was there when this was planned.
+            // It existed when this was planned.
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             other => other,
         }
@@ -139,7 +140,7 @@ impl GeneratedSecret {
     }
 }
 
-/// Names the files beside it, so that a certificate that is renewed is taken without another kubeconfig.
+/// Refers to the files next to it, so that a renewed certificate is used without another kubeconfig.
 fn component_kubeconfig(server: &str, leaf: &Leaf) -> String {
     let config = json!({
         "apiVersion": "v1",
@@ -153,7 +154,7 @@ fn component_kubeconfig(server: &str, leaf: &Leaf) -> String {
         "contexts": [{ "name": "shoot", "context": { "cluster": "shoot", "user": leaf.common_name } }],
         "current-context": "shoot",
     });
-    serde_yaml::to_string(&config).expect("JSON is YAML")
+    serde_yaml::to_string(&config).expect("JSON is valid YAML")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Against a server of Secrets that loses answers.
+//! Tests against a server of Secrets that loses responses.
 
 use super::*;
 use crate::cluster::{ApiClient, Fence, Observer, ProviderContext, Retryability};
@@ -10,7 +10,7 @@ use secrecy::ExposeSecret as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// What the server's answers say of the time.
+/// Date of the server's responses.
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const NOW: i64 = 1_767_225_600;
 const YEAR: i64 = 365 * 24 * 60 * 60;
@@ -20,9 +20,9 @@ const SECRETS: &str = "/api/v1/namespaces/ns/secrets";
 struct Server {
     secrets: BTreeMap<String, Value>,
     version: u64,
-    /// What wrote something, in this order.
+    /// Writes, in order.
     writes: Vec<Method>,
-    /// The next write is carried out and not answered.
+    /// The next write is carried out without a response.
     loses: bool,
 }
 
@@ -31,7 +31,7 @@ struct Shared(Arc<Mutex<Server>>);
 
 impl Shared {
     fn server(&self) -> MutexGuard<'_, Server> {
-        self.0.lock().expect("no test panics with it")
+        self.0.lock().expect("no test panics while holding it")
     }
 
     fn provider(&self) -> ApiClient {
@@ -62,7 +62,7 @@ impl Shared {
             Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
         Executor {
             provider,
-            observer: Arc::new(observer.expect("everything can be listed")),
+            observer: Arc::new(observer.expect("all kinds can be listed")),
             run_id: "run".into(),
             fence: Fence::open(),
         }
@@ -184,11 +184,13 @@ fn fact(performer: &Executor, name: &str) -> Secret {
 }
 
 fn certificate(performer: &Executor, name: &str) -> Seen {
-    fact(performer, name).certificate.expect("it has one")
+    fact(performer, name)
+        .certificate
+        .expect("it has an address")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaf_is_of_its_root_and_says_what_it_is() {
+async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
     let store = Shared::default();
     let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");
@@ -234,7 +236,7 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_are_made_once_and_stay() {
+async fn keys_are_generated_once_and_kept() {
     let store = Shared::default();
     let performer = store.performer().await;
     let all = || {
@@ -245,7 +247,7 @@ async fn keys_are_made_once_and_stay() {
         ]
     };
     for wanted in all() {
-        perform(&performer, wanted).await.expect("it is made");
+        perform(&performer, wanted).await.expect("it is created");
     }
     let before = store.server().secrets.clone();
     for wanted in all() {
@@ -273,7 +275,7 @@ async fn keys_are_made_once_and_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewed_leaf_is_another_with_the_same_hash() {
+async fn a_renewed_leaf_differs_and_keeps_the_hash() {
     let store = Shared::default();
     let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");
@@ -283,7 +285,7 @@ async fn a_renewed_leaf_is_another_with_the_same_hash() {
         .server()
         .secrets
         .get_mut("a-kube-scheduler")
-        .expect("it is there")["metadata"]["annotations"]["example.com/kept"] = "yes".into();
+        .expect("it exists")["metadata"]["annotations"]["example.com/kept"] = "yes".into();
     perform(&performer, leaf()).await.expect("another leaf");
     let after = fact(&performer, "a-kube-scheduler");
     assert_ne!(before.checksum, after.checksum);
@@ -299,7 +301,7 @@ async fn a_renewed_leaf_is_another_with_the_same_hash() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_looked_for_and_nothing_is_made_twice() {
+async fn a_lost_response_is_verified_and_nothing_is_created_twice() {
     let store = Shared::default();
     let performer = store.performer().await;
     for wanted in [root(), leaf(), leaf()] {
@@ -317,7 +319,7 @@ async fn a_lost_answer_is_looked_for_and_nothing_is_made_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_root_that_is_gone_or_broken_issues_nothing() {
+async fn a_missing_or_broken_authority_issues_nothing() {
     let store = Shared::default();
     let performer = store.performer().await;
     let error = perform(&performer, leaf()).await;
@@ -330,12 +332,12 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
     let key = store.text("a-ca", "tls.key");
     let other = pki::signing_key("other").expect("a key").key;
     let mut secrets = store.server().secrets.clone();
-    let stored = secrets.get_mut("a-ca").expect("it is there");
+    let stored = secrets.get_mut("a-ca").expect("it exists");
     stored["data"]["tls.key"] = STANDARD.encode(other).into();
     store.server().secrets = secrets;
     let error = perform(&performer, leaf())
         .await
-        .expect_err("it does not fit");
+        .expect_err("it does not match");
     assert_eq!(
         error.to_string(),
         "Secret a-ca: the private key is not that of the certificate"
@@ -345,7 +347,7 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
+async fn a_client_certificate_needs_the_authority_and_is_stored_nowhere() {
     let store = Shared::default();
     let performer = store.performer().await;
     perform(&performer, root()).await.expect("a root");

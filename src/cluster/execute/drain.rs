@@ -1,4 +1,4 @@
-//! Empties a node: nothing new comes, and what is there moves on as far as its disruption budgets allow.
+//! Draining of nodes: cordon, then evict all pods as far as their disruption budgets allow.
 
 use super::executor::Executor;
 use crate::cluster::client::api_client::ApiClient;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Between two looks at what is still there.
+/// Interval between checks of the remaining pods.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Executor {
-    /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
-    /// that does not serve is not waited for, since nobody there could end a pod.
+    /// Returns when the machine's node has no more evictable pods, or at its drain timeout. A node that is not ready is
+    /// not waited for, since its kubelet cannot terminate pods.
     pub(crate) async fn drain_node(&self, target: &Target) -> Result<(), Error> {
         let Some(shoot) = self.observer.shoot_client() else {
             return Ok(());
@@ -43,7 +43,11 @@ impl Executor {
             };
             let is_up = Instant::now() >= ends || target.unless_ready;
             if is_up {
-                tracing::debug!(node, what, "not empty, and goes all the same");
+                tracing::debug!(
+                    node,
+                    what,
+                    "drain timeout reached, continuing with remaining pods"
+                );
                 return Ok(());
             }
             self.observer.set_drain_status(&target.uid, &what);
@@ -51,7 +55,7 @@ impl Executor {
         }
     }
 
-    /// False when there is no such node.
+    /// Returns false if the node does not exist.
     async fn cordon(&self, shoot: &ApiClient, node: &str) -> Result<bool, Error> {
         let resource_ref = ResourceRef {
             name: Some(node),
@@ -68,7 +72,7 @@ impl Executor {
         }
     }
 
-    /// Asks every pod to go, and says what is still there; None when the node is empty.
+    /// Evicts all pods and describes what remains; None once the node is empty.
     async fn remaining_on(&self, shoot: &ApiClient, node: &str) -> Result<Option<String>, Error> {
         let fields = format!("spec.nodeName={node}");
         let select = ListSelector {
@@ -84,22 +88,22 @@ impl Executor {
                 text(&pod["metadata"]["name"]),
             );
             let why = match is_deleting(pod) {
-                true => Some("it ends".to_owned()),
+                true => Some("is terminating".to_owned()),
                 false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
-            left.extend(why.map(|why| format!("{namespace}/{name} ({why})")));
+            left.extend(why.map(|why| format!("{namespace}/{name} {why}")));
         }
         if let Some(first) = left.first() {
             let count = left.len();
             return Ok(Some(match count {
-                1 => format!("pod {first} to leave"),
-                _ => format!("{count} pods to leave, such as {first}"),
+                1 => format!("pod {first}"),
+                _ => format!("pod {first} ({count} pods remain)"),
             }));
         }
         self.attached_volumes(shoot, node).await
     }
 
-    /// Volumes that are still attached to the node.
+    /// Describes volumes that are still attached to the node.
     async fn attached_volumes(
         &self,
         shoot: &ApiClient,
@@ -111,13 +115,16 @@ impl Executor {
         let volumes: Vec<&str> = here
             .map(|it| text(&it["spec"]["source"]["persistentVolumeName"]))
             .collect();
-        Ok(volumes
-            .first()
-            .map(|first| format!("{} volumes to be detached, such as {first}", volumes.len())))
+        Ok(volumes.first().map(|first| {
+            format!(
+                "{} volumes still attached, for example {first}",
+                volumes.len()
+            )
+        }))
     }
 }
 
-/// What a DaemonSet or the node itself runs would only come again; what is over holds nobody up.
+/// Pods of DaemonSets and static pods would be recreated; finished pods block nothing.
 fn is_evictable(pod: &Value) -> bool {
     let metadata = &pod["metadata"];
     let is_mirror = metadata["annotations"]["kubernetes.io/config.mirror"].is_string();
@@ -127,7 +134,7 @@ fn is_evictable(pod: &Value) -> bool {
     !is_mirror && !of_daemons && !is_over
 }
 
-/// None when the pod goes or is gone; else what keeps it.
+/// None if the pod is gone; otherwise its state.
 async fn evict(
     shoot: &ApiClient,
     namespace: &str,
@@ -144,11 +151,11 @@ async fn evict(
         .create_subresource(resource_ref, "eviction", &eviction, limit)
         .await
     {
-        Ok(_) => Ok(Some("it ends".to_owned())),
+        Ok(_) => Ok(Some("is terminating".to_owned())),
         Err(Error::NotFound { .. }) => Ok(None),
-        // What a disruption budget answers.
-        Err(Error::Throttled { message, .. }) => Ok(Some(message)),
-        Err(error) if error.is_ambiguous() => Ok(Some(error.to_string())),
+        // Response of a disruption budget.
+        Err(Error::Throttled { message, .. }) => Ok(Some(format!("cannot be evicted: {message}"))),
+        Err(error) if error.is_ambiguous() => Ok(Some(format!("cannot be evicted: {error}"))),
         Err(error) => Err(error),
     }
 }

@@ -1,4 +1,4 @@
-//! Does one action, and tells the observer the answer before it returns.
+//! Execution of single actions; the result is stored before it is returned.
 
 use super::adopt::{Adoption, classify, merge_onto, with_preconditions};
 use crate::cluster::client::api_client::ApiClient;
@@ -20,25 +20,25 @@ use std::time::Duration;
 
 const RECORD_SCOPE: ResourceScope = (Side::Provider, Kind::Record);
 
-/// Writes to the provider and to the shoot for one run.
+/// Executes the actions of one run, in the provider cluster and the shoot.
 pub(crate) struct Executor {
     pub(crate) provider: ApiClient,
     pub(crate) observer: Arc<Observer>,
-    /// Stands on machines that this run chose to go.
+    /// Value of the annotation on machines that this run chose to remove.
     pub(crate) run_id: Arc<str>,
     pub(crate) fence: Fence,
 }
 
 impl Executor {
-    /// Does `action` once. `objects` is what the caller rendered: for a machine its Secret, then the VM; for its
-    /// labels and annotations a merge patch; nothing for what is no [`Action::Apply`].
+    /// Executes `action` once. `objects` are the rendered objects: for a machine its Secret and the VM, for metadata a
+    /// merge patch, for anything but [`Action::Apply`] nothing.
     ///
-    /// What is there already as it is wanted counts as done. The answer is in the published facts when this returns,
-    /// so a plan made then does not ask for the same again.
+    /// An object that already has the desired content counts as done. The result is in the published facts when this
+    /// returns, so the next plan does not repeat the action.
     ///
     /// # Errors
     ///
-    /// See [`Error::verdict`]. Nothing is tried again here.
+    /// See [`Error::retryability`]. Nothing is retried here.
     pub(crate) async fn execute(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
         let result = match action {
             Action::Apply(wanted) => self.apply(wanted, &objects).await,
@@ -49,11 +49,11 @@ impl Executor {
         result
     }
 
-    /// Sets data of the record that do not decide anything, as a merge patch: how the run goes, say. Null removes a key.
+    /// Patches informational data of the record, for example the progress of the run. Null removes a key.
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] when it is not that record any more.
+    /// [`Error::Conflict`] if the record was replaced.
     pub(crate) async fn patch_record(&self, record: &Record, data: &Value) -> Result<(), Error> {
         let resource_ref = self.resource_ref(RECORD_SCOPE, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
@@ -87,11 +87,11 @@ impl Executor {
             }
             let Some(source) = resources::scope_of(&wanted.key, object) else {
                 let kind = text(&object["kind"]);
-                return Err(Error::Missing(format!("no way to apply a {kind}")));
+                return Err(Error::Missing(format!("kind {kind} cannot be applied")));
             };
             let name = object::key_name(source.0, object);
             match (source.1, self.exists(source, &name)) {
-                // It holds what its name says, for the name has the hash.
+                // The name includes the hash, so its content is right.
                 (Kind::UserData | Kind::Machine, true) => {}
                 (_, true) => self.replace(source, &name, object).await?,
                 (_, false) => self.create(source, &name, object).await?,
@@ -100,7 +100,7 @@ impl Executor {
         Ok(())
     }
 
-    /// POST, and a look at what is there when it is there already or when no answer came.
+    /// POST; reads the object if it exists already or the response was lost.
     pub(crate) async fn create(
         &self,
         source: ResourceScope,
@@ -115,7 +115,7 @@ impl Executor {
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
-        // Not there is gone again, or never made.
+        // Not found means deleted again, or never created.
         let Ok(existing) = api.get(resource_ref).await else {
             return Err(error);
         };
@@ -133,7 +133,7 @@ impl Executor {
         }
     }
 
-    /// PUT of the whole content, so that keys that are no longer wanted vanish; labels, annotations, owners and
+    /// PUT of the complete content, so that keys which are no longer desired vanish; labels, annotations, owners and
     /// finalizers of others stay.
     pub(crate) async fn replace(
         &self,
@@ -175,7 +175,7 @@ impl Executor {
         }
     }
 
-    /// No answer came: it counts as done if it can be seen.
+    /// The response was lost: reads the object to find out whether the write was carried out.
     async fn confirm_write(
         &self,
         resource_ref: ResourceRef<'_>,
@@ -233,7 +233,7 @@ impl Executor {
                 self.store_removal(target);
                 Ok(())
             }
-            // The preconditions do not hold: another one, or another version of the one looked at.
+            // A precondition failed: the object was replaced or changed.
             Err(Error::Conflict { what }) => match api.get(resource_ref).await {
                 Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
                     self.store_object(*source, &existing)?;
@@ -263,7 +263,8 @@ impl Executor {
         }
     }
 
-    /// A Status, or the object: as it was, if nothing holds it back, and else as it waits for its end.
+    /// Handles the response of a DELETE: a Status, or the object, which has a deletion timestamp while finalizers hold
+    /// it.
     fn record_deletion(&self, target: &Target, answer: &Value) -> Result<(), Error> {
         let is_object = answer["metadata"]["uid"] == *target.uid;
         let is_held = !items(&answer["metadata"]["finalizers"]).is_empty();
@@ -274,7 +275,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Marks the machine: that write is the decision, and a run that finds the mark goes on from there.
+    /// Marks the machine: this write is the decision, and a later run resumes from it.
     async fn drain(&self, target: &Target) -> Result<(), Error> {
         let Key { side, kind, name } = &target.key;
         let resource_ref = self.resource_ref((*side, *kind), name);
@@ -302,7 +303,7 @@ impl Executor {
         Ok(())
     }
 
-    /// For a decision that rests on the machine not being ready: the version that it was looked at in.
+    /// Reads a machine that is to be removed because it is not ready; returns the version that this was verified for.
     async fn recheck_not_ready(&self, target: &Target) -> Result<Option<String>, Error> {
         if !target.unless_ready || target.key.kind != Kind::Machine {
             return Ok(None);
@@ -328,8 +329,8 @@ impl Executor {
         ))
     }
 
-    /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
-    /// what it has seen of the other, and a kubelet does not register again.
+    /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
+    /// other, and a kubelet does not register again.
     async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
         let source = (Side::Provider, Kind::Machine);
         let resource_ref = self.resource_ref(source, node);
@@ -345,7 +346,7 @@ impl Executor {
         }
     }
 
-    /// The server of a side.
+    /// Client of a side.
     pub(crate) fn client(&self, side: Side) -> Result<ApiClient, Error> {
         match side {
             Side::Provider => Ok(self.provider.clone()),
@@ -366,7 +367,7 @@ impl Executor {
         }
     }
 
-    /// How long a write may take: it ends before the lease could be another's.
+    /// Timeout of a write: it ends before the lease can be taken by another run.
     pub(crate) fn write_timeout(&self) -> Result<Duration, Error> {
         Ok(self.fence.remaining()?.min(WRITE_TIMEOUT))
     }

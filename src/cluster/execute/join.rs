@@ -1,4 +1,4 @@
-//! What lets a machine join: its user data, and the bootstrap token in it.
+//! Secrets that let a machine join: its user data and the bootstrap token in it.
 
 use super::executor::Executor;
 use crate::cluster::client::error::Error;
@@ -10,13 +10,13 @@ use crate::plan::names::{self, COMPONENT, TOKEN, role};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-/// How long a token holds: longer than a machine may take, and not for ever.
+/// Lifetime of a token in seconds: longer than a machine needs to join.
 const TOKEN_LIFETIME: i64 = 60 * 60;
 
 impl Executor {
-    /// Applies what a machine joins with, and leaves the rest of `objects`.
+    /// Writes the Secrets that a machine joins with, and returns the remaining objects.
     ///
-    /// The token is what stands in the Secret that is there, whoever wrote it: a machine may have read it already.
+    /// The token is that of an existing Secret, if any: a machine may have read it already.
     pub(crate) async fn write_join_secrets(
         &self,
         wanted: &Wanted,
@@ -74,7 +74,8 @@ impl Executor {
             .ok()
             .and_then(|it| String::from_utf8(it).ok());
         let Some((id, secret)) = token.as_deref().and_then(|it| it.split_once('.')) else {
-            let message = format!("Secret {machine} holds no bootstrap token; delete it");
+            let message =
+                format!("Secret {machine} has no bootstrap token; delete it to have it recreated");
             return Err(Error::Missing(message));
         };
         let now = self.provider.server_time().unwrap_or_default();

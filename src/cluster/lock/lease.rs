@@ -1,4 +1,4 @@
-//! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
+//! One writer per shoot: a Lease whose expiry is judged by observed change and never by wall clocks.
 
 use super::acquire::{
     HOLDER_ANNOTATION, LeaseAvailability, LeaseHolder, ObservedLease, VERB_ANNOTATION, assess,
@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
-/// How often one that waits looks whether the holder is still at work.
+/// Interval in which a waiting run checks the holder.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Held until released, dropped or lost; renewed as long as it is kept.
+/// Held until released, dropped or lost; renewed in the background.
 pub(crate) struct Lease {
     provider: ApiClient,
     name: String,
@@ -29,15 +29,15 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease `name`, waiting for at most `wait` until it is free.
+    /// Acquires the lease `name`, waiting for at most `wait`.
     ///
-    /// It is free when nobody holds it, when it has not changed for as long as it lasts, or when `is_gone` says of
-    /// its holder's identity that such a process was on this computer and is no more. `tell` hears of each holder
-    /// that is waited for.
+    /// A lease is free if it has no holder, if it was not changed for its duration, or if `is_gone` returns true for
+    /// the holder's identity: a process of this computer that has ended. `tell` is called for each holder that is
+    /// waited for.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when `wait` is over, and what requests fail with.
+    /// [`Error::LeaseHeld`] after `wait`, and errors of the requests.
     pub(crate) async fn acquire(
         provider: &ApiClient,
         name: &str,
@@ -87,7 +87,7 @@ impl Lease {
         self.fence.clone()
     }
 
-    /// Makes the record its owner, so that it goes with it.
+    /// Sets the record as owner, so that the lease is deleted with it.
     pub(crate) async fn set_owner(&self, record: &str, uid: &str) -> Result<(), Error> {
         let owner = json!({ "metadata": {
             "uid": self.fence.held().uid,
@@ -104,11 +104,11 @@ impl Lease {
         Ok(())
     }
 
-    /// Removes it: the last object of a shoot that is deleted.
+    /// Deletes the lease: the last object of a deleted shoot.
     ///
     /// # Errors
     ///
-    /// As a write; that it is gone already is none.
+    /// Those of a write; a lease that does not exist is not an error.
     pub(crate) async fn delete(&self) -> Result<(), Error> {
         self.renewal.abort();
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
@@ -123,14 +123,14 @@ impl Lease {
         }
     }
 
-    /// Gives it back. To be called when all that was sent has been answered.
+    /// Releases the lease. To be called once all requests have been answered.
     ///
     /// # Errors
     ///
-    /// It could not be given back, and ends by itself after 15 s.
+    /// The lease could not be released and expires after 15 s.
     pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
-        // A renewal that is on its way changes the version, and another's lease must stay: so look first.
+        // A renewal in flight changes the version, and the lease of another run must stay: read it first.
         if confirm_ownership(&self.provider, self.resource_ref(), &self.fence)
             .await
             .is_err()
@@ -152,7 +152,7 @@ impl Lease {
         };
         self.fence.revoke("it was released");
         match result {
-            // It went with the record.
+            // It was deleted with the record.
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -180,7 +180,7 @@ impl Drop for Lease {
     }
 }
 
-/// One look, and the lease if it is free.
+/// One attempt to take the lease.
 async fn attempt(
     provider: &ApiClient,
     name: &str,
@@ -216,8 +216,8 @@ async fn attempt(
     Ok(Ok(held_lease(name, holder, asked, &taken)))
 }
 
-/// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
-/// granted only if nobody had it meanwhile.
+/// Renews until another run has the lease. Each renewal requires the version of the one before, so a late one succeeds
+/// only if no other run had the lease in between.
 async fn renew(provider: ApiClient, name: String, fence: Fence) {
     let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
     loop {
@@ -235,7 +235,7 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
                     fence.renewed(asked, &answer);
                     break;
                 }
-                // An answer of ours was lost on the way, or the owner was set meanwhile.
+                // A response was lost, or the owner was set concurrently.
                 Err(Error::Conflict { .. }) => {
                     if let Err(message) = confirm_ownership(&provider, resource_ref, &fence).await {
                         return fence.revoke(&message);
@@ -251,7 +251,7 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
     }
 }
 
-/// Learns the newest version if the holder is still this run; else says what happened.
+/// Updates the version if this run is still the holder; otherwise returns what happened.
 async fn confirm_ownership(
     provider: &ApiClient,
     resource_ref: ResourceRef<'_>,
@@ -260,7 +260,7 @@ async fn confirm_ownership(
     let existing = match provider.get(resource_ref).await {
         Ok(existing) => existing,
         Err(Error::NotFound { .. }) => return Err("it was deleted".to_owned()),
-        // Asked again with the next renewal.
+        // Retried with the next renewal.
         Err(_) => return Ok(()),
     };
     let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
@@ -273,8 +273,8 @@ async fn confirm_ownership(
         return Ok(());
     }
     Err(match text(&existing["spec"]["holderIdentity"]) {
-        "" => "it was given away".to_owned(),
-        other => format!("{other} took it"),
+        "" => "it was released by another process".to_owned(),
+        other => format!("taken over by {other}"),
     })
 }
 

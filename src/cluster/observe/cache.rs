@@ -1,5 +1,5 @@
-//! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
-//! the time comes in.
+//! Cache of everything observed of one shoot, with the facts derived from it and from earlier states of this run. Pure:
+//! the time is an argument.
 
 use super::parse::user_resources::UserResourceProgress;
 use crate::cluster::client::error::Error;
@@ -19,28 +19,28 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A machine that is older than this when the run first sees it has been ready once, or never will be.
+/// Age in seconds from which a machine is assumed to have been ready once when the run first observes it.
 const ESTABLISHED_AGE: i64 = 20 * 60;
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
-    /// What does not change in a run: networks of others, storage classes, hosts.
+    /// Facts that are constant during a run: shared networks, StorageClasses, zones.
     pub(crate) static_facts: Facts,
     stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
     history: HashMap<Arc<str>, MachineHistory>,
     imports: HashMap<Arc<str>, ImportSample>,
-    /// Restarts of importers when this run first saw them: what failed before may be mended by now.
+    /// Restarts of importers at their first observation: earlier failures may be fixed by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
-    /// What is still on machines that are emptied.
+    /// What remains on machines that are being drained.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<Key, Arc<str>>,
     user_resources: UserResourceProgress,
 }
 
-/// What this run knows of a machine beyond what stands on it.
+/// History of a machine in this run.
 #[derive(Debug)]
 struct MachineHistory {
     look: Look,
@@ -48,7 +48,7 @@ struct MachineHistory {
     was_ready: bool,
 }
 
-/// How far an import was at a time.
+/// Progress of an import at a point in time.
 #[derive(Debug, Clone, Copy)]
 struct ImportSample {
     percent: f32,
@@ -68,7 +68,7 @@ impl Cache {
         &self.id
     }
 
-    /// `now` is since the run began, `time` by the server's clock.
+    /// `now` is the time since the run began, `time` that of the server's clock.
     pub(crate) fn list(
         &mut self,
         source: ResourceScope,
@@ -127,7 +127,7 @@ impl Cache {
         self.drained.insert(uid);
     }
 
-    /// What keeps a machine from being empty.
+    /// Describes what remains on a machine that is being drained.
     pub(crate) fn set_drain_status(&mut self, uid: Arc<str>, what: Arc<str>) {
         self.drains.insert(uid, what);
     }
@@ -187,7 +187,7 @@ impl Cache {
                     ParsedBody::Machine(vm) => {
                         let missing = self.missing_to_serve(&object.name, vm);
                         let serves = vm.ready && missing.is_none();
-                        // While nodes are not looked at, nobody is known to have served.
+                        // While nodes are not observed, no machine is known to have been ready.
                         if serves && self.static_facts.inside == Inside::Observed {
                             mark_ready_once(&mut self.history, &object.uid);
                         }
@@ -195,7 +195,7 @@ impl Cache {
                         let since = phase_since(&mut self.history, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
-                        // The node of one that goes may go before it.
+                        // The node of a machine that is deleted may be gone first.
                         let cause = cause.or(missing.filter(|_| !object.fact.deleting));
                         let evacuating = self.is_evacuating(object);
                         let machine = machine_fact(object, vm, look, since, cause, evacuating);
@@ -229,8 +229,7 @@ impl Cache {
         facts
     }
 
-    /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
-    /// server is not looked at.
+    /// What a running machine lacks to be a ready node; None while the shoot's API server is not observed.
     fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
         if !vm.ready || self.static_facts.inside != Inside::Observed {
             return None;
@@ -240,11 +239,11 @@ impl Cache {
                 ParsedBody::Node(node) => node.why.clone(),
                 _ => None,
             },
-            None => Some("its node to join the shoot; the VM runs, and its serial console tells how far it is".into()),
+            None => Some("VM running, waiting for node to register".into()),
         }
     }
 
-    /// By its instance; that of an earlier machine of its name says nothing.
+    /// By its instance, unless that belongs to an earlier machine of the name.
     fn is_evacuating(&self, machine: &store::Object<ParsedObject>) -> bool {
         let instance = self.get((Side::Provider, Kind::Instance), &machine.name);
         matches!(
@@ -328,7 +327,7 @@ impl Cache {
     }
 }
 
-/// A workload that is not rolled out, with what its pods say.
+/// Appends the cause to a workload that is not rolled out.
 fn with_cause(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
     if let (Fact::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause) {
         *why = format!("{why}; {cause}").into();
@@ -367,7 +366,7 @@ fn machine_phase(
     }
 }
 
-/// When this run first saw it look so.
+/// When this run first observed the phase.
 fn phase_since(
     history: &mut HashMap<Arc<str>, MachineHistory>,
     uid: &Arc<str>,
@@ -410,14 +409,14 @@ fn machine_fact(
         types: vm.types.clone(),
         metadata: vm.metadata.clone(),
         status: vm.status.clone(),
-        // An old cause does not hold a machine back that is ready by now.
+        // An outdated cause does not matter for a ready machine.
         cause: cause
             .or_else(|| vm.failure_message.clone())
             .filter(|_| !matches!(look, Look::Ready | Look::Drained)),
     }
 }
 
-/// A failure from before this run is told only when it happens again.
+/// A failure from before this run is reported only if it happens again.
 fn import_fact(
     volume: &ParsedVolume,
     sample: Option<&ImportSample>,

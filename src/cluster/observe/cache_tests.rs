@@ -40,7 +40,7 @@ fn put(cache: &mut Cache, object: &Value, now: u64) {
         .expect("versions are numbers");
 }
 
-/// The shoot's API server is looked at, and says this of the machine's node.
+/// Observes the machine's node with this readiness.
 fn node(cache: &mut Cache, version: u32, ready: &str, taints: Value) {
     cache.static_facts.inside = Inside::Observed;
     let object = json!({
@@ -62,7 +62,7 @@ fn machine(cache: &mut Cache, now: u64) -> Machine {
 }
 
 #[test]
-fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
+fn a_machine_that_was_ready_before_is_not_ready_instead_of_provisioning() {
     let mut cache = cache();
     node(&mut cache, 2, "True", json!([]));
     put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
@@ -72,13 +72,13 @@ fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
     put(&mut cache, &vm(4, "r", json!({ "ready": false })), 8);
     let now = machine(&mut cache, 9);
     assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
-    // An older event changes nothing, and time alone does not either.
+    // An older event changes nothing, and neither does time alone.
     put(&mut cache, &vm(3, "r", json!({ "ready": true })), 10);
     let now = machine(&mut cache, 12);
     assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
 }
 
-/// Look, whether the VM runs, and why it is not ready.
+/// Phase, whether the VM runs, and why it is not ready.
 fn stands(cache: &mut Cache) -> (Look, bool, Option<String>) {
     let it = machine(cache, 5);
     (it.look, it.runs, it.cause.map(|it| it.to_string()))
@@ -89,23 +89,21 @@ fn coming(why: &str) -> (Look, bool, Option<String>) {
 }
 
 #[test]
-fn a_machine_is_ready_when_its_node_serves() {
+fn a_machine_is_ready_once_its_node_is() {
     let mut cache = cache();
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
     cache.static_facts.inside = Inside::Observed;
-    let joins = coming(
-        "its node to join the shoot; the VM runs, and its serial console tells how far it is",
-    );
+    let joins = coming("VM running, waiting for node to register");
     assert_eq!(stands(&mut cache), joins);
     node(&mut cache, 2, "False", json!([]));
     assert_eq!(stands(&mut cache), coming("the network is not ready"));
     let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
     node(&mut cache, 3, "True", taint);
-    let known = coming("the cloud controller manager to know it");
+    let known = coming("node not initialized by the cloud controller manager");
     assert_eq!(stands(&mut cache), known);
     let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" }]);
     node(&mut cache, 4, "True", taint);
-    let closed = coming("the controller manager to let pods onto it");
+    let closed = coming("node has taint node.kubernetes.io/not-ready");
     assert_eq!(stands(&mut cache), closed);
     node(&mut cache, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
     assert_eq!(stands(&mut cache), (Look::Ready, true, None));
@@ -113,28 +111,28 @@ fn a_machine_is_ready_when_its_node_serves() {
     assert_eq!(stands(&mut cache).0, Look::NotReady);
 }
 
-/// A node that lives on is of no use while its machine is down.
+/// A node that still exists is useless while its machine is down.
 #[test]
-fn a_node_does_not_stand_in_for_its_machine() {
+fn a_ready_node_does_not_make_its_machine_ready() {
     let mut cache = cache();
     node(&mut cache, 2, "True", json!([]));
     put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
     assert_eq!(stands(&mut cache).0, Look::Coming);
 }
 
-/// Else a machine would go because nobody could ask about its node.
+/// Otherwise a machine would be removed because its node cannot be read.
 #[test]
-fn while_nobody_can_ask_about_nodes_a_machine_that_runs_counts_and_is_not_known_to_have_served() {
+fn while_nodes_cannot_be_read_a_running_machine_counts_and_was_never_ready() {
     let mut cache = cache();
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
-    cache.static_facts.inside = Inside::Unreachable("no answer".into());
+    cache.static_facts.inside = Inside::Unreachable("no response".into());
     assert_eq!(stands(&mut cache), (Look::Ready, true, None));
     cache.static_facts.inside = Inside::Observed;
     assert_eq!(stands(&mut cache).0, Look::Coming);
 }
 
 #[test]
-fn nodes_are_told_as_they_are_and_whose_they_are() {
+fn nodes_have_their_status_and_owner() {
     let mut cache = cache();
     node(&mut cache, 2, "False", json!([{ "key": "b" }]));
     let facts = cache.facts(RUN);
@@ -145,7 +143,7 @@ fn nodes_are_told_as_they_are_and_whose_they_are() {
 }
 
 #[test]
-fn an_old_machine_has_served_once() {
+fn an_old_machine_counts_as_ready_once() {
     let mut cache = cache();
     let object = vm(2, "r", json!({ "ready": false }));
     cache
@@ -160,7 +158,7 @@ fn an_old_machine_has_served_once() {
 }
 
 #[test]
-fn only_this_run_can_say_that_a_machine_is_drained() {
+fn only_this_run_can_mark_a_machine_as_drained() {
     let mut cache = cache();
     let mut object = vm(2, "r", json!({ "ready": true }));
     object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
@@ -175,7 +173,7 @@ fn only_this_run_can_say_that_a_machine_is_drained() {
 }
 
 #[test]
-fn what_belongs_to_an_earlier_record_is_told_apart() {
+fn objects_of_an_earlier_record_are_foreign() {
     let mut cache = cache();
     put(&mut cache, &vm(2, "earlier", json!({})), 1);
     let facts = cache.facts(seconds(1));
@@ -185,7 +183,7 @@ fn what_belongs_to_an_earlier_record_is_told_apart() {
 }
 
 #[test]
-fn two_looks_at_an_import_give_its_speed() {
+fn two_samples_of_an_import_give_its_speed() {
     let mut cache = cache();
     let mut look = |version: u32, progress: &str, now: u64| {
         let object = json!({
@@ -207,14 +205,14 @@ fn two_looks_at_an_import_give_its_speed() {
     };
     assert_eq!(look(2, "10.0%", 1), (Some(10.0), None));
     assert_eq!(look(3, "30.0%", 3), (Some(30.0), Some(100)));
-    // The same again is no standstill: CDI tells it only now and then.
+    // The same percentage again is not a standstill: CDI updates it only now and then.
     assert_eq!(look(4, "30.0%", 4), (Some(30.0), Some(100)));
     assert_eq!(look(5, "5.0%", 9), (Some(5.0), None));
 }
 
-/// A machine of its name would start from it, and lose it when it goes.
+/// A machine of that name would start from the disk, and lose it once it is deleted.
 #[test]
-fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
+fn a_disk_reserves_the_name_of_a_machine_that_is_gone() {
     let disks = |owner: &str| -> Vec<String> {
         let mut cache = cache();
         put(&mut cache, &vm(2, "r", json!({})), 0);
@@ -239,7 +237,7 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
 }
 
 #[test]
-fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
+fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
     let mut cache = cache();
     let instance = |version: &str, owner: &str| {
         json!({

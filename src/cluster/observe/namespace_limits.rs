@@ -11,7 +11,7 @@ use crate::plan::room::amounts;
 use futures::future::try_join;
 use serde_json::Value;
 
-/// Nothing of what may not be read.
+/// Empty if they may not be read.
 pub(crate) async fn read_limits(provider: &ApiClient) -> Result<Bounds, Error> {
     let list = async |resource: &'static Resource| {
         let resource_ref = ResourceRef::all(resource, Some(provider.namespace()));

@@ -1,4 +1,4 @@
-//! Whether what a shoot relies on is there, and of which kind.
+//! Prerequisites of a shoot that others provide: whether they exist, and of which kind.
 
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
@@ -11,7 +11,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is there of each; instancetypes and preferences also among the `templates` of a namespace.
+/// Looks up each prerequisite; instancetypes and preferences also in namespace `templates`.
 pub(crate) async fn read_prerequisites(
     provider: &ApiClient,
     wanted: &BTreeSet<Relied>,
@@ -42,7 +42,7 @@ impl From<Option<&'static str>> for Found {
     }
 }
 
-/// In the namespace, among the templates, and in the whole cluster.
+/// Searches the namespace, the templates and the cluster-wide objects.
 async fn find_type(
     provider: &ApiClient,
     wanted: &Relied,
@@ -71,7 +71,7 @@ async fn find_type(
     Ok(match is_meant(shared) {
         false => None,
         true => match exists(provider, resource_ref).await {
-            // A tenant may use what he may not read; whether it is there KubeVirt says.
+            // A tenant may use cluster-wide objects without reading them; KubeVirt reports missing ones.
             Ok(true) | Err(Error::Forbidden { .. }) => Some(shared.kind),
             Ok(false) => None,
             Err(error) => return Err(error),
@@ -80,7 +80,7 @@ async fn find_type(
     .into())
 }
 
-/// What a shoot keeps for its machines is nobody else's.
+/// Objects that a shoot owns are not prerequisites.
 async fn find_unmanaged(
     provider: &ApiClient,
     resource_ref: ResourceRef<'_>,
@@ -90,7 +90,7 @@ async fn find_unmanaged(
     Ok(found.filter(|it| !is_ours(it)))
 }
 
-/// By what CDI knows of a StorageClass; where it knows nothing, by who vouches for it.
+/// Access modes by CDI's StorageProfile; if it has none, as configured.
 async fn find_shared_access(
     provider: &ApiClient,
     wanted: &Relied,
@@ -119,7 +119,7 @@ async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static 
     };
     let resource_ref = ResourceRef::one(&resources::CLAIM, namespace, name);
     match exists(provider, resource_ref).await {
-        // That of another namespace may be cloned by who may not see it; CDI asks for that right itself.
+        // CDI checks the permission to clone a claim of another namespace; reading it is not needed.
         Err(Error::Forbidden { .. }) if namespace != &**provider.namespace() => {
             Ok(Some(resources::CLAIM.kind))
         }
@@ -127,8 +127,8 @@ async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static 
     }
 }
 
-/// Either right is enough for CDI, and virt-controller asks for that of the machines' account. Where nobody may ask
-/// whether somebody else may, it is taken to be so: a machine that waits for it says so.
+/// CDI accepts either permission, and virt-controller checks those of the machines' service account. If the check
+/// itself is forbidden, the permission is assumed: a waiting machine reports the opposite.
 async fn find_clone_permission(
     provider: &ApiClient,
     name: &str,

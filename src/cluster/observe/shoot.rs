@@ -1,4 +1,4 @@
-//! The way to a shoot's own API server.
+//! Observation of the shoot's own API server.
 
 use super::observation_store::ObservationStore;
 use super::watcher::Watcher;
@@ -13,7 +13,7 @@ use futures::future::try_join_all;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Finds the way inside as soon as there is one, and looks at what is there from then on. Never ends.
+/// Connects to the shoot once possible and watches it from then on. Never returns.
 pub(crate) async fn watch_shoot(provider: ApiClient, store: Arc<ObservationStore>, id: String) {
     let mut facts = store.subscribe();
     let ready = facts.wait_for(|it| may_be_reachable(it, &id)).await.is_ok();
@@ -25,8 +25,8 @@ pub(crate) async fn watch_shoot(provider: ApiClient, store: Arc<ObservationStore
         match provider.shoot_client(&id).await {
             Ok(server) => break server,
             Err(error) => {
-                tracing::debug!(%error, "the shoot's API server is not reached");
-                let why = format!("the shoot's API server does not answer: {error}");
+                tracing::debug!(%error, "the shoot's API server is not reachable");
+                let why = format!("the shoot's API server is not reachable: {error}");
                 store
                     .change(|cache, _| cache.static_facts.inside = Inside::Unreachable(why.into()));
             }
@@ -53,20 +53,20 @@ pub(crate) async fn watch_shoot(provider: ApiClient, store: Arc<ObservationStore
                 break;
             }
             Err(error) => {
-                let why = format!("the shoot cannot be looked at: {error}");
+                let why = format!("the shoot cannot be observed: {error}");
                 store
                     .change(|cache, _| cache.static_facts.inside = Inside::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
     }
-    // Before the facts say so: who acts on them needs the way.
+    // Before the facts are published: actions that follow need the client.
     let _ = store.shoot_client.set(server);
     store.change(|cache, _| cache.static_facts.inside = Inside::Observed);
     while tasks.join_next().await.is_some() {}
 }
 
-/// The Service has an address, the root is there, and a pod of the API server is available.
+/// True once the Service has an address, the CA exists and a pod of the API server is available.
 pub(crate) fn may_be_reachable(facts: &Facts, id: &str) -> bool {
     let fact = |kind, part| {
         let key = Key::provider(kind, names::control_plane(id, part));

@@ -1,4 +1,4 @@
-//! One kind: a LIST, then a WATCH that goes on from it for as long as the run lasts.
+//! One kind: a LIST, then a WATCH for the rest of the run.
 
 use super::observation_store::ObservationStore;
 use crate::cluster::client::api_client::ApiClient;
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Silence after which a watch is taken for dead: more than the server keeps one open.
+/// Silence after which a watch counts as dead: longer than the server keeps one open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
-/// The same where the server has shown that it sends bookmarks, which it does each minute.
+/// The same for servers that send bookmarks, which they do each minute.
 const IDLE_TIMEOUT_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
-/// How long passing errors may keep the first LIST back. The provider has answered when it gave the lock, so it may take
-/// several questions; a shoot's API server may be gone for good.
+/// Limits for retries of the first LIST. The provider answered when the lock was acquired, so it may take several
+/// attempts; a shoot's API server may be gone for good.
 const PROVIDER_RETRY_WINDOW: Duration = Duration::from_secs(120);
 const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// One kind of one shoot: in the provider's namespace, or in the shoot itself.
+/// Watches one kind of one shoot, in the provider namespace or in the shoot.
 #[derive(Clone)]
 pub(crate) struct Watcher {
     pub(crate) provider: ApiClient,
@@ -33,7 +33,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Of the objects with the labels of the shoot, where its objects have any.
+    /// Selects objects by the labels of the shoot, for kinds that have them.
     pub(crate) fn new(
         provider: &ApiClient,
         store: &Arc<ObservationStore>,
@@ -62,7 +62,7 @@ impl Watcher {
         ResourceRef::all(Resource::of(self.source.1), namespace)
     }
 
-    /// The first LIST; gives the version to watch from.
+    /// Runs the first LIST; returns the version to watch from.
     pub(crate) async fn initial_list(&self) -> Result<String, Error> {
         let begun = Instant::now();
         let patience = match self.source.0 {
@@ -74,7 +74,7 @@ impl Watcher {
             match self.list().await {
                 Ok(version) => return Ok(version),
                 Err(error) if begun.elapsed() > patience => return Err(error),
-                // The pages took so long that the server forgot the state that they are of.
+                // Reading all pages took so long that their version expired.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.retryability() == Retryability::Retry => {
                     self.store.report_failure(self.source, &error);
@@ -98,7 +98,7 @@ impl Watcher {
         Ok(listed.version)
     }
 
-    /// Watches from `version` on, and never ends by itself.
+    /// Watches from `version` on. Never returns.
     pub(crate) async fn run(self, mut version: String) {
         let mut backoff = Backoff::default();
         loop {
@@ -114,7 +114,7 @@ impl Watcher {
                 other => other,
             };
             match ended {
-                // The server closes a watch now and then. One that is closed at once is trouble.
+                // Servers close watches now and then. One that is closed immediately is a failure.
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {

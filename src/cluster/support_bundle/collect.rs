@@ -1,7 +1,7 @@
-//! What a maintainer would ask for: objects of both sides, events and logs, with nothing secret in them.
+//! Contents of a support bundle: objects of both sides, events and logs, without secrets.
 //!
-//! Secrets are read first, so that what they hold is known, and found wherever else it stands. Nothing here ends with
-//! an error: what cannot be read is told as such.
+//! Secrets are read first, so that their values are recognized elsewhere. Nothing here returns an error: parts that
+//! cannot be read are reported in the bundle.
 
 use super::redact::Redactor;
 use super::secrets;
@@ -19,42 +19,42 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// Questions that are asked at once, of both sides together.
+/// Concurrent requests, for both sides together.
 const CONCURRENT_REQUESTS: usize = 8;
-/// How long one kind of objects may take, or the way into the shoot.
+/// Limit for listing one kind, or for connecting to the shoot.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What was found, or not.
+/// A part of the bundle, or the reason for a missing one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CollectedPart {
     /// A file of the bundle.
     File { path: String, text: String },
-    /// What one looks for first.
+    /// A fact for the summary.
     Fact { what: &'static str, value: String },
-    /// What could not be read.
+    /// A part that could not be read.
     Missing { what: String, why: String },
-    /// What is not there, and need not be.
+    /// A part that does not exist and need not.
     Note(String),
 }
 
-/// A shoot that is looked at from all sides.
+/// Collector for one shoot.
 pub(crate) struct BundleCollector {
     pub(super) provider: ApiClient,
     pub(super) id: String,
     pub(super) others: Vec<String>,
-    /// Its own API server, or why that is not reached.
+    /// Client of its API server, or why that is not reachable.
     pub(super) shoot: Result<ApiClient, String>,
     pub(super) redactor: Redactor,
-    /// Names and lengths of either side's.
+    /// Secrets of provider and shoot, reduced to key names and lengths.
     pub(super) secrets: [Result<Vec<Value>, String>; 2],
     pub(super) at_once: Semaphore,
-    /// What is not read yet.
+    /// Parts that are still being read.
     pub(super) pending: Mutex<BTreeSet<String>>,
 }
 
 impl BundleCollector {
-    /// Reads Secrets of both sides and finds the way into the shoot. `texts` are files that people wrote for machines;
-    /// `others` the IDs of other shoots in the namespace.
+    /// Reads the Secrets of both sides and connects to the shoot. `texts` are user-written files for machines; `others`
+    /// the IDs of other shoots in the namespace.
     pub(crate) async fn start(
         provider: &ApiClient,
         id: &str,
@@ -104,18 +104,18 @@ impl BundleCollector {
         &self.redactor
     }
 
-    /// Finds all there is. It may be dropped at any time; [`Evidence::unread`] then tells what is missing.
+    /// Collects everything. May be cancelled at any time; [`BundleCollector::unfinished`] then has the missing parts.
     pub(crate) async fn collect(&self, parts: &Sender<CollectedPart>) {
         tokio::join!(self.collect_provider(parts), self.collect_shoot(parts));
     }
 
-    /// What was begun, and did not end.
+    /// Parts whose reading has begun and not ended.
     pub(crate) fn unfinished(&self) -> Vec<String> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.iter().cloned().collect()
     }
 
-    /// One question among others: begins when there is room for it, and ends in time.
+    /// Runs one request, limited in concurrency and time.
     pub(super) async fn read<T>(
         &self,
         what: &str,
@@ -129,7 +129,7 @@ impl BundleCollector {
         answer
     }
 
-    /// Objects of one kind; None where the kind is not served.
+    /// Objects of one kind; None if the kind is not served.
     pub(super) async fn objects(
         &self,
         of: &ApiClient,
@@ -146,7 +146,7 @@ impl BundleCollector {
         self.read(&what, question).await.transpose()
     }
 
-    /// Tells the objects of one kind, or why there are none to be told.
+    /// Sends the objects of one kind, or why they are missing.
     pub(super) async fn send_objects(
         &self,
         parts: &Sender<CollectedPart>,
@@ -166,17 +166,17 @@ impl BundleCollector {
         }
         for object in &mut objects {
             self.redactor.object(object);
-            // Lists leave out what is the same for all.
+            // Lists omit what is the same for all items.
             object["apiVersion"] = resource.api_version().into();
             object["kind"] = resource.kind.into();
         }
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-        let text = serde_yaml::to_string(&list).expect("JSON is YAML");
+        let text = serde_yaml::to_string(&list).expect("JSON is valid YAML");
         let path = format!("{side}/objects/{resource}.yaml");
         send(parts, CollectedPart::File { path, text }).await;
     }
 
-    /// Tells events by time, for people and for programs.
+    /// Sends events sorted by time, as text and as objects.
     pub(super) async fn send_events(
         &self,
         parts: &Sender<CollectedPart>,
@@ -204,7 +204,7 @@ impl BundleCollector {
     }
 }
 
-/// Whoever gathered no more needs nothing.
+/// The receiver may be closed.
 pub(super) async fn send(parts: &Sender<CollectedPart>, one: CollectedPart) {
     let _ = parts.send(one).await;
 }
@@ -212,11 +212,11 @@ pub(super) async fn send(parts: &Sender<CollectedPart>, one: CollectedPart) {
 async fn with_timeout<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
     match timeout(TIMEOUT, question).await {
         Ok(answer) => answer.map_err(|it| it.to_string()),
-        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+        Err(_) => Err(format!("no response within {}s", TIMEOUT.as_secs())),
     }
 }
 
-/// Those that bear the shoot's labels, with all they hold.
+/// Secrets with the shoot's labels, including their data.
 async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String> {
     let selectors = [
         selector(id),
@@ -232,7 +232,7 @@ async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String
 }
 
 impl ApiClient {
-    /// With what they hold, which never leaves this room.
+    /// Includes data, which never leave this module.
     async fn list_secrets(
         &self,
         resource_ref: ResourceRef<'_>,

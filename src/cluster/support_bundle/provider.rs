@@ -1,4 +1,4 @@
-//! The provider's side of a shoot.
+//! The provider's side of a support bundle.
 
 use super::collect::{BundleCollector, CollectedPart, send};
 use super::kinds::{NAMESPACE_OBJECTS, PROVIDER_OBJECTS, SHOOT_OBJECTS};
@@ -16,12 +16,12 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 const SIDE: &str = "provider";
-/// Where installations tell their versions.
+/// Version fields of installation objects.
 const INSTALLED: [(&str, &Resource, &str); 2] = [
     ("KubeVirt", &resources::KUBEVIRT, "observedKubeVirtVersion"),
     ("CDI", &resources::CDI, "observedVersion"),
 ];
-/// A container of KubeVirt's that tells what a guest writes to its serial console.
+/// Container of KubeVirt with the output of the guest's serial console.
 const CONSOLE: &str = "guest-console-log";
 
 impl BundleCollector {
@@ -44,7 +44,7 @@ impl BundleCollector {
             self.send_objects(parts, SIDE, resource, objects).await;
         }
         for (resource, mut objects) in whole {
-            // Volumes are many, and other people's.
+            // Other tenants have PersistentVolumes too.
             if resource == &resources::VOLUME
                 && let Ok(objects) = &mut objects
             {
@@ -81,7 +81,7 @@ impl BundleCollector {
         join(version, self.pod_logs(parts, &pods)).await;
     }
 
-    /// Tells what is the shoot's; gives its pods.
+    /// Sends the objects of the shoot; returns its pods.
     async fn send_owned(
         &self,
         parts: &Sender<CollectedPart>,
@@ -125,14 +125,14 @@ impl BundleCollector {
             if !containers.any(|it| it["name"] == CONSOLE) {
                 let machine = machine_name(pod);
                 let note = format!(
-                    "machine {machine} has no console: KubeVirt made no container {CONSOLE} (logSerialConsole is off)"
+                    "machine {machine} has no console log: its pod has no container {CONSOLE} (logSerialConsole is disabled)"
                 );
                 send(parts, CollectedPart::Note(note)).await;
             }
         }
     }
 
-    /// Of an API server.
+    /// Sends the version of an API server.
     pub(crate) async fn version(
         &self,
         parts: &Sender<CollectedPart>,
@@ -154,7 +154,7 @@ impl BundleCollector {
     }
 }
 
-/// The claim of a volume, as far as the volume tells.
+/// The claim of a volume, as far as the volume refers to it.
 fn claim_object(reference: &Value) -> Value {
     serde_json::json!({ "metadata": { "name": reference["name"], "uid": reference["uid"] } })
 }
@@ -170,7 +170,7 @@ fn machine_name(pod: &Value) -> String {
     names.next().unwrap_or_default().to_owned()
 }
 
-/// The manifest stands beside, by itself, where what is secret in it is taken out by its fields.
+/// The manifest is a separate file, redacted by its fields.
 fn without_manifest(config_map: &mut Value) {
     if config_map["metadata"]["labels"][MANAGED_BY].is_null() {
         return;

@@ -1,4 +1,4 @@
-//! The shoot's own side.
+//! The shoot's side of a support bundle.
 
 use super::collect::{BundleCollector, CollectedPart, send};
 use super::kinds::SHOOT_API_OBJECTS;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 const SIDE: &str = "shoot";
-/// Whose pods and ConfigMaps serve the cluster, and not its users.
+/// Namespace whose pods and ConfigMaps belong to the system, not to users.
 const SYSTEM: &str = "kube-system";
 
 impl BundleCollector {
@@ -21,7 +21,7 @@ impl BundleCollector {
         let shoot = match &self.shoot {
             Ok(shoot) => shoot,
             Err(why) => {
-                let what = "everything inside the shoot".to_owned();
+                let what = "everything in the shoot".to_owned();
                 let why = why.clone();
                 return send(parts, CollectedPart::Missing { what, why }).await;
             }

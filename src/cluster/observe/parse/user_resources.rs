@@ -1,4 +1,5 @@
-//! What users of a shoot have that is something in the provider as well. Pure.
+//! Objects of a shoot's users that have counterparts in the provider, such as volumes and load balancers. Pure
+//! functions.
 use crate::cluster::json::{items, text};
 use crate::plan::DRIVER;
 use crate::plan::item::{Key, Kind};
@@ -8,21 +9,21 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How those who delete a shoot got on with what is in it.
+/// Progress of deleting user resources.
 #[derive(Debug, Default)]
 pub(crate) struct UserResourceProgress {
     is_seen: bool,
-    /// UIDs of what was there at the last look, and whether it was on its way out.
+    /// UIDs of the last observation, with whether they were being deleted.
     existing: BTreeSet<(Arc<str>, bool)>,
     moved: Duration,
 }
 
 impl UserResourceProgress {
-    /// Leaves what holds nothing out, and says when something last moved: what comes is no progress, what goes is.
+    /// Drops irrelevant objects and notes the time of the last progress: deletions count, new objects do not.
     pub(crate) fn update(&mut self, facts: &mut Facts, now: Duration) {
         let things = &mut facts.guests.things;
         retain_relevant(things);
-        // Who brings webhooks back again and again gets on with nothing.
+        // A controller that keeps recreating webhooks makes no progress.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
         let existing: BTreeSet<(Arc<str>, bool)> = counted
             .map(|(_, it)| (it.uid.clone(), it.leaving))
@@ -36,7 +37,7 @@ impl UserResourceProgress {
     }
 }
 
-/// A claim counts while a volume of ours is bound to it, a pod while it mounts such a claim.
+/// Keeps claims that are bound to a volume of the shoot's driver, and pods that mount such a claim.
 fn retain_relevant(things: &mut BTreeMap<Key, Object>) {
     let volumes = things.iter().filter(|it| it.0.kind == Kind::Volume);
     let bound: HashSet<Arc<str>> = volumes.flat_map(|it| claims_of(it.1)).cloned().collect();
@@ -60,13 +61,13 @@ fn is_webhook(kind: Kind) -> bool {
     matches!(kind, Kind::ValidatingWebhook | Kind::MutatingWebhook)
 }
 
-/// The claims that an object of a guest's kind holds; None where it is nothing to the provider.
+/// PersistentVolumeClaims that an object holds; None if it has no objects in the provider.
 pub(crate) fn held_claims(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>> {
     let spec = &object["spec"];
     match kind {
         Kind::Balancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
         Kind::VolumeClass => (object["provisioner"] == DRIVER).then(|| [].into()),
-        // A volume to be kept does not go with its claim.
+        // A volume with policy Retain is not deleted with its claim.
         Kind::Volume => {
             let goes = spec["persistentVolumeReclaimPolicy"] == "Delete";
             let claim = &spec["claimRef"];
@@ -82,7 +83,7 @@ pub(crate) fn held_claims(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>>
     }
 }
 
-/// By `namespace/name`; one that comes and goes with the pod is named after both.
+/// By `namespace/name`; the name of an ephemeral claim consists of pod and volume.
 fn pod_claims(pod: &Value) -> Arc<[Arc<str>]> {
     let metadata = &pod["metadata"];
     let volumes = items(&pod["spec"]["volumes"]).iter().filter_map(|it| {

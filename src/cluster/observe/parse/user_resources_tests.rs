@@ -64,7 +64,7 @@ fn names(facts: &Facts) -> Vec<String> {
 }
 
 #[test]
-fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
+fn only_volumes_that_are_deleted_with_their_claim_are_relevant() {
     assert_eq!(
         names(&cache().facts(Duration::ZERO)),
         [
@@ -79,7 +79,7 @@ fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
 }
 
 #[test]
-fn what_goes_is_progress_and_what_comes_is_none() {
+fn deletions_are_progress_and_new_objects_are_not() {
     let seconds = Duration::from_secs;
     let mut cache = cache();
     let moved = |cache: &mut Cache, now| cache.facts(seconds(now)).guests.moved;
@@ -105,7 +105,7 @@ fn what_goes_is_progress_and_what_comes_is_none() {
 }
 
 #[test]
-fn services_without_a_load_balancer_and_classes_of_other_drivers_are_left_alone() {
+fn services_without_load_balancer_and_foreign_storage_classes_are_ignored() {
     let service =
         |kind: &str| held_claims(Kind::Balancer, &json!({ "spec": { "type": kind } })).is_some();
     assert!(service("LoadBalancer") && !service("ClusterIP"));
