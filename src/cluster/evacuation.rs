@@ -29,10 +29,10 @@ impl ApiClient {
         let instances = self.list(resource_ref, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for instance in &instances {
-            let seen = object::parse((Side::Provider, Kind::Instance), instance)?;
-            if matches!(seen.fact.body, ParsedBody::Instance(it) if it.evacuating) {
+            let parsed = object::parse((Side::Provider, Kind::Instance), instance)?;
+            if matches!(parsed.fact.body, ParsedBody::Instance(it) if it.evacuating) {
                 let shoot = arc(&instance["metadata"]["labels"][names::PART_OF]);
-                machines.entry(shoot).or_default().push(seen.name);
+                machines.entry(shoot).or_default().push(parsed.name);
             }
         }
         machines.values_mut().for_each(|it| it.sort());

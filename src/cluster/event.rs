@@ -114,9 +114,9 @@ mod tests {
             "metadata": { "creationTimestamp": "1970-01-01T00:00:01Z" },
             "lastTimestamp": null, "eventTime": "1970-01-01T00:00:02.5Z", "reportingComponent": "scheduler",
         });
-        let seen = KubernetesEvent::parse(Side::Shoot, &new);
+        let parsed = KubernetesEvent::parse(Side::Shoot, &new);
         assert_eq!(
-            (seen.last, seen.count, &*seen.source),
+            (parsed.last, parsed.count, &*parsed.source),
             (Some(2_500_000), 1, "scheduler")
         );
     }

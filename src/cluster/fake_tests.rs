@@ -18,7 +18,7 @@ type Asked = Arc<Mutex<Vec<String>>>;
 fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (ApiClient, Asked) {
     let answer = Arc::new(answer);
     let asked = Asked::default();
-    let told = asked.clone();
+    let log = asked.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (method, path) = (
             request.method().to_string(),
@@ -26,13 +26,13 @@ fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (A
         );
         let query = request.uri().query().unwrap_or_default().to_owned();
         let answer = answer.clone();
-        let told = told.clone();
+        let log = log.clone();
         async move {
             if query.contains("watch=true") {
                 // Stays silent.
                 return futures::future::pending().await;
             }
-            told.lock()
+            log.lock()
                 .expect("no test panics while holding it")
                 .push(format!("{method} {path}"));
             let (code, body) = answer(&method, &path).map_err(std::io::Error::other)?;

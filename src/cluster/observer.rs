@@ -104,7 +104,7 @@ impl Observer {
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
             provider: provider.clone(),
-            store: store,
+            store,
             _tasks: tasks,
         })
     }

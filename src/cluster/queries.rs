@@ -187,15 +187,15 @@ impl ApiClient {
             .iter()
             .map(|it| (text(&it["metadata"]["name"]), it))
             .collect();
-        let mut seen = Vec::new();
+        let mut snapshots = Vec::new();
         for object in &machines?.items {
             let instance = by_name.get(text(&object["metadata"]["name"])).copied();
-            seen.extend(machine(object, instance)?);
+            snapshots.extend(machine(object, instance)?);
         }
-        seen.sort_by(|a, b| {
+        snapshots.sort_by(|a, b| {
             (&a.pool, a.zone_index, &a.name).cmp(&(&b.pool, b.zone_index, &b.name))
         });
-        Ok(seen)
+        Ok(snapshots)
     }
 
     /// Golden volumes of one shoot, or of all shoots in the namespace.
@@ -242,21 +242,21 @@ fn record(object: &Value) -> RecordSnapshot {
 }
 
 fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSnapshot>, Error> {
-    let seen = object::parse((Side::Provider, Kind::Machine), object)?;
-    let ParsedBody::Machine(vm) = seen.fact.body else {
+    let parsed = object::parse((Side::Provider, Kind::Machine), object)?;
+    let ParsedBody::Machine(vm) = parsed.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
     let status = instance.map(|it| &it["status"]);
     let interfaces = status.map_or(&[][..], |it| items(&it["interfaces"]));
     Ok(Some(MachineSnapshot {
-        name: seen.name,
+        name: parsed.name,
         pool: vm.pool,
         zone: arc(&metadata["annotations"][names::ZONE]),
         zone_index: vm.zone,
         ordinal: vm.ordinal,
-        hash: seen.fact.hash,
-        status: match seen.fact.deleting {
+        hash: parsed.fact.hash,
+        status: match parsed.fact.deleting {
             true => "Deleting".into(),
             false => vm.status,
         },
@@ -283,13 +283,13 @@ fn addresses(interface: &Value) -> Vec<Arc<str>> {
 }
 
 fn image(object: &Value) -> Result<Option<ImageSnapshot>, Error> {
-    let seen = object::parse((Side::Provider, Kind::Image), object)?;
-    let ParsedBody::Image(volume) = seen.fact.body else {
+    let parsed = object::parse((Side::Provider, Kind::Image), object)?;
+    let ParsedBody::Image(volume) = parsed.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
     Ok(Some(ImageSnapshot {
-        name: seen.name,
+        name: parsed.name,
         shoot: arc(&metadata["labels"][names::PART_OF]),
         image: arc(&metadata["annotations"][names::IMAGE]),
         phase: arc(&object["status"]["phase"]),

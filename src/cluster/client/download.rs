@@ -123,14 +123,14 @@ mod tests {
         let server = server().await;
         let get = async |path: &str| follow(&format!("{server}{path}"), "http").await;
         assert_eq!(get("/old?a=1").await, Ok(b"kind".to_vec()));
-        for (path, told) in [
+        for (path, expected) in [
             ("/gone", "404"),
-            ("/round", "redirections"),
+            ("/round", "redirects"),
             ("/away", "does not use http"),
             ("/large", "than"),
         ] {
             let error = get(path).await.expect_err(path);
-            assert!(error.contains(told), "{path}: {error}");
+            assert!(error.contains(expected), "{path}: {error}");
         }
     }
 

@@ -117,8 +117,8 @@ mod tests {
             (7, "three\n", 8),
             (3, "", 14),
         ] {
-            let said: &[u8] = b"one\ntwo\nthree\n";
-            let tail = read_tail(said, most).await.expect("bytes in memory");
+            let log: &[u8] = b"one\ntwo\nthree\n";
+            let tail = read_tail(log, most).await.expect("bytes in memory");
             assert_eq!((&*tail.text, tail.cut), (text, cut), "{most}");
         }
     }

@@ -44,7 +44,7 @@ fn classes() -> StorageClasses {
 }
 
 /// Cause of machine m-0, as a waiting run shows it.
-fn told(objects: ListedObjects, pending: PendingMachine) -> String {
+fn describe(objects: ListedObjects, pending: PendingMachine) -> String {
     let chain = CauseIndex::new(objects).machine_chain("m-0", &pending, &classes());
     chain.map(|it| it.describe("m-0")).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<
         events,
         ..ListedObjects::default()
     };
-    told(
+    describe(
         objects,
         vm(json!({}), json!({ "printableStatus": "Provisioning" })),
     )
@@ -67,8 +67,8 @@ fn vm(mut metadata: Value, status: Value) -> PendingMachine {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
     let object = json!({ "metadata": metadata, "status": status });
-    let seen = object::parse((Side::Provider, Kind::Machine), &object).unwrap();
-    let ParsedBody::Machine(vm) = seen.fact.body else {
+    let parsed = object::parse((Side::Provider, Kind::Machine), &object).unwrap();
+    let ParsedBody::Machine(vm) = parsed.fact.body else {
         unreachable!("it is a machine");
     };
     PendingMachine::of(&vm)
@@ -115,8 +115,8 @@ fn a_volume_that_waits_for_the_machine_is_less_relevant_than_the_reason_for_the_
     let numbers =
         "requested: requests.cpu=205m, used: requests.cpu=720m, limited: requests.cpu=800m";
     let words = format!("pod is forbidden: exceeded quota: small, {numbers}");
-    let said = words.replace("pod ", "pods \"virt-launcher-m-0-5k6vc\" ");
-    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": said }]);
+    let words_with_name = words.replace("pod ", "pods \"virt-launcher-m-0-5k6vc\" ");
+    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": words_with_name }]);
     let with = |phase: &str, conditions: &Value| {
         let mut waits = volume(phase);
         waits["status"]["conditions"] =
@@ -130,7 +130,7 @@ fn a_volume_that_waits_for_the_machine_is_less_relevant_than_the_reason_for_the_
             ..ListedObjects::default()
         };
         let status = json!({ "printableStatus": "WaitingForVolumeBinding" });
-        told(objects, vm(json!({}), status))
+        describe(objects, vm(json!({}), status))
     };
     let under = "VirtualMachine WaitingForVolumeBinding <- ";
     for phase in ["WaitForFirstConsumer", "PendingPopulation"] {
@@ -168,7 +168,7 @@ fn the_latest_reason_for_a_missing_pod_wins_over_the_first() {
             })],
             ..ListedObjects::default()
         };
-        told(
+        describe(
             objects,
             vm(json!({}), json!({ "printableStatus": "Starting" })),
         )
@@ -253,7 +253,7 @@ fn warnings_of_an_earlier_machine_or_from_before_its_node_are_ignored() {
         };
         let pending = vm(json!({ "creationTimestamp": born }), json!({}));
         let pending = pending.joining(has_node, None);
-        !told(objects, pending).is_empty()
+        !describe(objects, pending).is_empty()
     };
     assert!(is_told("2026-01-02T00:00:00Z", false));
     assert!(!is_told("2026-01-02T00:00:01Z", false));
@@ -346,7 +346,7 @@ fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
         pods,
         ..ListedObjects::default()
     };
-    told(objects, machine)
+    describe(objects, machine)
 }
 
 fn instance(finalizers: Value) -> Value {
@@ -387,7 +387,7 @@ fn an_instance_that_is_deleted_or_finished_is_deeper_than_its_node() {
             instances: instance.into_iter().collect(),
             ..ListedObjects::default()
         };
-        told(objects, vm(json!({}), status).joining(true, None))
+        describe(objects, vm(json!({}), status).joining(true, None))
     };
     let runs = json!({ "printableStatus": "Running", "ready": true });
     assert_eq!(
@@ -415,7 +415,7 @@ fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
             "status": status,
         })
     };
-    let told = |requests: &[Value], has_token| {
+    let describe = |requests: &[Value], has_token| {
         let token = "kube-system/bootstrap-token-abcdef";
         let chain = joining(requests, "system:bootstrap:abcdef", token, has_token);
         chain.map(|it| it.describe("m-0")).unwrap_or_default()
@@ -436,13 +436,13 @@ fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
             "CertificateSigningRequest csr-1 Approved: not signed yet",
         ),
     ] {
-        assert_eq!(told(&[request(status)], true), expected);
+        assert_eq!(describe(&[request(status)], true), expected);
     }
     let issued = json!({ "conditions": [{ "type": "Approved" }], "certificate": "LS0t" });
-    assert_eq!(told(&[request(issued)], true), "");
-    assert_eq!(told(&[], true), "");
+    assert_eq!(describe(&[request(issued)], true), "");
+    assert_eq!(describe(&[], true), "");
     assert_eq!(
-        told(&[], false),
+        describe(&[], false),
         "Secret kube-system/bootstrap-token-abcdef: not found"
     );
 }
@@ -470,11 +470,11 @@ fn a_pod_waiting_for_a_volume_reports_its_storage_class() {
 
 #[test]
 fn the_last_lines_of_a_long_log_are_kept() {
-    let said = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
+    let words_with_name = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
     let status = json!({
         "phase": "Running",
         "containerStatuses": [{
-            "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": said } },
+            "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": words_with_name } },
         }],
     });
     let chain = pod::pod_chain(&replica("etcd-1-a", "etcd-1", status)).unwrap();

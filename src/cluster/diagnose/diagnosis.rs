@@ -124,8 +124,11 @@ fn pending_images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
     let late = objects.filter_map(|(key, it)| match &it.fact {
         Fact::Image(import) if !import.done => {
             let percent = import.percent.map(|it| format!("import at {it:.0}%"));
-            let said = import.failed.as_deref().or(import.waits.as_deref());
-            Some((key, percent.or(said.map(str::to_owned)).unwrap_or_default()))
+            let reason = import.failed.as_deref().or(import.waits.as_deref());
+            Some((
+                key,
+                percent.or(reason.map(str::to_owned)).unwrap_or_default(),
+            ))
         }
         _ => None,
     });
@@ -164,20 +167,20 @@ fn machine_chain(
     if let Some(below) = causes.get(&key) {
         return below.clone().under(own);
     }
-    let said = machine.cause.as_deref().unwrap_or_default();
+    let reason = machine.cause.as_deref().unwrap_or_default();
     match machine.look {
         Look::Draining | Look::Drained => {
-            let words = match said {
+            let words = match reason {
                 "" => "waiting to be drained and deleted".to_owned(),
-                said => format!("waiting to be drained and deleted: {said}"),
+                reason => format!("waiting to be drained and deleted: {reason}"),
             };
             CauseChain::new(own, words)
         }
         // Only the node is missing.
         _ if machine.runs && has_node => {
-            let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), said);
+            let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), reason);
             // Kubernetes' message for a node with a silent kubelet.
-            match said.contains("stopped posting") {
+            match reason.contains("stopped posting") {
                 true => node.with_advice(Advice::Console),
                 false => node,
             }
@@ -192,7 +195,7 @@ fn machine_chain(
         }
         _ => CauseChain::new(
             Cause::new("VirtualMachine", name.clone(), machine.status.clone()),
-            said,
+            reason,
         )
         .under(own),
     }

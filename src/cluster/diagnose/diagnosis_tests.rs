@@ -45,7 +45,7 @@ fn put(facts: &mut Facts, machine: Machine) {
     pool.insert("a-0".into(), machine);
 }
 
-fn told(facts: &Facts, causes: &[(&Key, CauseChain)]) -> Vec<String> {
+fn diagnosed(facts: &Facts, causes: &[(&Key, CauseChain)]) -> Vec<String> {
     let causes = causes
         .iter()
         .map(|(key, chain)| ((*key).clone(), chain.clone()));
@@ -59,14 +59,14 @@ fn inner(name: &str) -> Key {
 
 #[test]
 fn a_healthy_shoot_has_no_diagnosis() {
-    assert_eq!(told(&well(), &[]), [""; 0]);
+    assert_eq!(diagnosed(&well(), &[]), [""; 0]);
 }
 
 #[test]
 fn an_api_server_that_does_not_answer_is_explained_by_its_pod_if_known() {
     let mut facts = well();
     facts.inside = Inside::Unreachable("no response".into());
-    assert_eq!(told(&facts, &[]), ["API server: no response"]);
+    assert_eq!(diagnosed(&facts, &[]), ["API server: no response"]);
     let key = Key::provider(Kind::Deployment, format!("{ID}-kube-apiserver"));
     facts
         .objects
@@ -75,19 +75,22 @@ fn an_api_server_that_does_not_answer_is_explained_by_its_pod_if_known() {
     let expected = format!(
         "Deployment {ID}-kube-apiserver: 0 of 1 pods available <- Pod b CrashLoopBackOff: exit code 1"
     );
-    assert_eq!(told(&facts, &[(&key, below)]), [expected]);
+    assert_eq!(diagnosed(&facts, &[(&key, below)]), [expected]);
 }
 
 #[test]
 fn machines_are_explained_by_the_first_cause_or_their_node() {
     let mut facts = well();
     put(&mut facts, machine_at(Look::Coming, false));
-    assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
+    assert_eq!(
+        diagnosed(&facts, &[]),
+        ["Machine a-0: VirtualMachine Starting"]
+    );
     let key = Key::provider(Kind::Machine, "a-0");
     let below = CauseChain::new(Cause::new("Pod", "b", "Pending"), "no room");
     let causes = [(&key, below)];
     assert_eq!(
-        told(&facts, &causes),
+        diagnosed(&facts, &causes),
         ["Machine a-0: Pod b Pending: no room"]
     );
 
@@ -95,18 +98,18 @@ fn machines_are_explained_by_the_first_cause_or_their_node() {
     silent.cause = Some("Kubelet stopped posting node status.".into());
     put(&mut facts, silent);
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Machine a-0: Node not ready: Kubelet stopped posting node status."]
     );
     facts.nodes.clear();
     put(&mut facts, machine_at(Look::Coming, true));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Machine a-0: Node missing: VM running, waiting for node to register"]
     );
     put(&mut facts, machine_at(Look::Draining, true));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Machine a-0: waiting to be drained and deleted"]
     );
 }
@@ -116,7 +119,7 @@ fn a_node_without_a_machine_is_explained_by_that() {
     let mut facts = well();
     facts.nodes.insert("a-1".into(), node("kubelet is silent"));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Node a-1: kubelet is silent <- VirtualMachine: not found"]
     );
 }
@@ -133,19 +136,22 @@ fn consequences_of_another_problem_are_left_out() {
     let answer = Fact::Answer(Some("no endpoints".into()));
     facts.objects.insert(api_service.clone(), object(answer));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Deployment kube-system/metrics-server: 0 of 1 pods available"]
     );
     put(&mut facts, machine_at(Look::Coming, false));
-    assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
+    assert_eq!(
+        diagnosed(&facts, &[]),
+        ["Machine a-0: VirtualMachine Starting"]
+    );
     put(&mut facts, machine_at(Look::Ready, true));
     facts.objects.remove(&metrics);
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["APIService v1beta1.metrics.k8s.io: no endpoints"]
     );
     facts.nodes.clear();
-    assert_eq!(told(&facts, &[]), [""; 0]);
+    assert_eq!(diagnosed(&facts, &[]), [""; 0]);
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn images_and_certificates_show_their_progress() {
     let key = Key::provider(Kind::Secret, "leaf");
     facts.objects.insert(key, object(Fact::Secret(secret)));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         [
             "Secret leaf: the first one, leaf, expires in 2 days; kvshoot apply renews it",
             "DataVolume i: import at 12%",

@@ -250,7 +250,7 @@ pub(crate) fn joining(
         let missing = || CauseChain::new(Cause::new("Secret", token, ""), "not found");
         return (!has_token).then(|| missing().with_advice(Advice::Apply));
     };
-    let told = |state: &str, words: &str| {
+    let request_chain = |state: &str, words: &str| {
         let name = text(&request["metadata"]["name"]);
         CauseChain::new(Cause::new("CertificateSigningRequest", name, state), words)
     };
@@ -258,13 +258,15 @@ pub(crate) fn joining(
     let refused = |it: &&Value| it["type"] == "Denied" || it["type"] == "Failed";
     if let Some(refused) = conditions.iter().find(refused) {
         let words = single_line(text(&refused["message"]));
-        return Some(told(text(&refused["type"]), &words));
+        return Some(request_chain(text(&refused["type"]), &words));
     }
     let is_approved = conditions.iter().any(|it| it["type"] == "Approved");
     let is_issued = request["status"]["certificate"].is_string();
     match (is_approved, is_issued) {
-        (false, _) => Some(told("Pending", "not approved yet").with_advice(Advice::Approve)),
-        (true, false) => Some(told("Approved", "not signed yet")),
+        (false, _) => {
+            Some(request_chain("Pending", "not approved yet").with_advice(Advice::Approve))
+        }
+        (true, false) => Some(request_chain("Approved", "not signed yet")),
         (true, true) => None,
     }
 }

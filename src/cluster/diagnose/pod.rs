@@ -51,9 +51,9 @@ impl CauseIndex {
         // Warnings about pods that cannot be created belong to their controller.
         let of_maker = || {
             let about = self.warnings.iter().filter(|it| is_its(it.0));
-            let told =
+            let messages =
                 about.filter_map(|((kind, name), it)| Some((event_message(it)?, kind, name)));
-            let (message, kind, name) = told.min()?;
+            let (message, kind, name) = messages.min()?;
             Some(CauseChain::reported(
                 Cause::new(kind.clone(), name.clone(), ""),
                 message,
@@ -123,14 +123,14 @@ fn container(own: Cause, status: &Value) -> Option<CauseChain> {
         .into_iter()
         .find(|it| it["exitCode"].as_i64() > Some(0));
     if let Some(end) = crashed {
-        let said = text(&end["message"]);
-        let words = match last_message(said) {
+        let output = text(&end["message"]);
+        let words = match last_message(output) {
             words if words.is_empty() => format!("exit code {}", end["exitCode"]),
             words => format!("exit code {}: {words}", end["exitCode"]),
         };
         let container = arc(&status["name"]);
         return Some(CauseChain {
-            log: last_lines(said),
+            log: last_lines(output),
             ..CauseChain::new(own, words).with_advice(Advice::Log { container })
         });
     }

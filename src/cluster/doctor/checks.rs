@@ -217,25 +217,28 @@ impl ApiClient {
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "permissions";
         let missing = self.missing_permissions(requirements.networks).await?;
-        let untold = self
+        let missing_optional = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;
-        if missing.is_empty() && untold.is_empty() {
+        if missing.is_empty() && missing_optional.is_empty() {
             let message = format!("all granted in namespace {}", self.namespace());
             return Ok(vec![passed(SUBJECT, message)]);
         }
-        let told = |it: &permissions::Permission| CheckResult {
+        let required = |it: &permissions::Permission| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
             ..failed(SUBJECT, format!("missing: {it}"))
         };
-        let less = |it: &permissions::Permission| CheckResult {
+        let optional = |it: &permissions::Permission| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
             ..warning(
                 SUBJECT,
                 format!("missing: {it}; support bundles will be incomplete"),
             )
         };
-        let all = missing.iter().map(told).chain(untold.iter().map(less));
+        let all = missing
+            .iter()
+            .map(required)
+            .chain(missing_optional.iter().map(optional));
         Ok(all.collect())
     }
 

@@ -217,7 +217,7 @@ mod tests {
         })
     }
 
-    fn told(installation: &Value, requirements: &ShootRequirements) -> Vec<String> {
+    fn reported(installation: &Value, requirements: &ShootRequirements) -> Vec<String> {
         let one = |it: CheckResult| {
             let hint = it.hint.map(|it| format!(" [{it}]")).unwrap_or_default();
             format!("{:?} {}: {}{hint}", it.status, it.subject, it.message)
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_hint_fits_the_version() {
         let requirements = ShootRequirements::default();
-        let old = told(&installed("v1.8.4", &[], &[]), &requirements).remove(0);
+        let old = reported(&installed("v1.8.4", &[], &[]), &requirements).remove(0);
         assert!(
             old.ends_with(
                 "[add HotplugVolumes to developerConfiguration.featureGates of the KubeVirt object]"
@@ -276,7 +276,7 @@ mod tests {
             "{old}"
         );
         let off = ["DeclarativeHotplugVolumes"];
-        let new = told(&installed("v1.9.0", &[], &off), &requirements).remove(0);
+        let new = reported(&installed("v1.9.0", &[], &off), &requirements).remove(0);
         assert!(
             new.contains(
                 "[remove DeclarativeHotplugVolumes from developerConfiguration.disabledFeatureGates"
@@ -288,13 +288,13 @@ mod tests {
     #[test]
     fn unused_features_are_not_required() {
         let nothing = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&nothing, &ShootRequirements::default()).len(), 1);
+        assert_eq!(reported(&nothing, &ShootRequirements::default()).len(), 1);
         let requirements = ShootRequirements {
             dedicated_cpus: true,
             reservations: true,
             ..ShootRequirements::default()
         };
-        let all = told(&nothing, &requirements).join("\n");
+        let all = reported(&nothing, &requirements).join("\n");
         assert!(
             all.contains("Failed dedicated CPUs: feature gate CPUManager is disabled"),
             "{all}"
@@ -304,25 +304,29 @@ mod tests {
             "{all}"
         );
         let on = ["HotplugVolumes", "CPUManager", "PersistentReservation"];
-        assert_eq!(told(&installed("v1.8.4", &on, &[]), &requirements).len(), 1);
+        assert_eq!(
+            reported(&installed("v1.8.4", &on, &[]), &requirements).len(),
+            1
+        );
         // GA since 1.9: listing it has no effect.
         let newer = installed("v1.9.0", &["CPUManager"], &[]);
-        assert_eq!(told(&newer, &requirements).len(), 1);
+        assert_eq!(reported(&newer, &requirements).len(), 1);
     }
 
     #[test]
     fn machines_on_the_pod_network_need_bridge_binding() {
         let mut forbidden = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&forbidden, &ShootRequirements::default()).len(), 1);
+        assert_eq!(reported(&forbidden, &ShootRequirements::default()).len(), 1);
         forbidden["spec"]["configuration"]["network"] =
             json!({ "permitBridgeInterfaceOnPodNetwork": false });
         let requirements = ShootRequirements {
             pod_network: true,
             ..ShootRequirements::default()
         };
-        assert!(told(&forbidden, &requirements)[1].starts_with("Failed pod network"));
+        assert!(reported(&forbidden, &requirements)[1].starts_with("Failed pod network"));
         assert!(
-            told(&forbidden, &ShootRequirements::default())[1].starts_with("Warning pod network")
+            reported(&forbidden, &ShootRequirements::default())[1]
+                .starts_with("Warning pod network")
         );
     }
 
@@ -330,11 +334,11 @@ mod tests {
     fn version_skew_follows_the_support_matrix() {
         assert_eq!(check_version_skew("v1.31.4", "v1.5.0"), None);
         assert_eq!(check_version_skew("v1.33.1-eks-5", "v1.8.4"), None);
-        let told = check_version_skew("v1.36.3", "v1.8.4")
+        let reported = check_version_skew("v1.36.3", "v1.8.4")
             .expect("the skew is too large")
             .message;
         assert_eq!(
-            told,
+            reported,
             "KubeVirt 1.8 supports Kubernetes 1.33 to 1.35 according to its support matrix; this is 1.36"
         );
         assert!(check_version_skew("v1.27.1", "v1.8.4").is_some());
@@ -350,12 +354,12 @@ mod tests {
             None
         );
         assert_eq!(check_first_consumer(&configuration(&[]), &[]), None);
-        let told =
+        let reported =
             check_first_consumer(&configuration(&[]), &waiting).expect("the gate is disabled");
         assert!(
-            told.message.contains("disks of StorageClass local"),
+            reported.message.contains("disks of StorageClass local"),
             "{}",
-            told.message
+            reported.message
         );
     }
 }

@@ -24,14 +24,14 @@ impl ApiClient {
         if uses_networks {
             wanted.push((&resources::NETWORK, "Multus"));
         }
-        let looks = wanted.into_iter().map(async |(resource, product)| {
+        let checks = wanted.into_iter().map(async |(resource, product)| {
             let is_there = self.serves(resource).await?;
             Ok::<_, Error>((!is_there).then(|| {
                 let api = resource.api_version();
                 format!("{product} ({} of {api})", resource.kind)
             }))
         });
-        let missing: Vec<String> = try_join_all(looks).await?.into_iter().flatten().collect();
+        let missing: Vec<String> = try_join_all(checks).await?.into_iter().flatten().collect();
         if missing.is_empty() {
             return Ok(());
         }

@@ -54,9 +54,12 @@ pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
     }
     // Data that runs write about themselves stay in the record.
     for key in [record::CLUSTER_IP, record::LAST_OPERATION, record::HISTORY] {
-        let told = &existing["data"][key];
-        if existing["kind"] == "ConfigMap" && merged["data"].get(key).is_none() && !told.is_null() {
-            merged["data"][key] = told.clone();
+        let own_data = &existing["data"][key];
+        if existing["kind"] == "ConfigMap"
+            && merged["data"].get(key).is_none()
+            && !own_data.is_null()
+        {
+            merged["data"][key] = own_data.clone();
         }
     }
     for field in ["ownerReferences", "finalizers"] {

@@ -56,7 +56,7 @@ impl Shared {
         ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
     }
 
-    async fn performer(&self) -> Executor {
+    async fn executor(&self) -> Executor {
         let provider = self.provider();
         let observer =
             Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
@@ -164,13 +164,13 @@ fn leaf() -> Wanted {
     wanted("a-kube-scheduler", Issued::Leaf(leaf))
 }
 
-async fn perform(performer: &Executor, wanted: Wanted) -> Result<(), Error> {
-    performer.execute(&Action::Apply(wanted), Vec::new()).await
+async fn perform(executor: &Executor, wanted: Wanted) -> Result<(), Error> {
+    executor.execute(&Action::Apply(wanted), Vec::new()).await
 }
 
-fn fact(performer: &Executor, name: &str) -> Secret {
+fn fact(executor: &Executor, name: &str) -> Secret {
     let key = Key::provider(Kind::Secret, name);
-    match performer
+    match executor
         .observer
         .facts()
         .borrow()
@@ -183,18 +183,16 @@ fn fact(performer: &Executor, name: &str) -> Secret {
     }
 }
 
-fn certificate(performer: &Executor, name: &str) -> Seen {
-    fact(performer, name)
-        .certificate
-        .expect("it has an address")
+fn certificate(executor: &Executor, name: &str) -> Seen {
+    fact(executor, name).certificate.expect("it has an address")
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
     let store = Shared::default();
-    let performer = store.performer().await;
-    perform(&performer, root()).await.expect("a root");
-    perform(&performer, leaf()).await.expect("a leaf");
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
+    perform(&executor, leaf()).await.expect("a leaf");
     assert_eq!(store.server().writes, [Method::POST, Method::POST]);
     let first = store
         .provider()
@@ -204,8 +202,8 @@ async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
     assert_eq!(first, Some((NOW + YEAR, "a-kube-scheduler".to_owned())));
 
     let (ca, own) = (
-        certificate(&performer, "a-ca"),
-        certificate(&performer, "a-kube-scheduler"),
+        certificate(&executor, "a-ca"),
+        certificate(&executor, "a-kube-scheduler"),
     );
     assert_eq!(
         (ca.issuer, ca.issued, ca.expires),
@@ -219,7 +217,7 @@ async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
     assert_eq!(names, ["10.0.0.1", "a.example"]);
 
     let trusted = store.text("a-ca", "tls.crt");
-    assert_eq!(fact(&performer, "a-ca").ca.as_deref(), Some(&*trusted));
+    assert_eq!(fact(&executor, "a-ca").ca.as_deref(), Some(&*trusted));
     assert_eq!(store.text("a-ca", "ca.crt"), trusted);
     assert_eq!(store.text("a-kube-scheduler", "ca.crt"), trusted);
     let read = Certificate::parse(&store.text("a-kube-scheduler", "tls.crt"));
@@ -238,7 +236,7 @@ async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
 #[tokio::test(start_paused = true)]
 async fn keys_are_generated_once_and_kept() {
     let store = Shared::default();
-    let performer = store.performer().await;
+    let executor = store.executor().await;
     let all = || {
         [
             root(),
@@ -247,11 +245,11 @@ async fn keys_are_generated_once_and_kept() {
         ]
     };
     for wanted in all() {
-        perform(&performer, wanted).await.expect("it is created");
+        perform(&executor, wanted).await.expect("it is created");
     }
     let before = store.server().secrets.clone();
     for wanted in all() {
-        let error = perform(&performer, wanted).await;
+        let error = perform(&executor, wanted).await;
         assert_eq!(
             error.map_err(|it| it.retryability()),
             Err(Retryability::Replan)
@@ -269,25 +267,25 @@ async fn keys_are_generated_once_and_kept() {
             .contains("secretbox")
     );
     assert_ne!(
-        fact(&performer, "a-service-account-key").checksum,
-        fact(&performer, "a-encryption-key").checksum
+        fact(&executor, "a-service-account-key").checksum,
+        fact(&executor, "a-encryption-key").checksum
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewed_leaf_differs_and_keeps_the_hash() {
     let store = Shared::default();
-    let performer = store.performer().await;
-    perform(&performer, root()).await.expect("a root");
-    perform(&performer, leaf()).await.expect("a leaf");
-    let before = fact(&performer, "a-kube-scheduler");
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
+    perform(&executor, leaf()).await.expect("a leaf");
+    let before = fact(&executor, "a-kube-scheduler");
     store
         .server()
         .secrets
         .get_mut("a-kube-scheduler")
         .expect("it exists")["metadata"]["annotations"]["example.com/kept"] = "yes".into();
-    perform(&performer, leaf()).await.expect("another leaf");
-    let after = fact(&performer, "a-kube-scheduler");
+    perform(&executor, leaf()).await.expect("another leaf");
+    let after = fact(&executor, "a-kube-scheduler");
     assert_ne!(before.checksum, after.checksum);
     assert_ne!(
         before.certificate.expect("one").key,
@@ -303,16 +301,16 @@ async fn a_renewed_leaf_differs_and_keeps_the_hash() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_verified_and_nothing_is_created_twice() {
     let store = Shared::default();
-    let performer = store.performer().await;
+    let executor = store.executor().await;
     for wanted in [root(), leaf(), leaf()] {
         let name = wanted.key.name.clone();
         store.server().loses = true;
-        perform(&performer, wanted)
+        perform(&executor, wanted)
             .await
             .expect("it was carried out");
         let stored = store.stored(&name);
-        let told = fact(&performer, &name).checksum.to_string();
-        assert_eq!(stored["metadata"]["annotations"][names::CHECKSUM], told);
+        let checksum = fact(&executor, &name).checksum.to_string();
+        assert_eq!(stored["metadata"]["annotations"][names::CHECKSUM], checksum);
     }
     let writes = [Method::POST, Method::POST, Method::PUT];
     assert_eq!(store.server().writes, writes);
@@ -321,21 +319,21 @@ async fn a_lost_response_is_verified_and_nothing_is_created_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_or_broken_authority_issues_nothing() {
     let store = Shared::default();
-    let performer = store.performer().await;
-    let error = perform(&performer, leaf()).await;
+    let executor = store.executor().await;
+    let error = perform(&executor, leaf()).await;
     assert_eq!(
         error.map_err(|it| it.retryability()),
         Err(Retryability::Replan)
     );
 
-    perform(&performer, root()).await.expect("a root");
+    perform(&executor, root()).await.expect("a root");
     let key = store.text("a-ca", "tls.key");
     let other = pki::signing_key("other").expect("a key").key;
     let mut secrets = store.server().secrets.clone();
     let stored = secrets.get_mut("a-ca").expect("it exists");
     stored["data"]["tls.key"] = STANDARD.encode(other).into();
     store.server().secrets = secrets;
-    let error = perform(&performer, leaf())
+    let error = perform(&executor, leaf())
         .await
         .expect_err("it does not match");
     assert_eq!(
@@ -349,8 +347,8 @@ async fn a_missing_or_broken_authority_issues_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_client_certificate_needs_the_authority_and_is_stored_nowhere() {
     let store = Shared::default();
-    let performer = store.performer().await;
-    perform(&performer, root()).await.expect("a root");
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
     let provider = store.provider();
     let groups = ["kvshoot:cluster-admins", "viewers"];
     let client = provider.client_certificate("a", "kvshoot:admin", &groups, 3600);

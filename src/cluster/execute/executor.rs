@@ -222,10 +222,10 @@ impl Executor {
         let Key { side, kind, name } = &target.key;
         let source = &(*side, *kind);
         let (api, resource_ref) = (self.client(*side)?, self.resource_ref(*source, name));
-        let seen = self.recheck_not_ready(target).await?;
+        let current = self.recheck_not_ready(target).await?;
         let limit = self.write_timeout()?;
         let answer = api
-            .delete(resource_ref, &target.uid, seen.as_deref(), limit)
+            .delete(resource_ref, &target.uid, current.as_deref(), limit)
             .await;
         match answer {
             Ok(answer) => self.record_deletion(target, &answer),
@@ -280,8 +280,8 @@ impl Executor {
         let Key { side, kind, name } = &target.key;
         let resource_ref = self.resource_ref((*side, *kind), name);
         if !self.is_marked(target) {
-            let seen = self.recheck_not_ready(target).await?;
-            let version = seen.as_deref().unwrap_or(&target.version);
+            let current = self.recheck_not_ready(target).await?;
+            let version = current.as_deref().unwrap_or(&target.version);
             let mark = json!({ "metadata": { "annotations": { names::LEAVING: &*self.run_id } } });
             let mark = with_preconditions(mark, &target.uid, version);
             match self

@@ -224,9 +224,13 @@ impl Executor {
             return Ok(());
         }
         let path = reference.path(served);
-        let look = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
+        let request = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
         let existing = match shoot
-            .send(reference.request_info("get", served), WRITE_TIMEOUT, look)
+            .send(
+                reference.request_info("get", served),
+                WRITE_TIMEOUT,
+                request,
+            )
             .await
         {
             Err(Error::NotFound { .. }) => return Ok(()),

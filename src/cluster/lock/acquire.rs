@@ -152,7 +152,7 @@ impl ApiClient {
     }
 
     /// True if the last run of a shoot had command `verb` and ended without releasing the lease, as a killed one does.
-    /// A hint only: it tells whether a closer check is worth it.
+    /// A hint only: whether a closer check is worth it.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ impl Lease {
     /// Acquires the lease `name`, waiting for at most `wait`.
     ///
     /// A lease is free if it has no holder, if it was not changed for its duration, or if `is_gone` returns true for
-    /// the holder's identity: a process of this computer that has ended. `tell` is called for each holder that is
+    /// the holder's identity: a process of this computer that has ended. `on_wait` is called for each holder that is
     /// waited for.
     ///
     /// # Errors
@@ -44,10 +44,10 @@ impl Lease {
         holder: &LeaseHolder,
         wait: Duration,
         is_gone: impl Fn(&str) -> bool,
-        tell: impl Fn(&Error),
+        on_wait: impl Fn(&Error),
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
-        let mut told = None;
+        let mut last_holder = None;
         let mut observed = ObservedLease::default();
         let mut backoff = Backoff::default();
         loop {
@@ -62,8 +62,11 @@ impl Lease {
                 }
                 Ok(Err(LeaseAvailability::Held(error))) => {
                     let text = error.to_string();
-                    if told.replace(text.clone()).is_none_or(|it| it != text) {
-                        tell(&error);
+                    if last_holder
+                        .replace(text.clone())
+                        .is_none_or(|it| it != text)
+                    {
+                        on_wait(&error);
                     }
                     sleep(POLL_INTERVAL).await;
                     continue;

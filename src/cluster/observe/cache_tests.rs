@@ -79,7 +79,7 @@ fn a_machine_that_was_ready_before_is_not_ready_instead_of_provisioning() {
 }
 
 /// Phase, whether the VM runs, and why it is not ready.
-fn stands(cache: &mut Cache) -> (Look, bool, Option<String>) {
+fn status(cache: &mut Cache) -> (Look, bool, Option<String>) {
     let it = machine(cache, 5);
     (it.look, it.runs, it.cause.map(|it| it.to_string()))
 }
@@ -94,21 +94,21 @@ fn a_machine_is_ready_once_its_node_is() {
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
     cache.static_facts.inside = Inside::Observed;
     let joins = coming("VM running, waiting for node to register");
-    assert_eq!(stands(&mut cache), joins);
+    assert_eq!(status(&mut cache), joins);
     node(&mut cache, 2, "False", json!([]));
-    assert_eq!(stands(&mut cache), coming("the network is not ready"));
+    assert_eq!(status(&mut cache), coming("the network is not ready"));
     let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
     node(&mut cache, 3, "True", taint);
     let known = coming("node not initialized by the cloud controller manager");
-    assert_eq!(stands(&mut cache), known);
+    assert_eq!(status(&mut cache), known);
     let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" }]);
     node(&mut cache, 4, "True", taint);
     let closed = coming("node has taint node.kubernetes.io/not-ready");
-    assert_eq!(stands(&mut cache), closed);
+    assert_eq!(status(&mut cache), closed);
     node(&mut cache, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
-    assert_eq!(stands(&mut cache), (Look::Ready, true, None));
+    assert_eq!(status(&mut cache), (Look::Ready, true, None));
     node(&mut cache, 6, "Unknown", json!([]));
-    assert_eq!(stands(&mut cache).0, Look::NotReady);
+    assert_eq!(status(&mut cache).0, Look::NotReady);
 }
 
 /// A node that still exists is useless while its machine is down.
@@ -117,7 +117,7 @@ fn a_ready_node_does_not_make_its_machine_ready() {
     let mut cache = cache();
     node(&mut cache, 2, "True", json!([]));
     put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(stands(&mut cache).0, Look::Coming);
+    assert_eq!(status(&mut cache).0, Look::Coming);
 }
 
 /// Otherwise a machine would be removed because its node cannot be read.
@@ -126,9 +126,9 @@ fn while_nodes_cannot_be_read_a_running_machine_counts_and_was_never_ready() {
     let mut cache = cache();
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
     cache.static_facts.inside = Inside::Unreachable("no response".into());
-    assert_eq!(stands(&mut cache), (Look::Ready, true, None));
+    assert_eq!(status(&mut cache), (Look::Ready, true, None));
     cache.static_facts.inside = Inside::Observed;
-    assert_eq!(stands(&mut cache).0, Look::Coming);
+    assert_eq!(status(&mut cache).0, Look::Coming);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn objects_of_an_earlier_record_are_foreign() {
 #[test]
 fn two_samples_of_an_import_give_its_speed() {
     let mut cache = cache();
-    let mut look = |version: u32, progress: &str, now: u64| {
+    let mut import_at = |version: u32, progress: &str, now: u64| {
         let object = json!({
             "metadata": {
                 "name": "golden", "uid": "g", "resourceVersion": version.to_string(),
@@ -203,11 +203,11 @@ fn two_samples_of_an_import_give_its_speed() {
             _ => (None, None),
         }
     };
-    assert_eq!(look(2, "10.0%", 1), (Some(10.0), None));
-    assert_eq!(look(3, "30.0%", 3), (Some(30.0), Some(100)));
+    assert_eq!(import_at(2, "10.0%", 1), (Some(10.0), None));
+    assert_eq!(import_at(3, "30.0%", 3), (Some(30.0), Some(100)));
     // The same percentage again is not a standstill: CDI updates it only now and then.
-    assert_eq!(look(4, "30.0%", 4), (Some(30.0), Some(100)));
-    assert_eq!(look(5, "5.0%", 9), (Some(5.0), None));
+    assert_eq!(import_at(4, "30.0%", 4), (Some(30.0), Some(100)));
+    assert_eq!(import_at(5, "5.0%", 9), (Some(5.0), None));
 }
 
 /// A machine of that name would start from the disk, and lose it once it is deleted.

@@ -17,7 +17,7 @@ pub(crate) async fn read_prerequisites(
     wanted: &BTreeSet<Relied>,
     templates: Option<&str>,
 ) -> Result<BTreeMap<Relied, Found>, Error> {
-    let looks = wanted.iter().map(async |it| {
+    let lookups = wanted.iter().map(async |it| {
         let found = match it.family {
             Family::Instancetype => {
                 let (own, shared) = (&resources::INSTANCETYPE, &resources::CLUSTER_INSTANCETYPE);
@@ -33,7 +33,7 @@ pub(crate) async fn read_prerequisites(
         };
         Ok::<_, Error>((it.clone(), found))
     });
-    Ok(try_join_all(looks).await?.into_iter().collect())
+    Ok(try_join_all(lookups).await?.into_iter().collect())
 }
 
 impl From<Option<&'static str>> for Found {

@@ -62,14 +62,14 @@ impl BundleCollector {
         texts: &[String],
     ) -> BundleCollector {
         let shoot = async {
-            let inside = with_timeout(provider.shoot_client(id)).await;
-            let inside = match inside {
+            let client = with_timeout(provider.shoot_client(id)).await;
+            let client = match client {
                 Ok(shoot) => shoot,
                 Err(why) => return (Err(why.clone()), Err(why)),
             };
             let resource_ref = ResourceRef::all(&resources::SECRET, None);
-            let secrets = with_timeout(inside.list_secrets(resource_ref, None)).await;
-            (Ok(inside), secrets)
+            let secrets = with_timeout(client.list_secrets(resource_ref, None)).await;
+            (Ok(client), secrets)
         };
         let (outer, (shoot, inner)) = tokio::join!(secrets_of(provider, id), shoot);
         let mut known = BTreeSet::new();
@@ -123,7 +123,7 @@ impl BundleCollector {
     ) -> Result<T, String> {
         let pending = || self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending().insert(what.to_owned());
-        let _room = self.at_once.acquire().await;
+        let _permit = self.at_once.acquire().await;
         let answer = with_timeout(question).await;
         pending().remove(what);
         answer

@@ -140,7 +140,7 @@ impl BundleCollector {
         of: &ApiClient,
     ) {
         let version = async { of.get_path("/version", "version").await };
-        let told = match self.read(what, version).await {
+        let part = match self.read(what, version).await {
             Ok(version) => CollectedPart::Fact {
                 what,
                 value: text(&version["gitVersion"]).to_owned(),
@@ -150,7 +150,7 @@ impl BundleCollector {
                 why,
             },
         };
-        send(parts, told).await;
+        send(parts, part).await;
     }
 }
 

@@ -145,12 +145,12 @@ fn objects_in_an_audit_log_are_redacted() {
         shown.clone(),
         "I0101 {\"a\": 1".to_owned(),
     ];
-    let told = it.log(&(log.join("\n") + "\n"));
-    assert_eq!(told.matches("hidden").count(), 1, "{told}");
+    let redacted = it.log(&(log.join("\n") + "\n"));
+    assert_eq!(redacted.matches("hidden").count(), 1, "{redacted}");
     assert!(
-        told.contains(&shown) && told.ends_with("I0101 {\"a\": 1\n"),
-        "{told}"
+        redacted.contains(&shown) && redacted.ends_with("I0101 {\"a\": 1\n"),
+        "{redacted}"
     );
-    assert!(told.contains("2026-01-01T00:00:00.5Z {"), "{told}");
-    assert_eq!(told.lines().count(), log.len(), "{told}");
+    assert!(redacted.contains("2026-01-01T00:00:00.5Z {"), "{redacted}");
+    assert_eq!(redacted.lines().count(), log.len(), "{redacted}");
 }

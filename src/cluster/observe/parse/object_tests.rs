@@ -127,9 +127,9 @@ fn a_machine_without_a_hash_is_outdated_but_keeps_its_name() {
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let seen =
+        let parsed =
             parse((Side::Provider, Kind::Machine), &object).expect("its version is a number");
-        seen.fact.hash
+        parsed.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
     assert_eq!(whole.to_string(), "1234567890abcdef");
@@ -213,7 +213,7 @@ fn only_external_eviction_requests_an_evacuation() {
     }
     assert!(!is_evacuating(instance(Value::Null, "host-1")));
     assert!(!is_evacuating(json!({ "metadata": { "name": "a" } })));
-    let mut leaving = instance(json!("External"), "host-1");
-    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
-    assert!(!is_evacuating(leaving));
+    let mut deleting = instance(json!("External"), "host-1");
+    deleting["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
+    assert!(!is_evacuating(deleting));
 }

@@ -127,9 +127,9 @@ pub(crate) fn node(object: &Value) -> ParsedNode {
             |it| Arc::from(text(&it["message"])),
         )),
         Some(_) => {
-            let stands = |key: &str| taints.iter().any(|it| it["key"] == key);
-            let passing = STARTUP_TAINTS.iter().find(|it| stands(it.0));
-            passing.map(|it| it.1.into())
+            let has_taint = |key: &str| taints.iter().any(|it| it["key"] == key);
+            let taint = STARTUP_TAINTS.iter().find(|it| has_taint(it.0));
+            taint.map(|it| it.1.into())
         }
     };
     let provider = text(&object["spec"]["providerID"]);

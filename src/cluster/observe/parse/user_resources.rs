@@ -69,10 +69,10 @@ pub(crate) fn held_claims(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>>
         Kind::VolumeClass => (object["provisioner"] == DRIVER).then(|| [].into()),
         // A volume with policy Retain is not deleted with its claim.
         Kind::Volume => {
-            let goes = spec["persistentVolumeReclaimPolicy"] == "Delete";
+            let deleted_with_claim = spec["persistentVolumeReclaimPolicy"] == "Delete";
             let claim = &spec["claimRef"];
             let name = format!("{}/{}", text(&claim["namespace"]), text(&claim["name"]));
-            (goes && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
+            (deleted_with_claim && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
         }
         Kind::Pod => {
             let phase = text(&object["status"]["phase"]);
