@@ -92,7 +92,7 @@ impl Observer {
         for (version, watcher) in first {
             match version {
                 Ok(version) => drop(tasks.spawn(watcher.run(version))),
-                Err(why) => drop(static_facts.unseen.insert(watcher.source.1, why)),
+                Err(why) => drop(static_facts.unseen.insert(watcher.scope.1, why)),
             }
         }
         store.change(|cache, _| cache.static_facts = static_facts);
@@ -159,7 +159,7 @@ impl Observer {
 async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
     match watcher.initial_list().await {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if resources::INSTANCETYPE_KINDS.contains(&watcher.source.1) =>
+            if resources::INSTANCETYPE_KINDS.contains(&watcher.scope.1) =>
         {
             Ok(Err(error.failure()))
         }
@@ -186,7 +186,7 @@ async fn static_facts(
             false => namespace_limits::read_limits(provider).await,
         }
     };
-    let (classes, hosts, store, relied, bounds) = futures::future::join5(
+    let (classes, hosts, shared, relied, bounds) = futures::future::join5(
         provider.list(ResourceRef::all(&resources::STORAGE_CLASS, None), None),
         provider.list_metadata(
             ResourceRef::all(&resources::NODE, None),
@@ -207,7 +207,7 @@ async fn static_facts(
         namespace: provider.namespace().clone(),
         classes: classes.iter().map(storage_class).collect(),
         hosts: hosts_by_zone(&hosts),
-        shared: store.into_iter().collect::<Result<_, Error>>()?,
+        shared: shared.into_iter().collect::<Result<_, Error>>()?,
         relied: relied?,
         bounds: bounds?,
         time: provider.server_time().unwrap_or_default(),

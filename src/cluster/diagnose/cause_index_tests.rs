@@ -1,9 +1,7 @@
 use super::*;
-use crate::cluster::diagnose::cause_chain::Advice;
 use crate::cluster::diagnose::machine::{PendingMachine, joining};
-use crate::cluster::diagnose::pod;
-use crate::cluster::observe::parse::object;
-use crate::cluster::observe::parse::types::ParsedBody;
+use crate::cluster::diagnose::{cause_chain::Advice, pod};
+use crate::cluster::observe::parse::{object, types::ParsedBody};
 use crate::plan::item::{Kind, Side};
 use serde_json::json;
 

@@ -78,20 +78,20 @@ pub(crate) async fn collect_causes(
     store: &ObservationStore,
     facts: &Facts,
     id: &str,
-    depth: Detail<'_>,
+    detail: Detail<'_>,
 ) -> Result<HashMap<Key, CauseChain>, Error> {
-    let (pending, whole) = match depth {
+    let (pending, full) = match detail {
         Detail::Brief(pending) => (pending, false),
         Detail::Full(pending) => (pending, true),
     };
     let had_pod = |it: &Machine| matches!(it.look, Look::Deleting | Look::NotReady);
     let had_pod = |it: &Key| machine(facts, it).is_some_and(had_pod);
-    let outside = index_provider(provider, id, whole || pending.iter().any(had_pod)).await?;
+    let provider_index = index_provider(provider, id, full || pending.iter().any(had_pod)).await?;
     let server = store.shoot_client.get();
     let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| pending.iter().any(wanted));
     let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
     // The provider's causes are reported even while the shoot does not answer.
-    let inside = match has(&|it| it.side == Side::Shoot) {
+    let shoot_index = match has(&|it| it.side == Side::Shoot) {
         Some(server) => index_shoot(server).await.unwrap_or_default(),
         None => CauseIndex::default(),
     };
@@ -101,7 +101,7 @@ pub(crate) async fn collect_causes(
     };
     let lost: HashSet<&str> = unavailable_machines(facts).collect();
     let is_echo = |pod: &Value| match text(&pod["spec"]["nodeName"]) {
-        _ if !whole => false,
+        _ if !full => false,
         "" => !lost.is_empty(),
         node => lost.contains(node),
     };
@@ -109,15 +109,16 @@ pub(crate) async fn collect_causes(
         let cause = match (key.side, key.kind) {
             (_, Kind::Machine) => {
                 let pending = pending_machine(store, facts, key, requests.as_deref());
-                outside.machine_chain(&key.name, &pending, &facts.classes)
+                provider_index.machine_chain(&key.name, &pending, &facts.classes)
             }
-            (_, Kind::Image) => outside.data_volume_chain(&key.name, &facts.classes),
+            (_, Kind::Image) => provider_index.data_volume_chain(&key.name, &facts.classes),
             (Side::Provider, kind) => {
-                outside.workload_chain(&kind.to_string(), &key.name, &facts.classes, |_| false)
+                provider_index
+                    .workload_chain(&kind.to_string(), &key.name, &facts.classes, |_| false)
             }
             (Side::Shoot, kind) => {
                 let name = key.name.strip_prefix("kube-system/")?;
-                inside.workload_chain(&kind.to_string(), name, &facts.classes, is_echo)
+                shoot_index.workload_chain(&kind.to_string(), name, &facts.classes, is_echo)
             }
         };
         Some((key.clone(), cause?))

@@ -24,11 +24,11 @@ impl Executor {
     /// Replaces leaf certificates. Signing and encryption keys are never overwritten: everything that depends on them
     /// would be lost.
     pub(crate) async fn issue(&self, key: &Key, issue: &Issue) -> Result<(), Error> {
-        let source = (key.side, key.kind);
+        let scope = (key.side, key.kind);
         let (root, renews) = match &issue.what {
             Issued::Leaf(leaf) => (
                 Some(self.issuing_authority(leaf, &issue.object).await?),
-                self.exists(source, &key.name),
+                self.exists(scope, &key.name),
             ),
             _ => (None, false),
         };
@@ -36,8 +36,8 @@ impl Executor {
         let made = made.map_err(|source| certificate_error(&key.name, source))?;
         let secret = made.merge_into(&issue.object);
         match renews {
-            true => self.replace(source, &key.name, &secret).await,
-            false => self.create(source, &key.name, &secret).await,
+            true => self.replace(scope, &key.name, &secret).await,
+            false => self.create(scope, &key.name, &secret).await,
         }
     }
 

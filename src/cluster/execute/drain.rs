@@ -30,19 +30,19 @@ impl Executor {
         let mut backoff = Backoff::default();
         loop {
             self.fence.remaining()?;
-            let left = match self.remaining_on(&shoot, node).await {
-                Ok(left) => left,
+            let remaining = match self.remaining_on(&shoot, node).await {
+                Ok(remaining) => remaining,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let Some(what) = left else {
+            let Some(what) = remaining else {
                 return Ok(());
             };
-            let is_up = Instant::now() >= ends || target.unless_ready;
-            if is_up {
+            let is_timed_out = Instant::now() >= ends || target.unless_ready;
+            if is_timed_out {
                 tracing::debug!(
                     node,
                     what,
@@ -81,7 +81,7 @@ impl Executor {
         };
         let pods = shoot.list_selected(ResourceRef::all(&resources::POD, None), select);
         let pods = pods.await?.items;
-        let mut left = Vec::new();
+        let mut remaining = Vec::new();
         for pod in pods.iter().filter(|it| is_evictable(it)) {
             let (namespace, name) = (
                 text(&pod["metadata"]["namespace"]),
@@ -91,10 +91,10 @@ impl Executor {
                 true => Some("is terminating".to_owned()),
                 false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
-            left.extend(why.map(|why| format!("{namespace}/{name} {why}")));
+            remaining.extend(why.map(|why| format!("{namespace}/{name} {why}")));
         }
-        if let Some(first) = left.first() {
-            let count = left.len();
+        if let Some(first) = remaining.first() {
+            let count = remaining.len();
             return Ok(Some(match count {
                 1 => format!("pod {first}"),
                 _ => format!("pod {first} ({count} pods remain)"),

@@ -85,16 +85,16 @@ impl Executor {
                 self.patch_metadata(&wanted.key, uid, object).await?;
                 continue;
             }
-            let Some(source) = resources::scope_of(&wanted.key, object) else {
+            let Some(scope) = resources::scope_of(&wanted.key, object) else {
                 let kind = text(&object["kind"]);
                 return Err(Error::Missing(format!("kind {kind} cannot be applied")));
             };
-            let name = object::key_name(source.0, object);
-            match (source.1, self.exists(source, &name)) {
+            let name = object::key_name(scope.0, object);
+            match (scope.1, self.exists(scope, &name)) {
                 // The name includes the hash, so its content is right.
                 (Kind::UserData | Kind::Machine, true) => {}
-                (_, true) => self.replace(source, &name, object).await?,
-                (_, false) => self.create(source, &name, object).await?,
+                (_, true) => self.replace(scope, &name, object).await?,
+                (_, false) => self.create(scope, &name, object).await?,
             }
         }
         Ok(())
@@ -103,29 +103,29 @@ impl Executor {
     /// POST; reads the object if it exists already or the response was lost.
     pub(crate) async fn create(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, resource_ref) = (self.client(source.0)?, self.resource_ref(source, name));
+        let (client, resource_ref) = (self.client(scope.0)?, self.resource_ref(scope, name));
         let limit = self.write_timeout()?;
-        let error = match api.create(resource_ref, object, limit).await {
-            Ok(answer) => return self.store_object(source, &answer),
+        let error = match client.create(resource_ref, object, limit).await {
+            Ok(answer) => return self.store_object(scope, &answer),
             Err(error @ Error::AlreadyExists { .. }) => error,
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
         // Not found means deleted again, or never created.
-        let Ok(existing) = api.get(resource_ref).await else {
+        let Ok(existing) = client.get(resource_ref).await else {
             return Err(error);
         };
-        match classify(source.1, &existing, object) {
+        match classify(scope.1, &existing, object) {
             Adoption::Foreign => Err(Error::NotOwned {
                 what: resource_ref.request_info("create"),
             }),
-            Adoption::Matches => self.store_object(source, &existing),
+            Adoption::Matches => self.store_object(scope, &existing),
             Adoption::Differs => {
-                self.store_object(source, &existing)?;
+                self.store_object(scope, &existing)?;
                 Err(Error::Conflict {
                     what: resource_ref.request_info("create"),
                 })
@@ -137,24 +137,24 @@ impl Executor {
     /// finalizers of others stay.
     pub(crate) async fn replace(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, resource_ref) = (self.client(source.0)?, self.resource_ref(source, name));
-        let existing = match api.get(resource_ref).await {
+        let (client, resource_ref) = (self.client(scope.0)?, self.resource_ref(scope, name));
+        let existing = match client.get(resource_ref).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match classify(source.1, &existing, object) {
+        match classify(scope.1, &existing, object) {
             Adoption::Foreign => {
                 return Err(Error::NotOwned {
                     what: resource_ref.request_info("update"),
                 });
             }
-            Adoption::Matches => return self.store_object(source, &existing),
+            Adoption::Matches => return self.store_object(scope, &existing),
             Adoption::Differs if is_deleting(&existing) => {
-                self.store_object(source, &existing)?;
+                self.store_object(scope, &existing)?;
                 return Err(Error::Conflict {
                     what: resource_ref.request_info("update"),
                 });
@@ -162,14 +162,13 @@ impl Executor {
             Adoption::Differs => {}
         }
         let merged = merge_onto(&existing, object);
-        match api
+        match client
             .replace(resource_ref, &merged, self.write_timeout()?)
             .await
         {
-            Ok(answer) => self.store_object(source, &answer),
+            Ok(answer) => self.store_object(scope, &answer),
             Err(error) if error.is_ambiguous() => {
-                self.confirm_write(resource_ref, source, object, error)
-                    .await
+                self.confirm_write(resource_ref, scope, object, error).await
             }
             Err(error) => Err(error),
         }
@@ -179,26 +178,26 @@ impl Executor {
     async fn confirm_write(
         &self,
         resource_ref: ResourceRef<'_>,
-        source: ResourceScope,
+        scope: ResourceScope,
         wanted: &Value,
         error: Error,
     ) -> Result<(), Error> {
-        let Ok(existing) = self.client(source.0)?.get(resource_ref).await else {
+        let Ok(existing) = self.client(scope.0)?.get(resource_ref).await else {
             return Err(error);
         };
-        self.store_object(source, &existing)?;
-        match classify(source.1, &existing, wanted) {
+        self.store_object(scope, &existing)?;
+        match classify(scope.1, &existing, wanted) {
             Adoption::Matches => Ok(()),
             Adoption::Differs | Adoption::Foreign => Err(error),
         }
     }
 
     async fn patch_metadata(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
-        let source = (key.side, key.kind);
-        let (api, resource_ref) = (self.client(key.side)?, self.resource_ref(source, &key.name));
+        let scope = (key.side, key.kind);
+        let (client, resource_ref) = (self.client(key.side)?, self.resource_ref(scope, &key.name));
         let known = self.observer.store.read(|cache| {
             cache
-                .get(source, &key.name)
+                .get(scope, &key.name)
                 .filter(|it| it.uid == *uid)
                 .map(|it| it.version.text().clone())
         });
@@ -208,8 +207,11 @@ impl Executor {
             });
         };
         let patch = with_preconditions(patch.clone(), uid, &version);
-        match api.patch(resource_ref, &patch, self.write_timeout()?).await {
-            Ok(answer) => self.store_object(source, &answer),
+        match client
+            .patch(resource_ref, &patch, self.write_timeout()?)
+            .await
+        {
+            Ok(answer) => self.store_object(scope, &answer),
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
         }
@@ -220,11 +222,11 @@ impl Executor {
             self.ensure_no_machine(&target.key.name).await?;
         }
         let Key { side, kind, name } = &target.key;
-        let source = &(*side, *kind);
-        let (api, resource_ref) = (self.client(*side)?, self.resource_ref(*source, name));
+        let scope = &(*side, *kind);
+        let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));
         let current = self.recheck_not_ready(target).await?;
         let limit = self.write_timeout()?;
-        let answer = api
+        let answer = client
             .delete(resource_ref, &target.uid, current.as_deref(), limit)
             .await;
         match answer {
@@ -234,9 +236,9 @@ impl Executor {
                 Ok(())
             }
             // A precondition failed: the object was replaced or changed.
-            Err(Error::Conflict { what }) => match api.get(resource_ref).await {
+            Err(Error::Conflict { what }) => match client.get(resource_ref).await {
                 Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &existing)?;
+                    self.store_object(*scope, &existing)?;
                     Err(Error::Conflict { what })
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
@@ -245,9 +247,9 @@ impl Executor {
                 }
                 Err(error) => Err(error),
             },
-            Err(error) if error.is_ambiguous() => match api.get(resource_ref).await {
+            Err(error) if error.is_ambiguous() => match client.get(resource_ref).await {
                 Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &existing)?;
+                    self.store_object(*scope, &existing)?;
                     match is_deleting(&existing) {
                         true => Ok(()),
                         false => Err(error),
@@ -308,8 +310,8 @@ impl Executor {
         if !target.unless_ready || target.key.kind != Kind::Machine {
             return Ok(None);
         }
-        let source = (target.key.side, target.key.kind);
-        let resource_ref = self.resource_ref(source, &target.key.name);
+        let scope = (target.key.side, target.key.kind);
+        let resource_ref = self.resource_ref(scope, &target.key.name);
         let existing = match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => {
                 self.store_removal(target);
@@ -317,7 +319,7 @@ impl Executor {
             }
             other => other?,
         };
-        self.store_object(source, &existing)?;
+        self.store_object(scope, &existing)?;
         if existing["metadata"]["uid"] != *target.uid {
             return Ok(None);
         }
@@ -332,12 +334,12 @@ impl Executor {
     /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
     /// other, and a kubelet does not register again.
     async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
-        let source = (Side::Provider, Kind::Machine);
-        let resource_ref = self.resource_ref(source, node);
+        let scope = (Side::Provider, Kind::Machine);
+        let resource_ref = self.resource_ref(scope, node);
         match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => Ok(()),
             Ok(machine) => {
-                self.store_object(source, &machine)?;
+                self.store_object(scope, &machine)?;
                 Err(Error::Conflict {
                     what: resource_ref.request_info("delete"),
                 })
@@ -372,13 +374,13 @@ impl Executor {
         Ok(self.fence.remaining()?.min(WRITE_TIMEOUT))
     }
 
-    pub(crate) fn exists(&self, source: ResourceScope, name: &str) -> bool {
+    pub(crate) fn exists(&self, scope: ResourceScope, name: &str) -> bool {
         let facts = self.observer.store.latest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         self.observer.store.read(|cache| {
             cache
-                .get(source, name)
-                .is_some_and(|it| source == RECORD_SCOPE || it.fact.shoot == shoot)
+                .get(scope, name)
+                .is_some_and(|it| scope == RECORD_SCOPE || it.fact.shoot == shoot)
         })
     }
 
@@ -393,11 +395,11 @@ impl Executor {
         })
     }
 
-    pub(crate) fn store_object(&self, source: ResourceScope, object: &Value) -> Result<(), Error> {
+    pub(crate) fn store_object(&self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.observer
             .store
-            .change(|cache, now| cache.put(source, object, now, time))
+            .change(|cache, now| cache.put(scope, object, now, time))
     }
 
     fn store_removal(&self, target: &Target) {

@@ -44,8 +44,8 @@ impl Executor {
     }
 
     async fn write_user_data(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let source = (Side::Provider, Kind::UserData);
-        if self.exists(source, machine) {
+        let scope = (Side::Provider, Kind::UserData);
+        if self.exists(scope, machine) {
             return Ok(());
         }
         let (_, secret) = pki::bootstrap_token().map_err(|source| Error::Certificate {
@@ -62,7 +62,7 @@ impl Executor {
             let filled = field.as_str().map(|it| it.replace(TOKEN, &token));
             *field = json!(filled);
         }
-        self.create(source, machine, &object).await
+        self.create(scope, machine, &object).await
     }
 
     async fn write_token(&self, machine: &str, object: &Value) -> Result<(), Error> {
@@ -84,11 +84,11 @@ impl Executor {
         object["stringData"]["token-id"] = json!(id);
         object["stringData"]["token-secret"] = json!(secret);
         object["stringData"]["expiration"] = json!(until.to_string());
-        let source = (Side::Shoot, Kind::Token);
+        let scope = (Side::Shoot, Kind::Token);
         let name = crate::cluster::observe::parse::object::key_name(Side::Shoot, &object);
-        match self.exists(source, &name) {
-            true => self.replace(source, &name, &object).await,
-            false => self.create(source, &name, &object).await,
+        match self.exists(scope, &name) {
+            true => self.replace(scope, &name, &object).await,
+            false => self.create(scope, &name, &object).await,
         }
     }
 }

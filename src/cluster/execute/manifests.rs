@@ -139,11 +139,11 @@ impl Executor {
             object["metadata"]["annotations"][SPEC_HASH] = json!(hash.to_string());
         }
         object["data"] = json!({ INVENTORY_KEY: lines });
-        let source = (Side::Shoot, Kind::ConfigMap);
+        let scope = (Side::Shoot, Kind::ConfigMap);
         let name = object::key_name(Side::Shoot, &object);
-        match self.exists(source, &name) {
-            true => self.replace(source, &name, &object).await,
-            false => self.create(source, &name, &object).await,
+        match self.exists(scope, &name) {
+            true => self.replace(scope, &name, &object).await,
+            false => self.create(scope, &name, &object).await,
         }
     }
 

@@ -71,54 +71,51 @@ impl Cache {
     /// `now` is the time since the run began, `time` that of the server's clock.
     pub(crate) fn list(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         version: &str,
         items: &[Value],
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let version = object::version(source.1, version)?;
+        let version = object::version(scope.1, version)?;
         let objects = items
             .iter()
-            .map(|it| object::parse(source, it))
+            .map(|it| object::parse(scope, it))
             .collect::<Result<Vec<_>, _>>()?;
         for object in &objects {
             self.remember(object, now, time);
         }
-        self.stores
-            .entry(source)
-            .or_default()
-            .list(version, objects);
+        self.stores.entry(scope).or_default().list(version, objects);
         Ok(())
     }
 
     pub(crate) fn put(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         object: &Value,
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let object = object::parse(source, object)?;
+        let object = object::parse(scope, object)?;
         self.remember(&object, now, time);
-        self.stores.entry(source).or_default().put(object);
+        self.stores.entry(scope).or_default().put(object);
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, source: ResourceScope, object: &Value) -> Result<(), Error> {
-        let object = object::parse(source, object)?;
-        let store = self.stores.entry(source).or_default();
+    pub(crate) fn remove(&mut self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
+        let object = object::parse(scope, object)?;
+        let store = self.stores.entry(scope).or_default();
         store.gone(object.name, object.uid, object.version);
         Ok(())
     }
 
     pub(crate) fn remove_confirmed(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &Arc<str>,
         uid: Arc<str>,
     ) {
-        let store = self.stores.entry(source).or_default();
+        let store = self.stores.entry(scope).or_default();
         store.gone_by_answer(name, uid);
     }
 
@@ -138,10 +135,10 @@ impl Cache {
 
     pub(crate) fn get(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
     ) -> Option<&store::Object<ParsedObject>> {
-        self.stores.get(&source)?.get(name)
+        self.stores.get(&scope)?.get(name)
     }
 
     pub(crate) fn facts(&mut self, now: Duration) -> Facts {

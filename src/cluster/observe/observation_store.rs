@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 /// Changes within this interval are published together.
 const COALESCE_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The cache of one shoot, its published facts, and the health of the observation.
 pub(crate) struct ObservationStore {
     started: Instant,
     cache: Mutex<(Cache, u64)>,
@@ -30,7 +31,7 @@ pub(crate) struct ObservationStore {
 }
 
 impl ObservationStore {
-    pub(crate) fn new(id: &str, started: Instant, is_leaving: bool) -> ObservationStore {
+    pub(crate) fn new(id: &str, started: Instant, is_deletion: bool) -> ObservationStore {
         ObservationStore {
             started,
             cache: Mutex::new((Cache::new(id), 0)),
@@ -40,7 +41,7 @@ impl ObservationStore {
             shoot_client: OnceLock::new(),
             failures: Mutex::default(),
             health: watch::Sender::default(),
-            is_deletion: is_leaving,
+            is_deletion,
         }
     }
 
@@ -83,23 +84,23 @@ impl ObservationStore {
         self.change(|cache, _| cache.set_causes(causes));
     }
 
-    pub(crate) fn report_failure(&self, source: ResourceScope, error: &Error) {
-        tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot observe");
-        if self.is_deletion && source.0 == Side::Shoot {
+    pub(crate) fn report_failure(&self, scope: ResourceScope, error: &Error) {
+        tracing::debug!(side = ?scope.0, kind = %scope.1, %error, "cannot observe");
+        if self.is_deletion && scope.0 == Side::Shoot {
             // The shoot's API server is being deleted, or did not work before.
             return;
         }
         let mut troubles = self.failures.lock().unwrap_or_else(|it| it.into_inner());
         let trouble = troubles
-            .entry(source)
+            .entry(scope)
             .or_insert_with(|| (Instant::now(), String::new()));
         trouble.1 = error.to_string();
         self.update_health(&troubles);
     }
 
-    pub(crate) fn report_success(&self, source: ResourceScope) {
+    pub(crate) fn report_success(&self, scope: ResourceScope) {
         let mut troubles = self.failures.lock().unwrap_or_else(|it| it.into_inner());
-        if troubles.remove(&source).is_some() {
+        if troubles.remove(&scope).is_some() {
             self.update_health(&troubles);
         }
     }

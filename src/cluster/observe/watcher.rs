@@ -28,7 +28,7 @@ const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 pub(crate) struct Watcher {
     pub(crate) provider: ApiClient,
     pub(crate) store: Arc<ObservationStore>,
-    pub(crate) source: (Side, Kind),
+    pub(crate) scope: (Side, Kind),
     pub(crate) selector: String,
 }
 
@@ -37,10 +37,10 @@ impl Watcher {
     pub(crate) fn new(
         provider: &ApiClient,
         store: &Arc<ObservationStore>,
-        source: (Side, Kind),
+        scope: (Side, Kind),
         id: &str,
     ) -> Watcher {
-        let (side, kind) = source;
+        let (side, kind) = scope;
         let parts = [
             resources::ownership_selector(kind, id),
             resources::role_selector(side, kind),
@@ -49,23 +49,23 @@ impl Watcher {
         Watcher {
             provider: provider.clone(),
             store: store.clone(),
-            source,
+            scope,
             selector: parts.join(","),
         }
     }
 
     fn resource_ref(&self) -> ResourceRef<'_> {
-        let namespace = match self.source.0 {
+        let namespace = match self.scope.0 {
             Side::Provider => Some(&**self.provider.namespace()),
             Side::Shoot => None,
         };
-        ResourceRef::all(Resource::of(self.source.1), namespace)
+        ResourceRef::all(Resource::of(self.scope.1), namespace)
     }
 
     /// Runs the first LIST; returns the version to watch from.
     pub(crate) async fn initial_list(&self) -> Result<String, Error> {
         let begun = Instant::now();
-        let patience = match self.source.0 {
+        let patience = match self.scope.0 {
             Side::Provider => PROVIDER_RETRY_WINDOW,
             Side::Shoot => SHOOT_RETRY_WINDOW,
         };
@@ -77,7 +77,7 @@ impl Watcher {
                 // Reading all pages took so long that their version expired.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.retryability() == Retryability::Retry => {
-                    self.store.report_failure(self.source, &error);
+                    self.store.report_failure(self.scope, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -92,9 +92,9 @@ impl Watcher {
             .await?;
         let time = self.provider.server_time();
         self.store.change(|cache, now| {
-            cache.list(self.source, &listed.version, &listed.items, now, time)
+            cache.list(self.scope, &listed.version, &listed.items, now, time)
         })?;
-        self.store.report_success(self.source);
+        self.store.report_success(self.scope);
         Ok(listed.version)
     }
 
@@ -118,7 +118,7 @@ impl Watcher {
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.store.report_failure(self.source, &error);
+                    self.store.report_failure(self.scope, &error);
                     backoff.wait().await;
                 }
             }
@@ -130,7 +130,7 @@ impl Watcher {
             .provider
             .watch(self.resource_ref(), &self.selector, version)
             .await?;
-        self.store.report_success(self.source);
+        self.store.report_success(self.scope);
         let mut events = std::pin::pin!(events);
         let mut idle = IDLE_TIMEOUT;
         loop {
@@ -154,7 +154,7 @@ impl Watcher {
                 }
                 WatchEvent::Deleted(object) => {
                     self.store
-                        .change(|cache, _| cache.remove(self.source, &object))?;
+                        .change(|cache, _| cache.remove(self.scope, &object))?;
                     update_version(version, &object);
                 }
                 WatchEvent::Error(status) => {
@@ -168,7 +168,7 @@ impl Watcher {
     fn put(&self, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.store
-            .change(|cache, now| cache.put(self.source, object, now, time))
+            .change(|cache, now| cache.put(self.scope, object, now, time))
     }
 }
 

@@ -27,10 +27,10 @@ const MAX_RESTARTS: i64 = 3;
 ///
 /// Its resourceVersion is not a number.
 pub(crate) fn parse(
-    source: ResourceScope,
+    scope: ResourceScope,
     object: &Value,
 ) -> Result<store::Object<ParsedObject>, Error> {
-    let (side, kind) = source;
+    let (side, kind) = scope;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {

@@ -51,8 +51,8 @@ fn cache() -> Cache {
         pod("scratch", json!({ "name": "tmp", "ephemeral": {} })),
         over,
     ];
-    for (source, items) in [(CLAIMS, &claims[..]), (VOLUMES, &volumes), (PODS, &pods)] {
-        let listed = cache.list(source, "1", items, Duration::ZERO, None);
+    for (scope, items) in [(CLAIMS, &claims[..]), (VOLUMES, &volumes), (PODS, &pods)] {
+        let listed = cache.list(scope, "1", items, Duration::ZERO, None);
         listed.unwrap();
     }
     cache
