@@ -1,4 +1,4 @@
-//! What people say of a shoot beside its manifest: annotations of its record.
+//! Annotations of a shoot's record: settings that are not part of its manifest.
 
 use super::client::error::Error;
 use super::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -8,18 +8,20 @@ use crate::cluster::client::api_client::ApiClient;
 use serde_json::{Value, json};
 
 impl ApiClient {
-    /// Sets annotations of a record, and takes away those that are null. Others stay, and so does what runs write.
+    /// Sets annotations of a record and removes those whose value is null. Other annotations and all data stay.
     ///
     /// # Errors
     ///
-    /// The record is gone, or may not be changed, or the server does not answer.
+    /// The record does not exist, changing it is forbidden, or the server does not answer.
     pub(crate) async fn annotate(
         &self,
         record: &RecordSnapshot,
         annotations: Value,
     ) -> Result<(), Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid, "annotations": annotations } });
-        self.patch(place, &patch, WRITE_TIMEOUT).await.map(drop)
+        self.patch(resource_ref, &patch, WRITE_TIMEOUT)
+            .await
+            .map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Machines on hosts that are being emptied, of every shoot of the namespace at once.
+//! Machines on provider nodes that are being drained, of all shoots of the namespace.
 
 use super::client::error::Error;
 use super::client::request::ResourceRef;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl ApiClient {
-    /// Names of machines that somebody is to take off their hosts, by the technical ID of the shoot.
+    /// Names of machines that have to be replaced elsewhere, by the technical ID of their shoot.
     pub(crate) async fn evacuating_machines(
         &self,
     ) -> Result<BTreeMap<Arc<str>, Vec<Arc<str>>>, Error> {
@@ -24,17 +24,18 @@ impl ApiClient {
             names::COMPONENT,
             role::MACHINE
         );
-        let place = ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, Some(self.namespace()));
-        let instances = self.list(place, Some(&selector)).await?.items;
+        let resource_ref =
+            ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, Some(self.namespace()));
+        let instances = self.list(resource_ref, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for instance in &instances {
-            let seen = object::parse(
+            let parsed = object::parse(
                 (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
                 instance,
             )?;
-            if matches!(seen.fact.body, ParsedBody::Instance(it) if it.evacuating) {
+            if matches!(parsed.fact.body, ParsedBody::Instance(it) if it.evacuating) {
                 let shoot = arc(&instance["metadata"]["labels"][names::PART_OF]);
-                machines.entry(shoot).or_default().push(seen.name);
+                machines.entry(shoot).or_default().push(parsed.name);
             }
         }
         machines.values_mut().for_each(|it| it.sort());

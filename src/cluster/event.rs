@@ -1,4 +1,4 @@
-//! Events, as people want to see them.
+//! Kubernetes events, for display.
 
 use super::client::error::Error;
 use super::client::request::{ObjectList, ResourceRef};
@@ -9,13 +9,13 @@ use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What somebody said of an object.
+/// A Kubernetes event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KubernetesEvent {
     pub(crate) side: ClusterSide,
-    /// Tells it from others; the same once more is the same event.
+    /// Identity; the same event again has the same UID.
     pub(crate) uid: Arc<str>,
-    /// When it was said last, in microseconds since 1970.
+    /// Last occurrence, in microseconds since 1970.
     pub(crate) last: Option<i64>,
     pub(crate) first: Option<i64>,
     pub(crate) count: u64,
@@ -26,7 +26,7 @@ pub(crate) struct KubernetesEvent {
     pub(crate) object: String,
     pub(crate) namespace: Arc<str>,
     pub(crate) message: String,
-    /// Who said it.
+    /// Component that reported it.
     pub(crate) source: Arc<str>,
 }
 
@@ -76,7 +76,7 @@ fn micros(time: &Value) -> Option<i64> {
 }
 
 impl ApiClient {
-    /// All events of the namespace, or of the whole cluster.
+    /// Lists the events of the namespace, or of the whole cluster.
     pub(crate) async fn events(&self, namespace: Option<&str>) -> Result<ObjectList, Error> {
         self.list(ResourceRef::all(&resources::EVENT, namespace), None)
             .await
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_event_of_either_api_tells_when_it_was_last_said() {
+    fn events_of_both_api_versions_have_their_last_occurrence() {
         let old = json!({
             "metadata": { "uid": "u", "creationTimestamp": "1970-01-01T00:00:01Z" },
             "involvedObject": { "kind": "DataVolume", "name": "a", "namespace": "ns" },
@@ -117,9 +117,9 @@ mod tests {
             "metadata": { "creationTimestamp": "1970-01-01T00:00:01Z" },
             "lastTimestamp": null, "eventTime": "1970-01-01T00:00:02.5Z", "reportingComponent": "scheduler",
         });
-        let seen = KubernetesEvent::parse(ClusterSide::Shoot, &new);
+        let parsed = KubernetesEvent::parse(ClusterSide::Shoot, &new);
         assert_eq!(
-            (seen.last, seen.count, &*seen.source),
+            (parsed.last, parsed.count, &*parsed.source),
             (Some(2_500_000), 1, "scheduler")
         );
     }

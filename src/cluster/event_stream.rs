@@ -1,4 +1,4 @@
-//! What is said of a shoot's objects, on either side: what there is of it, and what comes.
+//! Events of a shoot's objects on one side, listed and watched.
 
 use super::client::backoff::Backoff;
 use super::client::error::{Error, Retryability};
@@ -15,61 +15,62 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// Silence after which a watch is taken for dead: more than the server keeps one open.
+/// Silence after which a watch counts as dead: longer than the server keeps one open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
 
-/// One side of a shoot.
+/// Events of one side of a shoot.
 pub(crate) struct EventStream {
     side: ClusterSide,
     server: ApiClient,
-    /// Who belongs to the shoot; None where all do.
-    family: Option<OwnershipFilter>,
+    /// Objects of the shoot; None if all objects are.
+    ownership: Option<OwnershipFilter>,
 }
 
 impl EventStream {
-    /// In the provider's namespace, which `others` share: shoots by their technical IDs.
+    /// Events in the provider namespace. `others` are the technical IDs of other shoots in it.
     ///
     /// # Errors
     ///
-    /// The namespace may not be looked at, or the server does not answer.
+    /// Listing is forbidden, or the server does not answer.
     pub(crate) async fn of_provider(
         provider: &ApiClient,
         id: &str,
         others: Vec<String>,
     ) -> Result<EventStream, Error> {
-        let mut family = OwnershipFilter::new(id, others);
-        let place = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
-        // CDI names what it makes for a claim by the claim's UID. Who may not look at claims misses that.
-        match provider.list(place, None).await {
-            Ok(claims) => family.learn(&claims.items.iter().collect::<Vec<_>>()),
+        let mut ownership = OwnershipFilter::new(id, others);
+        let resource_ref = ResourceRef::all(&resources::CLAIM, Some(provider.namespace()));
+        // CDI's helper objects have the UID of a claim in their name. Without permission to list claims, their events
+        // are left out.
+        match provider.list(resource_ref, None).await {
+            Ok(claims) => ownership.learn(&claims.items.iter().collect::<Vec<_>>()),
             Err(Error::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(EventStream {
             side: ClusterSide::Provider,
             server: provider.clone(),
-            family: Some(family),
+            ownership: Some(ownership),
         })
     }
 
-    /// In the shoot itself.
+    /// Events in the shoot.
     ///
     /// # Errors
     ///
-    /// There is no way in.
+    /// The shoot's API server is not reachable.
     pub(crate) async fn of_shoot(provider: &ApiClient, id: &str) -> Result<EventStream, Error> {
         Ok(EventStream {
             side: ClusterSide::Shoot,
             server: provider.shoot_client(id).await?,
-            family: None,
+            ownership: None,
         })
     }
 
     /// # Errors
     ///
-    /// Events may not be listed, or the server does not answer.
+    /// Listing events is forbidden, or the server does not answer.
     pub(crate) async fn list(&self) -> Result<Vec<KubernetesEvent>, Error> {
-        let listed = self.server.list(self.place(), None).await?;
+        let listed = self.server.list(self.resource_ref(), None).await?;
         Ok(listed
             .items
             .iter()
@@ -77,11 +78,11 @@ impl EventStream {
             .collect())
     }
 
-    /// Tells what there is and what comes, some of it more than once. Ends when nobody listens any more.
+    /// Sends existing and new events, some of them more than once, until the receiver is closed.
     ///
     /// # Errors
     ///
-    /// As [`Said::all`], where it does not pass.
+    /// Those of [`EventStream::list`] that are not transient.
     pub(crate) async fn follow(&self, listener: &Sender<KubernetesEvent>) -> Result<(), Error> {
         let mut backoff = Backoff::default();
         while !listener.is_closed() {
@@ -95,14 +96,17 @@ impl EventStream {
         Ok(())
     }
 
-    /// One LIST and one WATCH; says whether that told anything new.
+    /// Runs one LIST and one WATCH; returns whether the watch had new events.
     async fn list_and_watch(&self, listener: &Sender<KubernetesEvent>) -> Result<bool, Error> {
-        let listed = self.server.list(self.place(), None).await?;
+        let listed = self.server.list(self.resource_ref(), None).await?;
         for event in listed.items.iter().filter_map(|it| self.parse_owned(it)) {
-            // Whoever listened may have gone.
+            // The receiver may be closed.
             let _ = listener.send(event).await;
         }
-        let events = self.server.watch(self.place(), "", &listed.version).await?;
+        let events = self
+            .server
+            .watch(self.resource_ref(), "", &listed.version)
+            .await?;
         let mut events = std::pin::pin!(events);
         let mut is_new = false;
         loop {
@@ -118,13 +122,13 @@ impl EventStream {
                     }
                 }
                 Ok(Some(Ok(WatchEvent::Deleted(_) | WatchEvent::Bookmark(_)))) => {}
-                // The next LIST shows what is the matter, if it is not over by then.
+                // The next LIST shows the problem unless it has passed.
                 Ok(Some(Ok(WatchEvent::Error(_)) | Err(_)) | None) | Err(_) => return Ok(is_new),
             }
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
+    fn resource_ref(&self) -> ResourceRef<'_> {
         let namespace = match self.side {
             ClusterSide::Provider => Some(&**self.server.namespace()),
             ClusterSide::Shoot => None,
@@ -133,8 +137,8 @@ impl EventStream {
     }
 
     fn parse_owned(&self, event: &Value) -> Option<KubernetesEvent> {
-        let family = self.family.as_ref();
-        let is_ours = family.is_none_or(|it| it.is_about(event));
+        let ownership = self.ownership.as_ref();
+        let is_ours = ownership.is_none_or(|it| it.is_about(event));
         is_ours.then(|| KubernetesEvent::parse(self.side, event))
     }
 }

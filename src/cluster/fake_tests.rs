@@ -1,4 +1,4 @@
-//! Against a service in place of a server: what each answer means, and what follows from none.
+//! Tests against a service in place of a server: the meaning of each response, and of none.
 
 use super::*;
 use crate::cluster::client::request::ResourceRef;
@@ -16,11 +16,11 @@ use tokio::time::Instant;
 type Answer = Result<(u16, Value), &'static str>;
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A provider whose server is `answer`, which gets the method and the path.
+/// A client whose server is `answer`, called with method and path.
 fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (ApiClient, Asked) {
     let answer = Arc::new(answer);
     let asked = Asked::default();
-    let told = asked.clone();
+    let log = asked.clone();
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (method, path) = (
             request.method().to_string(),
@@ -28,14 +28,14 @@ fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (A
         );
         let query = request.uri().query().unwrap_or_default().to_owned();
         let answer = answer.clone();
-        let told = told.clone();
+        let log = log.clone();
         async move {
             if query.contains("watch=true") {
-                // Says nothing, for ever.
+                // Stays silent.
                 return futures::future::pending().await;
             }
-            told.lock()
-                .expect("no test panics with it")
+            log.lock()
+                .expect("no test panics while holding it")
                 .push(format!("{method} {path}"));
             let (code, body) = answer(&method, &path).map_err(std::io::Error::other)?;
             let body = Body::from(body.to_string().into_bytes());
@@ -43,7 +43,7 @@ fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (A
                 http::Response::builder()
                     .status(code)
                     .body(body)
-                    .expect("the code is one"),
+                    .expect("the status code is valid"),
             )
         }
     });
@@ -59,16 +59,16 @@ fn status(code: u16, reason: &str, message: &str) -> Answer {
 
 async fn error(answer: fn() -> Answer) -> (String, Retryability) {
     let (provider, _) = provider(move |_, _| answer());
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
     let error = provider
-        .get(place)
+        .get(resource_ref)
         .await
-        .expect_err("all answers are errors");
+        .expect_err("all responses are errors");
     (error.to_string(), error.retryability())
 }
 
 #[tokio::test]
-async fn errors_are_told_apart_by_their_status() {
+async fn errors_are_classified_by_their_status() {
     let refused = Retryability::Fatal;
     let words = "pods \"a\" is forbidden: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
     assert_eq!(
@@ -79,8 +79,11 @@ async fn errors_are_told_apart_by_their_status() {
         )
     );
     let (provider, _) = provider(move |_, _| status(403, "Forbidden", words));
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
-    let quota = provider.get(place).await.expect_err("it is a quota");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let quota = provider
+        .get(resource_ref)
+        .await
+        .expect_err("it is a quota error");
     assert_eq!(
         quota.to_string(),
         "Secret a: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10"
@@ -89,7 +92,7 @@ async fn errors_are_told_apart_by_their_status() {
     assert_eq!(
         error(|| status(422, "Invalid", "spec.a: bad\n  value")).await,
         (
-            "Secret a is refused: spec.a: bad value".into(),
+            "Secret a was rejected: spec.a: bad value".into(),
             refused(ErrorClass::Refused)
         )
     );
@@ -109,14 +112,14 @@ async fn errors_are_told_apart_by_their_status() {
     assert_eq!(
         error(|| Err("connection refused")).await,
         (
-            "https://server does not answer: connection refused".into(),
+            "connection to https://server failed: connection refused".into(),
             Retryability::Retry
         )
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_silent_is_given_up() {
+async fn a_silent_server_times_out() {
     let client = kube::Client::new(
         tower::service_fn(|_: http::Request<Body>| {
             futures::future::pending::<Result<http::Response<Body>, std::io::Error>>()
@@ -125,14 +128,17 @@ async fn a_server_that_is_silent_is_given_up() {
     );
     let provider = ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new());
     let begun = Instant::now();
-    let place = ResourceRef::one(&resources::SECRET, "ns", "a");
-    let error = provider.get(place).await.expect_err("nobody answers");
+    let resource_ref = ResourceRef::one(&resources::SECRET, "ns", "a");
+    let error = provider
+        .get(resource_ref)
+        .await
+        .expect_err("the server is silent");
     assert_eq!(error.retryability(), Retryability::Retry);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
     let error = provider
-        .get_with_retry(place)
+        .get_with_retry(resource_ref)
         .await
-        .expect_err("nobody answers");
+        .expect_err("the server is silent");
     assert_eq!(error.retryability(), Retryability::Retry);
     assert_eq!(begun.elapsed(), Duration::from_secs(10 + 30));
 }
@@ -152,11 +158,11 @@ fn config_map(hash: &str, managed_by: &str) -> Value {
     })
 }
 
-/// Applies the record at a server that answers its POST with `made`, and a GET with `there`.
-async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, bool) {
+/// Applies the record; the server answers POST with `made` and GET with `there`.
+async fn apply(made: Answer, existing: Answer) -> (Result<(), Error>, Vec<String>, bool) {
     let (provider, asked) = provider(move |method, path| match (method, path) {
         ("POST", _) => made.clone(),
-        ("GET", "/api/v1/namespaces/ns/configmaps/a") => there.clone(),
+        ("GET", "/api/v1/namespaces/ns/configmaps/a") => existing.clone(),
         ("GET", path) if path.ends_with("/v1") => status(404, "NotFound", ""),
         _ => Ok((
             200,
@@ -167,11 +173,14 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
         Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
     let performer = Executor {
         provider,
-        observer: Arc::new(observer.expect("everything is empty")),
+        observer: Arc::new(observer.expect("the server is empty")),
         run_id: "run".into(),
         fence: Fence::open(),
     };
-    asked.lock().expect("no test panics with it").clear();
+    asked
+        .lock()
+        .expect("no test panics while holding it")
+        .clear();
     let action = Action::Apply(Desired {
         key: ObjectKey::provider(ObjectKind::Record, "a"),
         hash: Hash(1),
@@ -180,7 +189,10 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
     let result = performer
         .execute(&action, vec![config_map("1", "kvshoot")])
         .await;
-    let asked = asked.lock().expect("no test panics with it").clone();
+    let asked = asked
+        .lock()
+        .expect("no test panics while holding it")
+        .clone();
     let methods = asked.iter().filter_map(|it| it.split(' ').next());
     let methods = methods.map(str::to_owned).collect();
     let is_known = performer.observer.facts().borrow().record.is_some();
@@ -188,7 +200,7 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_there_as_wanted_is_adopted() {
+async fn an_existing_object_with_the_desired_content_is_adopted() {
     let exists = || status(409, "AlreadyExists", "");
     let (result, asked, is_known) = apply(exists(), Ok((200, config_map("1", "kvshoot")))).await;
     assert!(result.is_ok() && is_known, "{result:?}");
@@ -199,16 +211,16 @@ async fn what_is_there_as_wanted_is_adopted() {
     assert_eq!((verdict, is_known), (Err(Retryability::Replan), true));
 
     let (result, _, is_known) = apply(exists(), Ok((200, config_map("1", "helm")))).await;
-    let message = result.expect_err("it is another's").to_string();
+    let message = result.expect_err("it is of another shoot").to_string();
     assert_eq!(
         message,
-        "ConfigMap a exists and is not kvshoot's, or of another shoot"
+        "ConfigMap a exists but does not belong to this shoot"
     );
     assert!(!is_known);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_without_an_answer_is_looked_for() {
+async fn a_write_without_response_is_verified() {
     let (result, asked, is_known) =
         apply(Err("reset"), Ok((200, config_map("1", "kvshoot")))).await;
     assert!(result.is_ok() && is_known, "{result:?}");
@@ -222,18 +234,24 @@ async fn a_write_without_an_answer_is_looked_for() {
     assert_eq!(asked, ["POST", "GET"]);
 }
 
-/// Answers with these, in this order.
+/// Answers with these, in order.
 fn answers(codes: &'static [u16]) -> ApiClient {
     let left = std::sync::Arc::new(std::sync::Mutex::new(codes.iter()));
     let service = tower::service_fn(move |_: http::Request<Body>| {
-        let code = left.lock().expect("no panic").next().copied();
+        let code = left
+            .lock()
+            .expect("no test panics while holding it")
+            .next()
+            .copied();
         async move {
             let Some(code) = code else {
                 let refused = std::io::ErrorKind::ConnectionRefused;
                 return Err(std::io::Error::from(refused));
             };
             let answer = http::Response::builder().status(code);
-            Ok(answer.body(Body::from(b"{}".to_vec())).expect("an answer"))
+            Ok(answer
+                .body(Body::from(b"{}".to_vec()))
+                .expect("an answer is left"))
         }
     });
     let client = kube::Client::new(service, "ns");
@@ -241,22 +259,22 @@ fn answers(codes: &'static [u16]) -> ApiClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_put_again_and_what_decides_is_not() {
-    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
-    let asked = async |codes| answers(codes).get_with_retry(place).await;
+async fn reads_are_retried_and_lock_reads_are_not() {
+    let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let asked = async |codes| answers(codes).get_with_retry(resource_ref).await;
     assert!(asked(&[500, 503, 429, 200]).await.is_ok());
-    // What will not pass is told at once.
+    // Permanent errors are returned immediately.
     assert!(asked(&[403, 200]).await.is_err());
-    let error = answers(&[500, 200]).get(place).await;
+    let error = answers(&[500, 200]).get(resource_ref).await;
     assert!(error.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_where_nobody_ever_was_is_not_waited_for() {
+async fn a_server_that_was_never_reached_is_not_retried() {
     let begun = Instant::now();
-    let place = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
-    let error = answers(&[]).get_with_retry(place).await;
-    let error = error.expect_err("nobody is there");
+    let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, "ns", "a");
+    let error = answers(&[]).get_with_retry(resource_ref).await;
+    let error = error.expect_err("nothing listens");
     assert!(error.is_connection_failure(), "{error}");
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }

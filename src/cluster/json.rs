@@ -1,4 +1,4 @@
-//! Readers of fields of API objects: a field that is missing reads as empty.
+//! Readers of common fields of API objects; a missing field reads as empty.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// Whether a pod is ready, and stays.
+/// True if a pod is ready and not terminating.
 pub(crate) fn is_pod_ready(pod: &Value) -> bool {
     let conditions = items(&pod["status"]["conditions"]);
     !is_deleting(pod)
@@ -16,7 +16,7 @@ pub(crate) fn is_pod_ready(pod: &Value) -> bool {
             .any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
-/// Of an RFC 3339 timestamp, since 1970.
+/// Seconds since 1970 of an RFC 3339 timestamp.
 pub(crate) fn seconds(timestamp: &Value) -> Option<i64> {
     let time: jiff::Timestamp = timestamp.as_str()?.parse().ok()?;
     Some(time.as_second())

@@ -1,4 +1,4 @@
-//! The one door to API servers: observations come in as facts, actions go out as requests.
+//! The only door to API servers: observations are returned as facts, actions are sent as requests.
 
 mod annotations;
 mod client;

@@ -1,4 +1,4 @@
-//! What is there: one LIST and one WATCH a kind, published as facts.
+//! Observation of a shoot, published as facts.
 
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis;
@@ -30,43 +30,43 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Looks at one shoot for as long as it is kept.
+/// Observes one shoot until dropped.
 pub(crate) struct Observer {
     pub(crate) provider: ApiClient,
     pub(crate) store: Arc<ObservationStore>,
-    /// Ends what is in it when dropped.
+    /// Aborted when dropped.
     _tasks: JoinSet<()>,
 }
 
-/// What is observed beside the shoot's own objects.
+/// Objects to observe besides those of the shoot.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ProviderContext {
-    /// Networks that the shoot uses and does not own, as `namespace/name`.
+    /// Networks that the shoot uses without owning them, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
-    /// What the shoot's pools name.
+    /// Objects that the pools refer to.
     pub(crate) prerequisites: BTreeSet<Prerequisite>,
     /// Namespace of templates of instancetypes and preferences.
     pub(crate) templates: Option<Arc<str>>,
-    /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
+    /// The shoot is being deleted: user resources in the provider are observed, and in the shoot nothing else.
     pub(crate) is_deletion: bool,
 }
 
 impl Observer {
-    /// Returns when every kind was listed once, so the first facts are whole.
+    /// Returns once every kind was listed, so the first facts are complete.
     ///
-    /// `started` is when the run began: the zero of all times in the facts.
+    /// `started` is the beginning of the run: the zero of all times in the facts.
     ///
     /// # Errors
     ///
-    /// A kind may not be listed, a shared network may not be read, the server does not answer for two minutes, or its
-    /// versions are no numbers.
+    /// Listing a kind or reading a shared network is forbidden, the server does not answer for two minutes, or its
+    /// resource versions are not numbers.
     pub(crate) async fn start(
         provider: &ApiClient,
         id: &str,
         started: Instant,
-        beside: ProviderContext,
+        context: ProviderContext,
     ) -> Result<Observer, Error> {
-        let shared = Arc::new(ObservationStore::new(id, started, beside.is_deletion));
+        let store = Arc::new(ObservationStore::new(id, started, context.is_deletion));
         let has_networks = provider.serves(&resources::NETWORK).await?;
         let mut kinds = vec![
             ObjectKind::Record,
@@ -76,7 +76,7 @@ impl Observer {
         ];
         kinds.extend(resources::CONTROL_PLANE_KINDS);
         kinds.extend(resources::INSTANCETYPE_KINDS);
-        match beside.is_deletion {
+        match context.is_deletion {
             true => {
                 kinds.extend(resources::DELETION_PROVIDER_KINDS);
                 let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
@@ -87,32 +87,32 @@ impl Observer {
         if has_networks {
             kinds.push(ObjectKind::NetworkAttachmentDefinition);
         }
-        let feeds = kinds
+        let watchers = kinds
             .into_iter()
-            .map(|kind| Watcher::new(provider, &shared, (ClusterSide::Provider, kind), id));
-        let first = feeds.map(async |feed| Ok((initial_list(&feed).await?, feed)));
-        let (mut fixed, first) = futures::future::try_join(
-            static_facts(provider, &beside, has_networks),
+            .map(|kind| Watcher::new(provider, &store, (ClusterSide::Provider, kind), id));
+        let first = watchers.map(async |watcher| Ok((initial_list(&watcher).await?, watcher)));
+        let (mut static_facts, first) = futures::future::try_join(
+            static_facts(provider, &context, has_networks),
             try_join_all(first),
         )
         .await?;
         let mut tasks = JoinSet::new();
-        for (version, feed) in first {
+        for (version, watcher) in first {
             match version {
-                Ok(version) => drop(tasks.spawn(feed.run(version))),
-                Err(why) => drop(fixed.unreadable.insert(feed.source.1, why)),
+                Ok(version) => drop(tasks.spawn(watcher.run(version))),
+                Err(why) => drop(static_facts.unreadable.insert(watcher.scope.1, why)),
             }
         }
-        shared.change(|world, _| world.fixed = fixed);
-        shared.publish();
-        let causes = watch_causes(provider.clone(), shared.clone(), id.to_owned());
+        store.change(|cache, _| cache.static_facts = static_facts);
+        store.publish();
+        let causes = watch_causes(provider.clone(), store.clone(), id.to_owned());
         tasks.spawn(causes);
-        tasks.spawn(watch_shoot(provider.clone(), shared.clone(), id.to_owned()));
-        let publisher = shared.clone();
+        tasks.spawn(watch_shoot(provider.clone(), store.clone(), id.to_owned()));
+        let publisher = store.clone();
         tasks.spawn(async move { publisher.publish_changes().await });
         Ok(Observer {
             provider: provider.clone(),
-            store: shared,
+            store,
             _tasks: tasks,
         })
     }
@@ -121,20 +121,20 @@ impl Observer {
         self.store.facts.subscribe()
     }
 
-    /// None while all is well; else what is wrong, as a lower-case fragment that says since when.
+    /// None while observation works; otherwise the failure, as a lower-case fragment with its duration.
     pub(crate) fn health(&self) -> watch::Receiver<Option<String>> {
         self.store.health.subscribe()
     }
 
-    /// The shoot's own API server, once it is looked at.
+    /// Client of the shoot's API server, once it is observed.
     pub(crate) fn shoot_client(&self) -> Option<ApiClient> {
         self.store.shoot_client.get().cloned()
     }
 
-    /// What keeps a machine from being empty.
+    /// Describes what remains on a machine that is being drained.
     pub(crate) fn set_drain_status(&self, uid: &Arc<str>, what: &str) {
         self.store
-            .change(|world, _| world.set_drain_status(uid.clone(), what.into()));
+            .change(|cache, _| cache.set_drain_status(uid.clone(), what.into()));
     }
 
     /// One chain of causes for each object that is not ready, the control plane first; none for what only follows
@@ -147,15 +147,14 @@ impl Observer {
         diagnosis::diagnose(&self.provider, &self.store, facts).await
     }
 
-    /// Nothing runs on the machine any more.
+    /// Marks the machine as drained.
     pub(crate) fn set_drained(&self, uid: &Arc<str>) {
-        self.store.change(|world, _| world.set_drained(uid.clone()));
+        self.store.change(|cache, _| cache.set_drained(uid.clone()));
     }
 
-    /// Returns when what is inside the shoot is in the facts as well, if there is a way inside; waits for that
-    /// no longer than `limit`.
+    /// Returns once the facts include the shoot, if its API server is reachable; waits for at most `limit`.
     pub(crate) async fn complete_facts(&self, limit: Duration) -> Arc<Facts> {
-        let id = self.store.read(|world| world.id().clone());
+        let id = self.store.read(|cache| cache.id().clone());
         let is_whole =
             |it: &Arc<Facts>| it.shoot_api != ShootApi::Absent || !may_be_reachable(it, &id);
         let mut facts = self.facts();
@@ -165,11 +164,11 @@ impl Observer {
     }
 }
 
-/// The version to watch a kind from; or why nothing of it can be seen, where not every shoot needs it.
-async fn initial_list(feed: &Watcher) -> Result<Result<String, Failure>, Error> {
-    match feed.initial_list().await {
+/// The version to watch a kind from; or the failure, for kinds that not every shoot needs.
+async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
+    match watcher.initial_list().await {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if resources::INSTANCETYPE_KINDS.contains(&feed.source.1) =>
+            if resources::INSTANCETYPE_KINDS.contains(&watcher.scope.1) =>
         {
             Ok(Err(error.failure()))
         }
@@ -177,13 +176,13 @@ async fn initial_list(feed: &Watcher) -> Result<Result<String, Failure>, Error> 
     }
 }
 
-/// What is read once: storage classes, hosts and the networks of others.
+/// Reads once: StorageClasses, zones and shared networks.
 async fn static_facts(
     provider: &ApiClient,
-    beside: &ProviderContext,
+    context: &ProviderContext,
     has_networks: bool,
 ) -> Result<Facts, Error> {
-    let networks = beside.networks.iter().map(async |name| {
+    let networks = context.networks.iter().map(async |name| {
         let config = match has_networks {
             true => shared_network(provider, name).await?,
             false => None,
@@ -191,7 +190,7 @@ async fn static_facts(
         Ok((name.clone(), config))
     });
     let bounds = async {
-        match beside.is_deletion {
+        match context.is_deletion {
             true => Ok(NamespaceLimits::default()),
             false => namespace_limits::read_limits(provider).await,
         }
@@ -205,8 +204,8 @@ async fn static_facts(
         join_all(networks),
         prerequisites::read_prerequisites(
             provider,
-            &beside.prerequisites,
-            beside.templates.as_deref(),
+            &context.prerequisites,
+            context.templates.as_deref(),
         ),
         bounds,
     )
@@ -227,8 +226,8 @@ async fn static_facts(
 
 async fn shared_network(provider: &ApiClient, name: &str) -> Result<Option<Arc<str>>, Error> {
     let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
-    let place = ResourceRef::one(&resources::NETWORK, namespace, name);
-    match provider.get_with_retry(place).await {
+    let resource_ref = ResourceRef::one(&resources::NETWORK, namespace, name);
+    match provider.get_with_retry(resource_ref).await {
         Ok(network) => Ok(Some(arc(&network["spec"]["config"]))),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -250,7 +249,7 @@ fn storage_class(class: &Value) -> (Arc<str>, StorageClass) {
     )
 }
 
-/// As Kubermatic has it: by an annotation, and with what the class itself says.
+/// As in Kubermatic: by an annotation, with the settings of the class itself.
 fn class_offer(class: &Value) -> Option<InfraStorageClass> {
     let annotations = &class["metadata"]["annotations"];
     (annotations[names::INITIALIZE_CLASS] == "true").then(|| InfraStorageClass {
@@ -283,7 +282,7 @@ fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, ZoneHosts> {
 }
 
 impl ApiClient {
-    /// Whether the server has such a resource.
+    /// True if the server serves the resource.
     pub(crate) async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
         let path = match resource.group {
             "" => "/api/v1".to_owned(),

@@ -1,4 +1,4 @@
-//! One look at what is there, for commands that only show.
+//! Single reads for commands that only display.
 
 use super::client::error::Error;
 use super::client::request::ResourceRef;
@@ -18,15 +18,15 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Where to look.
+/// Namespaces to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamespaceScope {
-    /// In the namespace of the connection.
+    /// The namespace of the client.
     Current,
     All,
 }
 
-/// A record as it stands. What its data mean is the matter of who wrote it.
+/// A record as stored; its data are interpreted by their writer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordSnapshot {
     pub(crate) namespace: Arc<str>,
@@ -40,7 +40,7 @@ pub(crate) struct RecordSnapshot {
     pub(crate) data: BTreeMap<String, String>,
 }
 
-/// A machine as people want to see it.
+/// A machine, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineSnapshot {
     pub(crate) name: Arc<str>,
@@ -51,19 +51,19 @@ pub(crate) struct MachineSnapshot {
     pub(crate) zone_index: usize,
     pub(crate) ordinal: u32,
     pub(crate) hash: crate::state::hash::Hash,
-    /// KubeVirt's word; Deleting once it was deleted.
+    /// Printable status of KubeVirt; Deleting during deletion.
     pub(crate) status: Arc<str>,
     pub(crate) ready: bool,
-    /// Chosen to go.
+    /// Marked for drain and deletion.
     pub(crate) draining: bool,
-    /// The provider's node that it runs on.
+    /// Node of the provider cluster.
     pub(crate) host: Option<Arc<str>>,
-    /// Of all its interfaces, in their order.
+    /// Addresses of all interfaces, in order.
     pub(crate) addresses: Vec<Arc<str>>,
-    /// The golden volume that it was cloned from.
+    /// Golden volume that it was cloned from.
     pub(crate) image: Option<Arc<str>>,
     pub(crate) created: Option<i64>,
-    /// What KubeVirt complains of.
+    /// Message of the first failed condition.
     pub(crate) complaint: Option<Arc<str>>,
 }
 
@@ -86,15 +86,15 @@ impl ApiClient {
     /// All shoots, by namespace and name.
     pub(crate) async fn records(
         &self,
-        place: NamespaceScope,
+        resource_ref: NamespaceScope,
     ) -> Result<Vec<RecordSnapshot>, Error> {
-        let namespace = match place {
+        let namespace = match resource_ref {
             NamespaceScope::Current => Some(&**self.namespace()),
             NamespaceScope::All => None,
         };
         let selector = role_selector(role::RECORD);
-        let place = ResourceRef::all(&resources::CONFIG_MAP, namespace);
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::CONFIG_MAP, namespace);
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let mut records: Vec<_> = listed.items.iter().map(record).collect();
         records.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         Ok(records)
@@ -109,52 +109,52 @@ impl ApiClient {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The record of one shoot; None when there is no such shoot.
+    /// The record of a shoot; None if the shoot does not exist.
     ///
     /// # Errors
     ///
-    /// Also when a ConfigMap of that name is not kvshoot's.
+    /// Also if a ConfigMap of that name does not belong to kvshoot.
     pub(crate) async fn record(&self, id: &str) -> Result<Option<RecordSnapshot>, Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
-        let there = match self.get_with_retry(place).await {
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), id);
+        let existing = match self.get_with_retry(resource_ref).await {
             Err(Error::NotFound { .. }) => return Ok(None),
             other => other?,
         };
-        let labels = &there["metadata"]["labels"];
+        let labels = &existing["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
             return Err(Error::NotOwned {
-                what: place.request_info("get"),
+                what: resource_ref.request_info("get"),
             });
         }
-        Ok(Some(record(&there)))
+        Ok(Some(record(&existing)))
     }
 
-    /// One value of a ConfigMap of the namespace; None when there is none of that key.
+    /// A value of a ConfigMap of the namespace; None without that key.
     pub(crate) async fn config_map_value(
         &self,
         config_map: &str,
         key: &str,
     ) -> Result<Option<String>, Error> {
-        let place = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), config_map);
-        let there = self.get_with_retry(place).await?;
-        Ok(there["data"][key].as_str().map(str::to_owned))
+        let resource_ref = ResourceRef::one(&resources::CONFIG_MAP, self.namespace(), config_map);
+        let existing = self.get_with_retry(resource_ref).await?;
+        Ok(existing["data"][key].as_str().map(str::to_owned))
     }
 
-    /// The same of a Secret; None as well for what is no text.
+    /// A value of a Secret of the namespace; None without that key, or if it is not text.
     pub(crate) async fn secret_value(
         &self,
         secret: &str,
         key: &str,
     ) -> Result<Option<String>, Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
-        let there = self.get_secret(place).await?;
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
+        let existing = self.get_secret(resource_ref).await?;
         let bytes = STANDARD
-            .decode(text(&there["data"][key]))
+            .decode(text(&existing["data"][key]))
             .unwrap_or_default();
         Ok(String::from_utf8(bytes).ok().filter(|it| !it.is_empty()))
     }
 
-    /// The kubeconfig in a Secret of the namespace; None when there is none, or none that may be read.
+    /// The kubeconfig in a Secret of the namespace; None if it does not exist or reading it is forbidden.
     pub(crate) async fn kubeconfig(
         &self,
         secret: &str,
@@ -187,25 +187,25 @@ impl ApiClient {
             .iter()
             .map(|it| (text(&it["metadata"]["name"]), it))
             .collect();
-        let mut seen = Vec::new();
+        let mut snapshots = Vec::new();
         for object in &machines?.items {
             let instance = by_name.get(text(&object["metadata"]["name"])).copied();
-            seen.extend(machine(object, instance)?);
+            snapshots.extend(machine(object, instance)?);
         }
-        seen.sort_by(|a, b| {
+        snapshots.sort_by(|a, b| {
             (&a.pool, a.zone_index, &a.name).cmp(&(&b.pool, b.zone_index, &b.name))
         });
-        Ok(seen)
+        Ok(snapshots)
     }
 
-    /// Golden volumes of one shoot, or of all in the namespace.
+    /// Golden volumes of one shoot, or of all shoots in the namespace.
     pub(crate) async fn images(&self, id: Option<&str>) -> Result<Vec<ImageSnapshot>, Error> {
         let selector = match id {
             Some(id) => shoot_role_selector(id, role::IMAGE),
             None => role_selector(role::IMAGE),
         };
-        let place = ResourceRef::all(&resources::DATA_VOLUME, Some(self.namespace()));
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::DATA_VOLUME, Some(self.namespace()));
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let mut images = Vec::new();
         for object in &listed.items {
             images.extend(image(object)?);
@@ -242,21 +242,21 @@ fn record(object: &Value) -> RecordSnapshot {
 }
 
 fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSnapshot>, Error> {
-    let seen = object::parse((ClusterSide::Provider, ObjectKind::Machine), object)?;
-    let ParsedBody::Machine(vm) = seen.fact.body else {
+    let parsed = object::parse((ClusterSide::Provider, ObjectKind::Machine), object)?;
+    let ParsedBody::Machine(vm) = parsed.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
     let status = instance.map(|it| &it["status"]);
     let interfaces = status.map_or(&[][..], |it| items(&it["interfaces"]));
     Ok(Some(MachineSnapshot {
-        name: seen.name,
+        name: parsed.name,
         pool: vm.pool,
         zone: arc(&metadata["annotations"][names::ZONE]),
         zone_index: vm.zone,
         ordinal: vm.ordinal,
-        hash: seen.fact.hash,
-        status: match seen.fact.deleting {
+        hash: parsed.fact.hash,
+        status: match parsed.fact.deleting {
             true => "Deleting".into(),
             false => vm.status,
         },
@@ -270,7 +270,7 @@ fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSna
     }))
 }
 
-/// An interface with several addresses has them all in a list, the first once more by itself.
+/// An interface with several addresses lists all of them, and the first one separately.
 fn addresses(interface: &Value) -> Vec<Arc<str>> {
     let all = items(&interface["ipAddresses"]);
     let one = std::slice::from_ref(&interface["ipAddress"]);
@@ -283,13 +283,13 @@ fn addresses(interface: &Value) -> Vec<Arc<str>> {
 }
 
 fn image(object: &Value) -> Result<Option<ImageSnapshot>, Error> {
-    let seen = object::parse((ClusterSide::Provider, ObjectKind::ImageVolume), object)?;
-    let ParsedBody::Image(volume) = seen.fact.body else {
+    let parsed = object::parse((ClusterSide::Provider, ObjectKind::ImageVolume), object)?;
+    let ParsedBody::Image(volume) = parsed.fact.body else {
         return Ok(None);
     };
     let metadata = &object["metadata"];
     Ok(Some(ImageSnapshot {
-        name: seen.name,
+        name: parsed.name,
         shoot: arc(&metadata["labels"][names::PART_OF]),
         image: arc(&metadata["annotations"][names::IMAGE]),
         phase: arc(&object["status"]["phase"]),

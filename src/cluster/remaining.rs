@@ -1,4 +1,4 @@
-//! The proof that nothing is left: every kind again, by label.
+//! Verification that nothing remains of a shoot: lists every kind by label.
 
 use super::client::error::Error;
 use super::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -12,7 +12,7 @@ use futures::future::join_all;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a shoot may leave, in the order in which it is told.
+/// Kinds that a shoot may leave, in the order of reports.
 const KINDS: [&Resource; 21] = [
     &resources::VIRTUAL_MACHINE,
     &resources::VIRTUAL_MACHINE_INSTANCE,
@@ -37,7 +37,7 @@ const KINDS: [&Resource; 21] = [
     &resources::CONFIG_MAP,
 ];
 
-/// Of what controllers of the shoot make, by their own labels; claims of volumes carry the same.
+/// Objects of the shoot's controllers, by their own labels; claims of volumes have the same labels.
 const USER_RESOURCES: [(&Resource, ObjectKind); 4] = [
     (&resources::SERVICE, ObjectKind::ProviderLoadBalancer),
     (&resources::VOLUME_SNAPSHOT, ObjectKind::VolumeSnapshot),
@@ -45,49 +45,49 @@ const USER_RESOURCES: [(&Resource, ObjectKind); 4] = [
     (&resources::CLAIM, ObjectKind::ProviderDataVolume),
 ];
 
-/// What is left of a shoot.
+/// Objects that remain of a shoot.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RemainingObjects {
     pub(crate) objects: Vec<RemainingObject>,
-    /// Kinds that may not be looked at, as kubectl names them.
+    /// Kinds that may not be listed, as in kubectl.
     pub(crate) unlisted: Vec<&'static str>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RemainingObject {
-    /// As kubectl names it.
+    /// As in kubectl.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// A volume of the shoot's own users, the claim of one, or a snapshot.
+    /// A volume of the shoot's users, its PersistentVolumeClaim, or a snapshot.
     pub(crate) is_disk: bool,
-    /// What keeps it once it is deleted.
+    /// Finalizers that hold it during deletion.
     pub(crate) finalizers: Vec<String>,
     uid: String,
     resource: &'static Resource,
     cleanup: Option<Cleanup>,
 }
 
-/// What it takes for something to go.
+/// Action that lets the object vanish.
 #[derive(Debug, PartialEq, Eq)]
 enum Cleanup {
-    /// Nobody deletes it: it is not on its way out, and has no owner to go with.
+    /// It is not being deleted and has no owner.
     Delete,
-    /// A pod of the control plane that has more time to end than it needs. An API server would wait a minute for
+    /// A pod of the control plane with a longer grace period than it needs: an API server would wait a minute for
     /// clients that are gone.
     ShortenGracePeriod,
 }
 
-/// Seconds for a pod whose clients and data are gone.
+/// Grace period in seconds for a pod whose clients and data are gone.
 const LAST_GRACE: u32 = 1;
 
-/// What Kubernetes itself puts into each namespace.
+/// Objects that Kubernetes creates in each namespace.
 const DEFAULT_OBJECTS: [(&Resource, &str); 2] = [
     (&resources::CONFIG_MAP, "kube-root-ca.crt"),
     (&resources::SERVICE_ACCOUNT, "default"),
 ];
 
 impl RemainingObjects {
-    /// What is left beside volumes that are to be `kept`, and the names of these.
+    /// Splits off volumes if they are `kept`, and returns their names.
     pub(crate) fn without_disks(mut self, kept: bool) -> (RemainingObjects, Vec<String>) {
         if !kept {
             return (self, Vec::new());
@@ -104,15 +104,15 @@ impl RemainingObjects {
 }
 
 impl ApiClient {
-    /// Whether nobody keeps anything in the namespace, of all kinds that a shoot may have.
+    /// True if the namespace has no objects of the kinds that a shoot may have.
     ///
     /// # Errors
     ///
-    /// The server does not answer, or does not let it be seen.
+    /// The server does not answer, or listing is forbidden.
     pub(crate) async fn is_namespace_empty(&self) -> Result<bool, Error> {
         let lists = KINDS.map(async |resource| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            (resource, self.list_metadata(place, None).await)
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            (resource, self.list_metadata(resource_ref, None).await)
         });
         for (resource, listed) in join_all(lists).await {
             let items = match listed {
@@ -128,11 +128,11 @@ impl ApiClient {
         Ok(true)
     }
 
-    /// Technical IDs of all shoots that objects of the namespace are of, and how many each has; Leases are none.
+    /// Counts objects per shoot (technical ID), Leases excluded unless expired.
     ///
     /// # Errors
     ///
-    /// The server does not answer. Kinds that may not be listed are passed over.
+    /// The server does not answer. Kinds that may not be listed are skipped.
     pub(crate) async fn objects_per_shoot(&self) -> Result<BTreeMap<String, usize>, Error> {
         let selector = format!(
             "{}={},{}",
@@ -142,8 +142,8 @@ impl ApiClient {
         );
         let kinds = KINDS.into_iter().filter(|it| **it != resources::LEASE);
         let lists = kinds.map(|resource| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            self.list_metadata(place, Some(&selector))
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            self.list_metadata(resource_ref, Some(&selector))
         });
         let mut owners = BTreeMap::new();
         for listed in join_all(lists).await {
@@ -157,15 +157,15 @@ impl ApiClient {
                 *owners.entry(id).or_default() += 1;
             }
         }
-        // A run that was cut off at once leaves nothing else; one that is about to begin holds it.
-        let place = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
-        match self.list(place, Some(&selector)).await {
+        // A run that was killed at its start leaves only a Lease; one that is about to begin holds it.
+        let resource_ref = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
+        match self.list(resource_ref, Some(&selector)).await {
             Ok(leases) => {
-                let left = leases
+                let remaining = leases
                     .items
                     .iter()
                     .filter(|it| is_lease_expired(it, self.current_time()));
-                for lease in left {
+                for lease in remaining {
                     let id = text(&lease["metadata"]["labels"][names::PART_OF]).to_owned();
                     *owners.entry(id).or_default() += 1;
                 }
@@ -176,11 +176,11 @@ impl ApiClient {
         Ok(owners)
     }
 
-    /// Lists every kind of object that a shoot may have, by its labels. Kinds that are not served have none.
+    /// Lists every kind that a shoot may have, by its labels. Kinds that are not served have no objects.
     ///
     /// # Errors
     ///
-    /// The server does not answer. A kind that may not be listed is no error; it is told.
+    /// The server does not answer. Kinds that may not be listed are part of the result.
     pub(crate) async fn remaining_objects(&self, id: &str) -> Result<RemainingObjects, Error> {
         let ours = names::selector(id);
         let all = KINDS.into_iter().map(|it| (it, ours.clone(), false));
@@ -190,57 +190,62 @@ impl ApiClient {
         });
         let lists = all.chain(of_guest);
         let lists = lists.map(async |(resource, selector, is_disk)| {
-            let place = ResourceRef::all(resource, Some(self.namespace()));
-            let listed = self.list_metadata(place, Some(&selector)).await;
+            let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
+            let listed = self.list_metadata(resource_ref, Some(&selector)).await;
             (resource, is_disk, listed)
         });
-        let mut left = RemainingObjects::default();
+        let mut remaining = RemainingObjects::default();
         for (resource, is_disk, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. }) => continue,
                 Err(Error::Forbidden { .. }) => {
-                    if !left.unlisted.contains(&resource.kind) {
-                        left.unlisted.push(resource.kind);
+                    if !remaining.unlisted.contains(&resource.kind) {
+                        remaining.unlisted.push(resource.kind);
                     }
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            left.objects.extend(
+            remaining.objects.extend(
                 items
                     .iter()
                     .map(|it| remaining_object(resource, is_disk, &it["metadata"])),
             );
         }
-        Ok(left)
+        Ok(remaining)
     }
 
-    /// Deletes what carries a shoot's labels and would stay for ever, because somebody took the other labels, by which
-    /// a run knows what it is; and waits no longer than it must for pods of the control plane.
+    /// Deletes objects with a shoot's labels that no run would delete because their other labels were removed, and
+    /// shortens the grace period of control plane pods.
     pub(crate) async fn force_cleanup(&self, left: &RemainingObjects, fence: &Fence) {
-        for leftover in left.objects.iter().filter(|it| it.kind != "Lease") {
-            let Some(push) = &leftover.cleanup else {
+        for object in left.objects.iter().filter(|it| it.kind != "Lease") {
+            let Some(push) = &object.cleanup else {
                 continue;
             };
-            let (place, uid) = (
-                ResourceRef::one(leftover.resource, self.namespace(), &leftover.name),
-                &leftover.uid,
+            let (resource_ref, uid) = (
+                ResourceRef::one(object.resource, self.namespace(), &object.name),
+                &object.uid,
             );
             let done = match (fence.remaining(), push) {
                 (Ok(limit), Cleanup::Delete) => {
-                    self.delete(place, uid, None, limit.min(WRITE_TIMEOUT))
+                    self.delete(resource_ref, uid, None, limit.min(WRITE_TIMEOUT))
                         .await
                 }
                 (Ok(limit), Cleanup::ShortenGracePeriod) => {
-                    self.shorten_grace_period(place, uid, LAST_GRACE, limit.min(WRITE_TIMEOUT))
-                        .await
+                    self.shorten_grace_period(
+                        resource_ref,
+                        uid,
+                        LAST_GRACE,
+                        limit.min(WRITE_TIMEOUT),
+                    )
+                    .await
                 }
                 (Err(error), _) => Err(error),
             };
-            // It is listed again, and told if it stays.
+            // The next LIST shows it if it stays.
             if let Err(error) = done {
-                tracing::warn!(%error, "cannot delete what is left");
+                tracing::warn!(%error, "cannot delete a remaining object");
             }
         }
     }
@@ -270,14 +275,14 @@ fn cleanup(resource: &Resource, metadata: &Value) -> Option<Cleanup> {
     if !metadata["deletionTimestamp"].is_string() {
         return owners.is_empty().then_some(Cleanup::Delete);
     }
-    // Pods of machines are KubeVirt's to end.
+    // Pods of machines are terminated by KubeVirt.
     let is_workload = |it: &Value| it["kind"] == "ReplicaSet" || it["kind"] == "StatefulSet";
     let is_slow = metadata["deletionGracePeriodSeconds"].as_u64() > Some(LAST_GRACE.into());
     let is_slow_pod = *resource == resources::POD && owners.iter().any(is_workload) && is_slow;
     is_slow_pod.then_some(Cleanup::ShortenGracePeriod)
 }
 
-/// Nobody holds a lease any more, at a time in seconds since 1970; nor for a while, since clocks differ.
+/// True if a lease has expired at `now`, in seconds since 1970, with a margin since clocks differ.
 fn is_lease_expired(lease: &Value, now: i64) -> bool {
     const SKEW: i64 = 60;
     let spec = &lease["spec"];
@@ -301,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pods_of_a_control_plane_that_are_on_their_way_out_are_hurried() {
+    fn only_terminating_pods_of_a_control_plane_get_a_shorter_grace_period() {
         for (resource, metadata, wanted) in [
             (
                 &resources::POD,
@@ -328,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_over_a_while_after_its_time() {
+    fn a_lease_expires_with_a_margin() {
         let lease = json!({ "spec": { "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": 15 } });
         assert!(!is_lease_expired(&lease, 100 + 15 + 60));
         assert!(is_lease_expired(&lease, 100 + 15 + 61));
-        assert!(is_lease_expired(&json!({}), 100), "nobody has ever held it");
+        assert!(is_lease_expired(&json!({}), 100), "it never had a holder");
     }
 }

@@ -1,4 +1,4 @@
-//! One look at a control plane from outside, and at a shoot from inside.
+//! Snapshots of a control plane in the provider, and of a shoot through its own API server.
 
 use super::client::error::Error;
 use super::client::request::ResourceRef;
@@ -14,32 +14,32 @@ use futures::future::try_join_all;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A node of the shoot as people want to see it.
+/// A node of the shoot, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeSnapshot {
     pub(crate) name: Arc<str>,
-    /// Its kubelet says that it is.
+    /// Readiness reported by its kubelet.
     pub(crate) ready: bool,
-    /// Why it does not serve, ready or not; None when it does.
+    /// Why it is not usable, ready or not; None if it is.
     pub(crate) why: Option<Arc<str>>,
-    /// Takes no new pods.
+    /// Marked unschedulable.
     pub(crate) cordoned: bool,
     pub(crate) roles: Vec<Arc<str>>,
-    /// Of its kubelet.
+    /// Version of its kubelet.
     pub(crate) version: Arc<str>,
     pub(crate) address: Option<Arc<str>>,
     pub(crate) created: Option<i64>,
 }
 
-/// What a control plane looks like in the provider namespace.
+/// A control plane in the provider namespace.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ControlPlaneSnapshot {
     pub(crate) workloads: Vec<ComponentHealth>,
-    /// The certificate that ends first: seconds since 1970, and its Secret.
+    /// Earliest expiry of a certificate in seconds since 1970, with its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
 }
 
-/// What the shoot tells of itself.
+/// A shoot, read from its own API server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ShootSnapshot {
     pub(crate) nodes: Vec<NodeSnapshot>,
@@ -50,7 +50,7 @@ pub(crate) struct ShootSnapshot {
 }
 
 impl ApiClient {
-    /// Workloads and certificates of a shoot's control plane. What the Secrets hold is not read.
+    /// Workloads and certificates of a shoot's control plane. Data of Secrets are not read.
     pub(crate) async fn control_plane(&self, id: &str) -> Result<ControlPlaneSnapshot, Error> {
         let selector = names::selector(id);
         let namespace = Some(&**self.namespace());
@@ -71,11 +71,11 @@ impl ApiClient {
         })
     }
 
-    /// Asks the shoot's own API server.
+    /// Reads from the shoot's own API server.
     ///
     /// # Errors
     ///
-    /// It is not reached; see [`Provider::inside`].
+    /// It is not reachable; see [`ApiClient::shoot_client`].
     pub(crate) async fn shoot_snapshot(&self, id: &str) -> Result<ShootSnapshot, Error> {
         let shoot = self.shoot_client(id).await?;
         let places = [
@@ -87,7 +87,7 @@ impl ApiClient {
         let lists = places.map(async |it| shoot.list(it, None).await.map(|it| it.items));
         let lists = try_join_all(lists).await?;
         let [nodes, deployments, daemons, services] = &lists[..] else {
-            unreachable!("four were asked for");
+            unreachable!("four lists were requested");
         };
         let mut workloads = parts(ObjectKind::Deployment, deployments);
         workloads.extend(parts(ObjectKind::DaemonSet, daemons));
@@ -144,7 +144,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_node_tells_its_roles_and_why_it_is_not_ready() {
+    fn a_node_has_roles_and_a_reason_for_not_being_ready() {
         let object = json!({
             "metadata": {
                 "name": "a", "labels": { "node-role.kubernetes.io/worker": "", "other": "x" },

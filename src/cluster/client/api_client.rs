@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The provider cluster, and the namespace in it that shoots live in.
+/// Client of one API server, of a provider cluster or of a shoot, with a default namespace.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
     pub(in crate::cluster) client: kube::Client,
@@ -13,11 +13,11 @@ pub(crate) struct ApiClient {
     namespace: Arc<str>,
     warnings: Arc<[String]>,
     pub(super) clock: Arc<ServerClock>,
-    /// Tunnel that all requests go through, where no address answers; closed with the last clone.
+    /// Tunnel that carries the requests, if any; closed with the last clone.
     _tunnel: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// The server's time, as its answers tell it: ages are told by the clock that made the timestamps.
+/// Server time, from the `Date` header of its responses. Ages are computed with the clock that wrote the timestamps.
 #[derive(Default)]
 pub(super) struct ServerClock(AtomicI64);
 
@@ -26,7 +26,7 @@ impl ApiClient {
         &self.namespace
     }
 
-    /// The same cluster, another namespace.
+    /// The same cluster with another default namespace.
     pub(crate) fn in_namespace(&self, namespace: &str) -> ApiClient {
         ApiClient {
             namespace: namespace.into(),
@@ -39,12 +39,12 @@ impl ApiClient {
         &self.server
     }
 
-    /// What the person should know about this connection, as lower-case fragments.
+    /// Warnings about this connection for the user, as lower-case fragments.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Seconds since 1970 by the server's clock, when it last answered; None before.
+    /// Seconds since 1970 by the server's clock at its last response; None before the first.
     pub(crate) fn server_time(&self) -> Option<i64> {
         let seconds = self.clock.0.load(Ordering::Relaxed);
         (seconds > 0).then_some(seconds)
@@ -66,7 +66,7 @@ impl ApiClient {
         }
     }
 
-    /// The same client, which keeps `tunnel` open.
+    /// The same client, keeping `tunnel` open.
     pub(super) fn via_tunnel(self, tunnel: impl Any + Send + Sync) -> ApiClient {
         ApiClient {
             _tunnel: Some(Arc::new(tunnel)),

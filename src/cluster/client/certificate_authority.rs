@@ -1,4 +1,4 @@
-//! The roots of a shoot, read from their Secrets, and certificates that are kept nowhere.
+//! Certificate authorities of a shoot, read from their Secrets, and client certificates, which are never stored.
 
 use super::error::Error;
 use super::request::ResourceRef;
@@ -12,30 +12,30 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
 use serde_json::Value;
 
-/// A root, and all roots that are trusted beside it.
+/// A certificate authority, and all certificates that are trusted with it.
 pub(crate) struct CertificateAuthority {
     pub(crate) authority: Authority,
     /// In PEM.
     pub(crate) bundle: String,
 }
 
-/// What leads into a shoot, in PEM.
+/// Credentials for a shoot's API server, in PEM.
 #[derive(Debug)]
 pub(crate) struct ClientCertificate {
     pub(crate) certificate: String,
     pub(crate) key: SecretString,
-    /// The roots that the API server's certificate is of.
+    /// Certificates of the authorities that sign the API server's certificate.
     pub(crate) ca: String,
     /// Seconds since 1970.
     pub(crate) expires: i64,
 }
 
 impl ApiClient {
-    /// A certificate for a client of a shoot's API server: a user and its groups. It is written nowhere.
+    /// Issues a client certificate for a shoot's API server, for a user and its groups. It is not stored.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] when the shoot has no root yet.
+    /// [`Error::NotFound`] while the shoot has no certificate authority.
     pub(crate) async fn client_certificate(
         &self,
         id: &str,
@@ -64,15 +64,15 @@ impl ApiClient {
         issue().map_err(|source| certificate_error(&secret, source))
     }
 
-    /// When the first certificate of a shoot expires, in seconds since 1970, and the name of its Secret.
+    /// Earliest expiry of a shoot's certificates, in seconds since 1970, with the name of the Secret.
     pub(crate) async fn earliest_certificate_expiry(
         &self,
         id: &str,
     ) -> Result<Option<(i64, String)>, Error> {
         let (shoot, role) = (names::selector(id), names::role::CERTIFICATE);
         let selector = format!("{shoot},{}={role}", names::COMPONENT);
-        let place = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
-        let listed = self.list(place, Some(&selector)).await?;
+        let resource_ref = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
+        let listed = self.list(resource_ref, Some(&selector)).await?;
         let expiry = |object: &Value| {
             let metadata = &object["metadata"];
             let expires = text(&metadata["annotations"][names::NOT_AFTER]);
@@ -81,21 +81,21 @@ impl ApiClient {
         Ok(listed.items.iter().filter_map(expiry).min())
     }
 
-    /// The root in a Secret of the shoot `id`.
+    /// Reads the certificate authority in a Secret of shoot `id`.
     pub(crate) async fn certificate_authority(
         &self,
         id: &str,
         secret: &str,
     ) -> Result<CertificateAuthority, Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
-        let there = self.get_secret(place).await?;
-        let labels = &there["metadata"]["labels"];
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
+        let existing = self.get_secret(resource_ref).await?;
+        let labels = &existing["metadata"]["labels"];
         if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
             return Err(Error::NotOwned {
-                what: place.request_info("get"),
+                what: resource_ref.request_info("get"),
             });
         }
-        let data = &there["data"];
+        let data = &existing["data"];
         let pair = PemPair {
             certificate: decode_pem(&data["tls.crt"]),
             key: decode_pem(&data["tls.key"]),
@@ -108,7 +108,7 @@ impl ApiClient {
         })
     }
 
-    /// By the clock of the server, that answered just now; by this computer's when answers bear no date.
+    /// Seconds since 1970 by the server's clock; by the local clock if responses have no date.
     pub(crate) fn current_time(&self) -> i64 {
         self.server_time()
             .unwrap_or_else(|| jiff::Timestamp::now().as_second())
@@ -122,7 +122,7 @@ pub(crate) fn certificate_error(secret: &str, source: PkiError) -> Error {
     }
 }
 
-/// Nothing for what is no text: it is then no certificate either.
+/// Returns an empty text for anything that is not UTF-8: it is not PEM either.
 fn decode_pem(value: &Value) -> String {
     let bytes = STANDARD.decode(text(value)).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()

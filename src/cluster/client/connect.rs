@@ -1,4 +1,4 @@
-//! From a kubeconfig to a client.
+//! Clients from kubeconfigs.
 
 use super::certificate_authority::ClientCertificate;
 use super::error::Error;
@@ -10,30 +10,30 @@ use secrecy::{ExposeSecret, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a connection may take to come about.
+/// Limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the way to the provider cluster is written down.
+/// Source of the kubeconfig of a provider cluster.
 #[derive(Debug)]
 pub(crate) enum KubeconfigSource {
     Files(KubeconfigFiles),
-    /// Out of a manifest or a Secret. A program that it names is not run unless that is allowed.
+    /// Kubeconfig in a manifest or a Secret. Its exec plugins run only if that is allowed.
     Text {
         text: SecretString,
         allow_exec: bool,
     },
-    /// The service account of the pod that kvshoot runs in.
+    /// Service account of the pod that kvshoot runs in.
     InCluster,
 }
 
-/// Kubeconfig files, earlier ones first; those that do not exist are passed over unless all are.
+/// Kubeconfig files, merged in order; missing files are skipped unless all are missing.
 #[derive(Debug, Default)]
 pub(crate) struct KubeconfigFiles {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) overrides: KubeconfigOverrides,
 }
 
-/// Parts of a kubeconfig to take other than the current context says.
+/// Replacements for parts of the current context.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct KubeconfigOverrides {
     pub(crate) context: Option<String>,
@@ -42,13 +42,13 @@ pub(crate) struct KubeconfigOverrides {
 }
 
 impl ApiClient {
-    /// Makes ready to talk; the server is first spoken to when something is asked.
+    /// Creates a client; the first request opens the connection.
     ///
-    /// `namespace` replaces that of the context.
+    /// `namespace` replaces the namespace of the context.
     ///
     /// # Errors
     ///
-    /// No kubeconfig, one that cannot be read or used, or one that may not run its program.
+    /// No kubeconfig, an unreadable or invalid one, or one with an exec plugin that is not allowed.
     pub(crate) async fn connect(
         source: KubeconfigSource,
         namespace: Option<&str>,
@@ -63,11 +63,11 @@ impl ApiClient {
         ApiClient::from_config(config, namespace)
     }
 
-    /// A client of a shoot's API server.
+    /// Creates a client of a shoot's API server.
     ///
     /// # Errors
     ///
-    /// The certificate cannot be used.
+    /// The certificate is invalid.
     pub(crate) async fn from_credentials(
         url: &str,
         credentials: &ClientCertificate,
@@ -81,14 +81,14 @@ impl ApiClient {
         let mut warnings = Vec::new();
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        // Requests have deadlines of their own, and a watch is silent for long.
+        // Each request has its own deadline, and a watch may be silent for long.
         config.read_timeout = None;
         config.write_timeout = None;
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
         if config.accept_invalid_certs {
             warnings.push(format!(
-                "the certificate of {server} is not checked, as the kubeconfig asks"
+                "the certificate of {server} is not verified (insecure-skip-tls-verify)"
             ));
         }
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
@@ -99,8 +99,8 @@ impl ApiClient {
 
 async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
     let mut merged: Option<Kubeconfig> = None;
-    let there = files.files.iter().filter(|it| it.exists());
-    for file in there {
+    let existing = files.files.iter().filter(|it| it.exists());
+    for file in existing {
         let one = Kubeconfig::read_from(file).map_err(|it| kubeconfig_error(&it))?;
         merged = Some(match merged {
             Some(before) => before.merge(one).map_err(|it| kubeconfig_error(&it))?,
@@ -114,7 +114,7 @@ async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
             .map(|it| it.display().to_string())
             .collect();
         return Err(Error::KubeconfigNotFound(match tried.len() {
-            0 => "none is given".to_owned(),
+            0 => "no file given".to_owned(),
             _ => format!("{} does not exist", tried.join(", ")),
         }));
     };
@@ -130,9 +130,9 @@ async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
 
 async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Error> {
     let kubeconfig = Kubeconfig::from_yaml(text.expose_secret()).map_err(|it| match it {
-        // The parser's own words show the lines around, and with them what is secret.
+        // The parser's message quotes the surrounding lines, which may hold secrets.
         kube::config::KubeconfigError::Parse(_) => {
-            Error::InvalidKubeconfig("it is not YAML".to_owned())
+            Error::InvalidKubeconfig("not valid YAML".to_owned())
         }
         other => kubeconfig_error(&other),
     })?;
@@ -144,7 +144,7 @@ async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Erro
             let command = exec.command.clone().unwrap_or_default();
             return Err(Error::ExecNotAllowed { command });
         }
-        // Reading files of this computer by the word of a manifest is the same as running a program.
+        // Reading local files on behalf of a manifest is as dangerous as running a program.
         refuse_files(user.auth_info.as_ref(), allow_exec)?;
     }
     Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -164,7 +164,7 @@ fn refuse_files(user: Option<&kube::config::AuthInfo>, allowed: bool) -> Result<
     let files = [&user.token_file, &user.client_certificate, &user.client_key];
     match files.into_iter().flatten().next() {
         Some(file) => Err(Error::InvalidKubeconfig(format!(
-            "it comes from a manifest and names a file of this computer, {file}"
+            "it comes from a manifest and refers to the local file {file}"
         ))),
         None => Ok(()),
     }
@@ -173,7 +173,7 @@ fn refuse_files(user: Option<&kube::config::AuthInfo>, allowed: bool) -> Result<
 fn kubeconfig_error(error: &kube::config::KubeconfigError) -> Error {
     use kube::config::KubeconfigError;
     match error {
-        // Its Display puts the path in quotes of Rust.
+        // The Display implementation quotes the path as Rust's Debug does.
         KubeconfigError::ReadConfig(error, path) => {
             Error::KubeconfigNotFound(format!("{}: {error}", path.display()))
         }

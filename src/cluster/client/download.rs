@@ -1,4 +1,4 @@
-//! Fetches one file of a web server, by the same TLS as API servers are spoken to.
+//! Download of a single file over HTTPS, with the TLS stack that is used for API servers.
 
 use http::header::LOCATION;
 use http::{Request, Response, Uri};
@@ -7,49 +7,53 @@ use kube::{Client, Config};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// More than any manifest has.
+/// Larger than any manifest.
 const MAX_BYTES: u64 = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The content of the file, or why it cannot be had.
+/// Downloads a file.
+///
+/// # Errors
+///
+/// A message with the cause.
 pub(crate) async fn download(url: &str) -> Result<Vec<u8>, String> {
     match timeout(TIMEOUT, follow(url, "https")).await {
         Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+        Err(_) => Err(format!("no response within {}s", TIMEOUT.as_secs())),
     }
 }
 
-/// Goes where it is sent to, as long as that is reached the same way.
+/// Follows redirects as long as the scheme stays the same.
 async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
     for _ in 0..=MAX_REDIRECTS {
         let uri: Uri = url.parse().map_err(|it| format!("{url}: {it}"))?;
         let (Some(given), Some(host)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(format!("{url} is no whole URL"));
+            return Err(format!("{url} is not a complete URL"));
         };
         if given != scheme {
-            return Err(format!("{url} is not reached by {scheme}"));
+            return Err(format!("{url} does not use {scheme}"));
         }
         let origin = format!("{scheme}://{host}");
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
         let answer = fetch(&origin, path).await?;
         let status = answer.status();
-        let place = answer.headers().get(LOCATION);
-        match place.filter(|_| status.is_redirection()) {
-            Some(place) => {
-                let place = place.to_str().map_err(|it| it.to_string())?;
-                url = match place.starts_with('/') {
-                    true => format!("{origin}{place}"),
-                    false => place.to_owned(),
+        let location = answer.headers().get(LOCATION);
+        match location.filter(|_| status.is_redirection()) {
+            Some(location) => {
+                let location = location.to_str().map_err(|it| it.to_string())?;
+                url = match location.starts_with('/') {
+                    true => format!("{origin}{location}"),
+                    false => location.to_owned(),
                 };
             }
             None if status.is_success() => return read_body(answer).await,
-            None => return Err(format!("the answer is {status}")),
+            None => return Err(format!("the server responded with {status}")),
         }
     }
-    Err(format!("more than {MAX_REDIRECTS} redirections"))
+    Err(format!("more than {MAX_REDIRECTS} redirects"))
 }
 
 async fn fetch(origin: &str, path: &str) -> Result<Response<Body>, String> {
@@ -67,13 +71,13 @@ async fn read_body(answer: Response<Body>) -> Result<Vec<u8>, String> {
     let length = answer.headers().get(http::header::CONTENT_LENGTH);
     let length = length.and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|it| it > MAX_BYTES) {
-        return Err(format!("it has more than {MAX_BYTES} bytes"));
+        return Err(format!("the file is larger than {MAX_BYTES} bytes"));
     }
     let bytes = answer.into_body().collect_bytes().await;
     bytes.map(|it| it.to_vec()).map_err(|it| root_cause(&it))
 }
 
-/// The end says what happened.
+/// The innermost error describes what happened.
 fn root_cause(error: &kube::Error) -> String {
     let mut deepest: &dyn std::error::Error = error;
     while let Some(source) = deepest.source() {
@@ -88,7 +92,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// A web server with three places; ends with the test.
+    /// A web server with three paths; stops with the test.
     async fn server() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("it has one");
@@ -115,24 +119,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_had_where_the_server_sends_to() {
+    async fn a_download_follows_redirects_of_the_same_scheme() {
         let server = server().await;
         let get = async |path: &str| follow(&format!("{server}{path}"), "http").await;
         assert_eq!(get("/old?a=1").await, Ok(b"kind".to_vec()));
-        for (path, told) in [
+        for (path, expected) in [
             ("/gone", "404"),
-            ("/round", "redirections"),
-            ("/away", "not reached by http"),
-            ("/large", "more than"),
+            ("/round", "redirects"),
+            ("/away", "does not use http"),
+            ("/large", "than"),
         ] {
             let error = get(path).await.expect_err(path);
-            assert!(error.contains(told), "{path}: {error}");
+            assert!(error.contains(expected), "{path}: {error}");
         }
     }
 
     #[tokio::test]
-    async fn only_https_is_asked() {
+    async fn only_https_is_accepted() {
         let error = download(&server().await).await.expect_err("plain");
-        assert!(error.contains("is not reached by https"), "{error}");
+        assert!(error.contains("does not use https"), "{error}");
     }
 }

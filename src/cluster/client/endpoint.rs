@@ -1,4 +1,4 @@
-//! By which address a shoot's API server is spoken to from here.
+//! Endpoints of a shoot's API server, as reachable from here.
 
 use super::certificate_authority::ClientCertificate;
 use super::error::{Error, RequestInfo};
@@ -14,33 +14,33 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long an address may take to answer before another way is gone.
+/// Limit for an address to respond before the next option is tried.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long kvshoot's own certificate holds: longer than any run takes.
+/// Lifetime of kvshoot's own client certificate, in seconds: longer than any run.
 const CLIENT_CERTIFICATE_LIFETIME: i64 = 24 * 60 * 60;
 
-/// A way that works; a tunnel that it goes through is closed with it.
+/// A reachable API server; its tunnel, if any, closes with it.
 pub(crate) struct Endpoint {
     /// Base URL of the API server.
     pub(crate) url: String,
-    /// Who speaks to it by this way.
+    /// Client that uses this endpoint.
     pub(crate) client: ApiClient,
 }
 
 impl ApiClient {
-    /// Base URLs of a shoot's API server, the outer one first.
+    /// Base URLs of a shoot's API server, the external one first.
     ///
     /// # Errors
     ///
-    /// There is no such control plane, or it may not be looked at.
+    /// The control plane does not exist, or reading it is forbidden.
     pub(crate) async fn shoot_urls(&self, id: &str) -> Result<Vec<String>, Error> {
         let outer = names::control_plane(id, names::part::EXTERNAL);
         let inner = names::control_plane(id, names::part::API_SERVER);
         let mut addresses = Vec::new();
         for name in [&outer, &inner] {
-            let place = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
-            match self.get_with_retry(place).await {
+            let resource_ref = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
+            match self.get_with_retry(resource_ref).await {
                 Ok(service) => addresses.extend(base_url(&service)),
                 Err(Error::NotFound { .. }) if *name == outer => {}
                 Err(error) => return Err(error),
@@ -49,13 +49,13 @@ impl ApiClient {
         Ok(addresses)
     }
 
-    /// A client of a shoot's API server, for kvshoot itself.
+    /// A client of a shoot's API server with kvshoot's own credentials.
     ///
     /// # Errors
     ///
-    /// There is no such control plane, its root may not be read, or nothing answers.
+    /// The control plane does not exist, reading its certificate authority is forbidden, or nothing answers.
     pub(crate) async fn shoot_client(&self, id: &str) -> Result<ApiClient, Error> {
-        // The group works before there are roles.
+        // This group is allowed everything before any role exists.
         let own = self.client_certificate(
             id,
             "kvshoot",
@@ -65,11 +65,11 @@ impl ApiClient {
         Ok(self.shoot_endpoint(id, &own.await?).await?.client)
     }
 
-    /// The first address that answers, else a tunnel through the provider.
+    /// The first address that answers, otherwise a tunnel through the provider cluster.
     ///
     /// # Errors
     ///
-    /// Nothing answers, and there is no tunnel either: says why there is none.
+    /// No address answers and the tunnel cannot be opened; the error is that of the tunnel.
     pub(crate) async fn shoot_endpoint(
         &self,
         id: &str,
@@ -80,7 +80,9 @@ impl ApiClient {
         for answer in join_all(tries).await {
             match answer {
                 Ok(way) => return Ok(way),
-                Err(error) => tracing::debug!(%error, "an address of the shoot does not answer"),
+                Err(error) => {
+                    tracing::debug!(%error, "an address of the shoot's API server does not answer")
+                }
             }
         }
         Endpoint::via_tunnel(Tunnel::open(self, id).await?, credentials).await
@@ -90,7 +92,7 @@ impl ApiClient {
 impl Endpoint {
     /// # Errors
     ///
-    /// Nothing answers at the other end.
+    /// The API server does not answer through the tunnel.
     pub(crate) async fn via_tunnel(
         tunnel: Tunnel,
         credentials: &ClientCertificate,
@@ -101,7 +103,7 @@ impl Endpoint {
     }
 }
 
-/// The way by an address that answers in time.
+/// Returns the endpoint if it answers in time.
 async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint, Error> {
     let server = ApiClient::from_credentials(&url, credentials).await?;
     match timeout(PROBE_TIMEOUT, server.get_once("/version", "version")).await {
@@ -117,7 +119,7 @@ async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint,
     }
 }
 
-/// Where a Service can be spoken to.
+/// Base URL that a Service is reachable at.
 fn base_url(service: &Value) -> Option<String> {
     let fact = super::service::service(service);
     let annotations = &service["metadata"]["annotations"];

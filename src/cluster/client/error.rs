@@ -1,4 +1,4 @@
-//! What can go wrong at an API server, told apart by typed status and never by text.
+//! Errors of API servers, classified by typed status and never by message.
 
 use crate::pki::PkiError;
 use crate::state::failure::{ErrorClass, Failure};
@@ -8,89 +8,87 @@ use std::fmt;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Each shows as a lower-case fragment that names the object and the cause.
+/// Each is displayed as a lower-case fragment with the object and the cause.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    #[error("no kubeconfig: {0}")]
+    #[error("kubeconfig not found: {0}")]
     KubeconfigNotFound(String),
-    #[error("the kubeconfig cannot be used: {0}")]
+    #[error("invalid kubeconfig: {0}")]
     InvalidKubeconfig(String),
-    #[error("the kubeconfig in the manifest runs a program, `{command}`")]
+    #[error("the kubeconfig in the manifest uses the exec plugin `{command}`")]
     ExecNotAllowed { command: String },
     #[error("no credentials for {server}: {message}")]
     Credentials { server: String, message: String },
-    #[error("{server} does not answer: {}", root_cause(source.as_ref()))]
+    #[error("connection to {server} failed: {}", root_cause(source.as_ref()))]
     Unreachable {
         server: String,
         source: Box<dyn StdError + Send + Sync>,
     },
-    #[error("{server} cannot be trusted: {}", root_cause(source.as_ref()))]
+    #[error("the certificate of {server} is not trusted: {}", root_cause(source.as_ref()))]
     Untrusted {
         server: String,
         source: Box<dyn StdError + Send + Sync>,
     },
-    #[error("{what}: no answer within {} s", after.as_secs())]
+    #[error("{what}: no response within {}s", after.as_secs())]
     Timeout { what: RequestInfo, after: Duration },
-    #[error("not logged in at {server}: {message}")]
+    #[error("authentication to {server} failed: {message}")]
     Unauthenticated { server: String, message: String },
     #[error("not allowed to {what}: {message}")]
     Forbidden { what: RequestInfo, message: String },
-    /// The server's words tell what was asked, used and limited.
+    /// The server's message has the requested, used and limited amounts.
     #[error("{}: {message}", what.object())]
     QuotaExceeded { what: RequestInfo, message: String },
-    #[error("{} changed meanwhile", what.object())]
+    #[error("{} was modified concurrently", what.object())]
     Conflict { what: RequestInfo },
-    /// The history that a watch or a page goes on from is no longer kept.
-    #[error("{what}: the server keeps no such old state")]
+    /// The server no longer has the history that a watch or the next page needs.
+    #[error("{what}: resource version expired")]
     Expired { what: RequestInfo },
     #[error("{} not found", what.object())]
     NotFound { what: RequestInfo },
-    #[error("{} exists already", what.object())]
+    #[error("{} already exists", what.object())]
     AlreadyExists { what: RequestInfo },
-    #[error("{} exists and is not kvshoot's, or of another shoot", what.object())]
+    #[error("{} exists but does not belong to this shoot", what.object())]
     NotOwned { what: RequestInfo },
-    #[error("{} is refused: {message}", what.object())]
+    #[error("{} was rejected: {message}", what.object())]
     Rejected { what: RequestInfo, message: String },
-    #[error("{what}: the server asks to wait: {message}")]
+    #[error("{what}: too many requests: {message}")]
     Throttled {
         what: RequestInfo,
-        /// In the server's words.
+        /// Message of the server.
         message: String,
         retry_after: Option<Duration>,
     },
-    #[error("{what}: the server failed with {code}: {message}")]
+    #[error("{what}: server error {code}: {message}")]
     Server {
         what: RequestInfo,
         code: u16,
         message: String,
     },
-    #[error("{what}: the answer makes no sense: {message}")]
+    #[error("{what}: invalid response: {message}")]
     InvalidResponse { what: RequestInfo, message: String },
-    /// Deciding which of two states is newer needs numbers.
-    #[error(
-        "{what}: resourceVersion `{version}` is not a number, so this server cannot be worked with"
-    )]
+    /// Ordering two versions of an object needs numbers.
+    #[error("{what}: resourceVersion `{version}` is not a number; this server is not supported")]
     UnorderedVersion { what: RequestInfo, version: String },
-    /// What the decision rested on is no longer so.
+    /// The reason for the action no longer holds.
     #[error("machine {0} is ready again")]
     MachineReady(String),
     #[error("{}", lease_held_message(holder, *since))]
     LeaseHeld {
-        /// Who holds the lease, in the holder's own words.
+        /// Holder of the lease, as written by the holder.
         holder: String,
-        /// Seconds since 1970, by the holder's clock; None when it does not say.
+        /// Seconds since 1970 by the holder's clock; None if unknown.
         since: Option<i64>,
     },
-    /// Nobody can have taken it unseen: writes wait until it is renewed or lost.
-    #[error("the lease {lease} could not be renewed in time")]
+    /// The lease cannot have been taken unnoticed: writes wait until it is renewed or lost.
+    #[error("lease {lease} was not renewed in time")]
     LeaseStale { lease: String },
-    #[error("the lease {lease} was lost: {message}")]
+    #[error("lease {lease} was lost: {message}")]
     LeaseLost { lease: String, message: String },
-    /// Says nothing of what is in them.
+    /// Never includes key material.
     #[error("Secret {secret}: {source}")]
     Certificate { secret: String, source: PkiError },
-    /// The shoot's own API server was not found yet.
-    #[error("the shoot's API server is not reached yet")]
+    /// The shoot's API server has not been reached yet.
+    #[error("the shoot's API server has not been reached yet")]
     ShootNotReached,
     #[error("{0}")]
     Missing(String),
@@ -98,7 +96,7 @@ pub(crate) enum Error {
     NamespaceNotFound(String),
 }
 
-/// The request that an error is about.
+/// The request that an error belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     /// As in a Role: get, list, watch, create, update, patch, delete.
@@ -111,19 +109,19 @@ pub(crate) struct RequestInfo {
     pub(crate) namespace: Option<Box<str>>,
 }
 
-/// What an error means for whoever asked.
+/// Reaction to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retryability {
-    /// It may pass: the same again, after a while.
+    /// Transient: retry after a while.
     Retry,
-    /// The world is not as it was thought to be: look, and plan anew.
+    /// The assumed state is outdated: observe and plan again.
     Replan,
-    /// The same again would be refused again.
+    /// A retry would fail the same way.
     Fatal(ErrorClass),
 }
 
 impl RequestInfo {
-    /// A request for what no resource names.
+    /// A request that is not about a resource.
     pub(crate) fn get(thing: &'static str) -> RequestInfo {
         RequestInfo {
             verb: "get",
@@ -134,7 +132,7 @@ impl RequestInfo {
         }
     }
 
-    /// The object, or the kind and where it is looked for.
+    /// The object, or the kind and its namespace.
     fn object(&self) -> String {
         match (&self.name, &self.namespace) {
             (Some(name), _) => format!("{} {name}", self.kind),
@@ -179,7 +177,7 @@ impl Error {
         }
     }
 
-    /// For the plan: what would be refused again, or has passed too often.
+    /// The failure as the planner records it: fatal, or retried too often.
     pub(crate) fn failure(&self) -> Failure {
         let class = match self.retryability() {
             Retryability::Fatal(class) => class,
@@ -189,7 +187,7 @@ impl Error {
         Failure::new(class, self.to_string())
     }
 
-    /// Whether the request may have been carried out all the same.
+    /// True if the request may have been carried out nevertheless.
     pub(crate) fn is_ambiguous(&self) -> bool {
         match self {
             Error::Unreachable { .. } | Error::Timeout { .. } | Error::InvalidResponse { .. } => {
@@ -200,14 +198,14 @@ impl Error {
         }
     }
 
-    /// Nobody listens at the address, or there is no way to it.
+    /// True if nothing listens at the address, or it is unreachable.
     pub(crate) fn is_connection_failure(&self) -> bool {
         use std::io::ErrorKind;
         let Error::Unreachable { source, .. } = self else {
             return false;
         };
         let source: &(dyn StdError + 'static) = source.as_ref();
-        // What ends a connection that there was.
+        // These end an established connection.
         error_chain(source)
             .filter_map(|it| it.downcast_ref::<std::io::Error>())
             .any(|it| {
@@ -221,8 +219,8 @@ impl Error {
             })
     }
 
-    /// By code and reason; the words of the quota admission are the one text that is looked at,
-    /// for it answers with nothing else that tells it from a missing right.
+    /// Classifies by code and reason. The message of the quota admission is the only text that is inspected, since its
+    /// status is otherwise the same as that of a missing permission.
     pub(crate) fn from_status(what: RequestInfo, server: &str, status: &Status) -> Error {
         let message = single_line(&status.message);
         let retry_after = status
@@ -254,7 +252,7 @@ impl Error {
                 message,
                 retry_after,
             },
-            // A deadline of the server itself, and what says when to come again.
+            // The server's own deadline, with a time to retry after.
             (408, _) => Error::Server {
                 what,
                 code: 408,
@@ -293,21 +291,21 @@ impl Error {
     }
 }
 
-/// A write to a namespace that is not there is answered as if the object were missing.
+/// A write to a missing namespace is answered as if the object were missing.
 fn missing_namespace<'a>(what: &RequestInfo, status: &'a Status) -> Option<&'a str> {
     let details = status.details.as_ref()?;
     (details.kind == "namespaces" && &*what.resource != "namespaces").then_some(&*details.name)
 }
 
-/// What a credential plugin printed may be the credential, so only its name and end are told.
+/// The output of a credential plugin may hold the credential, so only its name and exit status are shown.
 fn credentials_message(error: &kube::client::AuthError) -> String {
     match error {
         kube::client::AuthError::AuthExecRun { cmd, out } => {
-            // Its environment stands before it, as JSON.
+            // The environment precedes the program, as JSON.
             let program = cmd.split("}\" \"").nth(1);
             let program = program.and_then(|it| it.split('"').next());
             let program = program.unwrap_or("the credential plugin");
-            format!("{program} ended with {}", out.status)
+            format!("{program} exited with {}", out.status)
         }
         kube::client::AuthError::AuthExecParse(_) => {
             "the credential plugin did not print an ExecCredential".to_owned()
@@ -316,7 +314,7 @@ fn credentials_message(error: &kube::client::AuthError) -> String {
     }
 }
 
-/// A certificate that does not fit: no repetition mends it.
+/// True for a certificate that is not trusted; a retry does not help.
 fn is_untrusted(error: &(dyn StdError + 'static)) -> bool {
     error_chain(error).any(|it| {
         let kind = it.downcast_ref::<std::io::Error>().map(|it| it.kind());
@@ -324,7 +322,7 @@ fn is_untrusted(error: &(dyn StdError + 'static)) -> bool {
     })
 }
 
-/// From the outermost to the deepest; what an I/O error wraps is a link too, which `source` passes over.
+/// Errors from the outermost to the innermost, including those wrapped in I/O errors, which `source` skips.
 fn error_chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -341,13 +339,13 @@ fn next_source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdEr
     }
 }
 
-/// The end of the chain says what happened; the links before it say through which layer it went.
+/// The innermost error describes what happened; the outer ones only name the layers.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
     let deepest = error_chain(error).last().unwrap_or(error);
     single_line(&deepest.to_string())
 }
 
-/// One line, as it fits into a sentence.
+/// Collapses white space, so that the text fits into a sentence.
 fn single_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -356,7 +354,7 @@ fn lease_held_message(holder: &str, since: Option<i64>) -> String {
     let since = since
         .and_then(|it| jiff::Timestamp::from_second(it).ok())
         .map_or_else(String::new, |it| format!(" since {it}"));
-    format!("the shoot is held by {holder}{since}")
+    format!("the shoot is locked by {holder}{since}")
 }
 
 impl fmt::Display for RequestInfo {

@@ -4,7 +4,7 @@ use super::certificate_authority::ClientCertificate;
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-/// Text of a kubeconfig that holds all that it needs.
+/// A self-contained kubeconfig.
 pub(crate) fn kubeconfig(name: &str, url: &str, credentials: &ClientCertificate) -> Value {
     use secrecy::ExposeSecret as _;
     let coded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);

@@ -1,4 +1,4 @@
-//! The end of a container's log.
+//! Logs of containers.
 
 use super::error::{Error, RequestInfo};
 use super::resources;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a kubelet may take to hand out one log.
+/// Limit for a kubelet to return one log.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A container whose log is read.
@@ -18,24 +18,24 @@ pub(crate) struct ContainerRef<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) pod: &'a str,
     pub(crate) name: &'a str,
-    /// The one that ran before it was started again.
+    /// The previous instance, before the last restart.
     pub(crate) previous: bool,
 }
 
-/// What a container said at last.
+/// The end of a container's log.
 #[derive(Debug)]
 pub(crate) struct LogTail {
     pub(crate) text: String,
-    /// Bytes before it that were left out.
+    /// Bytes left out before `text`.
     pub(crate) cut: u64,
 }
 
 impl ApiClient {
-    /// The last `most` bytes, with the times at which they were said.
+    /// Reads the last `most` bytes of a log, with timestamps.
     ///
     /// # Errors
     ///
-    /// There is no such log, or it may not be read.
+    /// The log does not exist, or reading it is forbidden.
     pub(crate) async fn log_tail(
         &self,
         of: ContainerRef<'_>,
@@ -75,7 +75,7 @@ impl ApiClient {
     }
 }
 
-/// Reads to the end, and keeps no more than it must.
+/// Reads to the end and keeps at most `most` bytes.
 async fn read_tail(stream: impl futures::AsyncRead, most: usize) -> std::io::Result<LogTail> {
     let mut stream = std::pin::pin!(stream);
     let mut kept: VecDeque<u8> = VecDeque::new();
@@ -92,7 +92,7 @@ async fn read_tail(stream: impl futures::AsyncRead, most: usize) -> std::io::Res
     }
     let mut bytes: Vec<u8> = kept.into();
     if cut > 0 {
-        // The rest of a line says less than nothing: half a token looks like none.
+        // A partial line is misleading: half a token is not recognized as one.
         let line = bytes.iter().position(|it| *it == b'\n');
         let line = line.map_or(bytes.len(), |it| it + 1);
         bytes.drain(..line);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_last_whole_lines_are_kept_and_the_rest_is_counted() {
+    async fn complete_lines_are_kept_and_the_rest_is_counted() {
         for (most, text, cut) in [
             (100, "one\ntwo\nthree\n", 0),
             (11, "two\nthree\n", 4),
@@ -117,8 +117,8 @@ mod tests {
             (7, "three\n", 8),
             (3, "", 14),
         ] {
-            let said: &[u8] = b"one\ntwo\nthree\n";
-            let tail = read_tail(said, most).await.expect("bytes in memory");
+            let log: &[u8] = b"one\ntwo\nthree\n";
+            let tail = read_tail(log, most).await.expect("bytes in memory");
             assert_eq!((&*tail.text, tail.cut), (text, cut), "{most}");
         }
     }

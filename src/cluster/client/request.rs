@@ -1,4 +1,4 @@
-//! What can be asked of a server, each with its deadline, and nothing tried again.
+//! Requests to an API server, each with its deadline and without retries unless the name says so.
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Less than the lease lives, so that nothing lands after it was lost.
+/// Shorter than the lease, so that no write arrives after the lease was lost.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Items on a page of a LIST.
+/// Items per page of a LIST.
 const PAGE_SIZE: u32 = 500;
-/// How long the server keeps a watch open.
+/// Time after which the server closes a watch.
 const WATCH_SECONDS: u32 = 290;
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -27,22 +27,22 @@ const METADATA_LIST_ONLY: &str = "application/json;as=PartialObjectMetadataList;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRef<'a> {
     pub(crate) resource: &'static Resource,
-    /// None for the whole cluster.
+    /// None for cluster-scoped objects or all namespaces.
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
 }
 
-/// Which objects of a kind.
+/// Selectors of a LIST.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListSelector<'a> {
     pub(crate) labels: Option<&'a str>,
     pub(crate) fields: Option<&'a str>,
 }
 
-/// All objects of a kind at one time.
+/// All objects of a kind at one point in time.
 #[derive(Debug)]
 pub(crate) struct ObjectList {
-    /// As the server gave it; see [`crate::state::store::Version`].
+    /// As returned by the server; see [`crate::state::store::Version`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
 }
@@ -95,7 +95,7 @@ impl<'a> ResourceRef<'a> {
         }
     }
 
-    /// Of Secrets only metadata is asked for, but for [`Provider::get_secret`]: what they hold never gets here.
+    /// Secrets are read as metadata only, except by [`ApiClient::get_secret`]: their data never get here.
     fn accept(&self, many: bool) -> &'static str {
         match (self.resource == &super::resources::SECRET, many) {
             (false, _) => JSON,
@@ -106,77 +106,86 @@ impl<'a> ResourceRef<'a> {
 }
 
 impl ApiClient {
-    /// While something waits for it: a write, or the lease.
-    pub(crate) async fn get(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
-        let request = ApiRequest::new("GET", place.path()).accept(place.accept(false));
-        self.send(place.request_info("get"), WRITE_TIMEOUT, request)
+    /// Reads an object once, for callers that hold the lease or retry themselves.
+    pub(crate) async fn get(&self, resource_ref: ResourceRef<'_>) -> Result<Value, Error> {
+        let request =
+            ApiRequest::new("GET", resource_ref.path()).accept(resource_ref.accept(false));
+        self.send(resource_ref.request_info("get"), WRITE_TIMEOUT, request)
             .await
     }
 
-    /// A Secret with what it holds: only one that leads to the provider cluster, or a root that is to issue something.
-    pub(crate) async fn get_secret(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
-        let request = ApiRequest::new("GET", place.path()).accept(JSON);
-        self.send_with_retry(place.request_info("get"), READ_TIMEOUT, request)
+    /// Reads a Secret with its data: only a kubeconfig of the provider cluster, or a certificate authority.
+    pub(crate) async fn get_secret(&self, resource_ref: ResourceRef<'_>) -> Result<Value, Error> {
+        let request = ApiRequest::new("GET", resource_ref.path()).accept(JSON);
+        self.send_with_retry(resource_ref.request_info("get"), READ_TIMEOUT, request)
             .await
     }
 
-    /// The same when nothing hurries: passing errors are waited out for a while.
-    pub(crate) async fn get_with_retry(&self, place: ResourceRef<'_>) -> Result<Value, Error> {
-        let request = ApiRequest::new("GET", place.path()).accept(place.accept(false));
-        self.send_with_retry(place.request_info("get"), READ_TIMEOUT, request)
+    /// Reads an object and retries transient errors for a while.
+    pub(crate) async fn get_with_retry(
+        &self,
+        resource_ref: ResourceRef<'_>,
+    ) -> Result<Value, Error> {
+        let request =
+            ApiRequest::new("GET", resource_ref.path()).accept(resource_ref.accept(false));
+        self.send_with_retry(resource_ref.request_info("get"), READ_TIMEOUT, request)
             .await
     }
 
-    /// A question that is put as an object, and changes nothing.
+    /// Creates a review object, which changes nothing.
     pub(crate) async fn review(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         object: &Value,
     ) -> Result<Value, Error> {
-        let request = ApiRequest::new("POST", place.path()).body(JSON, object);
-        self.send_with_retry(place.request_info("create"), WRITE_TIMEOUT, request)
+        let request = ApiRequest::new("POST", resource_ref.path()).body(JSON, object);
+        self.send_with_retry(resource_ref.request_info("create"), WRITE_TIMEOUT, request)
             .await
     }
 
-    /// All pages. The state is consistent: it is that of the moment of asking, or newer.
+    /// Lists all pages. The state is consistent and at least as new as the request.
     pub(crate) async fn list(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         selector: Option<&str>,
     ) -> Result<ObjectList, Error> {
-        self.list_selected(place, ListSelector::labels(selector))
+        self.list_selected(resource_ref, ListSelector::labels(selector))
             .await
     }
 
     pub(crate) async fn list_selected(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         select: ListSelector<'_>,
     ) -> Result<ObjectList, Error> {
-        self.list_with_accept(place, select, place.accept(true))
+        self.list_with_accept(resource_ref, select, resource_ref.accept(true))
             .await
     }
 
-    /// The same without what the objects hold.
+    /// Lists metadata only.
     pub(crate) async fn list_metadata(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         selector: Option<&str>,
     ) -> Result<ObjectList, Error> {
-        self.list_with_accept(place, ListSelector::labels(selector), METADATA_LIST_ONLY)
-            .await
+        self.list_with_accept(
+            resource_ref,
+            ListSelector::labels(selector),
+            METADATA_LIST_ONLY,
+        )
+        .await
     }
 
     pub(crate) async fn list_with_accept(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         select: ListSelector<'_>,
         accept: &'static str,
     ) -> Result<ObjectList, Error> {
         let mut items = Vec::new();
         let mut next: Option<String> = None;
         loop {
-            let mut request = ApiRequest::new("GET", place.path())
+            let mut request = ApiRequest::new("GET", resource_ref.path())
                 .accept(accept)
                 .query("limit", &PAGE_SIZE.to_string());
             if let Some(labels) = select.labels {
@@ -189,7 +198,7 @@ impl ApiClient {
                 request = request.query("continue", next);
             }
             let mut page = self
-                .send_with_retry(place.request_info("list"), READ_TIMEOUT, request)
+                .send_with_retry(resource_ref.request_info("list"), READ_TIMEOUT, request)
                 .await?;
             if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
                 items.extend(page);
@@ -207,23 +216,23 @@ impl ApiClient {
         }
     }
 
-    /// Events from `version` on, for at most [`WATCH_SECONDS`].
+    /// Watches from `version` on, for at most [`WATCH_TIMEOUT_SECONDS`].
     pub(crate) async fn watch(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         selector: &str,
         version: &str,
     ) -> Result<impl futures::Stream<Item = Result<WatchEvent<Value>, Error>> + use<>, Error> {
         use futures::StreamExt as _;
-        let request = ApiRequest::new("GET", place.path())
-            .accept(place.accept(false))
+        let request = ApiRequest::new("GET", resource_ref.path())
+            .accept(resource_ref.accept(false))
             .query("watch", "true")
             .query("allowWatchBookmarks", "true")
             .query("timeoutSeconds", &WATCH_SECONDS.to_string())
             .query("labelSelector", selector)
             .query("resourceVersion", version)
             .build(Vec::new())?;
-        let what = place.request_info("watch");
+        let what = resource_ref.request_info("watch");
         let events = timeout(READ_TIMEOUT, self.client.request_events::<Value>(request))
             .await
             .map_err(|_| timeout_error(&what, READ_TIMEOUT))?
@@ -232,73 +241,74 @@ impl ApiClient {
         Ok(events.map(move |it| it.map_err(|it| Error::from_client(what.clone(), &server, it))))
     }
 
-    /// Makes an object. Fields that the server does not know are refused, not dropped.
+    /// Creates an object. Unknown fields are an error instead of being dropped.
     pub(crate) async fn create(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
         let all = ResourceRef {
             name: None,
-            ..place
+            ..resource_ref
         };
         let request = ApiRequest::new("POST", all.path())
-            .accept(place.accept(false))
+            .accept(resource_ref.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .query("fieldValidation", "Strict")
             .body(JSON, object);
-        self.send(place.request_info("create"), limit, request)
+        self.send(resource_ref.request_info("create"), limit, request)
             .await
     }
 
-    /// POST to a subresource: an eviction, say.
+    /// Creates a subresource, for example an eviction.
     pub(crate) async fn create_subresource(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         subresource: &'static str,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let path = format!("{}/{subresource}", place.path());
+        let path = format!("{}/{subresource}", resource_ref.path());
         let request = ApiRequest::new("POST", path).body(JSON, object);
-        self.send(place.request_info("create"), limit, request)
+        self.send(resource_ref.request_info("create"), limit, request)
             .await
     }
 
     pub(crate) async fn replace(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         object: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let request = ApiRequest::new("PUT", place.path())
-            .accept(place.accept(false))
+        let request = ApiRequest::new("PUT", resource_ref.path())
+            .accept(resource_ref.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .query("fieldValidation", "Strict")
             .body(JSON, object);
-        self.send(place.request_info("update"), limit, request)
+        self.send(resource_ref.request_info("update"), limit, request)
             .await
     }
 
-    /// A JSON merge patch.
+    /// Applies a JSON merge patch.
     pub(crate) async fn patch(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         patch: &Value,
         limit: Duration,
     ) -> Result<Value, Error> {
-        let request = ApiRequest::new("PATCH", place.path())
-            .accept(place.accept(false))
+        let request = ApiRequest::new("PATCH", resource_ref.path())
+            .accept(resource_ref.accept(false))
             .query("fieldManager", names::FIELD_MANAGER)
             .body(MERGE_PATCH, patch);
-        self.send(place.request_info("patch"), limit, request).await
+        self.send(resource_ref.request_info("patch"), limit, request)
+            .await
     }
 
-    /// Deletes this very object, and that version of it when one is given.
+    /// Deletes the object with this UID and, if given, this version.
     pub(crate) async fn delete(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         uid: &str,
         version: Option<&str>,
         limit: Duration,
@@ -311,13 +321,13 @@ impl ApiClient {
             "preconditions": preconditions,
             "propagationPolicy": "Background",
         });
-        self.delete_with(place, options, limit).await
+        self.delete_with(resource_ref, options, limit).await
     }
 
-    /// Gives this very pod, which is on its way out, no more than so many seconds to end.
+    /// Reduces the remaining grace period of a terminating pod, in seconds.
     pub(crate) async fn shorten_grace_period(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         uid: &str,
         seconds: u32,
         limit: Duration,
@@ -326,32 +336,32 @@ impl ApiClient {
             "preconditions": { "uid": uid },
             "gracePeriodSeconds": seconds,
         });
-        self.delete_with(place, options, limit).await
+        self.delete_with(resource_ref, options, limit).await
     }
 
     async fn delete_with(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         mut options: Value,
         limit: Duration,
     ) -> Result<Value, Error> {
         options["apiVersion"] = "v1".into();
         options["kind"] = "DeleteOptions".into();
-        let request = ApiRequest::new("DELETE", place.path())
-            .accept(place.accept(false))
+        let request = ApiRequest::new("DELETE", resource_ref.path())
+            .accept(resource_ref.accept(false))
             .body(JSON, &options);
-        self.send(place.request_info("delete"), limit, request)
+        self.send(resource_ref.request_info("delete"), limit, request)
             .await
     }
 
-    /// The same once, for what decides whether a server is there at all.
+    /// Reads a path once, to find out whether a server answers at all.
     pub(crate) async fn get_once(&self, path: &str, what: &'static str) -> Result<Value, Error> {
         let request = ApiRequest::new("GET", path.to_owned());
         self.send(RequestInfo::get(what), WRITE_TIMEOUT, request)
             .await
     }
 
-    /// Asks what no [`Place`] names: discovery, say.
+    /// Reads a path that is not a resource, for example discovery.
     pub(crate) async fn get_path(&self, path: &str, what: &'static str) -> Result<Value, Error> {
         let request = ApiRequest::new("GET", path.to_owned());
         self.send_with_retry(RequestInfo::get(what), READ_TIMEOUT, request)
@@ -359,7 +369,7 @@ impl ApiClient {
     }
 }
 
-/// A tenant of the provider cluster need not see what belongs to the cluster.
+/// Treats a forbidden LIST as empty: a tenant of the provider cluster need not see cluster-scoped objects.
 pub(crate) fn empty_if_forbidden(items: Result<Vec<Value>, Error>) -> Result<Vec<Value>, Error> {
     match items {
         Err(Error::Forbidden { .. }) => Ok(Vec::new()),

@@ -1,14 +1,14 @@
-//! The resources that kvshoot reads or writes, and their addresses.
+//! Resources that kvshoot reads or writes, and their paths.
 
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{CAPI_CLUSTER, COMPONENT, CSI_CLUSTER, role, selector};
 use serde_json::Value;
 use std::fmt;
 
-/// Where objects come from: a kind on a side.
+/// A kind of object on the provider's or the shoot's side.
 pub(crate) type ResourceScope = (ClusterSide, ObjectKind);
 
-/// A resource as the API serves it.
+/// A resource as served by the API.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     /// Empty for the core group.
@@ -112,14 +112,14 @@ pub(crate) const VIRTUAL_MACHINE_INSTANCE: Resource = resource(
 );
 pub(crate) const DATA_VOLUME: Resource =
     resource("cdi.kubevirt.io", "v1beta1", "DataVolume", "datavolumes");
-/// Who may clone a volume.
+/// Permission to clone a volume.
 pub(crate) const DATA_VOLUME_SOURCE: Resource = resource(
     "cdi.kubevirt.io",
     "v1beta1",
     "DataVolume",
     "datavolumes/source",
 );
-/// Installations, with their versions.
+/// Installation objects, which have the versions.
 pub(crate) const KUBEVIRT: Resource = resource("kubevirt.io", "v1", "KubeVirt", "kubevirts");
 pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "cdis");
 pub(crate) const CDI_CONFIG: Resource =
@@ -155,7 +155,7 @@ pub(crate) const RULES_REVIEW: Resource = resource(
     "SelfSubjectRulesReview",
     "selfsubjectrulesreviews",
 );
-/// What somebody else may do.
+/// Asks for the permissions of another subject.
 pub(crate) const ACCESS_REVIEW: Resource = resource(
     "authorization.k8s.io",
     "v1",
@@ -167,7 +167,7 @@ const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
     resource("rbac.authorization.k8s.io", "v1", kind, plural)
 }
 
-/// Of machines, to attach and detach volumes.
+/// Subresource of machines that attaches or detaches volumes.
 const fn volume_subresource(kind: &'static str, plural: &'static str) -> Resource {
     resource("subresources.kubevirt.io", "v1", kind, plural)
 }
@@ -176,7 +176,7 @@ pub(crate) const fn core(kind: &'static str, plural: &'static str) -> Resource {
     resource("", "v1", kind, plural)
 }
 
-/// As KubeVirt 1.0 and later serve them; earlier versions are no longer there.
+/// Served by KubeVirt 1.0 and later.
 const fn instancetype(kind: &'static str, plural: &'static str) -> Resource {
     resource("instancetype.kubevirt.io", "v1beta1", kind, plural)
 }
@@ -216,7 +216,7 @@ impl Resource {
             ObjectKind::Pod => &POD,
             ObjectKind::ValidatingWebhook => &VALIDATING_WEBHOOK,
             ObjectKind::MutatingWebhook => &MUTATING_WEBHOOK,
-            // A component is no object; its record would be such a one.
+            // A component is not an object; its inventory is a ConfigMap.
             ObjectKind::ConfigMap | ObjectKind::Component => &CONFIG_MAP,
             ObjectKind::ServiceAccount => &SERVICE_ACCOUNT,
             ObjectKind::Role => &ROLE,
@@ -236,7 +236,7 @@ impl Resource {
         }
     }
 
-    /// As it stands in `apiVersion`.
+    /// Value of `apiVersion`.
     pub(crate) fn api_version(&self) -> String {
         match self.group {
             "" => self.version.to_owned(),
@@ -244,7 +244,7 @@ impl Resource {
         }
     }
 
-    /// Of the list of all, in one namespace or in the whole cluster.
+    /// Path of the collection, in one namespace or in the whole cluster.
     pub(crate) fn path(&self, namespace: Option<&str>) -> String {
         let root = match self.group {
             "" => "/api/v1".to_owned(),
@@ -258,7 +258,7 @@ impl Resource {
 }
 
 impl fmt::Display for Resource {
-    /// As it stands in a Role: `virtualmachines.kubevirt.io`.
+    /// As in a Role: `virtualmachines.kubevirt.io`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.plural)?;
         if !self.group.is_empty() {
@@ -268,7 +268,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What the control plane consists of in the provider namespace.
+/// Kinds of a control plane in the provider namespace.
 pub(crate) const CONTROL_PLANE_KINDS: [ObjectKind; 10] = [
     ObjectKind::Secret,
     ObjectKind::ConfigMap,
@@ -282,11 +282,11 @@ pub(crate) const CONTROL_PLANE_KINDS: [ObjectKind; 10] = [
     ObjectKind::NetworkPolicy,
 ];
 
-/// What a shoot may keep for its machines, and a tenant of the provider need not be allowed.
+/// Kinds that a shoot may own for its machines; a tenant of the provider may lack the permission.
 pub(crate) const INSTANCETYPE_KINDS: [ObjectKind; 2] =
     [ObjectKind::Instancetype, ObjectKind::Preference];
 
-/// What is looked at in a shoot.
+/// Kinds that are watched in a shoot.
 pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
     ObjectKind::Node,
     ObjectKind::BootstrapToken,
@@ -308,7 +308,7 @@ pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
     ObjectKind::ApiService,
 ];
 
-/// What is looked at in a shoot that goes: what holds something in the provider, and who could be in the way.
+/// Kinds that are watched in a shoot during deletion: those with objects in the provider, and those that may block it.
 pub(crate) const DELETION_SHOOT_KINDS: [ObjectKind; 8] = [
     ObjectKind::Node,
     ObjectKind::ValidatingWebhook,
@@ -320,13 +320,13 @@ pub(crate) const DELETION_SHOOT_KINDS: [ObjectKind; 8] = [
     ObjectKind::Pod,
 ];
 
-/// The same in the provider, beside snapshots where these are served.
+/// Kinds that are watched in the provider during deletion, besides snapshots where these are served.
 pub(crate) const DELETION_PROVIDER_KINDS: [ObjectKind; 2] = [
     ObjectKind::ProviderLoadBalancer,
     ObjectKind::ProviderDataVolume,
 ];
 
-/// By which label the objects of a kind belong to a shoot; empty for all of them.
+/// Label selector for the objects of a shoot; empty for all objects.
 pub(crate) fn ownership_selector(kind: ObjectKind, id: &str) -> String {
     match kind {
         ObjectKind::ProviderLoadBalancer => format!("{CAPI_CLUSTER}={id}"),
@@ -339,12 +339,12 @@ pub(crate) fn ownership_selector(kind: ObjectKind, id: &str) -> String {
     }
 }
 
-/// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
+/// Label selector that separates kinds of the same resource; empty for all objects.
 pub(crate) fn role_selector(side: ClusterSide, kind: ObjectKind) -> String {
     match (side, kind) {
         (_, ObjectKind::Record) => format!("{COMPONENT}={}", role::RECORD),
         (_, ObjectKind::NetworkAttachmentDefinition) => format!("{COMPONENT}={}", role::NETWORK),
-        // Disks of machines as well: none is made while an earlier one of its name has still a disk.
+        // Includes disks of machines: a machine is not created while a disk of an earlier one of its name exists.
         (_, ObjectKind::ImageVolume) => {
             format!("{COMPONENT} in ({},{})", role::IMAGE, role::MACHINE_VOLUME)
         }
@@ -360,12 +360,12 @@ pub(crate) fn role_selector(side: ClusterSide, kind: ObjectKind) -> String {
     }
 }
 
-/// Of an object that is to be made for an action on `key`.
+/// Scope of an object that is created for an action on `key`.
 pub(crate) fn scope_of(key: &ObjectKey, object: &Value) -> Option<ResourceScope> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let is_token = object["metadata"]["labels"][COMPONENT] == role::TOKEN;
     match key.kind {
-        // With its user data, and the token in that.
+        // Includes the user data and the bootstrap token in it.
         ObjectKind::Machine if is_token => Some((ClusterSide::Shoot, ObjectKind::BootstrapToken)),
         ObjectKind::Machine if kind == "Secret" => {
             Some((ClusterSide::Provider, ObjectKind::UserData))

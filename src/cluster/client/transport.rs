@@ -1,4 +1,4 @@
-//! The wire: a request is built and sent once, its answer read within a deadline.
+//! Transport: sends one request and reads the response within a deadline.
 
 use super::error::{Error, RequestInfo};
 use crate::cluster::client::api_client::ApiClient;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) const JSON: &str = "application/json";
-/// How long passing errors may keep an answer back that nothing depends on but the question.
+/// Limit for retries of requests that change nothing.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
 impl ApiClient {
@@ -28,10 +28,10 @@ impl ApiClient {
         }
     }
 
-    /// For what changes nothing: it is asked again for a while when an error may pass.
+    /// Sends a request that changes nothing, and retries transient errors.
     ///
-    /// A server that was never reached is not waited for: most likely its address is wrong. Nor is one that does
-    /// not answer, for that took long enough.
+    /// A server that was never reached is not retried: most likely its address is wrong. Neither is a timeout, which
+    /// took long enough.
     pub(crate) async fn send_with_retry(
         &self,
         what: RequestInfo,
@@ -58,7 +58,7 @@ impl ApiClient {
             if begun.elapsed() + asked.unwrap_or_default() > RETRY_WINDOW {
                 return Err(error);
             }
-            tracing::debug!(%error, "asking again");
+            tracing::debug!(%error, "retrying");
             backoff.wait().await;
             sleep(asked.unwrap_or_default()).await;
         }
@@ -77,7 +77,7 @@ impl ApiClient {
         }
         let body = body.collect_bytes().await.map_err(failed)?;
         if head.status.is_success() {
-            // An answer may hold what is secret, so none of it is told.
+            // A response may hold secrets, so none of it is shown.
             return serde_json::from_slice(&body).map_err(|_| Error::InvalidResponse {
                 what: what.clone(),
                 message: "it is not JSON".to_owned(),
@@ -85,7 +85,7 @@ impl ApiClient {
         }
         let code = head.status.as_u16();
         let mut status = serde_json::from_slice::<Status>(&body).unwrap_or_else(|_| {
-            // A proxy's page, or the flow control's single line.
+            // A proxy's page, or the one-line message of flow control.
             let text: String = String::from_utf8_lossy(&body).chars().take(300).collect();
             Status::failure(&text, "")
         });
@@ -174,7 +174,7 @@ impl ApiRequest {
             request = request.header(http::header::CONTENT_TYPE, *media_type);
         }
         request.body(body).map_err(|it| {
-            Error::InvalidKubeconfig(format!("`{}` makes no address: {it}", self.target))
+            Error::InvalidKubeconfig(format!("`{}` is not a valid path: {it}", self.target))
         })
     }
 }

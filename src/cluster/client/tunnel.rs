@@ -1,4 +1,4 @@
-//! The way to a shoot's API server through that of the provider: pods' port-forward.
+//! Tunnel to a shoot's API server by port-forward through the provider's API server.
 
 use super::error::{Error, RequestInfo};
 use super::request::{ListSelector, ResourceRef};
@@ -17,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a pod may take to take a connection.
+/// Limit for a pod to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a pod is looked for when one has gone: another one comes up meanwhile.
+/// Limit for finding another pod after one is gone.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// A port of this computer that leads to a shoot's API server. Closed, with all that goes through it, when dropped.
+/// A local port that is forwarded to a shoot's API server. Dropping it closes the port and all connections.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     address: SocketAddr,
@@ -30,39 +30,39 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Listens, once there is a pod that can be reached.
+    /// Listens on a free port once a pod is reachable.
     ///
     /// # Errors
     ///
-    /// No pod of the API server is ready, or its port may not be forwarded.
+    /// No pod of the API server is ready, or port-forward is forbidden.
     pub(crate) async fn open(provider: &ApiClient, id: &str) -> Result<Tunnel, Error> {
         Tunnel::open_at(provider, id, 0).await
     }
 
-    /// The same at a given port; 0 for any that is free.
+    /// Listens on `port`; 0 for any free port.
     pub(crate) async fn open_at(
         provider: &ApiClient,
         id: &str,
         port: u16,
     ) -> Result<Tunnel, Error> {
-        let ends = PodConnector {
+        let connector = PodConnector {
             provider: provider.clone(),
             id: id.to_owned(),
         };
-        // What will not work is told now, not by the first connection.
-        drop(ends.connect().await?);
+        // Fails now instead of at the first connection.
+        drop(connector.connect().await?);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
         let failed = |source: std::io::Error| Error::Unreachable {
-            server: format!("port {port} of this computer"),
+            server: format!("local port {port}"),
             source: source.into(),
         };
         let listener = listener.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let task = tokio::spawn(serve(listener, ends));
+        let task = tokio::spawn(serve(listener, connector));
         Ok(Tunnel { address, task })
     }
 
-    /// Base URL of the API server; its certificate holds for this address too.
+    /// Base URL of the API server; its certificate is valid for this address too.
     pub(crate) fn url(&self) -> String {
         format!("https://{}", self.address)
     }
@@ -74,8 +74,8 @@ impl Drop for Tunnel {
     }
 }
 
-/// Every connection is one of its own at the other end too. Connections end with this.
-async fn serve(listener: TcpListener, ends: PodConnector) {
+/// Each connection is forwarded separately. All of them end with this task.
+async fn serve(listener: TcpListener, connector: PodConnector) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -83,32 +83,32 @@ async fn serve(listener: TcpListener, ends: PodConnector) {
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
-            Ok((near, _)) => {
-                connections.spawn(forward(near, ends.clone()));
+            Ok((local, _)) => {
+                connections.spawn(forward(local, connector.clone()));
             }
             Err(error) => {
-                // No more files, most likely: it may pass.
-                tracing::debug!(%error, "the tunnel takes no connection");
+                // Most likely the limit of open files; it may pass.
+                tracing::debug!(%error, "the tunnel cannot accept a connection");
                 sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn forward(mut near: TcpStream, ends: PodConnector) {
-    let mut far = match ends.connect_with_retry().await {
-        Ok(far) => far,
+async fn forward(mut local: TcpStream, connector: PodConnector) {
+    let mut remote = match connector.connect_with_retry().await {
+        Ok(remote) => remote,
         Err(error) => {
-            tracing::warn!(%error, "the tunnel leads nowhere");
+            tracing::warn!(%error, "the tunnel has no reachable pod");
             return;
         }
     };
-    if let Err(error) = copy_bidirectional(&mut near, &mut far).await {
+    if let Err(error) = copy_bidirectional(&mut local, &mut remote).await {
         tracing::debug!(%error, "a connection through the tunnel ended");
     }
 }
 
-/// Where connections go: pods of the API server.
+/// Connects to pods of the API server.
 #[derive(Clone)]
 struct PodConnector {
     provider: ApiClient,
@@ -116,14 +116,14 @@ struct PodConnector {
 }
 
 impl PodConnector {
-    /// Tries pods that are new to it for a while: when one has gone, another one takes over.
+    /// Retries for a while: when a pod is gone, another one takes over.
     async fn connect_with_retry(&self) -> Result<DuplexStream, Error> {
         let begun = Instant::now();
         let mut backoff = Backoff::default();
         loop {
             match self.connect().await {
                 Err(error) if begun.elapsed() < RETRY_WINDOW => {
-                    tracing::debug!(%error, "no pod takes the connection");
+                    tracing::debug!(%error, "no pod accepts the connection");
                     backoff.wait().await;
                 }
                 result => return result,
@@ -136,7 +136,7 @@ impl PodConnector {
         for pod in self.ready_pods().await? {
             match self.connect_to(&pod).await {
                 Ok(stream) => return Ok(stream),
-                // No other pod would be allowed.
+                // No other pod would be allowed either.
                 Err(error @ (Error::Forbidden { .. } | Error::Unauthenticated { .. })) => {
                     return Err(error);
                 }
@@ -150,8 +150,9 @@ impl PodConnector {
     }
 
     async fn connect_to(&self, pod: &str) -> Result<DuplexStream, Error> {
-        let place = ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
-        let what = place.request_info("create");
+        let resource_ref =
+            ResourceRef::one(&resources::PORT_FORWARD, self.provider.namespace(), pod);
+        let what = resource_ref.request_info("create");
         let failed = |it| Error::from_client(what.clone(), self.provider.server(), it);
         let pods: Api<Pod> =
             Api::namespaced(self.provider.client.clone(), self.provider.namespace());
@@ -166,7 +167,7 @@ impl PodConnector {
         stream.ok_or_else(|| missing_stream(what.clone()))
     }
 
-    /// Those that serve, by name.
+    /// Names of ready pods, sorted.
     async fn ready_pods(&self) -> Result<Vec<String>, Error> {
         let selector = format!(
             "{},{}={}",
@@ -174,10 +175,10 @@ impl PodConnector {
             names::COMPONENT,
             part::API_SERVER
         );
-        let place = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
+        let resource_ref = ResourceRef::all(&resources::POD, Some(self.provider.namespace()));
         let listed = self
             .provider
-            .list_selected(place, ListSelector::labels(Some(&selector)))
+            .list_selected(resource_ref, ListSelector::labels(Some(&selector)))
             .await?;
         let mut ready: Vec<String> = listed
             .items

@@ -1,54 +1,54 @@
-//! From a thing that is not as it should be down to the deepest object that has something to say.
+//! Chains of causes, from an object that is not ready down to the root cause.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Kinds whose objects have the name of the machine that they are.
+/// Kinds whose objects have the same name as their machine.
 const NAMED_AFTER_MACHINE: [&str; 3] = ["VirtualMachine", "VirtualMachineInstance", "Node"];
 
-/// One object on the way, and a word on how it is; empty where there is none.
+/// One object of a chain, with a short state; empty if unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cause {
-    /// As kubectl names it; Machine for what is several objects.
+    /// As shown by kubectl; Machine for the VM and its node together.
     pub(crate) kind: Arc<str>,
-    /// Inside a shoot with its namespace, if it has one.
+    /// With its namespace for namespaced objects of a shoot.
     pub(crate) name: Arc<str>,
     pub(crate) state: Arc<str>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CauseChain {
-    /// The deepest one last.
+    /// The root cause is last.
     pub(crate) causes: Vec<Cause>,
-    /// What the deepest one says; empty where its state says it all.
+    /// Message of the root cause; empty if its state is enough.
     pub(crate) message: String,
-    /// The last lines of what a program said before it crashed, where they are more than the message.
+    /// Last lines of a crashed container's log, if there is more than the message.
     pub(crate) log: Vec<String>,
     pub(crate) advice: Option<Advice>,
 }
 
-/// What a person can do about it, where that is sure.
+/// Remedy, where it is certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Advice {
-    /// Make the class, or name another one in the CloudProfile.
+    /// Create the StorageClass, or change the CloudProfile.
     Class,
-    /// Raise the quota, or ask for less.
+    /// Raise the quota, or request less.
     Quota,
-    /// See whether the address of the image is right.
+    /// Check the URL of the image.
     Image,
-    /// Look at the machine's serial console.
+    /// Check the machine's serial console.
     Console,
-    /// Whoever set the finalizer has to take it off.
+    /// Have the owner of the finalizer remove it.
     Finalizer,
-    /// Read what the container said before it ended.
+    /// Read the log of the crashed container.
     Log { container: Arc<str> },
-    /// Apply makes it anew.
+    /// Apply recreates it.
     Apply,
-    /// Apply goes on with what was cut off.
+    /// Apply resumes an interrupted run.
     Resume,
-    /// Delete goes on with it.
+    /// Delete resumes the deletion.
     Delete,
-    /// Let somebody approve the request.
+    /// Approve the certificate signing request.
     Approve,
 }
 
@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// Below what is called `subject`, whose name need not be said again.
+    /// Formats the cause below `subject`, whose name is omitted.
     fn describe(&self, subject: &str) -> String {
         let is_known = *self.name == *subject && NAMED_AFTER_MACHINE.contains(&&*self.kind);
         let name = if is_known { "" } else { &*self.name };
@@ -87,7 +87,7 @@ impl CauseChain {
         }
     }
 
-    /// In the words of a server or a controller; those of a quota say what was used, asked and allowed.
+    /// A message of a server or controller; quota messages have requested, used and limited amounts.
     pub(crate) fn reported(link: Cause, message: impl Into<String>) -> CauseChain {
         let message = message.into();
         let advice = message.contains("exceeded quota").then_some(Advice::Quota);
@@ -102,13 +102,13 @@ impl CauseChain {
         self
     }
 
-    /// The same below another link.
+    /// The same chain below another cause.
     pub(crate) fn under(mut self, link: Cause) -> CauseChain {
         self.causes.insert(0, link);
         self
     }
 
-    /// What stands below `subject`, which was named before.
+    /// Formats causes below `subject`, which the reader already knows.
     pub(crate) fn describe_causes(links: &[Cause], message: &str, subject: &str) -> String {
         let links = links.iter().map(|it| it.describe(subject));
         let links = links.collect::<Vec<_>>().join(" <- ");
@@ -119,12 +119,12 @@ impl CauseChain {
         }
     }
 
-    /// For somebody who knows that it is about `subject`.
+    /// Formats the chain for a reader who knows `subject`.
     pub(crate) fn describe(&self, subject: &str) -> String {
         CauseChain::describe_causes(&self.causes, &self.message, subject)
     }
 
-    /// For somebody who has the first link before him.
+    /// Formats the chain without its first cause.
     pub(crate) fn describe_rest(&self) -> String {
         let (name, links) = match self.causes.split_first() {
             Some((first, rest)) => (&*first.name, rest),
@@ -135,7 +135,7 @@ impl CauseChain {
 }
 
 impl fmt::Display for CauseChain {
-    /// `Machine a: VirtualMachine Starting <- Pod b Pending: no host has room`.
+    /// `Machine a: VirtualMachine Starting <- Pod b Pending: insufficient cpu`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.causes.first() else {
             return f.write_str(&self.message);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_deepest_object_is_told_last_and_a_machine_s_name_once() {
+    fn the_root_cause_is_last_and_a_machine_s_name_appears_once() {
         let volume = Cause::new("DataVolume", "a", "Pending");
         let claim = Cause::new("PersistentVolumeClaim", "a", "Pending");
         let chain = CauseChain::new(claim, "no class").under(volume);
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_told_by_its_state() {
+    fn a_cause_without_message_is_shown_by_its_state() {
         let link = Cause::new("VirtualMachine", "a", "Stopped");
         let chain = CauseChain::new(link, "");
         assert_eq!(chain.to_string(), "VirtualMachine a: Stopped");
         assert_eq!(chain.describe("a"), "VirtualMachine Stopped");
         let api_server = Cause::new("API server", "", "");
-        let chain = CauseChain::new(api_server, "it does not answer");
-        assert_eq!(chain.to_string(), "API server: it does not answer");
+        let chain = CauseChain::new(api_server, "no response");
+        assert_eq!(chain.to_string(), "API server: no response");
     }
 }

@@ -1,8 +1,8 @@
-//! Why something is not ready: the deepest object in the chain that has something to say. Pure.
+//! Index of the objects that may explain why something is not ready.
 //!
-//! A machine waits for its volumes, a volume for its importer pod and its claim, a claim for its class; and then the
-//! machine's own pod waits for the scheduler. A workload waits for its pods. What is deepest is told last, in the words
-//! that stand on it.
+//! A machine waits for its volumes, a volume for its importer pod and its PersistentVolumeClaim, a claim for its
+//! StorageClass; then the machine's pod waits for the scheduler. A workload waits for its pods. The root cause is shown
+//! last, with its own message.
 
 use crate::cluster::json::{arc, items, text};
 use crate::state::facts::StorageClass;
@@ -13,28 +13,28 @@ use std::sync::Arc;
 /// By name.
 pub(crate) type StorageClasses = BTreeMap<Arc<str>, StorageClass>;
 
-/// What there is around machines, images and workloads, as it was listed.
+/// Objects related to machines, images and workloads, as listed.
 #[derive(Debug, Default)]
 pub(crate) struct ListedObjects {
     pub(crate) instances: Vec<Value>,
     pub(crate) volumes: Vec<Value>,
     pub(crate) pods: Vec<Value>,
     pub(crate) claims: Vec<Value>,
-    /// Warnings of the whole namespace.
+    /// Warnings of the namespace.
     pub(crate) events: Vec<Value>,
 }
 
-/// The same by what it belongs to.
+/// The same objects, indexed by owner.
 #[derive(Debug, Default)]
 pub(crate) struct CauseIndex {
     pub(super) instances: HashMap<Arc<str>, Value>,
     pub(super) volumes: HashMap<Arc<str>, Value>,
-    /// Names of DataVolumes by that of their VM.
+    /// Names of DataVolumes by the name of their VM.
     pub(super) volumes_of: HashMap<Arc<str>, Vec<Arc<str>>>,
     pub(super) claims: HashMap<Arc<str>, Value>,
     /// By kind and name of the owner.
     pub(super) pods: HashMap<(Arc<str>, Arc<str>), Vec<Value>>,
-    /// The newest warning, by kind and name of what it is about.
+    /// The latest warning by kind and name of the involved object.
     pub(super) warnings: HashMap<(Arc<str>, Arc<str>), Value>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn event_message(event: &Value) -> Option<String> {
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// The message of a condition that does not hold.
+/// Message of a condition with status False.
 pub(super) fn failed_condition(object: &Value, name: &str) -> Option<String> {
     let condition = items(&object["status"]["conditions"])
         .iter()
@@ -124,7 +124,7 @@ pub(super) fn single_line(text: &str) -> String {
     without_pod_name(&text).unwrap_or(text)
 }
 
-/// A pod that is refused has another name at each try, and nobody has seen any of them.
+/// Drops the name of a rejected pod: each attempt has another one, and the pod never existed.
 fn without_pod_name(text: &str) -> Option<String> {
     let (before, rest) = text.split_once("pods \"")?;
     let (name, after) = rest.split_once('"')?;

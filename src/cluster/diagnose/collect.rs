@@ -1,4 +1,4 @@
-//! Looks for causes while something is not ready, and never when all is well.
+//! Collection of causes while something is not ready; idle otherwise.
 
 use super::cause_chain::CauseChain;
 use super::cause_index::{CauseIndex, ListedObjects};
@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// What is not ready for less than this needs no reason; and the least time between two looks.
+/// Age from which an unready object needs an explanation, and the minimum time between collections.
 const GRACE: Duration = Duration::from_secs(5);
-/// Looking takes at most one part in so many of the time, so that a large shoot is not all looking.
+/// Collecting takes at most one part in this many of the time.
 const MAX_LOAD: u32 = 10;
 
 const WARNINGS: ListSelector = ListSelector {
@@ -32,29 +32,29 @@ const WARNINGS: ListSelector = ListSelector {
     fields: Some("type=Warning"),
 };
 
-pub(crate) async fn watch_causes(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
+pub(crate) async fn watch_causes(provider: ApiClient, store: Arc<ObservationStore>, id: String) {
     let mut before = Vec::new();
     loop {
         sleep(GRACE).await;
-        let facts = shared.latest();
-        let mut stuck = pending_objects(&facts, shared.elapsed());
-        // Nobody notes since when workloads are not rolled out.
+        let facts = store.latest();
+        let mut pending = pending_objects(&facts, store.elapsed());
+        // The time since a workload is not rolled out is not recorded.
         let workloads = pending_workloads(&facts);
-        stuck.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
+        pending.extend(workloads.iter().filter(|it| before.contains(*it)).cloned());
         before = workloads;
-        if stuck.is_empty() {
+        if pending.is_empty() {
             continue;
         }
         let begun = Instant::now();
-        match collect_causes(&provider, &shared, &facts, &id, Detail::Brief(&stuck)).await {
-            Ok(causes) => shared.set_causes(causes.iter().map(format_cause).collect()),
-            Err(error) => tracing::debug!(%error, "cannot look for causes"),
+        match collect_causes(&provider, &store, &facts, &id, Detail::Brief(&pending)).await {
+            Ok(causes) => store.set_causes(causes.iter().map(format_cause).collect()),
+            Err(error) => tracing::debug!(%error, "cannot collect causes"),
         }
         sleep((begun.elapsed() * MAX_LOAD).saturating_sub(GRACE)).await;
     }
 }
 
-/// For a wait, whose title names what it is about.
+/// For a wait, whose title names the object.
 fn format_cause((key, chain): (&ObjectKey, &CauseChain)) -> (ObjectKey, Arc<str>) {
     let told = match key.kind {
         ObjectKind::ImageVolume => chain.describe_rest(),
@@ -63,38 +63,38 @@ fn format_cause((key, chain): (&ObjectKey, &CauseChain)) -> (ObjectKey, Arc<str>
     (key.clone(), told.into())
 }
 
-/// What is to be looked at.
+/// Amount of detail to collect.
 #[derive(Clone, Copy)]
 pub(crate) enum Detail<'a> {
-    /// What a run waits for, again and again: as little as will do.
+    /// For a waiting run, which repeats it: as little as possible.
     Brief(&'a [ObjectKey]),
-    /// What a person asks for once: all there is, and nothing that only echoes what is deeper.
+    /// For a single report: everything, without causes that only follow from others.
     Full(&'a [ObjectKey]),
 }
 
-/// Down from each that is stuck; those of which nothing is known are left out. Chains of images begin with themselves,
-/// all others with what is below.
+/// Collects a chain for each pending object; objects without a known cause are left out. Chains of images begin with
+/// the image itself, all others with the first cause.
 pub(crate) async fn collect_causes(
     provider: &ApiClient,
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
     id: &str,
-    depth: Detail<'_>,
+    detail: Detail<'_>,
 ) -> Result<HashMap<ObjectKey, CauseChain>, Error> {
-    let (stuck, whole) = match depth {
-        Detail::Brief(stuck) => (stuck, false),
-        Detail::Full(stuck) => (stuck, true),
+    let (pending, full) = match detail {
+        Detail::Brief(pending) => (pending, false),
+        Detail::Full(pending) => (pending, true),
     };
     let had_pod =
         |it: &ObservedMachine| matches!(it.phase, MachinePhase::Deleting | MachinePhase::NotReady);
     let had_pod = |it: &ObjectKey| machine(facts, it).is_some_and(had_pod);
-    let outside = index_provider(provider, id, whole || stuck.iter().any(had_pod)).await?;
-    let server = shared.shoot_client.get();
-    let has = |wanted: &dyn Fn(&ObjectKey) -> bool| server.filter(|_| stuck.iter().any(wanted));
+    let provider_index = index_provider(provider, id, full || pending.iter().any(had_pod)).await?;
+    let server = store.shoot_client.get();
+    let has = |wanted: &dyn Fn(&ObjectKey) -> bool| server.filter(|_| pending.iter().any(wanted));
     let joins =
         |it: &ObjectKey| it.kind == ObjectKind::Machine && !facts.nodes.contains_key(&it.name);
-    // What the provider says is told even while the shoot says nothing.
-    let inside = match has(&|it| it.side == ClusterSide::Shoot) {
+    // The provider's causes are reported even while the shoot does not answer.
+    let shoot_index = match has(&|it| it.side == ClusterSide::Shoot) {
         Some(server) => index_shoot(server).await.unwrap_or_default(),
         None => CauseIndex::default(),
     };
@@ -104,27 +104,28 @@ pub(crate) async fn collect_causes(
     };
     let lost: HashSet<&str> = unavailable_machines(facts).collect();
     let is_echo = |pod: &Value| match text(&pod["spec"]["nodeName"]) {
-        _ if !whole => false,
+        _ if !full => false,
         "" => !lost.is_empty(),
         node => lost.contains(node),
     };
-    let causes = stuck.iter().filter_map(|key| {
+    let causes = pending.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
             (_, ObjectKind::Machine) => {
-                let stuck = pending_machine(shared, facts, key, requests.as_deref());
-                outside.machine_chain(&key.name, &stuck, &facts.storage_classes)
+                let pending = pending_machine(store, facts, key, requests.as_deref());
+                provider_index.machine_chain(&key.name, &pending, &facts.storage_classes)
             }
             (_, ObjectKind::ImageVolume) => {
-                outside.data_volume_chain(&key.name, &facts.storage_classes)
+                provider_index.data_volume_chain(&key.name, &facts.storage_classes)
             }
-            (ClusterSide::Provider, kind) => {
-                outside.workload_chain(&kind.to_string(), &key.name, &facts.storage_classes, |_| {
-                    false
-                })
-            }
+            (ClusterSide::Provider, kind) => provider_index.workload_chain(
+                &kind.to_string(),
+                &key.name,
+                &facts.storage_classes,
+                |_| false,
+            ),
             (ClusterSide::Shoot, kind) => {
                 let name = key.name.strip_prefix("kube-system/")?;
-                inside.workload_chain(&kind.to_string(), name, &facts.storage_classes, is_echo)
+                shoot_index.workload_chain(&kind.to_string(), name, &facts.storage_classes, is_echo)
             }
         };
         Some((key.clone(), cause?))
@@ -132,22 +133,22 @@ pub(crate) async fn collect_causes(
     Ok(causes.collect())
 }
 
-/// A machine with how far it got; nothing is known of that while the shoot is not looked at.
+/// State of a machine on its way into the shoot; unknown while the shoot is not observed.
 fn pending_machine(
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
     key: &ObjectKey,
     requests: Option<&[Value]>,
 ) -> PendingMachine {
-    let stuck = shared.read(|world| {
-        let vm = world.get((ClusterSide::Provider, ObjectKind::Machine), &key.name);
+    let pending = store.read(|cache| {
+        let vm = cache.get((ClusterSide::Provider, ObjectKind::Machine), &key.name);
         match vm.map(|it| &it.fact.body) {
             Some(ParsedBody::Machine(vm)) => PendingMachine::of(vm),
             _ => PendingMachine::default(),
         }
     });
     let has_node = facts.nodes.contains_key(&key.name);
-    let joins = stuck.runs && !has_node && facts.shoot_api == ShootApi::Reachable;
+    let joins = pending.runs && !has_node && facts.shoot_api == ShootApi::Reachable;
     let id = names::token_id(&key.name);
     let user = format!("system:bootstrap:{id}");
     let token = format!("kube-system/bootstrap-token-{id}");
@@ -157,7 +158,7 @@ fn pending_machine(
     ));
     let requests = requests.filter(|_| joins);
     let held = requests.and_then(|it| joining(it, &user, &token, has_token));
-    stuck.joining(has_node, held)
+    pending.joining(has_node, held)
 }
 
 fn machine<'a>(facts: &'a Facts, key: &ObjectKey) -> Option<&'a ObservedMachine> {
@@ -168,7 +169,7 @@ fn machine<'a>(facts: &'a Facts, key: &ObjectKey) -> Option<&'a ObservedMachine>
     })
 }
 
-/// Machines that serve nobody, whatever the pods on them say.
+/// Machines that cannot run pods.
 pub(crate) fn unavailable_machines(facts: &Facts) -> impl Iterator<Item = &str> {
     let machines = facts.machines.values().flatten();
     let lost =
@@ -176,7 +177,7 @@ pub(crate) fn unavailable_machines(facts: &Facts) -> impl Iterator<Item = &str> 
     lost.map(|it| &**it.0)
 }
 
-/// What is not rolled out; inside the shoot, that is no news before there are nodes.
+/// Workloads that are not rolled out; those of a shoot only once it has nodes.
 pub(crate) fn pending_workloads(facts: &Facts) -> Vec<ObjectKey> {
     let has_nodes = !facts.nodes.is_empty();
     let objects = facts.objects.iter();
@@ -205,7 +206,7 @@ fn pending_objects(facts: &Facts, now: Duration) -> Vec<ObjectKey> {
     machines.chain(images.map(|(key, _)| key.clone())).collect()
 }
 
-/// With pods of machines that run only where these may be on their way out.
+/// Includes pods of running machines only where these may be terminating.
 async fn index_provider(
     provider: &ApiClient,
     id: &str,
@@ -216,25 +217,25 @@ async fn index_provider(
         labels: Some(&labels),
         fields: None,
     };
-    // A machine whose pod runs waits for its guest: no pod says anything about that.
+    // A machine with a running pod waits for its guest, which no pod reports.
     let pending = ListSelector {
         fields: (!running).then_some("status.phase!=Running"),
         ..ours
     };
-    // Pods of the control plane that crash count as running.
+    // Crashing pods of the control plane have phase Running.
     let own = format!("{labels},{COMPONENT},{COMPONENT}!={MACHINE}");
     let of_workloads = ListSelector {
         labels: Some(&own),
         fields: None,
     };
-    // Importer pods do not get the labels of their volume.
+    // Importer pods do not inherit the labels of their volume.
     let importers = ListSelector {
         labels: Some("app=containerized-data-importer"),
         fields: None,
     };
     let list = async |(resource, select): (&'static Resource, ListSelector)| {
-        let place = ResourceRef::all(resource, Some(&**provider.namespace()));
-        let listed = provider.list_selected(place, select);
+        let resource_ref = ResourceRef::all(resource, Some(&**provider.namespace()));
+        let listed = provider.list_selected(resource_ref, select);
         empty_if_forbidden(listed.await.map(|it| it.items))
     };
     let lists = [
@@ -257,7 +258,7 @@ async fn index_provider(
     }))
 }
 
-/// What kube-system runs, inside a shoot.
+/// Pods and warnings of kube-system in a shoot.
 async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     let list = async |resource, select| -> Result<Vec<Value>, Error> {
         let listed = server.list_selected(ResourceRef::all(resource, Some("kube-system")), select);
@@ -275,9 +276,9 @@ async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     }))
 }
 
-/// What kubelets asked to have signed; None when nobody says.
+/// Signing requests of kubelets; None if they cannot be listed.
 async fn signing_requests(server: &ApiClient) -> Option<Vec<Value>> {
-    let place = ResourceRef::all(&resources::SIGNING_REQUEST, None);
-    let listed = server.list(place, None).await;
+    let resource_ref = ResourceRef::all(&resources::SIGNING_REQUEST, None);
+    let listed = server.list(resource_ref, None).await;
     listed.ok().map(|it| it.items)
 }

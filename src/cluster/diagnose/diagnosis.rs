@@ -1,4 +1,4 @@
-//! Everything of a shoot that is not as it should be, whether a run is under way or not.
+//! Diagnosis of a complete shoot, with or without a run in progress.
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::collect::{Detail, collect_causes, pending_workloads, unavailable_machines};
@@ -12,17 +12,17 @@ use crate::state::names;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One chain for each, the control plane first. What only follows from what is told by another chain is left out.
+/// One chain for each problem, the control plane first. Problems that only follow from another one are left out.
 ///
 /// # Errors
 ///
-/// The provider does not answer.
+/// The provider cluster does not answer.
 pub(crate) async fn diagnose(
     provider: &ApiClient,
-    shared: &ObservationStore,
+    store: &ObservationStore,
     facts: &Facts,
 ) -> Result<Vec<CauseChain>, Error> {
-    let id = shared.read(|world| world.id().clone());
+    let id = store.read(|cache| cache.id().clone());
     let mut asked = pending_workloads(facts);
     asked.extend(pending_images(facts).map(|it| it.0.clone()));
     asked.extend(
@@ -31,7 +31,7 @@ pub(crate) async fn diagnose(
     asked.extend(orphaned_machines(facts).cloned());
     let causes = match asked.as_slice() {
         [] => HashMap::new(),
-        asked => collect_causes(provider, shared, facts, &id, Detail::Full(asked)).await?,
+        asked => collect_causes(provider, store, facts, &id, Detail::Full(asked)).await?,
     };
     Ok(cause_chains(facts, &id, &causes))
 }
@@ -74,7 +74,7 @@ fn cause_chains(
         .iter()
         .filter_map(|it| shoot_workload_chain(facts, it, causes));
     chains.extend(told);
-    // What they ask is answered by pods inside.
+    // Their endpoints are pods in the shoot.
     let serves = facts.nodes.values().any(|it| it.serves);
     if chains.len() == before && serves && unavailable_machines(facts).next().is_none() {
         chains.extend(unavailable_apis(facts));
@@ -82,7 +82,7 @@ fn cause_chains(
     chains
 }
 
-/// What a workload misses, down to the pod that says why.
+/// A workload that is not rolled out, down to its pod.
 fn workload_chain(
     facts: &Facts,
     key: &ObjectKey,
@@ -91,7 +91,7 @@ fn workload_chain(
     let ObjectStatus::Rollout(rollout) = &facts.objects.get(key)?.status else {
         return None;
     };
-    // A run that goes on by itself has added what is below.
+    // A waiting run has already appended the cause.
     let why = rollout.why.as_deref().unwrap_or_default();
     let why = why.split_once("; ").map_or(why, |it| it.0);
     let own = Cause::new(key.kind.to_string(), key.name.clone(), why);
@@ -99,7 +99,7 @@ fn workload_chain(
     Some(below.under(own))
 }
 
-/// None of one that has none yet.
+/// None if it is not issued yet.
 fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
     let objects = facts
         .objects
@@ -117,7 +117,7 @@ fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
     (!found.is_true).then(|| CauseChain::new(own, found.message).with_advice(Advice::Apply))
 }
 
-/// Where machines are missing that its pods would run on, a workload of which nothing more is known says nothing new.
+/// While machines are missing, a workload without a known cause of its own is left out.
 fn shoot_workload_chain(
     facts: &Facts,
     key: &ObjectKey,
@@ -131,9 +131,12 @@ fn pending_images(facts: &Facts) -> impl Iterator<Item = (&ObjectKey, String)> {
     let objects = facts.objects.iter();
     let late = objects.filter_map(|(key, it)| match &it.status {
         ObjectStatus::Image(import) if !import.done => {
-            let percent = import.percent.map(|it| format!("{it:.0} % imported"));
-            let said = import.failed.as_deref().or(import.waits.as_deref());
-            Some((key, percent.or(said.map(str::to_owned)).unwrap_or_default()))
+            let percent = import.percent.map(|it| format!("import at {it:.0}%"));
+            let reason = import.failed.as_deref().or(import.waits.as_deref());
+            Some((
+                key,
+                percent.or(reason.map(str::to_owned)).unwrap_or_default(),
+            ))
         }
         _ => None,
     });
@@ -159,7 +162,7 @@ fn unready_machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Observed
     machines.filter(|it| it.1.phase != MachinePhase::Ready)
 }
 
-/// Machines that an earlier shoot of the name left, or one whose record is gone.
+/// Machines of an earlier shoot of this name, or of one without a record.
 fn orphaned_machines(facts: &Facts) -> impl Iterator<Item = &ObjectKey> {
     let keys = facts.foreign.keys();
     keys.filter(|it| it.side == ClusterSide::Provider && it.kind == ObjectKind::Machine)
@@ -176,20 +179,20 @@ fn machine_chain(
     if let Some(below) = causes.get(&key) {
         return below.clone().under(own);
     }
-    let said = machine.cause.as_deref().unwrap_or_default();
+    let reason = machine.cause.as_deref().unwrap_or_default();
     match machine.phase {
         MachinePhase::Draining | MachinePhase::Drained => {
-            let words = match said {
-                "" => "it is to be emptied, and removed".to_owned(),
-                said => format!("it is to be emptied, and removed: {said}"),
+            let words = match reason {
+                "" => "waiting to be drained and deleted".to_owned(),
+                reason => format!("waiting to be drained and deleted: {reason}"),
             };
             CauseChain::new(own, words)
         }
-        // Only its node is left to be waited for.
+        // Only the node is missing.
         _ if machine.runs && has_node => {
-            let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), said);
-            // Kubernetes' own words for a node whose kubelet says nothing.
-            match said.contains("stopped posting") {
+            let node = CauseChain::new(Cause::new("Node", name.clone(), "not ready"), reason);
+            // Kubernetes' message for a node with a silent kubelet.
+            match reason.contains("stopped posting") {
                 true => node.with_advice(Advice::Console),
                 false => node,
             }
@@ -197,20 +200,20 @@ fn machine_chain(
         }
         _ if machine.runs => {
             let node = Cause::new("Node", name.clone(), "missing");
-            let message = "its VM runs, and has not joined the shoot";
+            let message = "VM running, waiting for node to register";
             CauseChain::new(node, message)
                 .with_advice(Advice::Console)
                 .under(own)
         }
         _ => CauseChain::new(
             Cause::new("VirtualMachine", name.clone(), machine.status.clone()),
-            said,
+            reason,
         )
         .under(own),
     }
 }
 
-/// Nodes of ours that no machine is any more.
+/// Nodes of the shoot whose machine does not exist.
 fn nodes_without_machine(facts: &Facts) -> impl Iterator<Item = CauseChain> {
     let has_machine = |name: &str| facts.machines.values().any(|it| it.contains_key(name));
     let nodes = facts.nodes.iter();

@@ -30,7 +30,7 @@ fn node(why: &str) -> ObservedNode {
     }
 }
 
-/// One machine that serves, and nothing else.
+/// One ready machine and nothing else.
 fn well() -> Facts {
     let mut facts = Facts {
         shoot_api: ShootApi::Reachable,
@@ -47,7 +47,7 @@ fn put(facts: &mut Facts, machine: ObservedMachine) {
     pool.insert("a-0".into(), machine);
 }
 
-fn told(facts: &Facts, causes: &[(&ObjectKey, CauseChain)]) -> Vec<String> {
+fn diagnosed(facts: &Facts, causes: &[(&ObjectKey, CauseChain)]) -> Vec<String> {
     let causes = causes
         .iter()
         .map(|(key, chain)| ((*key).clone(), chain.clone()));
@@ -60,36 +60,39 @@ fn inner(name: &str) -> ObjectKey {
 }
 
 #[test]
-fn of_what_is_well_nothing_is_told() {
-    assert_eq!(told(&well(), &[]), [""; 0]);
+fn a_healthy_shoot_has_no_diagnosis() {
+    assert_eq!(diagnosed(&well(), &[]), [""; 0]);
 }
 
 #[test]
-fn an_api_server_that_does_not_answer_is_told_by_its_pod_where_that_is_known() {
+fn an_api_server_that_does_not_answer_is_explained_by_its_pod_if_known() {
     let mut facts = well();
-    facts.shoot_api = ShootApi::Unreachable("it does not answer".into());
-    assert_eq!(told(&facts, &[]), ["API server: it does not answer"]);
+    facts.shoot_api = ShootApi::Unreachable("no response".into());
+    assert_eq!(diagnosed(&facts, &[]), ["API server: no response"]);
     let key = ObjectKey::provider(ObjectKind::Deployment, format!("{ID}-kube-apiserver"));
     facts
         .objects
-        .insert(key.clone(), late("0 of 1 pods are available; pod b"));
+        .insert(key.clone(), late("0 of 1 pods available; pod b"));
     let below = CauseChain::new(Cause::new("Pod", "b", "CrashLoopBackOff"), "exit code 1");
     let expected = format!(
-        "Deployment {ID}-kube-apiserver: 0 of 1 pods are available <- Pod b CrashLoopBackOff: exit code 1"
+        "Deployment {ID}-kube-apiserver: 0 of 1 pods available <- Pod b CrashLoopBackOff: exit code 1"
     );
-    assert_eq!(told(&facts, &[(&key, below)]), [expected]);
+    assert_eq!(diagnosed(&facts, &[(&key, below)]), [expected]);
 }
 
 #[test]
-fn machines_are_told_by_what_is_below_them_or_by_their_node() {
+fn machines_are_explained_by_the_first_cause_or_their_node() {
     let mut facts = well();
     put(&mut facts, machine_at(MachinePhase::Provisioning, false));
-    assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
+    assert_eq!(
+        diagnosed(&facts, &[]),
+        ["Machine a-0: VirtualMachine Starting"]
+    );
     let key = ObjectKey::provider(ObjectKind::Machine, "a-0");
     let below = CauseChain::new(Cause::new("Pod", "b", "Pending"), "no room");
     let causes = [(&key, below)];
     assert_eq!(
-        told(&facts, &causes),
+        diagnosed(&facts, &causes),
         ["Machine a-0: Pod b Pending: no room"]
     );
 
@@ -97,61 +100,64 @@ fn machines_are_told_by_what_is_below_them_or_by_their_node() {
     silent.cause = Some("Kubelet stopped posting node status.".into());
     put(&mut facts, silent);
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["Machine a-0: Node not ready: Kubelet stopped posting node status."]
     );
     facts.nodes.clear();
     put(&mut facts, machine_at(MachinePhase::Provisioning, true));
     assert_eq!(
-        told(&facts, &[]),
-        ["Machine a-0: Node missing: its VM runs, and has not joined the shoot"]
+        diagnosed(&facts, &[]),
+        ["Machine a-0: Node missing: VM running, waiting for node to register"]
     );
     put(&mut facts, machine_at(MachinePhase::Draining, true));
     assert_eq!(
-        told(&facts, &[]),
-        ["Machine a-0: it is to be emptied, and removed"]
+        diagnosed(&facts, &[]),
+        ["Machine a-0: waiting to be drained and deleted"]
     );
 }
 
 #[test]
-fn a_node_whose_machine_is_gone_is_told_by_that() {
+fn a_node_without_a_machine_is_explained_by_that() {
     let mut facts = well();
-    facts.nodes.insert("a-1".into(), node("it is silent"));
+    facts.nodes.insert("a-1".into(), node("kubelet is silent"));
     assert_eq!(
-        told(&facts, &[]),
-        ["Node a-1: it is silent <- VirtualMachine: not found"]
+        diagnosed(&facts, &[]),
+        ["Node a-1: kubelet is silent <- VirtualMachine: not found"]
     );
 }
 
-/// A pod that is nowhere, since there is no machine for it, and those who ask it.
+/// A pod without a machine to run on, and an API that depends on it.
 #[test]
-fn what_only_follows_is_left_out() {
+fn consequences_of_another_problem_are_left_out() {
     let mut facts = well();
     let metrics = inner("metrics-server");
     facts
         .objects
-        .insert(metrics.clone(), late("0 of 1 pods are available"));
+        .insert(metrics.clone(), late("0 of 1 pods available"));
     let api_service = ObjectKey::shoot(ObjectKind::ApiService, "v1beta1.metrics.k8s.io");
     let answer = ObjectStatus::Answer(Some("no endpoints".into()));
     facts.objects.insert(api_service.clone(), object(answer));
     assert_eq!(
-        told(&facts, &[]),
-        ["Deployment kube-system/metrics-server: 0 of 1 pods are available"]
+        diagnosed(&facts, &[]),
+        ["Deployment kube-system/metrics-server: 0 of 1 pods available"]
     );
     put(&mut facts, machine_at(MachinePhase::Provisioning, false));
-    assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
+    assert_eq!(
+        diagnosed(&facts, &[]),
+        ["Machine a-0: VirtualMachine Starting"]
+    );
     put(&mut facts, machine_at(MachinePhase::Ready, true));
     facts.objects.remove(&metrics);
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         ["APIService v1beta1.metrics.k8s.io: no endpoints"]
     );
     facts.nodes.clear();
-    assert_eq!(told(&facts, &[]), [""; 0]);
+    assert_eq!(diagnosed(&facts, &[]), [""; 0]);
 }
 
 #[test]
-fn images_and_certificates_are_told_with_how_far_they_are() {
+fn images_and_certificates_show_their_progress() {
     let mut facts = well();
     let import = ImageImport {
         percent: Some(12.4),
@@ -174,10 +180,10 @@ fn images_and_certificates_are_told_with_how_far_they_are() {
         .objects
         .insert(key, object(ObjectStatus::Secret(secret)));
     assert_eq!(
-        told(&facts, &[]),
+        diagnosed(&facts, &[]),
         [
             "Secret leaf: the first one, leaf, expires in 2 days; kvshoot apply renews it",
-            "DataVolume i: 12 % imported",
+            "DataVolume i: import at 12%",
         ]
     );
 }

@@ -1,9 +1,7 @@
 use super::*;
-use crate::cluster::diagnose::cause_chain::Advice;
 use crate::cluster::diagnose::machine::{PendingMachine, joining};
-use crate::cluster::diagnose::pod;
-use crate::cluster::observe::parse::object;
-use crate::cluster::observe::parse::types::ParsedBody;
+use crate::cluster::diagnose::{cause_chain::Advice, pod};
+use crate::cluster::observe::parse::{object, types::ParsedBody};
 use crate::state::key::{ClusterSide, ObjectKind};
 use serde_json::json;
 
@@ -43,9 +41,9 @@ fn classes() -> StorageClasses {
     .into()
 }
 
-/// As a wait for machine m-0 says it.
-fn told(objects: ListedObjects, stuck: PendingMachine) -> String {
-    let chain = CauseIndex::new(objects).machine_chain("m-0", &stuck, &classes());
+/// Cause of machine m-0, as a waiting run shows it.
+fn describe(objects: ListedObjects, pending: PendingMachine) -> String {
+    let chain = CauseIndex::new(objects).machine_chain("m-0", &pending, &classes());
     chain.map(|it| it.describe("m-0")).unwrap_or_default()
 }
 
@@ -57,7 +55,7 @@ fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<
         events,
         ..ListedObjects::default()
     };
-    told(
+    describe(
         objects,
         vm(json!({}), json!({ "printableStatus": "Provisioning" })),
     )
@@ -67,15 +65,15 @@ fn vm(mut metadata: Value, status: Value) -> PendingMachine {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
     let object = json!({ "metadata": metadata, "status": status });
-    let seen = object::parse((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
-    let ParsedBody::Machine(vm) = seen.fact.body else {
+    let parsed = object::parse((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
+    let ParsedBody::Machine(vm) = parsed.fact.body else {
         unreachable!("it is a machine");
     };
     PendingMachine::of(&vm)
 }
 
 #[test]
-fn the_scheduler_speaks_through_the_pod() {
+fn the_scheduler_s_message_is_reported_by_the_pod() {
     let words = "0/14 nodes are available: 3 node(s) had untolerated taint.";
     let status = json!({
         "phase": "Pending",
@@ -93,7 +91,7 @@ fn the_scheduler_speaks_through_the_pod() {
 }
 
 #[test]
-fn a_class_that_is_not_there_is_deeper_than_a_pod() {
+fn a_missing_storage_class_is_deeper_than_a_pod() {
     let status = json!({
         "phase": "Pending",
         "conditions": [{ "type": "PodScheduled", "status": "False", "message": "unbound claims" }],
@@ -111,12 +109,12 @@ fn a_class_that_is_not_there_is_deeper_than_a_pod() {
 }
 
 #[test]
-fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_from_having_a_pod() {
+fn a_volume_that_waits_for_the_machine_is_less_relevant_than_the_reason_for_the_missing_pod() {
     let numbers =
         "requested: requests.cpu=205m, used: requests.cpu=720m, limited: requests.cpu=800m";
     let words = format!("pod is forbidden: exceeded quota: small, {numbers}");
-    let said = words.replace("pod ", "pods \"virt-launcher-m-0-5k6vc\" ");
-    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": said }]);
+    let words_with_name = words.replace("pod ", "pods \"virt-launcher-m-0-5k6vc\" ");
+    let refused = json!([{ "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": words_with_name }]);
     let with = |phase: &str, conditions: &Value| {
         let mut waits = volume(phase);
         waits["status"]["conditions"] =
@@ -130,7 +128,7 @@ fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_fro
             ..ListedObjects::default()
         };
         let status = json!({ "printableStatus": "WaitingForVolumeBinding" });
-        told(objects, vm(json!({}), status))
+        describe(objects, vm(json!({}), status))
     };
     let under = "VirtualMachine WaitingForVolumeBinding <- ";
     for phase in ["WaitForFirstConsumer", "PendingPopulation"] {
@@ -144,7 +142,7 @@ fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_fro
             format!("{under}DataVolume m-0-root {phase}: PVC m-0-root Pending")
         );
     }
-    // That is filled now, and does not wait for a pod.
+    // The volume is being filled and no longer waits for a pod.
     assert_eq!(
         with("ImportInProgress", &refused),
         format!("{under}DataVolume m-0-root ImportInProgress: PVC m-0-root Pending")
@@ -152,7 +150,7 @@ fn a_volume_that_waits_for_the_machine_says_less_than_what_keeps_the_machine_fro
 }
 
 #[test]
-fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
+fn the_latest_reason_for_a_missing_pod_wins_over_the_first() {
     let condition = json!({
         "type": "Synchronized", "status": "False", "reason": "FailedCreate", "message": "exceeded quota: q",
     });
@@ -168,7 +166,7 @@ fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
             })],
             ..ListedObjects::default()
         };
-        told(
+        describe(
             objects,
             vm(json!({}), json!({ "printableStatus": "Starting" })),
         )
@@ -188,7 +186,7 @@ fn what_keeps_a_pod_from_being_made_now_is_told_before_what_did_at_first() {
 }
 
 #[test]
-fn an_importer_speaks_in_its_own_words() {
+fn an_importer_reports_its_own_message() {
     let importer = json!({
         "metadata": {
             "name": "importer-prime-u1",
@@ -216,7 +214,7 @@ fn an_importer_speaks_in_its_own_words() {
 }
 
 #[test]
-fn the_newest_warning_is_told_with_its_quota() {
+fn the_latest_warning_is_shown_with_its_quota() {
     let event = |time: &str, message: &str| {
         json!({
             "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
@@ -240,7 +238,7 @@ fn the_newest_warning_is_told_with_its_quota() {
 }
 
 #[test]
-fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
+fn warnings_of_an_earlier_machine_or_from_before_its_node_are_ignored() {
     let event = json!({
         "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
         "lastTimestamp": "2026-01-02T00:00:00Z",
@@ -251,9 +249,9 @@ fn a_warning_of_an_earlier_machine_or_before_its_node_is_none() {
             events: vec![event.clone()],
             ..ListedObjects::default()
         };
-        let stuck = vm(json!({ "creationTimestamp": born }), json!({}));
-        let stuck = stuck.joining(has_node, None);
-        !told(objects, stuck).is_empty()
+        let pending = vm(json!({ "creationTimestamp": born }), json!({}));
+        let pending = pending.joining(has_node, None);
+        !describe(objects, pending).is_empty()
     };
     assert!(is_told("2026-01-02T00:00:00Z", false));
     assert!(!is_told("2026-01-02T00:00:01Z", false));
@@ -278,7 +276,7 @@ fn replica(name: &str, owner: &str, status: Value) -> Value {
 }
 
 #[test]
-fn a_workload_speaks_through_the_last_line_of_a_pod_that_crashed() {
+fn a_workload_reports_the_last_line_of_a_crashed_pod() {
     let log = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
     let ended = json!({ "exitCode": 1, "message": log });
     let crashed = json!({
@@ -303,7 +301,7 @@ fn a_workload_speaks_through_the_last_line_of_a_pod_that_crashed() {
 }
 
 #[test]
-fn a_workload_without_pods_speaks_through_what_should_make_them() {
+fn a_workload_without_pods_reports_its_controller_s_warning() {
     let event = |kind: &str, name: &str, message: &str| {
         json!({
             "involvedObject": { "kind": kind, "name": name },
@@ -326,7 +324,7 @@ fn a_workload_without_pods_speaks_through_what_should_make_them() {
 }
 
 #[test]
-fn nothing_is_said_where_nothing_is_known() {
+fn unknown_causes_are_not_reported() {
     let starting = json!({
         "phase": "Pending",
         "containerStatuses": [{ "ready": false, "state": { "waiting": { "reason": "ContainerCreating" } } }],
@@ -335,7 +333,7 @@ fn nothing_is_said_where_nothing_is_known() {
     assert_eq!(check(vec![volume("Pending")], vec![], vec![], vec![]), "");
 }
 
-/// The words of a machine that somebody deleted.
+/// Description of a machine that is being deleted.
 fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
     let metadata = json!({
         "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["example.com/hold"],
@@ -346,7 +344,7 @@ fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
         pods,
         ..ListedObjects::default()
     };
-    told(objects, machine)
+    describe(objects, machine)
 }
 
 fn instance(finalizers: Value) -> Value {
@@ -359,16 +357,16 @@ fn instance(finalizers: Value) -> Value {
 }
 
 #[test]
-fn a_machine_that_does_not_go_is_told_by_who_holds_it() {
+fn a_machine_stuck_in_deletion_reports_its_finalizers() {
     assert_eq!(
         going_machine(vec![], None),
-        "VirtualMachine Deleting: deleted at 2026-01-02T00:00:00Z, kept by example.com/hold"
+        "VirtualMachine Deleting: deleted at 2026-01-02T00:00:00Z, held by finalizer example.com/hold"
     );
     let held = instance(json!(["foregroundDeleteVirtualMachine"]));
     assert_eq!(
         going_machine(vec![], Some(held.clone())),
         "VirtualMachine Deleting <- VirtualMachineInstance Deleting: \
-         deleted at 2026-01-02T00:00:01Z, kept by foregroundDeleteVirtualMachine"
+         deleted at 2026-01-02T00:00:01Z, held by finalizer foregroundDeleteVirtualMachine"
     );
     let mut pod = launcher(json!({ "phase": "Running" }));
     pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:02Z".into();
@@ -379,15 +377,15 @@ fn a_machine_that_does_not_go_is_told_by_who_holds_it() {
     );
 }
 
-/// Its node says only that its kubelet is silent.
+/// Its node only reports that the kubelet is silent.
 #[test]
-fn an_instance_that_goes_or_is_over_is_deeper_than_its_node() {
+fn an_instance_that_is_deleted_or_finished_is_deeper_than_its_node() {
     let words = |instance: Option<Value>, status: Value| {
         let objects = ListedObjects {
             instances: instance.into_iter().collect(),
             ..ListedObjects::default()
         };
-        told(objects, vm(json!({}), status).joining(true, None))
+        describe(objects, vm(json!({}), status).joining(true, None))
     };
     let runs = json!({ "printableStatus": "Running", "ready": true });
     assert_eq!(
@@ -407,7 +405,7 @@ fn an_instance_that_goes_or_is_over_is_deeper_than_its_node() {
 }
 
 #[test]
-fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
+fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
     let request = |status: Value| {
         json!({
             "metadata": { "name": "csr-1" },
@@ -415,7 +413,7 @@ fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
             "status": status,
         })
     };
-    let told = |requests: &[Value], has_token| {
+    let describe = |requests: &[Value], has_token| {
         let token = "kube-system/bootstrap-token-abcdef";
         let chain = joining(requests, "system:bootstrap:abcdef", token, has_token);
         chain.map(|it| it.describe("m-0")).unwrap_or_default()
@@ -425,7 +423,7 @@ fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
     for (status, expected) in [
         (
             json!({}),
-            "CertificateSigningRequest csr-1 Pending: nobody has approved it",
+            "CertificateSigningRequest csr-1 Pending: not approved yet",
         ),
         (
             conditions("Denied"),
@@ -433,22 +431,22 @@ fn a_kubelet_without_a_certificate_is_told_by_its_request_or_its_token() {
         ),
         (
             conditions("Approved"),
-            "CertificateSigningRequest csr-1 Approved: it is not signed yet",
+            "CertificateSigningRequest csr-1 Approved: not signed yet",
         ),
     ] {
-        assert_eq!(told(&[request(status)], true), expected);
+        assert_eq!(describe(&[request(status)], true), expected);
     }
     let issued = json!({ "conditions": [{ "type": "Approved" }], "certificate": "LS0t" });
-    assert_eq!(told(&[request(issued)], true), "");
-    assert_eq!(told(&[], true), "");
+    assert_eq!(describe(&[request(issued)], true), "");
+    assert_eq!(describe(&[], true), "");
     assert_eq!(
-        told(&[], false),
+        describe(&[], false),
         "Secret kube-system/bootstrap-token-abcdef: not found"
     );
 }
 
 #[test]
-fn a_pod_that_waits_for_a_volume_is_told_by_the_class_of_that() {
+fn a_pod_waiting_for_a_volume_reports_its_storage_class() {
     let mut pod = replica("etcd-1-a", "etcd-1", json!({ "phase": "Pending" }));
     pod["spec"] = json!({ "volumes": [{ "persistentVolumeClaim": { "claimName": "m-0-root" } }] });
     let around = CauseIndex::new(ListedObjects {
@@ -470,11 +468,11 @@ fn a_pod_that_waits_for_a_volume_is_told_by_the_class_of_that() {
 
 #[test]
 fn the_last_lines_of_a_long_log_are_kept() {
-    let said = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
+    let words_with_name = format!("{}F 1] no certificate\n", "I 0] starting\n".repeat(20));
     let status = json!({
         "phase": "Running",
         "containerStatuses": [{
-            "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": said } },
+            "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": words_with_name } },
         }],
     });
     let chain = pod::pod_chain(&replica("etcd-1-a", "etcd-1", status)).unwrap();
@@ -485,7 +483,7 @@ fn the_last_lines_of_a_long_log_are_kept() {
 }
 
 #[test]
-fn an_image_of_a_container_that_is_not_there_is_told_by_its_pull() {
+fn a_missing_container_image_is_reported_by_its_pull() {
     let words = "Back-off pulling image \"registry.example/etcd:1\"";
     let status = json!({
         "phase": "Pending",

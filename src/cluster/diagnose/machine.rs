@@ -1,4 +1,4 @@
-//! Machines: from the VM by its instance, its pod and its volumes, and from a VM that runs to the node that it should be.
+//! Causes of machines: from the VM through its instance, pod and volumes, and from a running VM to its node.
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const VM: &str = "VirtualMachine";
 const VMI: &str = "VirtualMachineInstance";
-/// Words of KubeVirt for a machine that is on its way, or there.
+/// KubeVirt's statuses of machines that are starting or running.
 const TRANSIENT_STATUSES: [&str; 6] = [
     "",
     "Running",
@@ -24,20 +24,20 @@ const TRANSIENT_STATUSES: [&str; 6] = [
     "Migrating",
 ];
 
-/// What is known of a machine that is waited for.
+/// A machine that is being waited for.
 #[derive(Debug, Default)]
 pub(crate) struct PendingMachine {
-    /// KubeVirt's word for its VM.
+    /// Printable status of the VM.
     status: Arc<str>,
-    /// What its VM says of itself.
+    /// Failure message of the VM.
     complaint: Option<Arc<str>>,
     /// Seconds since 1970.
     created: i64,
     pub(crate) runs: bool,
     deletion: Option<Deletion>,
-    /// Its node has joined, and can tell of itself.
+    /// Its node has joined and reports its own status.
     has_node: bool,
-    /// What keeps it from having a certificate.
+    /// Reason for a missing kubelet certificate.
     join_blocker: Option<CauseChain>,
 }
 
@@ -53,7 +53,7 @@ impl PendingMachine {
         }
     }
 
-    /// With how far it got on its way into the shoot.
+    /// Adds the progress of joining the shoot.
     pub(crate) fn joining(self, has_node: bool, held: Option<CauseChain>) -> PendingMachine {
         PendingMachine {
             has_node,
@@ -71,18 +71,18 @@ impl PendingMachine {
     }
 }
 
-/// How much a volume says of why its machine does not run.
+/// How well a volume explains that its machine does not run.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum VolumeRelevance {
     Cause,
-    /// Less than the machine's pod does.
+    /// Explains less than the machine's pod.
     Progress,
-    /// It waits for that pod.
+    /// Waits for that pod itself.
     Nothing,
 }
 
 impl VolumeRelevance {
-    /// CDI's words for a volume that is not filled before somebody uses it.
+    /// CDI's phases of a volume that is filled only once it is used.
     const WAITING: [&str; 2] = ["WaitForFirstConsumer", "PendingPopulation"];
 
     fn of(chain: &CauseChain) -> VolumeRelevance {
@@ -99,24 +99,24 @@ impl VolumeRelevance {
 }
 
 impl CauseIndex {
-    /// Why a machine does not run, does not join, or does not go.
+    /// Why a machine does not run, does not join, or is not deleted.
     pub(crate) fn machine_chain(
         &self,
         name: &str,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
         classes: &StorageClasses,
     ) -> Option<CauseChain> {
-        let own = || stuck.cause(name);
+        let own = || pending.cause(name);
         let under = |it: CauseChain| match &*own().state {
             "" | "Running" => it,
             _ => it.under(own()),
         };
         let instance = self.instances.get(name);
-        if let Some(chain) = instance.and_then(|it| self.deletion_chain(name, stuck, it)) {
+        if let Some(chain) = instance.and_then(|it| self.deletion_chain(name, pending, it)) {
             return Some(under(chain));
         }
-        if let Some(going) = &stuck.deletion {
-            return Some(held_by_finalizers(own(), going));
+        if let Some(deletion) = &pending.deletion {
+            return Some(held_by_finalizers(own(), deletion));
         }
         let volumes = self.volumes_of.get(name).into_iter().flatten();
         let of_volume = volumes
@@ -137,21 +137,21 @@ impl CauseIndex {
             pods.iter().find_map(pod::pod_chain)
         };
         let of_instance = || match instance {
-            Some(instance) => self.instance_chain(name, instance, stuck),
-            None if stuck.runs => Some(CauseChain::new(Cause::new(VMI, name, ""), "not found")),
+            Some(instance) => self.instance_chain(name, instance, pending),
+            None if pending.runs => Some(CauseChain::new(Cause::new(VMI, name, ""), "not found")),
             None => None,
         };
         let complaint = || {
             Some(CauseChain::reported(
                 own(),
-                single_line(stuck.complaint.as_deref()?),
+                single_line(pending.complaint.as_deref()?),
             ))
         };
         let phase = instance.map_or("", |it| text(&it["status"]["phase"]));
         let warned = |link: Cause| {
             Some(CauseChain::reported(
                 link.clone(),
-                self.recent_warning(&link, stuck)?,
+                self.recent_warning(&link, pending)?,
             ))
         };
         deep.or_else(of_pod)
@@ -160,28 +160,29 @@ impl CauseIndex {
             .or(waiting)
             .map(under)
             .or_else(complaint)
-            .or_else(|| stuck.join_blocker.clone())
+            .or_else(|| pending.join_blocker.clone())
             .or_else(|| warned(Cause::new(VMI, name, phase)).map(under))
             .or_else(|| warned(own()))
             .or_else(|| {
-                (!TRANSIENT_STATUSES.contains(&&*stuck.status)).then(|| CauseChain::new(own(), ""))
+                (!TRANSIENT_STATUSES.contains(&&*pending.status))
+                    .then(|| CauseChain::new(own(), ""))
             })
     }
 
-    /// What an instance that stays says of itself.
+    /// Cause of an instance that is not being deleted.
     fn instance_chain(
         &self,
         name: &str,
         instance: &Value,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
     ) -> Option<CauseChain> {
         let phase = text(&instance["status"]["phase"]);
         let own = Cause::new(VMI, name, phase);
         if let Some(words) = failed_condition(instance, "Synchronized") {
-            // The condition keeps what was said first, and warnings tell what keeps it now.
+            // The condition keeps the first message; warnings have the current one.
             let warning = self.warning(VMI, name);
             let is_about_that = warning.is_some_and(|it| it["reason"] == "FailedCreate");
-            let newer = self.recent_warning(&own, stuck).filter(|_| is_about_that);
+            let newer = self.recent_warning(&own, pending).filter(|_| is_about_that);
             return Some(CauseChain::reported(own, newer.unwrap_or(words)));
         }
         let conditions = items(&instance["status"]["conditions"]);
@@ -195,48 +196,48 @@ impl CauseIndex {
         })
     }
 
-    /// Warnings outlive what they are about: another machine of that name, or trouble before there was a node.
-    fn recent_warning(&self, link: &Cause, stuck: &PendingMachine) -> Option<String> {
+    /// Warnings outlive their object: they may be of an earlier machine of that name, or from before there was a node.
+    fn recent_warning(&self, link: &Cause, pending: &PendingMachine) -> Option<String> {
         let warning = self.warning(&link.kind, &link.name)?;
-        let is_old = seconds(&timestamp(warning).into()) < Some(stuck.created);
-        event_message(warning).filter(|_| !stuck.has_node && !is_old)
+        let is_old = seconds(&timestamp(warning).into()) < Some(pending.created);
+        event_message(warning).filter(|_| !pending.has_node && !is_old)
     }
 
-    /// A machine goes once its instance is gone, and that once its pod is.
+    /// A machine is deleted after its instance, and that after its pod.
     fn deletion_chain(
         &self,
         name: &str,
-        stuck: &PendingMachine,
+        pending: &PendingMachine,
         instance: &Value,
     ) -> Option<CauseChain> {
-        let Some(going) = Deletion::of(instance) else {
+        let Some(deletion) = Deletion::of(instance) else {
             let own = || Cause::new(VMI, name, text(&instance["status"]["phase"]));
-            let waits = || CauseChain::new(own(), "it is not deleted yet");
-            return stuck.deletion.is_some().then(waits);
+            let waits = || CauseChain::new(own(), "not deleted yet");
+            return pending.deletion.is_some().then(waits);
         };
         let own = Cause::new(VMI, name, "Deleting");
         let is_over = |it: &&Value| matches!(text(&it["status"]["phase"]), "Succeeded" | "Failed");
         let mut pods = self.pods_of(VMI, name).iter().filter(|it| !is_over(it));
         let pod = pods.find_map(|it| Some((it, Deletion::of(it)?)));
         Some(match pod {
-            Some((pod, going)) => held_by_finalizers(pod::pod_cause(pod), &going).under(own),
-            None => held_by_finalizers(own, &going),
+            Some((pod, deletion)) => held_by_finalizers(pod::pod_cause(pod), &deletion).under(own),
+            None => held_by_finalizers(own, &deletion),
         })
     }
 }
 
-/// Of what KubeVirt takes off by itself nobody need be told to take it off.
-fn held_by_finalizers(own: Cause, going: &Deletion) -> CauseChain {
-    let chain = CauseChain::new(own, going.to_string());
-    match going.is_blocked() {
+/// Finalizers that KubeVirt removes itself need no advice.
+fn held_by_finalizers(own: Cause, deletion: &Deletion) -> CauseChain {
+    let chain = CauseChain::new(own, deletion.to_string());
+    match deletion.is_blocked() {
         true => chain.with_advice(Advice::Finalizer),
         false => chain,
     }
 }
 
-/// What keeps a machine that runs from having a certificate, by what it asked the shoot for.
+/// Why a running machine has no kubelet certificate, by its signing request.
 ///
-/// `user` is as whom it asks, `token` the Secret that lets it.
+/// `user` is the user of the request, `token` the Secret of the bootstrap token.
 pub(crate) fn joining(
     requests: &[Value],
     user: &str,
@@ -249,7 +250,7 @@ pub(crate) fn joining(
         let missing = || CauseChain::new(Cause::new("Secret", token, ""), "not found");
         return (!has_token).then(|| missing().with_advice(Advice::Apply));
     };
-    let told = |state: &str, words: &str| {
+    let request_chain = |state: &str, words: &str| {
         let name = text(&request["metadata"]["name"]);
         CauseChain::new(Cause::new("CertificateSigningRequest", name, state), words)
     };
@@ -257,13 +258,15 @@ pub(crate) fn joining(
     let refused = |it: &&Value| it["type"] == "Denied" || it["type"] == "Failed";
     if let Some(refused) = conditions.iter().find(refused) {
         let words = single_line(text(&refused["message"]));
-        return Some(told(text(&refused["type"]), &words));
+        return Some(request_chain(text(&refused["type"]), &words));
     }
     let is_approved = conditions.iter().any(|it| it["type"] == "Approved");
     let is_issued = request["status"]["certificate"].is_string();
     match (is_approved, is_issued) {
-        (false, _) => Some(told("Pending", "nobody has approved it").with_advice(Advice::Approve)),
-        (true, false) => Some(told("Approved", "it is not signed yet")),
+        (false, _) => {
+            Some(request_chain("Pending", "not approved yet").with_advice(Advice::Approve))
+        }
+        (true, false) => Some(request_chain("Approved", "not signed yet")),
         (true, true) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Pods, and the workloads that they are of.
+//! Causes of pods and their workloads.
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
@@ -9,15 +9,15 @@ use crate::cluster::json::{is_deleting, is_pod_ready};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Bytes of a message that is more than a sentence or two.
+/// Maximum length of a message of one or two sentences, in bytes.
 const MAX_MESSAGE: usize = 200;
-/// Of a log.
+/// Lines of a log that are kept.
 const LOG_LINES: usize = 5;
 
 impl CauseIndex {
-    /// Why the pods of a workload are not what they should be, or not there.
+    /// Why the pods of a workload are missing or not ready.
     ///
-    /// Those that `is_echo` says to be lost with the host that they are on say nothing new.
+    /// Pods for which `is_echo` returns true were lost with their node and are skipped.
     pub(crate) fn workload_chain(
         &self,
         kind: &str,
@@ -48,12 +48,12 @@ impl CauseIndex {
                 ))
             })
         };
-        // What keeps pods from being made stands on who makes them.
+        // Warnings about pods that cannot be created belong to their controller.
         let of_maker = || {
             let about = self.warnings.iter().filter(|it| is_its(it.0));
-            let told =
+            let messages =
                 about.filter_map(|((kind, name), it)| Some((event_message(it)?, kind, name)));
-            let (message, kind, name) = told.min()?;
+            let (message, kind, name) = messages.min()?;
             Some(CauseChain::reported(
                 Cause::new(kind.clone(), name.clone(), ""),
                 message,
@@ -65,7 +65,7 @@ impl CauseIndex {
             .or_else(of_maker)
     }
 
-    /// A pod that waits for a claim.
+    /// A pod that waits for its PersistentVolumeClaim.
     fn claim_chain_of_pod(&self, pod: &Value, classes: &StorageClasses) -> Option<CauseChain> {
         let waits = text(&pod["status"]["phase"]) == "Pending";
         let mut claims = claims_of(pod).filter(|_| waits);
@@ -74,7 +74,7 @@ impl CauseIndex {
     }
 }
 
-/// What a pod that does not run says: the scheduler's words, then those of its containers.
+/// Why a pod does not run: the scheduler's message, otherwise those of its containers.
 pub(crate) fn pod_chain(pod: &Value) -> Option<CauseChain> {
     if is_deleting(pod) {
         return None;
@@ -86,7 +86,7 @@ pub(crate) fn pod_chain(pod: &Value) -> Option<CauseChain> {
     waiting.find_map(|it| container(pod_cause(pod), it))
 }
 
-/// With the word that kubectl has for it.
+/// With the status that kubectl shows.
 pub(crate) fn pod_cause(pod: &Value) -> Cause {
     let phase = match is_deleting(pod) {
         true => "Terminating",
@@ -113,7 +113,7 @@ fn is_transient(reason: &str) -> bool {
     matches!(reason, "ContainerCreating" | "PodInitializing")
 }
 
-/// How a container of the pod `own` ended before tells more than that it waits to be started again.
+/// The previous exit of a container of pod `own` explains more than its current wait for a restart.
 fn container(own: Cause, status: &Value) -> Option<CauseChain> {
     let ends = [
         &status["state"]["terminated"],
@@ -123,14 +123,14 @@ fn container(own: Cause, status: &Value) -> Option<CauseChain> {
         .into_iter()
         .find(|it| it["exitCode"].as_i64() > Some(0));
     if let Some(end) = crashed {
-        let said = text(&end["message"]);
-        let words = match last_message(said) {
+        let output = text(&end["message"]);
+        let words = match last_message(output) {
             words if words.is_empty() => format!("exit code {}", end["exitCode"]),
             words => format!("exit code {}: {words}", end["exitCode"]),
         };
         let container = arc(&status["name"]);
         return Some(CauseChain {
-            log: last_lines(said),
+            log: last_lines(output),
             ..CauseChain::new(own, words).with_advice(Advice::Log { container })
         });
     }
@@ -143,7 +143,7 @@ fn container(own: Cause, status: &Value) -> Option<CauseChain> {
     Some(CauseChain::reported(own, words))
 }
 
-/// A message may be the end of a whole log: what a program said last is why it ended.
+/// A message may be the end of a log, whose last line has the cause.
 fn last_message(message: &str) -> String {
     let whole = single_line(message);
     match message.trim().lines().next_back() {
@@ -152,7 +152,7 @@ fn last_message(message: &str) -> String {
     }
 }
 
-/// The last lines, where they are more than a sentence or two.
+/// The last lines, if there are more than one or two sentences.
 fn last_lines(message: &str) -> Vec<String> {
     if single_line(message).len() <= MAX_MESSAGE {
         return Vec::new();
@@ -162,7 +162,7 @@ fn last_lines(message: &str) -> Vec<String> {
     lines[last..].iter().map(|it| single_line(it)).collect()
 }
 
-/// Names of the claims that a pod mounts.
+/// Names of the PersistentVolumeClaims that a pod mounts.
 fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
     let volumes = items(&pod["spec"]["volumes"]).iter();
     volumes.filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str())

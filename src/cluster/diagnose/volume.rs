@@ -1,4 +1,4 @@
-//! Volumes: a DataVolume, the pod that fills it, the claim behind it, and that claim's class.
+//! Causes of volumes: a DataVolume, the pod that fills it, its PersistentVolumeClaim, and the StorageClass.
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{CauseIndex, StorageClasses, event_message, failed_condition};
@@ -7,7 +7,7 @@ use crate::cluster::json::{items, text};
 use serde_json::Value;
 
 impl CauseIndex {
-    /// Why a DataVolume has not got its content.
+    /// Why a DataVolume is not filled.
     pub(crate) fn data_volume_chain(
         &self,
         name: &str,
@@ -37,7 +37,7 @@ impl CauseIndex {
                 false => chain,
             })
         };
-        // A pod that waits for its claim says less than the claim does.
+        // A pod that waits for its claim explains less than the claim.
         let below = self
             .claim_chain(claim, classes)
             .or_else(|| self.worker_pod_chain(claim))
@@ -45,7 +45,7 @@ impl CauseIndex {
         below.or_else(of_class).or_else(of_itself)
     }
 
-    /// Why a claim has no volume.
+    /// Why a PersistentVolumeClaim is not bound.
     pub(crate) fn claim_chain(&self, name: &str, classes: &StorageClasses) -> Option<CauseChain> {
         let claim = self.claims.get(name)?;
         let phase = text(&claim["status"]["phase"]);
@@ -60,7 +60,7 @@ impl CauseIndex {
         })
     }
 
-    /// Importers and cloners belong to the claim, or to the one that CDI fills in its stead.
+    /// Importers and cloners are owned by the claim, or by the temporary claim that CDI fills instead.
     fn worker_pod_chain(&self, claim: &str) -> Option<CauseChain> {
         let uid = self
             .claims
@@ -71,7 +71,7 @@ impl CauseIndex {
         owners.into_iter().flatten().find_map(|owner| {
             let pods = self.pods_of("PersistentVolumeClaim", &owner);
             let chain = pods.iter().find_map(pod::pod_chain)?;
-            // What ended it was the image, unless it did not even begin.
+            // A container that ran has failed at the image.
             Some(match chain.advice {
                 Some(Advice::Log { .. }) => chain.with_advice(Advice::Image),
                 _ => chain,
@@ -80,13 +80,13 @@ impl CauseIndex {
     }
 }
 
-/// Its importer ran, and could not get at the image.
+/// True if the importer ran and could not read the image.
 fn import_failed(volume: &Value) -> bool {
     let mut conditions = items(&volume["status"]["conditions"]).iter();
     conditions.any(|it| it["type"] == "Running" && it["reason"] == "Error")
 }
 
-/// None is known where classes may not be read.
+/// None if StorageClasses may not be listed.
 fn missing_class(link: Cause, class: &str, classes: &StorageClasses) -> Option<CauseChain> {
     let is_unknown = !class.is_empty() && !classes.is_empty() && !classes.contains_key(class);
     let message = || format!("storageclass \"{class}\" not found");

@@ -1,8 +1,8 @@
-//! What doctor reports of one subject.
+//! Results of doctor's checks.
 
 use std::collections::BTreeSet;
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckResult {
     pub(crate) subject: &'static str,
@@ -14,26 +14,26 @@ pub(crate) struct CheckResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckStatus {
     Passed,
-    /// Something will not work, or cannot be told.
+    /// Something will not work, or cannot be checked.
     Warning,
-    /// No shoot can be made, or not this one.
+    /// No shoot can be created, or not this one.
     Failed,
 }
 
-/// What a shoot uses of its provider.
+/// Features of the provider cluster that a shoot uses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShootRequirements {
     pub(crate) networks: bool,
-    /// StorageClasses by name; empty for the default one.
+    /// Names of StorageClasses; empty for the default class.
     pub(crate) classes: BTreeSet<String>,
     pub(crate) load_balancer: bool,
-    /// Machines stand in the network of the provider's pods.
+    /// Machines use the pod network of the provider cluster.
     pub(crate) pod_network: bool,
-    /// Machines have CPUs to themselves.
+    /// Machines have dedicated CPUs.
     pub(crate) dedicated_cpus: bool,
-    /// Disks are kept to one machine by SCSI reservations.
+    /// Disks use SCSI persistent reservations.
     pub(crate) reservations: bool,
-    /// Machines have instancetypes or preferences.
+    /// Machines use instancetypes or preferences.
     pub(crate) instancetypes: bool,
 }
 

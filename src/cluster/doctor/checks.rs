@@ -1,4 +1,4 @@
-//! What a provider cluster has and lacks, for whoever is about to use it.
+//! Checks of a provider cluster: versions, installed products, storage, permissions.
 
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::feature_gates;
@@ -13,7 +13,7 @@ use crate::state::names;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The oldest that kvshoot is tried with.
+/// Oldest versions that kvshoot is tested with.
 const MIN_KUBERNETES: (u32, u32) = (1, 27);
 const MIN_KUBEVIRT: (u32, u32) = (1, 1);
 const MIN_CDI: (u32, u32) = (1, 57);
@@ -21,36 +21,36 @@ const DEFAULT_CLASS_ANNOTATIONS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.kubevirt.io/is-default-virt-class",
 ];
-const PERMISSIONS_HINT: &str = "kvshoot doctor --rbac prints the roles";
+const PERMISSIONS_HINT: &str = "run kvshoot doctor --rbac to print the required roles";
 
 impl ApiClient {
-    /// Looks at all of it, and changes nothing.
+    /// Runs all checks; changes nothing.
     ///
     /// # Errors
     ///
-    /// The server does not answer. What may not be looked at is a finding.
+    /// The server does not answer. Missing permissions are results.
     pub(crate) async fn run_checks(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
     ) -> Result<Vec<CheckResult>, Error> {
         let version = self.get_path("/version", "version").await?;
         let mut findings = vec![kubernetes_version(&version)];
-        findings.extend(self.check_kubevirt(uses, &version).await?);
-        findings.extend(self.check_instancetypes(uses).await?);
+        findings.extend(self.check_kubevirt(requirements, &version).await?);
+        findings.extend(self.check_instancetypes(requirements).await?);
         findings.push(self.check_cdi().await?);
-        findings.push(self.check_multus(uses).await?);
+        findings.push(self.check_multus(requirements).await?);
         findings.push(self.check_snapshots().await?);
-        findings.extend(self.check_storage(uses).await?);
+        findings.extend(self.check_storage(requirements).await?);
         findings.push(self.check_zones().await?);
         findings.push(self.check_namespace().await?);
-        findings.extend(self.check_permissions(uses).await?);
-        findings.push(self.check_load_balancers(uses).await?);
+        findings.extend(self.check_permissions(requirements).await?);
+        findings.push(self.check_load_balancers(requirements).await?);
         Ok(findings)
     }
 
     async fn check_kubevirt(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
         kubernetes: &Value,
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "KubeVirt";
@@ -68,19 +68,19 @@ impl ApiClient {
             text(&kubernetes["gitVersion"]),
             version,
         ));
-        findings.extend(feature_gates::check_feature_gates(&found, uses));
+        findings.extend(feature_gates::check_feature_gates(&found, requirements));
         Ok(findings)
     }
 
     async fn check_instancetypes(
         &self,
-        uses: &ShootRequirements,
+        requirements: &ShootRequirements,
     ) -> Result<Option<CheckResult>, Error> {
-        if !uses.instancetypes || self.serves(&resources::INSTANCETYPE).await? {
+        if !requirements.instancetypes || self.serves(&resources::INSTANCETYPE).await? {
             return Ok(None);
         }
         let message =
-            "instancetype.kubevirt.io/v1beta1 is not served, as KubeVirt 1.0 and later do";
+            "instancetype.kubevirt.io/v1beta1 is not served; KubeVirt 1.0 or newer is required";
         Ok(Some(failed("instancetypes", message)))
     }
 
@@ -101,15 +101,19 @@ impl ApiClient {
         })
     }
 
-    async fn check_multus(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
+    async fn check_multus(&self, requirements: &ShootRequirements) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "Multus";
         Ok(
-            match (self.serves(&resources::NETWORK).await?, uses.networks) {
+            match (
+                self.serves(&resources::NETWORK).await?,
+                requirements.networks,
+            ) {
                 (true, _) => passed(SUBJECT, "installed"),
                 (false, true) => not_installed(SUBJECT),
-                (false, false) => {
-                    passed(SUBJECT, "not installed; only shoots with networks need it")
-                }
+                (false, false) => passed(
+                    SUBJECT,
+                    "not installed; needed only for shoots with networks",
+                ),
             },
         )
     }
@@ -122,41 +126,46 @@ impl ApiClient {
                 hint: Some("install the snapshot controller and its CRDs".to_owned()),
                 ..warning(
                     SUBJECT,
-                    "not served: volumes inside shoots have no snapshots",
+                    "not served: volumes in shoots cannot have snapshots",
                 )
             },
         })
     }
 
-    async fn check_storage(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
+    async fn check_storage(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<Vec<CheckResult>, Error> {
         match self
             .list(ResourceRef::all(&resources::STORAGE_CLASS, None), None)
             .await
         {
             Ok(listed) => {
-                let mut findings = check_classes(&listed.items, uses);
+                let mut findings = check_classes(&listed.items, requirements);
                 findings.extend(
-                    self.check_first_consumers(&late_binding_classes(&listed.items, uses))
+                    self.check_first_consumers(&late_binding_classes(&listed.items, requirements))
                         .await?,
                 );
                 Ok(findings)
             }
-            Err(Error::Forbidden { .. }) => Ok(vec![forbidden("storage classes", "them")]),
+            Err(Error::Forbidden { .. }) => {
+                Ok(vec![forbidden("storage classes", "StorageClasses")])
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Who may not look, or has another importer, is told nothing.
+    /// Nothing is reported if reading is forbidden, or another importer is installed.
     async fn check_first_consumers(
         &self,
         waiting: &[String],
     ) -> Result<Option<CheckResult>, Error> {
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::CDI_CONFIG,
             namespace: None,
             name: Some("config"),
         };
-        match self.get_with_retry(place).await {
+        match self.get_with_retry(resource_ref).await {
             Ok(found) => Ok(feature_gates::check_first_consumer(&found, waiting)),
             Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -168,7 +177,7 @@ impl ApiClient {
         let listed = self.list_metadata(ResourceRef::all(&resources::NODE, None), None);
         let nodes = match listed.await {
             Ok(listed) => listed.items,
-            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "the zones")),
+            Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "zones")),
             Err(error) => return Err(error),
         };
         let zones: BTreeSet<&str> = nodes
@@ -186,57 +195,69 @@ impl ApiClient {
     async fn check_namespace(&self) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "namespace";
         let name = &**self.namespace();
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.get_with_retry(place).await {
+        match self.get_with_retry(resource_ref).await {
             Ok(_) => Ok(passed(SUBJECT, name)),
             Err(Error::NotFound { .. }) => Ok(CheckResult {
-                hint: Some("kvshoot apply --create-namespace makes it".to_owned()),
-                ..warning(SUBJECT, format!("{name} does not exist"))
+                hint: Some("run kvshoot apply --create-namespace to create it".to_owned()),
+                ..warning(SUBJECT, format!("namespace {name} does not exist"))
             }),
             Err(Error::Forbidden { .. }) => Ok(passed(SUBJECT, name)),
             Err(error) => Err(error),
         }
     }
 
-    async fn check_permissions(&self, uses: &ShootRequirements) -> Result<Vec<CheckResult>, Error> {
-        const SUBJECT: &str = "rights";
-        let missing = self.missing_permissions(uses.networks).await?;
-        let untold = self
+    async fn check_permissions(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<Vec<CheckResult>, Error> {
+        const SUBJECT: &str = "permissions";
+        let missing = self.missing_permissions(requirements.networks).await?;
+        let missing_optional = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;
-        if missing.is_empty() && untold.is_empty() {
-            let message = format!("all in namespace {}", self.namespace());
+        if missing.is_empty() && missing_optional.is_empty() {
+            let message = format!("all granted in namespace {}", self.namespace());
             return Ok(vec![passed(SUBJECT, message)]);
         }
-        let told = |it: &permissions::Permission| CheckResult {
+        let required = |it: &permissions::Permission| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
             ..failed(SUBJECT, format!("missing: {it}"))
         };
-        let less = |it: &permissions::Permission| CheckResult {
+        let optional = |it: &permissions::Permission| CheckResult {
             hint: Some(PERMISSIONS_HINT.to_owned()),
-            ..warning(SUBJECT, format!("missing: {it}; bundles hold less"))
+            ..warning(
+                SUBJECT,
+                format!("missing: {it}; support bundles will be incomplete"),
+            )
         };
-        let all = missing.iter().map(told).chain(untold.iter().map(less));
+        let all = missing
+            .iter()
+            .map(required)
+            .chain(missing_optional.iter().map(optional));
         Ok(all.collect())
     }
 
-    /// Whether there is an implementation shows only when one is asked for.
-    async fn check_load_balancers(&self, uses: &ShootRequirements) -> Result<CheckResult, Error> {
+    /// Whether load balancers are implemented shows only once a Service requests one.
+    async fn check_load_balancers(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<CheckResult, Error> {
         const SUBJECT: &str = "load balancers";
-        let place = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
-        let services = match self.list(place, None).await {
+        let resource_ref = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
+        let services = match self.list(resource_ref, None).await {
             Ok(listed) => listed.items,
             Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "Services")),
             Err(error) => return Err(error),
         };
-        Ok(check_balancers(&services, uses))
+        Ok(check_balancers(&services, requirements))
     }
 
-    /// The one of the cluster, in whatever namespace.
+    /// The installation object of the cluster, in any namespace.
     async fn installation(
         &self,
         resource: &'static Resource,
@@ -265,10 +286,7 @@ fn installation_status(
 ) -> CheckResult {
     match text(&installation["status"]["phase"]) {
         "Deployed" => compare_version(subject, version, oldest),
-        "" => warning(
-            subject,
-            "installed, but it does not say that it is deployed",
-        ),
+        "" => warning(subject, "installed, but not reported as deployed"),
         phase => warning(subject, format!("installed, but {phase}")),
     }
 }
@@ -278,53 +296,53 @@ fn compare_version(subject: &'static str, version: &str, oldest: (u32, u32)) -> 
         Some(it) if it >= oldest => passed(subject, version),
         Some(_) => {
             let (major, minor) = oldest;
-            let message = format!("{version} is older than {major}.{minor}, and untried");
+            let message = format!("{version} is older than {major}.{minor} and not tested");
             warning(subject, message)
         }
-        None => warning(subject, "its version is unknown"),
+        None => warning(subject, "version unknown"),
     }
 }
 
-/// The classes whose volumes wait for who uses them, of those that a shoot uses, or of all.
-fn late_binding_classes(there: &[Value], uses: &ShootRequirements) -> Vec<String> {
+/// StorageClasses with late binding, of those that a shoot uses, or of all.
+fn late_binding_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<String> {
     let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
-    let names = there
+    let names = existing
         .iter()
         .filter(waits)
         .map(|it| text(&it["metadata"]["name"]));
-    let is_used = |it: &&str| uses.classes.is_empty() || uses.classes.contains(*it);
+    let is_used = |it: &&str| requirements.classes.is_empty() || requirements.classes.contains(*it);
     names.filter(is_used).map(str::to_owned).collect()
 }
 
-fn check_classes(there: &[Value], uses: &ShootRequirements) -> Vec<CheckResult> {
+fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<CheckResult> {
     const SUBJECT: &str = "storage classes";
     let is_default = |it: &&Value| {
         DEFAULT_CLASS_ANNOTATIONS
             .iter()
             .any(|key| it["metadata"]["annotations"][key] == "true")
     };
-    let default = there.iter().find(is_default);
+    let default = existing.iter().find(is_default);
     let mut findings = vec![match default {
         Some(it) => passed(
             SUBJECT,
             format!("the default is {}", text(&it["metadata"]["name"])),
         ),
-        None if uses.classes.contains("") => failed(SUBJECT, "there is no default"),
+        None if requirements.classes.contains("") => failed(SUBJECT, "no default StorageClass"),
         None => warning(
             SUBJECT,
-            "there is no default: volume types have to name a class",
+            "no default StorageClass: volume types have to name one",
         ),
     }];
-    let is_there = |name: &str| there.iter().any(|it| it["metadata"]["name"] == name);
-    let missing = uses
+    let is_there = |name: &str| existing.iter().any(|it| it["metadata"]["name"] == name);
+    let missing = requirements
         .classes
         .iter()
         .filter(|it| !it.is_empty() && !is_there(it));
-    findings.extend(missing.map(|it| failed(SUBJECT, format!("{it} does not exist"))));
+    findings.extend(missing.map(|it| failed(SUBJECT, format!("StorageClass {it} not found"))));
     findings
 }
 
-fn check_balancers(services: &[Value], uses: &ShootRequirements) -> CheckResult {
+fn check_balancers(services: &[Value], requirements: &ShootRequirements) -> CheckResult {
     const SUBJECT: &str = "load balancers";
     let all = || {
         services
@@ -344,13 +362,13 @@ fn check_balancers(services: &[Value], uses: &ShootRequirements) -> CheckResult 
                 text(&it["metadata"]["name"])
             ),
         ),
-        (None, None) if uses.load_balancer => warning(
+        (None, None) if requirements.load_balancer => warning(
             SUBJECT,
-            "the shoot asks for one; whether they are given shows when it is made",
+            "the shoot requests one; support for them shows once it is created",
         ),
         (None, None) => passed(
             SUBJECT,
-            "none here; whether they are given shows with the first one",
+            "none in use; support for them shows with the first one",
         ),
     }
 }
@@ -359,11 +377,11 @@ fn not_installed(subject: &'static str) -> CheckResult {
     failed(subject, "not installed")
 }
 
-/// Its kinds are served, but nothing tells who serves them.
+/// The API is served, but the installation object does not exist.
 fn missing_installation(subject: &'static str) -> CheckResult {
     warning(
         subject,
-        format!("served, but there is no {subject} object: its version is unknown"),
+        format!("served, but no {subject} object found: version unknown"),
     )
 }
 
@@ -381,7 +399,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn versions_are_read_as_vendors_write_them() {
+    fn vendor_versions_are_parsed() {
         assert_eq!(parse_version("v1.33.1"), Some((1, 33)));
         assert_eq!(parse_version("1.30+"), Some((1, 30)));
         assert_eq!(parse_version("v1.9.0-eks"), Some((1, 9)));
@@ -397,14 +415,14 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_a_shoot_names_has_to_be_there() {
+    fn a_storage_class_used_by_a_shoot_has_to_exist() {
         let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS_ANNOTATIONS[0]: default } } });
-        let grades = |there: &[Value], names: &[&str]| -> Vec<CheckStatus> {
-            let uses = ShootRequirements {
+        let grades = |existing: &[Value], names: &[&str]| -> Vec<CheckStatus> {
+            let requirements = ShootRequirements {
                 classes: names.iter().map(ToString::to_string).collect(),
                 ..ShootRequirements::default()
             };
-            check_classes(there, &uses)
+            check_classes(existing, &requirements)
                 .iter()
                 .map(|it| it.status)
                 .collect()
@@ -426,18 +444,18 @@ mod tests {
     }
 
     #[test]
-    fn a_balancer_with_an_address_proves_that_they_are_given() {
+    fn a_load_balancer_with_an_address_passes() {
         let service = |ingress: Value| {
             json!({
                 "metadata": { "name": "a" }, "spec": { "type": "LoadBalancer" },
                 "status": { "loadBalancer": { "ingress": ingress } },
             })
         };
-        let uses = ShootRequirements {
+        let requirements = ShootRequirements {
             load_balancer: true,
             ..ShootRequirements::default()
         };
-        let grade = |it: &[Value]| check_balancers(it, &uses).status;
+        let grade = |it: &[Value]| check_balancers(it, &requirements).status;
         assert_eq!(
             grade(&[service(json!([{ "ip": "192.0.2.1" }]))]),
             CheckStatus::Passed

@@ -1,6 +1,5 @@
-//! What an installation of KubeVirt and CDI is set to do, judged as each version behaves: the same words in the same
-//! field mean other things from one version to the next (KubeVirt's `pkg/virt-config/featuregate`, CDI's
-//! `pkg/feature-gates`).
+//! Feature gates of KubeVirt and CDI, as each version interprets them: the same settings mean different things from one
+//! version to the next (KubeVirt's `pkg/virt-config/featuregate`, CDI's `pkg/feature-gates`).
 
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::version::parse_version;
@@ -9,15 +8,15 @@ use serde_json::Value;
 
 type MinorVersion = (u32, u32);
 
-/// From this version on what is beta is on unless it is turned off; before it, nothing is on by itself.
+/// From this version on, beta features are enabled unless disabled; before, nothing is enabled by default.
 const BETA_ON_BY_DEFAULT: MinorVersion = (1, 9);
 
-/// A feature gate, and the first versions of its stages.
+/// A feature gate with the first version of each stage.
 struct FeatureGate {
     name: &'static str,
     alpha: MinorVersion,
     beta: Option<MinorVersion>,
-    /// On for good, and without a way to turn it off.
+    /// Always enabled; cannot be disabled.
     general: Option<MinorVersion>,
     deprecated: Option<MinorVersion>,
 }
@@ -30,13 +29,13 @@ const DECLARATIVE_HOTPLUG: FeatureGate = FeatureGate {
     beta: Some((1, 9)),
     ..alpha("DeclarativeHotplugVolumes", (1, 6))
 };
-/// Without it no host is marked as one that can give whole CPUs.
+/// Without it no node is labelled as able to provide dedicated CPUs.
 const CPU_MANAGER: FeatureGate = alpha("CPUManager", (0, 0));
 const RESERVATION: FeatureGate = FeatureGate {
     general: Some((1, 9)),
     ..alpha("PersistentReservation", (1, 0))
 };
-/// Of CDI.
+/// Feature gate of CDI.
 const FIRST_CONSUMER: &str = "HonorWaitForFirstConsumer";
 
 const fn alpha(name: &'static str, since: MinorVersion) -> FeatureGate {
@@ -49,9 +48,9 @@ const fn alpha(name: &'static str, since: MinorVersion) -> FeatureGate {
     }
 }
 
-/// As a KubeVirt object says it.
+/// Feature gates in a KubeVirt object.
 struct FeatureGateSettings<'a> {
-    /// None when it does not say; then only what is listed is known.
+    /// None if unknown; then only listed gates count.
     version: Option<MinorVersion>,
     on: &'a [Value],
     off: &'a [Value],
@@ -68,25 +67,27 @@ impl FeatureGateSettings<'_> {
 
     fn is_on(&self, gate: &FeatureGate) -> bool {
         let is_known = self.version.is_none_or(|it| it >= gate.alpha);
-        let by_itself = self.is_at_least(gate.beta) && self.is_at_least(Some(BETA_ON_BY_DEFAULT));
+        let on_by_default =
+            self.is_at_least(gate.beta) && self.is_at_least(Some(BETA_ON_BY_DEFAULT));
         let is_listed = self.on.iter().any(|it| it == gate.name);
-        self.is_at_least(gate.general) || is_known && !self.is_off(gate) && (by_itself || is_listed)
+        self.is_at_least(gate.general)
+            || is_known && !self.is_off(gate) && (on_by_default || is_listed)
     }
 
-    /// What turns a gate on in this version.
+    /// How to enable a gate in this version.
     fn remedy(&self, gate: &FeatureGate) -> String {
         let (verb, field) = match self.is_off(gate) {
-            true => ("take", "out of developerConfiguration.disabledFeatureGates"),
+            true => ("remove", "from developerConfiguration.disabledFeatureGates"),
             false => ("add", "to developerConfiguration.featureGates"),
         };
         format!("{verb} {} {field} of the KubeVirt object", gate.name)
     }
 }
 
-/// Of a KubeVirt object, for what `uses` says.
+/// Checks a KubeVirt object for the features that a shoot requires.
 pub(crate) fn check_feature_gates(
     installation: &Value,
-    uses: &ShootRequirements,
+    requirements: &ShootRequirements,
 ) -> Vec<CheckResult> {
     let configuration = &installation["spec"]["configuration"];
     let developer = &configuration["developerConfiguration"];
@@ -100,38 +101,38 @@ pub(crate) fn check_feature_gates(
         hint: Some(settings.remedy(gate)),
         ..failed(
             subject,
-            format!("feature gate {} is off: {without}", gate.name),
+            format!("feature gate {} is disabled: {without}", gate.name),
         )
     };
-    if uses.dedicated_cpus && !settings.is_on(&CPU_MANAGER) {
-        let without = "no host is known to give machines whole CPUs, and they would wait for one";
+    if requirements.dedicated_cpus && !settings.is_on(&CPU_MANAGER) {
+        let without = "no node can provide dedicated CPUs, and machines would stay pending";
         findings.push(needed(&CPU_MANAGER, "dedicated CPUs", without));
     }
-    if uses.reservations && !settings.is_on(&RESERVATION) {
-        let without = "disks with a reservation are refused";
+    if requirements.reservations && !settings.is_on(&RESERVATION) {
+        let without = "disks with a reservation are rejected";
         findings.push(needed(&RESERVATION, "reservations", without));
     }
-    findings.extend(check_pod_network(&configuration["network"], uses));
+    findings.extend(check_pod_network(&configuration["network"], requirements));
     findings
 }
 
 fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
-    const SUBJECT: &str = "hotplug of volumes";
+    const SUBJECT: &str = "volume hotplug";
     if settings.is_on(&HOTPLUG) {
         let more = match settings.is_at_least(HOTPLUG.deprecated) {
             true => format!(
-                "; it is deprecated, and {} does nothing beside it",
+                "; it is deprecated, and {} has no effect while it is enabled",
                 DECLARATIVE_HOTPLUG.name
             ),
             false => String::new(),
         };
         return passed(
             SUBJECT,
-            format!("feature gate {} is on{more}", HOTPLUG.name),
+            format!("feature gate {} is enabled{more}", HOTPLUG.name),
         );
     }
     if settings.is_on(&DECLARATIVE_HOTPLUG) {
-        let message = format!("feature gate {} is on", DECLARATIVE_HOTPLUG.name);
+        let message = format!("feature gate {} is enabled", DECLARATIVE_HOTPLUG.name);
         return passed(SUBJECT, message);
     }
     let gate = match settings.is_at_least(HOTPLUG.deprecated) {
@@ -142,19 +143,20 @@ fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
         hint: Some(settings.remedy(gate)),
         ..warning(
             SUBJECT,
-            "off: persistent volumes inside shoots cannot be attached",
+            "disabled: persistent volumes in shoots cannot be attached",
         )
     }
 }
 
-/// Machines are bridged to it.
-fn check_pod_network(network: &Value, uses: &ShootRequirements) -> Option<CheckResult> {
+/// Machines use a bridge on it.
+fn check_pod_network(network: &Value, requirements: &ShootRequirements) -> Option<CheckResult> {
     const SUBJECT: &str = "pod network";
     if network["permitBridgeInterfaceOnPodNetwork"] != false {
         return None;
     }
-    let message = "permitBridgeInterfaceOnPodNetwork is false: machines on it are refused";
-    let finding = match uses.pod_network {
+    let message =
+        "permitBridgeInterfaceOnPodNetwork is false: machines on the pod network are rejected";
+    let finding = match requirements.pod_network {
         true => failed(SUBJECT, message),
         false => warning(SUBJECT, message),
     };
@@ -165,20 +167,20 @@ fn check_pod_network(network: &Value, uses: &ShootRequirements) -> Option<CheckR
     })
 }
 
-/// Kubernetes beside KubeVirt: its support matrix has 1.(N+25) to 1.(N+27) for 1.N, up to 1.5; that it goes on so is
-/// taken from that.
+/// Checks Kubernetes against KubeVirt: the support matrix lists 1.(N+25) to 1.(N+27) for KubeVirt 1.N up to 1.5; later
+/// versions are assumed to follow the same rule.
 pub(crate) fn check_version_skew(kubernetes: &str, kubevirt: &str) -> Option<CheckResult> {
     let ((1, cluster), (1, minor)) = (parse_version(kubernetes)?, parse_version(kubevirt)?) else {
         return None;
     };
     let (oldest, newest) = (minor + 25, minor + 27);
     let message = format!(
-        "KubeVirt 1.{minor} goes with Kubernetes 1.{oldest} to 1.{newest} by the rule of its support matrix, and this is 1.{cluster}"
+        "KubeVirt 1.{minor} supports Kubernetes 1.{oldest} to 1.{newest} according to its support matrix; this is 1.{cluster}"
     );
     (!(oldest..=newest).contains(&cluster)).then(|| warning("versions", message))
 }
 
-/// Of CDI's configuration, where some of the classes wait for who uses their volumes.
+/// Checks CDI's configuration if some StorageClasses bind late.
 pub(crate) fn check_first_consumer(
     configuration: &Value,
     waiting: &[String],
@@ -191,9 +193,9 @@ pub(crate) fn check_first_consumer(
     Some(CheckResult {
         hint: Some(hint),
         ..warning(
-            "first consumers",
+            "late binding",
             format!(
-                "feature gate {FIRST_CONSUMER} of CDI is off: disks of {} are made before their machine has a host",
+                "feature gate {FIRST_CONSUMER} of CDI is disabled: disks of StorageClass {} are created before their machine is scheduled",
                 waiting.join(", ")
             ),
         )
@@ -215,23 +217,23 @@ mod tests {
         })
     }
 
-    fn told(installation: &Value, uses: &ShootRequirements) -> Vec<String> {
+    fn reported(installation: &Value, requirements: &ShootRequirements) -> Vec<String> {
         let one = |it: CheckResult| {
             let hint = it.hint.map(|it| format!(" [{it}]")).unwrap_or_default();
             format!("{:?} {}: {}{hint}", it.status, it.subject, it.message)
         };
-        check_feature_gates(installation, uses)
+        check_feature_gates(installation, requirements)
             .into_iter()
             .map(one)
             .collect()
     }
 
     #[test]
-    fn hotplug_is_on_as_each_version_has_it() {
+    fn hotplug_is_enabled_as_each_version_defines() {
         let cases: [(&str, &[&str], &[&str], bool); 11] = [
             ("v1.2.0", &["HotplugVolumes"], &[], true),
             ("v1.2.0", &[], &[], false),
-            // A gate that this version does not know does nothing.
+            // A gate that this version does not know has no effect.
             ("v1.5.2", &["DeclarativeHotplugVolumes"], &[], false),
             ("v1.8.4", &["DeclarativeHotplugVolumes"], &[], true),
             ("v1.8.4", &[], &[], false),
@@ -264,9 +266,9 @@ mod tests {
     }
 
     #[test]
-    fn the_remedy_is_that_of_the_version() {
-        let uses = ShootRequirements::default();
-        let old = told(&installed("v1.8.4", &[], &[]), &uses).remove(0);
+    fn the_hint_fits_the_version() {
+        let requirements = ShootRequirements::default();
+        let old = reported(&installed("v1.8.4", &[], &[]), &requirements).remove(0);
         assert!(
             old.ends_with(
                 "[add HotplugVolumes to developerConfiguration.featureGates of the KubeVirt object]"
@@ -274,73 +276,77 @@ mod tests {
             "{old}"
         );
         let off = ["DeclarativeHotplugVolumes"];
-        let new = told(&installed("v1.9.0", &[], &off), &uses).remove(0);
+        let new = reported(&installed("v1.9.0", &[], &off), &requirements).remove(0);
         assert!(
             new.contains(
-                "[take DeclarativeHotplugVolumes out of developerConfiguration.disabledFeatureGates"
+                "[remove DeclarativeHotplugVolumes from developerConfiguration.disabledFeatureGates"
             ),
             "{new}"
         );
     }
 
     #[test]
-    fn what_no_pool_uses_is_not_asked_for() {
+    fn unused_features_are_not_required() {
         let nothing = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&nothing, &ShootRequirements::default()).len(), 1);
-        let uses = ShootRequirements {
+        assert_eq!(reported(&nothing, &ShootRequirements::default()).len(), 1);
+        let requirements = ShootRequirements {
             dedicated_cpus: true,
             reservations: true,
             ..ShootRequirements::default()
         };
-        let all = told(&nothing, &uses).join("\n");
+        let all = reported(&nothing, &requirements).join("\n");
         assert!(
-            all.contains("Failure dedicated CPUs: feature gate CPUManager is off"),
+            all.contains("Failed dedicated CPUs: feature gate CPUManager is disabled"),
             "{all}"
         );
         assert!(
-            all.contains("Failure reservations: feature gate PersistentReservation is off"),
+            all.contains("Failed reservations: feature gate PersistentReservation is disabled"),
             "{all}"
         );
         let on = ["HotplugVolumes", "CPUManager", "PersistentReservation"];
-        assert_eq!(told(&installed("v1.8.4", &on, &[]), &uses).len(), 1);
-        // General since 1.9: listing it is harmless, and not needed.
+        assert_eq!(
+            reported(&installed("v1.8.4", &on, &[]), &requirements).len(),
+            1
+        );
+        // GA since 1.9: listing it has no effect.
         let newer = installed("v1.9.0", &["CPUManager"], &[]);
-        assert_eq!(told(&newer, &uses).len(), 1);
+        assert_eq!(reported(&newer, &requirements).len(), 1);
     }
 
     #[test]
-    fn machines_on_the_pod_network_need_a_bridge_there() {
+    fn machines_on_the_pod_network_need_bridge_binding() {
         let mut forbidden = installed("v1.8.4", &["HotplugVolumes"], &[]);
-        assert_eq!(told(&forbidden, &ShootRequirements::default()).len(), 1);
+        assert_eq!(reported(&forbidden, &ShootRequirements::default()).len(), 1);
         forbidden["spec"]["configuration"]["network"] =
             json!({ "permitBridgeInterfaceOnPodNetwork": false });
-        let uses = ShootRequirements {
+        let requirements = ShootRequirements {
             pod_network: true,
             ..ShootRequirements::default()
         };
-        assert!(told(&forbidden, &uses)[1].starts_with("Failure pod network"));
+        assert!(reported(&forbidden, &requirements)[1].starts_with("Failed pod network"));
         assert!(
-            told(&forbidden, &ShootRequirements::default())[1].starts_with("Warning pod network")
+            reported(&forbidden, &ShootRequirements::default())[1]
+                .starts_with("Warning pod network")
         );
     }
 
     #[test]
-    fn versions_go_together_by_the_rule_of_the_support_matrix() {
+    fn version_skew_follows_the_support_matrix() {
         assert_eq!(check_version_skew("v1.31.4", "v1.5.0"), None);
         assert_eq!(check_version_skew("v1.33.1-eks-5", "v1.8.4"), None);
-        let told = check_version_skew("v1.36.3", "v1.8.4")
-            .expect("newer than it knows")
+        let reported = check_version_skew("v1.36.3", "v1.8.4")
+            .expect("the skew is too large")
             .message;
         assert_eq!(
-            told,
-            "KubeVirt 1.8 goes with Kubernetes 1.33 to 1.35 by the rule of its support matrix, and this is 1.36"
+            reported,
+            "KubeVirt 1.8 supports Kubernetes 1.33 to 1.35 according to its support matrix; this is 1.36"
         );
         assert!(check_version_skew("v1.27.1", "v1.8.4").is_some());
         assert_eq!(check_version_skew("", "v1.8.4"), None);
     }
 
     #[test]
-    fn volumes_wait_for_their_machine_only_where_cdi_lets_them() {
+    fn late_binding_needs_the_feature_gate_of_cdi() {
         let configuration = |gates: &[&str]| json!({ "spec": { "featureGates": gates } });
         let waiting = ["local".to_owned()];
         assert_eq!(
@@ -348,7 +354,12 @@ mod tests {
             None
         );
         assert_eq!(check_first_consumer(&configuration(&[]), &[]), None);
-        let told = check_first_consumer(&configuration(&[]), &waiting).expect("it is off");
-        assert!(told.message.contains("disks of local"), "{}", told.message);
+        let reported =
+            check_first_consumer(&configuration(&[]), &waiting).expect("the gate is disabled");
+        assert!(
+            reported.message.contains("disks of StorageClass local"),
+            "{}",
+            reported.message
+        );
     }
 }

@@ -1,38 +1,38 @@
-//! What kvshoot has to be allowed in the provider cluster: the one table that is checked, printed and kept as an example.
+//! Permissions that kvshoot needs in the provider cluster: one table that is checked, printed and used for the example.
 
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::json::items;
 use serde_json::Value;
 use std::fmt;
 
-/// One thing that is done to the provider.
+/// A verb on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Permission {
     pub(crate) verb: &'static str,
     pub(crate) resource: &'static Resource,
 }
 
-/// What may be done to resources of one group, and what for.
+/// Permissions on resources of one group, with their purpose.
 struct PermissionRule {
     why: &'static str,
     resources: &'static [&'static Resource],
     verbs: &'static [&'static str],
-    /// What of it is needed by who only deletes shoots, and looks whether anything is left.
+    /// The subset that deleting shoots and checking for remaining objects needs.
     to_delete: &'static [&'static str],
     scope: PermissionScope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PermissionScope {
-    /// Every shoot needs it in its namespace.
+    /// Needed in the namespace of every shoot.
     Namespace,
-    /// In the namespace, for shoots that have networks.
+    /// Needed in the namespace of shoots with networks.
     Networks,
-    /// In the namespace; without it kvshoot can tell less of what went wrong.
+    /// Optional in the namespace: without it diagnostics have less detail.
     Diagnostics,
-    /// In the namespace, for shoots that keep instancetypes or preferences for their pools.
+    /// Needed in the namespace of shoots that own instancetypes or preferences.
     Instancetypes,
-    /// In the whole cluster; without it kvshoot knows less, and does the same.
+    /// Optional in the cluster: without it kvshoot knows less and behaves the same.
     Cluster,
 }
 
@@ -42,11 +42,11 @@ const ALL: &[&str] = &[
 ];
 const READ_AND_DELETE: &[&str] = &["get", "list", "watch", "delete"];
 
-/// What the cloud controller manager and the CSI driver are given is here too: a Role that grants more than its maker
-/// has is refused.
+/// Includes the permissions of the cloud controller manager and the CSI driver: creating a Role requires all
+/// permissions that it grants.
 const RULES: &[PermissionRule] = &[
     rule(
-        "records of shoots, keys, certificates and user data, and what leads to a control plane",
+        "records, keys, certificates and user data of shoots, and Services of control planes",
         &[
             &resources::CONFIG_MAP,
             &resources::SECRET,
@@ -56,30 +56,34 @@ const RULES: &[PermissionRule] = &[
         ALL,
     ),
     rule(
-        "the pods of a control plane",
+        "pods of control planes",
         &[&resources::DEPLOYMENT, &resources::STATEFUL_SET],
         ALL,
     ),
     rule(
-        "how few of them may run",
+        "disruption budgets of control planes",
         &[&resources::DISRUPTION_BUDGET],
         ALL,
     ),
-    rule("who may reach them", &[&resources::NETWORK_POLICY], ALL),
     rule(
-        "what the cloud controller manager and the CSI driver may do",
+        "network policies of control planes",
+        &[&resources::NETWORK_POLICY],
+        ALL,
+    ),
+    rule(
+        "roles of the cloud controller manager and the CSI driver",
         &[&resources::ROLE, &resources::ROLE_BINDING],
         ALL,
     ),
     PermissionRule {
         to_delete: &["get", "list", "create", "patch", "delete"],
-        ..rule("one writer at a time", &[&resources::LEASE], ALL)
+        ..rule("locks: one writer per shoot", &[&resources::LEASE], ALL)
     },
     rule("machines", &[&resources::VIRTUAL_MACHINE], ALL),
     PermissionRule {
         to_delete: READ,
         ..rule(
-            "how machines are; the cloud controller manager writes to them",
+            "status of machines; updated by the cloud controller manager",
             &[&resources::VIRTUAL_MACHINE_INSTANCE],
             &["get", "list", "watch", "update"],
         )
@@ -90,20 +94,20 @@ const RULES: &[PermissionRule] = &[
         ALL,
     ),
     rule(
-        "clones of images",
+        "cloning of images",
         &[&resources::DATA_VOLUME_SOURCE],
         &["create"],
     ),
     PermissionRule {
         to_delete: &["get", "list"],
         ..rule(
-            "volumes, which the CSI driver resizes",
+            "volumes, resized by the CSI driver",
             &[&resources::CLAIM],
             &["get", "list", "watch", "update", "patch"],
         )
     },
     rule(
-        "volumes that the CSI driver attaches",
+        "volumes attached by the CSI driver",
         &[
             &resources::ADD_VOLUME,
             &resources::REMOVE_VOLUME,
@@ -123,7 +127,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["list", "delete"],
         ..rule(
-            "endpoints of load balancers, of the cloud controller manager",
+            "endpoints of load balancers, managed by the cloud controller manager",
             &[&resources::ENDPOINT_SLICE],
             ALL,
         )
@@ -131,7 +135,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: READ,
         ..rule(
-            "what a run waits for",
+            "progress of a run",
             &[&resources::POD, &resources::EVENT],
             READ,
         )
@@ -139,7 +143,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["delete"],
         ..rule(
-            "pods of a deleted control plane, which have nothing to finish",
+            "pods of deleted control planes",
             &[&resources::POD],
             &["delete"],
         )
@@ -147,7 +151,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         to_delete: &["get", "create"],
         ..rule(
-            "the tunnel to an API server without an address; get is what older servers ask for",
+            "tunnel to API servers without an address; older servers check get",
             &[&resources::PORT_FORWARD],
             &["get", "create"],
         )
@@ -159,7 +163,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Diagnostics,
         ..rule(
-            "logs, for bundle; may be left out",
+            "logs for support bundles; optional",
             &[&resources::POD_LOG],
             &["get"],
         )
@@ -167,7 +171,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Diagnostics,
         ..rule(
-            "what bounds the namespace, for apply, plan and bundle to tell; may be left out",
+            "quotas and limits shown by apply, plan and support bundles; optional",
             &[&resources::QUOTA, &resources::LIMIT_RANGE],
             &["get", "list"],
         )
@@ -175,7 +179,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Instancetypes,
         ..rule(
-            "instancetypes and preferences: get for pools that name one, the rest for standard ones and copies of templates; may be left out",
+            "instancetypes and preferences: get for pools that name one, the rest for generated ones and copies of templates; optional",
             &[&resources::INSTANCETYPE, &resources::PREFERENCE],
             ALL,
         )
@@ -183,7 +187,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "the zones of the provider",
+            "zones of the provider cluster",
             &[&resources::NODE],
             &["get", "list"],
         )
@@ -191,7 +195,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "whether volumes belong to a zone, and whether several machines may have them",
+            "topology and access modes of StorageClasses",
             &[&resources::STORAGE_CLASS, &resources::STORAGE_PROFILE],
             &["get", "list"],
         )
@@ -199,7 +203,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "whether machines may clone volumes of other namespaces",
+            "permission of machines to clone volumes of other namespaces",
             &[&resources::ACCESS_REVIEW],
             &["create"],
         )
@@ -207,7 +211,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "apply --create-namespace, and list --all-namespaces",
+            "apply --create-namespace and list --all-namespaces",
             &[&resources::NAMESPACE],
             &["get", "list", "create", "delete"],
         )
@@ -222,23 +226,19 @@ const RULES: &[PermissionRule] = &[
     },
     PermissionRule {
         scope: PermissionScope::Cluster,
-        ..rule(
-            "the importer's version, for doctor",
-            &[&resources::CDI],
-            &["list"],
-        )
+        ..rule("version of CDI, for doctor", &[&resources::CDI], &["list"])
     },
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "the importer's feature gates, for doctor",
+            "feature gates of CDI, for doctor",
             &[&resources::CDI_CONFIG],
             &["get"],
         )
     },
 ];
 
-/// What shoots are made of, unless a rule says otherwise: nothing that only controllers do.
+/// A rule for objects of shoots, unless changed; deleting needs it only if all verbs are granted.
 const fn rule(
     why: &'static str,
     resources: &'static [&'static Resource],
@@ -257,7 +257,7 @@ const fn rule(
     }
 }
 
-/// Everything that apply and delete do in the namespace.
+/// Permissions of apply and delete in the namespace.
 pub(crate) fn required(uses_networks: bool) -> impl Iterator<Item = Permission> {
     permissions_of(
         move |scope| is_required(scope, uses_networks),
@@ -265,7 +265,7 @@ pub(crate) fn required(uses_networks: bool) -> impl Iterator<Item = Permission> 
     )
 }
 
-/// What apply does beside that for the instancetypes and preferences that a shoot keeps.
+/// Additional permissions of apply for instancetypes and preferences that a shoot owns.
 pub(crate) fn required_for_instancetypes() -> impl Iterator<Item = Permission> {
     permissions_of(
         |scope| scope == PermissionScope::Instancetypes,
@@ -273,7 +273,7 @@ pub(crate) fn required_for_instancetypes() -> impl Iterator<Item = Permission> {
     )
 }
 
-/// Everything that delete and gc do in the namespace.
+/// Permissions of delete and gc in the namespace.
 pub(crate) fn required_to_delete(uses_networks: bool) -> impl Iterator<Item = Permission> {
     permissions_of(
         move |scope| is_required(scope, uses_networks),
@@ -291,12 +291,12 @@ fn is_required(scope: PermissionScope, uses_networks: bool) -> bool {
     }
 }
 
-/// What is read in the namespace to tell what went wrong.
+/// Permissions that only improve diagnostics.
 pub(crate) fn used_for_diagnostics() -> impl Iterator<Item = Permission> {
     permissions_of(|scope| scope == PermissionScope::Diagnostics, |it| it.verbs)
 }
 
-/// What is read of the whole cluster.
+/// Permissions in the cluster.
 #[cfg(test)]
 fn cluster_scoped() -> impl Iterator<Item = Permission> {
     permissions_of(|scope| scope == PermissionScope::Cluster, |it| it.verbs)
@@ -336,10 +336,10 @@ impl fmt::Display for Permission {
     }
 }
 
-/// The Role and the ClusterRole that hold all of the table, as YAML that says what each rule is for.
+/// A Role and a ClusterRole with the complete table, as YAML with the purpose of each rule.
 pub(crate) fn manifest(namespace: Option<&str>) -> String {
     let mut text =
-        "# What kvshoot has to be allowed in the namespace of its shoots: kvshoot doctor --rbac\n\
+        "# Permissions that kvshoot needs in the namespace of its shoots (kvshoot doctor --rbac)\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: kvshoot\n"
             .to_owned();
     if let Some(namespace) = namespace {
@@ -351,13 +351,13 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
         wanted.for_each(|it| *text += &format_rule(it, it.verbs));
     };
     rules(&mut text, |it| it != PermissionScope::Cluster);
-    text += "---\n# May be left out: without it kvshoot knows neither zones nor classes of volumes, and makes no namespaces.\n\
+    text += "---\n# Optional: without it kvshoot knows neither zones nor StorageClasses and creates no namespaces.\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot\nrules:\n";
     rules(&mut text, |it| it == PermissionScope::Cluster);
     text
 }
 
-/// The rules of a Role for who applies shoots, as YAML that says what each is for.
+/// Rules of a Role for applying shoots, as YAML with the purpose of each.
 pub(crate) fn rules_to_apply() -> String {
     let rules = RULES
         .iter()
@@ -365,7 +365,7 @@ pub(crate) fn rules_to_apply() -> String {
     rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 
-/// Those of a ClusterRole by which shoots are made of the same things whoever applies them.
+/// Rules of a ClusterRole for placement, so that shoots are the same whichever account applies them.
 pub(crate) fn rules_for_placement() -> String {
     let decides = |it: &&PermissionRule| {
         let mut resources = it.resources.iter();
@@ -375,13 +375,13 @@ pub(crate) fn rules_for_placement() -> String {
     rules.map(|it| format_rule(it, it.verbs)).collect()
 }
 
-/// The rules of a Role for who only deletes shoots, as YAML that says what each is for.
+/// Rules of a Role for deleting shoots, as YAML with the purpose of each.
 pub(crate) fn rules_to_delete() -> String {
     let rules = RULES.iter().filter(|it| !it.to_delete.is_empty());
     rules.map(|it| format_rule(it, it.to_delete)).collect()
 }
 
-/// Resources of one group after the other.
+/// One entry per API group.
 fn format_rule(rule: &PermissionRule, verbs: &[&str]) -> String {
     let mut text = format!("  # {}\n", rule.why);
     let groups = rule.resources.chunk_by(|a, b| a.group == b.group);
@@ -405,7 +405,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_rule_grants_what_it_names_and_no_single_objects() {
+    fn a_rule_grants_its_verbs_but_not_for_single_objects() {
         let right = Permission {
             verb: "create",
             resource: &resources::VIRTUAL_MACHINE,
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn each_right_is_asked_for_once() {
+    fn each_permission_is_listed_once() {
         let all: Vec<String> = required(true).map(|it| it.to_string()).collect();
         let mut once = all.clone();
         once.sort();
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_printed_roles_has_every_right() {
+    fn the_printed_roles_grant_every_permission() {
         let text = manifest(Some("shoots"));
         let roles: Vec<Value> = serde_yaml::Deserializer::from_str(&text)
             .map(|it| Value::deserialize(it).unwrap())

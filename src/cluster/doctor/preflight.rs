@@ -1,4 +1,4 @@
-//! Before the first write: what is installed, and what may be done.
+//! Checks before the first write: installed products and permissions.
 
 use super::permissions::{Permission, required, required_for_instancetypes, required_to_delete};
 use crate::cluster::client::api_client::ApiClient;
@@ -11,36 +11,38 @@ use futures::future::try_join_all;
 use serde_json::json;
 
 impl ApiClient {
-    /// That KubeVirt and CDI are installed, and Multus where the shoot uses networks.
+    /// Checks that KubeVirt and CDI are installed, and Multus if the shoot uses networks.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] names all that is not there.
+    /// [`Error::Missing`] with all products that are not installed.
     pub(crate) async fn check_installed(&self, uses_networks: bool) -> Result<(), Error> {
         let mut wanted = vec![
             (&resources::VIRTUAL_MACHINE, "KubeVirt"),
-            (&resources::DATA_VOLUME, "the Containerized Data Importer"),
+            (&resources::DATA_VOLUME, "CDI"),
         ];
         if uses_networks {
             wanted.push((&resources::NETWORK, "Multus"));
         }
-        let looks = wanted.into_iter().map(async |(resource, product)| {
+        let checks = wanted.into_iter().map(async |(resource, product)| {
             let is_there = self.serves(resource).await?;
             Ok::<_, Error>((!is_there).then(|| {
                 let api = resource.api_version();
                 format!("{product} ({} of {api})", resource.kind)
             }))
         });
-        let missing: Vec<String> = try_join_all(looks).await?.into_iter().flatten().collect();
+        let missing: Vec<String> = try_join_all(checks).await?.into_iter().flatten().collect();
         if missing.is_empty() {
             return Ok(());
         }
         let missing = missing.join(", ");
         let server = self.server();
-        Err(Error::Missing(format!("{server} does not have {missing}")))
+        Err(Error::Missing(format!(
+            "not installed in {server}: {missing}"
+        )))
     }
 
-    /// What a run would not be allowed to do in the namespace.
+    /// Permissions in the namespace that a run lacks.
     pub(crate) async fn missing_permissions(
         &self,
         uses_networks: bool,
@@ -48,7 +50,7 @@ impl ApiClient {
         self.missing_among(required(uses_networks)).await
     }
 
-    /// What a run would not be allowed to do with instancetypes and preferences that a shoot keeps.
+    /// Permissions on instancetypes and preferences that a run lacks.
     ///
     /// # Errors
     ///
@@ -57,7 +59,7 @@ impl ApiClient {
         self.missing_among(required_for_instancetypes()).await
     }
 
-    /// What a run that only deletes would not be allowed to do in the namespace.
+    /// Permissions in the namespace that a deletion lacks.
     ///
     /// # Errors
     ///
@@ -67,7 +69,7 @@ impl ApiClient {
         self.missing_among(required_to_delete(has_networks)).await
     }
 
-    /// Which of these are not given in the namespace. One request; none when the server cannot say.
+    /// The permissions of these that are not granted in the namespace. One request; empty if the server cannot decide.
     pub(crate) async fn missing_among(
         &self,
         rights: impl Iterator<Item = Permission>,
@@ -77,9 +79,9 @@ impl ApiClient {
             "kind": "SelfSubjectRulesReview",
             "spec": { "namespace": &**self.namespace() },
         });
-        let place = ResourceRef::all(&resources::RULES_REVIEW, None);
-        let status = self.review(place, &review).await?["status"].take();
-        // With a webhook that authorizes, nothing can be told from the rules.
+        let resource_ref = ResourceRef::all(&resources::RULES_REVIEW, None);
+        let status = self.review(resource_ref, &review).await?["status"].take();
+        // With an authorization webhook the rules are incomplete.
         if status["incomplete"] == true {
             return Ok(Vec::new());
         }
@@ -88,7 +90,7 @@ impl ApiClient {
         Ok(missing.collect())
     }
 
-    /// Makes the namespace unless it is there.
+    /// Creates the namespace unless it exists.
     pub(crate) async fn create_namespace(&self) -> Result<(), Error> {
         let name = &**self.namespace();
         let object = json!({
@@ -96,34 +98,34 @@ impl ApiClient {
             "kind": "Namespace",
             "metadata": { "name": name, "labels": { names::MANAGED_BY: names::KVSHOOT } },
         });
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(name),
         };
-        match self.create(place, &object, WRITE_TIMEOUT).await {
+        match self.create(resource_ref, &object, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Deletes the namespace if kvshoot made it; says whether.
+    /// Deletes the namespace if kvshoot created it; returns whether it did.
     pub(crate) async fn delete_namespace(&self) -> Result<bool, Error> {
-        let place = ResourceRef {
+        let resource_ref = ResourceRef {
             resource: &resources::NAMESPACE,
             namespace: None,
             name: Some(self.namespace()),
         };
-        let there = match self.get_with_retry(place).await {
+        let existing = match self.get_with_retry(resource_ref).await {
             Err(Error::NotFound { .. }) => return Ok(false),
             other => other?,
         };
-        let metadata = &there["metadata"];
+        let metadata = &existing["metadata"];
         if metadata["labels"][names::MANAGED_BY] != names::KVSHOOT {
             return Ok(false);
         }
         let uid = text(&metadata["uid"]);
-        match self.delete(place, uid, None, WRITE_TIMEOUT).await {
+        match self.delete(resource_ref, uid, None, WRITE_TIMEOUT).await {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }

@@ -1,6 +1,6 @@
 //! Versions of installed products.
 
-/// `v1.33.1-eks` → 1, 33.
+/// Parses major and minor: `v1.33.1-eks` is (1, 33).
 pub(crate) fn parse_version(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.trim_start_matches('v').split('.');
     let major = parts.next()?.parse().ok()?;

@@ -1,35 +1,35 @@
-//! Whether an object that is there is the wanted one, and how it becomes so. Pure.
+//! Adoption of existing objects: comparison with the desired object, and merging. Pure functions.
 use crate::cluster::json::is_deleting;
 use crate::state::key::ObjectKind;
 use crate::state::{names, record};
 use serde_json::Value;
 
-/// What an object of the wanted name turned out to be.
+/// Result of comparing an existing object with the desired one of that name.
 pub(crate) enum Adoption {
-    /// The wanted one, made before.
+    /// The desired object, created before.
     Matches,
-    /// This shoot's, with other content or on its way out.
+    /// An object of this shoot with other content, or terminating.
     Differs,
     Foreign,
 }
 
-/// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
-pub(crate) fn classify(kind: ObjectKind, there: &Value, wanted: &Value) -> Adoption {
+/// Compares owners by label and content by hash.
+pub(crate) fn classify(kind: ObjectKind, existing: &Value, wanted: &Value) -> Adoption {
     let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
-    let is_same = |key: &str| label(there, key) == label(wanted, key);
-    // The record's UID is not known before it is made.
+    let is_same = |key: &str| label(existing, key) == label(wanted, key);
+    // The record's UID is unknown before it is created.
     let is_ours = is_same(names::MANAGED_BY)
         && is_same(names::PART_OF)
         && is_same(names::COMPONENT)
         && (kind == ObjectKind::Record || is_same(names::SHOOT_UID));
     let annotation = |object: &Value, key: &str| object["metadata"]["annotations"][key].clone();
-    let is_same_in = |key: &str| annotation(there, key) == annotation(wanted, key);
-    // Keys are made by chance: one that was made for the same is another one all the same.
+    let is_same_in = |key: &str| annotation(existing, key) == annotation(wanted, key);
+    // Keys are random: one that was generated for the same purpose is still another one.
     let is_issued = annotation(wanted, names::CHECKSUM).is_string();
     match is_ours {
         false => Adoption::Foreign,
-        true if is_deleting(there) => Adoption::Differs,
-        // A Secret differs in its token each time; the hash in its name is what counts.
+        true if is_deleting(existing) => Adoption::Differs,
+        // The token in the Secret is random; the hash in its name identifies the content.
         true if kind == ObjectKind::UserData => Adoption::Matches,
         true if is_issued && !is_same_in(names::CHECKSUM) => Adoption::Differs,
         true if is_same_in(names::SPEC_HASH) => Adoption::Matches,
@@ -37,40 +37,43 @@ pub(crate) fn classify(kind: ObjectKind, there: &Value, wanted: &Value) -> Adopt
     }
 }
 
-/// `wanted` in place of `there`, with what others put on it.
-pub(crate) fn merge_onto(there: &Value, wanted: &Value) -> Value {
-    let mut whole = wanted.clone();
+/// Replaces `existing` by `wanted`, keeping what others added to it.
+pub(crate) fn merge_onto(existing: &Value, wanted: &Value) -> Value {
+    let mut merged = wanted.clone();
     for map in ["labels", "annotations"] {
-        let Some(others) = there["metadata"][map].as_object() else {
+        let Some(others) = existing["metadata"][map].as_object() else {
             continue;
         };
         for (key, value) in others {
             let ours = key.starts_with("kvshoot.io/") && key != names::PROTECTED
-                || whole["metadata"][map].get(key).is_some();
+                || merged["metadata"][map].get(key).is_some();
             if !ours {
-                whole["metadata"][map][key] = value.clone();
+                merged["metadata"][map][key] = value.clone();
             }
         }
     }
-    // What runs told of themselves stays with the record.
+    // Data that runs write about themselves stay in the record.
     for key in [record::CLUSTER_IP, record::LAST_OPERATION, record::HISTORY] {
-        let told = &there["data"][key];
-        if there["kind"] == "ConfigMap" && whole["data"].get(key).is_none() && !told.is_null() {
-            whole["data"][key] = told.clone();
+        let own_data = &existing["data"][key];
+        if existing["kind"] == "ConfigMap"
+            && merged["data"].get(key).is_none()
+            && !own_data.is_null()
+        {
+            merged["data"][key] = own_data.clone();
         }
     }
     for field in ["ownerReferences", "finalizers"] {
-        let others = &there["metadata"][field];
-        if whole["metadata"].get(field).is_none() && !others.is_null() {
-            whole["metadata"][field] = others.clone();
+        let others = &existing["metadata"][field];
+        if merged["metadata"].get(field).is_none() && !others.is_null() {
+            merged["metadata"][field] = others.clone();
         }
     }
-    whole["metadata"]["uid"] = there["metadata"]["uid"].clone();
-    whole["metadata"]["resourceVersion"] = there["metadata"]["resourceVersion"].clone();
-    whole
+    merged["metadata"]["uid"] = existing["metadata"]["uid"].clone();
+    merged["metadata"]["resourceVersion"] = existing["metadata"]["resourceVersion"].clone();
+    merged
 }
 
-/// A patch that only fits this object in this version.
+/// Restricts a patch to this object in this version.
 pub(crate) fn with_preconditions(mut patch: Value, uid: &str, version: &str) -> Value {
     patch["metadata"]["uid"] = uid.into();
     patch["metadata"]["resourceVersion"] = version.into();

@@ -1,4 +1,4 @@
-//! Makes what is in a Secret of keys, when it is written: nothing else ever holds it.
+//! Generation of keys and certificates at the moment that their Secret is written; they are stored nowhere else.
 
 use super::executor::Executor;
 use crate::cluster::client::certificate_authority::{CertificateAuthority, certificate_error};
@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Content of a Secret, and what is told of it.
+/// Data of a Secret, and annotations that describe it.
 #[derive(Default)]
 struct GeneratedSecret {
     data: BTreeMap<&'static str, String>,
@@ -22,22 +22,23 @@ struct GeneratedSecret {
 }
 
 impl Executor {
-    /// Leaves take the place of older ones. What signs or encrypts is never written over: all that it did would be lost.
+    /// Replaces leaf certificates. Signing and encryption keys are never overwritten: everything that depends on them
+    /// would be lost.
     pub(crate) async fn issue(&self, key: &ObjectKey, issue: &IssuedSecret) -> Result<(), Error> {
-        let source = (key.side, key.kind);
+        let scope = (key.side, key.kind);
         let (root, renews) = match &issue.what {
             KeyMaterial::Leaf(leaf) => (
                 Some(self.issuing_authority(leaf, &issue.object).await?),
-                self.exists(source, &key.name),
+                self.exists(scope, &key.name),
             ),
             _ => (None, false),
         };
         let made = generate(&issue.what, root.as_ref(), self.provider.current_time());
         let made = made.map_err(|source| certificate_error(&key.name, source))?;
-        let whole = made.merge_into(&issue.object);
+        let secret = made.merge_into(&issue.object);
         match renews {
-            true => self.replace(source, &key.name, &whole).await,
-            false => self.create(source, &key.name, &whole).await,
+            true => self.replace(scope, &key.name, &secret).await,
+            false => self.create(scope, &key.name, &secret).await,
         }
     }
 
@@ -48,7 +49,7 @@ impl Executor {
     ) -> Result<CertificateAuthority, Error> {
         let shoot = text(&object["metadata"]["labels"][names::PART_OF]);
         match self.provider.certificate_authority(shoot, &leaf.root).await {
-            // It was there when this was planned.
+            // It existed when this was planned.
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             other => other,
         }
@@ -126,21 +127,21 @@ impl GeneratedSecret {
     }
 
     fn merge_into(self, object: &Value) -> Value {
-        let mut whole = object.clone();
+        let mut secret = object.clone();
         let checksum = Hash::of(&self.data).to_string();
         for (key, text) in self.data {
-            whole["data"][key] = STANDARD.encode(text).into();
+            secret["data"][key] = STANDARD.encode(text).into();
         }
-        let annotations = &mut whole["metadata"]["annotations"];
+        let annotations = &mut secret["metadata"]["annotations"];
         for (key, text) in self.annotations {
             annotations[key] = text.into();
         }
         annotations[names::CHECKSUM] = checksum.into();
-        whole
+        secret
     }
 }
 
-/// Names the files beside it, so that a certificate that is renewed is taken without another kubeconfig.
+/// Refers to the files next to it, so that a renewed certificate is used without another kubeconfig.
 fn component_kubeconfig(server: &str, leaf: &LeafCertificate) -> String {
     let config = json!({
         "apiVersion": "v1",
@@ -154,7 +155,7 @@ fn component_kubeconfig(server: &str, leaf: &LeafCertificate) -> String {
         "contexts": [{ "name": "shoot", "context": { "cluster": "shoot", "user": leaf.common_name } }],
         "current-context": "shoot",
     });
-    serde_yaml::to_string(&config).expect("JSON is YAML")
+    serde_yaml::to_string(&config).expect("JSON is valid YAML")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Against a server of Secrets that loses answers.
+//! Tests against a server of Secrets that loses responses.
 
 use super::*;
 use crate::cluster::{ApiClient, Fence, Observer, ProviderContext, Retryability};
@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// What the server's answers say of the time.
+/// Date of the server's responses.
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const NOW: i64 = 1_767_225_600;
 const YEAR: i64 = 365 * 24 * 60 * 60;
@@ -21,9 +21,9 @@ const SECRETS: &str = "/api/v1/namespaces/ns/secrets";
 struct Server {
     secrets: BTreeMap<String, Value>,
     version: u64,
-    /// What wrote something, in this order.
+    /// Writes, in order.
     writes: Vec<Method>,
-    /// The next write is carried out and not answered.
+    /// The next write is carried out without a response.
     loses: bool,
 }
 
@@ -32,13 +32,13 @@ struct Shared(Arc<Mutex<Server>>);
 
 impl Shared {
     fn server(&self) -> MutexGuard<'_, Server> {
-        self.0.lock().expect("no test panics with it")
+        self.0.lock().expect("no test panics while holding it")
     }
 
     fn provider(&self) -> ApiClient {
-        let shared = self.clone();
+        let store = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let shared = shared.clone();
+            let store = store.clone();
             async move {
                 let (head, body) = request.into_parts();
                 if head.uri.query().unwrap_or_default().contains("watch=true") {
@@ -46,7 +46,7 @@ impl Shared {
                 }
                 let body = body.collect_bytes().await.map_err(std::io::Error::other)?;
                 let sent = serde_json::from_slice(&body).unwrap_or_default();
-                let answer = shared.server().answer(&head.method, head.uri.path(), sent);
+                let answer = store.server().answer(&head.method, head.uri.path(), sent);
                 let (code, body) = answer.ok_or_else(|| std::io::Error::other("reset"))?;
                 let answer = Response::builder().status(code).header("Date", DATE);
                 let body = Body::from(body.to_string().into_bytes());
@@ -57,13 +57,13 @@ impl Shared {
         ApiClient::new(client, "https://server".to_owned(), "ns", Vec::new())
     }
 
-    async fn performer(&self) -> Executor {
+    async fn executor(&self) -> Executor {
         let provider = self.provider();
         let observer =
             Observer::start(&provider, "a", Instant::now(), ProviderContext::default()).await;
         Executor {
             provider,
-            observer: Arc::new(observer.expect("everything can be listed")),
+            observer: Arc::new(observer.expect("all kinds can be listed")),
             run_id: "run".into(),
             fence: Fence::open(),
         }
@@ -92,14 +92,14 @@ impl Server {
             &Method::POST => text(&sent["metadata"]["name"]).to_owned(),
             _ => name.trim_start_matches('/').to_owned(),
         };
-        let there = self.secrets.get(&name);
-        match (method, there) {
-            (&Method::GET, Some(there)) => return Some((200, there.clone())),
+        let existing = self.secrets.get(&name);
+        match (method, existing) {
+            (&Method::GET, Some(existing)) => return Some((200, existing.clone())),
             (&Method::GET, None) if !name.is_empty() => return status(404, "NotFound"),
             (&Method::GET, None) => return Some((200, self.list(path))),
             (&Method::POST, Some(_)) => return status(409, "AlreadyExists"),
-            (&Method::PUT, there) => {
-                let version = there.map(|it| &it["metadata"]["resourceVersion"]);
+            (&Method::PUT, existing) => {
+                let version = existing.map(|it| &it["metadata"]["resourceVersion"]);
                 if version != Some(&sent["metadata"]["resourceVersion"]) {
                     return status(409, "Conflict");
                 }
@@ -165,13 +165,13 @@ fn leaf() -> Desired {
     wanted("a-kube-scheduler", KeyMaterial::Leaf(leaf))
 }
 
-async fn perform(performer: &Executor, wanted: Desired) -> Result<(), Error> {
-    performer.execute(&Action::Apply(wanted), Vec::new()).await
+async fn perform(executor: &Executor, wanted: Desired) -> Result<(), Error> {
+    executor.execute(&Action::Apply(wanted), Vec::new()).await
 }
 
-fn fact(performer: &Executor, name: &str) -> ObservedSecret {
+fn fact(executor: &Executor, name: &str) -> ObservedSecret {
     let key = ObjectKey::provider(ObjectKind::Secret, name);
-    match performer
+    match executor
         .observer
         .facts()
         .borrow()
@@ -184,18 +184,18 @@ fn fact(performer: &Executor, name: &str) -> ObservedSecret {
     }
 }
 
-fn certificate(performer: &Executor, name: &str) -> Seen {
-    fact(performer, name).certificate.expect("it has one")
+fn certificate(executor: &Executor, name: &str) -> Seen {
+    fact(executor, name).certificate.expect("it has an address")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaf_is_of_its_root_and_says_what_it_is() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
-    perform(&performer, root()).await.expect("a root");
-    perform(&performer, leaf()).await.expect("a leaf");
-    assert_eq!(shared.server().writes, [Method::POST, Method::POST]);
-    let first = shared
+async fn a_leaf_is_signed_by_its_authority_and_described_by_annotations() {
+    let store = Shared::default();
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
+    perform(&executor, leaf()).await.expect("a leaf");
+    assert_eq!(store.server().writes, [Method::POST, Method::POST]);
+    let first = store
         .provider()
         .earliest_certificate_expiry("a")
         .await
@@ -203,8 +203,8 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     assert_eq!(first, Some((NOW + YEAR, "a-kube-scheduler".to_owned())));
 
     let (ca, own) = (
-        certificate(&performer, "a-ca"),
-        certificate(&performer, "a-kube-scheduler"),
+        certificate(&executor, "a-ca"),
+        certificate(&executor, "a-kube-scheduler"),
     );
     assert_eq!(
         (ca.issuer, ca.issued, ca.expires),
@@ -217,14 +217,14 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
     let names: Vec<&str> = own.names.iter().map(|it| &**it).collect();
     assert_eq!(names, ["10.0.0.1", "a.example"]);
 
-    let trusted = shared.text("a-ca", "tls.crt");
-    assert_eq!(fact(&performer, "a-ca").ca.as_deref(), Some(&*trusted));
-    assert_eq!(shared.text("a-ca", "ca.crt"), trusted);
-    assert_eq!(shared.text("a-kube-scheduler", "ca.crt"), trusted);
-    let read = CertificateInfo::parse(&shared.text("a-kube-scheduler", "tls.crt"));
+    let trusted = store.text("a-ca", "tls.crt");
+    assert_eq!(fact(&executor, "a-ca").ca.as_deref(), Some(&*trusted));
+    assert_eq!(store.text("a-ca", "ca.crt"), trusted);
+    assert_eq!(store.text("a-kube-scheduler", "ca.crt"), trusted);
+    let read = CertificateInfo::parse(&store.text("a-kube-scheduler", "tls.crt"));
     assert_eq!(read.expect("one").common_name, "system:kube-scheduler");
 
-    let text = shared.text("a-kube-scheduler", "kubeconfig");
+    let text = store.text("a-kube-scheduler", "kubeconfig");
     let config = kube::config::Kubeconfig::from_yaml(&text).expect("a kubeconfig");
     let cluster = config.clusters[0].cluster.as_ref().expect("one");
     let user = config.auth_infos[0].auth_info.as_ref().expect("one");
@@ -235,9 +235,9 @@ async fn a_leaf_is_of_its_root_and_says_what_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_are_made_once_and_stay() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+async fn keys_are_generated_once_and_kept() {
+    let store = Shared::default();
+    let executor = store.executor().await;
     let all = || {
         [
             root(),
@@ -246,111 +246,111 @@ async fn keys_are_made_once_and_stay() {
         ]
     };
     for wanted in all() {
-        perform(&performer, wanted).await.expect("it is made");
+        perform(&executor, wanted).await.expect("it is created");
     }
-    let before = shared.server().secrets.clone();
+    let before = store.server().secrets.clone();
     for wanted in all() {
-        let error = perform(&performer, wanted).await;
+        let error = perform(&executor, wanted).await;
         assert_eq!(
             error.map_err(|it| it.retryability()),
             Err(Retryability::Replan)
         );
     }
-    assert_eq!(shared.server().secrets, before);
+    assert_eq!(store.server().secrets, before);
     assert!(
-        shared
+        store
             .text("a-service-account-key", "pub")
             .starts_with("-----BEGIN PUBLIC KEY")
     );
     assert!(
-        shared
+        store
             .text("a-encryption-key", "config.yaml")
             .contains("secretbox")
     );
     assert_ne!(
-        fact(&performer, "a-service-account-key").checksum,
-        fact(&performer, "a-encryption-key").checksum
+        fact(&executor, "a-service-account-key").checksum,
+        fact(&executor, "a-encryption-key").checksum
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewed_leaf_is_another_with_the_same_hash() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
-    perform(&performer, root()).await.expect("a root");
-    perform(&performer, leaf()).await.expect("a leaf");
-    let before = fact(&performer, "a-kube-scheduler");
-    shared
+async fn a_renewed_leaf_differs_and_keeps_the_hash() {
+    let store = Shared::default();
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
+    perform(&executor, leaf()).await.expect("a leaf");
+    let before = fact(&executor, "a-kube-scheduler");
+    store
         .server()
         .secrets
         .get_mut("a-kube-scheduler")
-        .expect("it is there")["metadata"]["annotations"]["example.com/kept"] = "yes".into();
-    perform(&performer, leaf()).await.expect("another leaf");
-    let after = fact(&performer, "a-kube-scheduler");
+        .expect("it exists")["metadata"]["annotations"]["example.com/kept"] = "yes".into();
+    perform(&executor, leaf()).await.expect("another leaf");
+    let after = fact(&executor, "a-kube-scheduler");
     assert_ne!(before.checksum, after.checksum);
     assert_ne!(
         before.certificate.expect("one").key,
         after.certificate.expect("one").key
     );
-    let annotations = &shared.stored("a-kube-scheduler")["metadata"]["annotations"];
+    let annotations = &store.stored("a-kube-scheduler")["metadata"]["annotations"];
     assert_eq!(annotations[names::SPEC_HASH], Hash(7).to_string());
     assert_eq!(annotations["example.com/kept"], "yes");
     let writes = [Method::POST, Method::POST, Method::PUT];
-    assert_eq!(shared.server().writes, writes);
+    assert_eq!(store.server().writes, writes);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_looked_for_and_nothing_is_made_twice() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
+async fn a_lost_response_is_verified_and_nothing_is_created_twice() {
+    let store = Shared::default();
+    let executor = store.executor().await;
     for wanted in [root(), leaf(), leaf()] {
         let name = wanted.key.name.clone();
-        shared.server().loses = true;
-        perform(&performer, wanted)
+        store.server().loses = true;
+        perform(&executor, wanted)
             .await
             .expect("it was carried out");
-        let stored = shared.stored(&name);
-        let told = fact(&performer, &name).checksum.to_string();
-        assert_eq!(stored["metadata"]["annotations"][names::CHECKSUM], told);
+        let stored = store.stored(&name);
+        let checksum = fact(&executor, &name).checksum.to_string();
+        assert_eq!(stored["metadata"]["annotations"][names::CHECKSUM], checksum);
     }
     let writes = [Method::POST, Method::POST, Method::PUT];
-    assert_eq!(shared.server().writes, writes);
+    assert_eq!(store.server().writes, writes);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_root_that_is_gone_or_broken_issues_nothing() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
-    let error = perform(&performer, leaf()).await;
+async fn a_missing_or_broken_authority_issues_nothing() {
+    let store = Shared::default();
+    let executor = store.executor().await;
+    let error = perform(&executor, leaf()).await;
     assert_eq!(
         error.map_err(|it| it.retryability()),
         Err(Retryability::Replan)
     );
 
-    perform(&performer, root()).await.expect("a root");
-    let key = shared.text("a-ca", "tls.key");
+    perform(&executor, root()).await.expect("a root");
+    let key = store.text("a-ca", "tls.key");
     let other = pki::signing_key("other").expect("a key").key;
-    let mut secrets = shared.server().secrets.clone();
-    let stored = secrets.get_mut("a-ca").expect("it is there");
+    let mut secrets = store.server().secrets.clone();
+    let stored = secrets.get_mut("a-ca").expect("it exists");
     stored["data"]["tls.key"] = STANDARD.encode(other).into();
-    shared.server().secrets = secrets;
-    let error = perform(&performer, leaf())
+    store.server().secrets = secrets;
+    let error = perform(&executor, leaf())
         .await
-        .expect_err("it does not fit");
+        .expect_err("it does not match");
     assert_eq!(
         error.to_string(),
         "Secret a-ca: the private key is not that of the certificate"
     );
     assert!(!format!("{error:?}").contains(key.lines().nth(1).expect("a line")));
-    assert_eq!(shared.server().writes, [Method::POST]);
+    assert_eq!(store.server().writes, [Method::POST]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
-    let shared = Shared::default();
-    let performer = shared.performer().await;
-    perform(&performer, root()).await.expect("a root");
-    let provider = shared.provider();
+async fn a_client_certificate_needs_the_authority_and_is_stored_nowhere() {
+    let store = Shared::default();
+    let executor = store.executor().await;
+    perform(&executor, root()).await.expect("a root");
+    let provider = store.provider();
     let groups = ["kvshoot:cluster-admins", "viewers"];
     let client = provider.client_certificate("a", "kvshoot:admin", &groups, 3600);
     let client = client.await.expect("a certificate");
@@ -361,12 +361,12 @@ async fn who_may_read_the_root_is_given_a_way_in_that_is_kept_nowhere() {
     );
     assert_eq!(
         (client.expires, &client.ca),
-        (read.until, &shared.text("a-ca", "ca.crt"))
+        (read.until, &store.text("a-ca", "ca.crt"))
     );
     let key = client.key.expose_secret();
     assert!(key.starts_with("-----BEGIN PRIVATE KEY"));
     assert!(!format!("{client:?}").contains(key.lines().nth(1).expect("a line")));
-    assert_eq!(shared.server().writes, [Method::POST]);
+    assert_eq!(store.server().writes, [Method::POST]);
     let none = provider.client_certificate("b", "x", &[], 60).await;
     assert!(matches!(none, Err(Error::NotFound { .. })));
 }

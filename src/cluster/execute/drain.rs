@@ -1,4 +1,4 @@
-//! Empties a node: nothing new comes, and what is there moves on as far as its disruption budgets allow.
+//! Draining of nodes: cordon, then evict all pods as far as their disruption budgets allow.
 
 use super::executor::Executor;
 use crate::cluster::client::api_client::ApiClient;
@@ -12,38 +12,42 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Between two looks at what is still there.
+/// Interval between checks of the remaining pods.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Executor {
-    /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
-    /// that does not serve is not waited for, since nobody there could end a pod.
+    /// Returns when the machine's node has no more evictable pods, or at its drain timeout. A node that is not ready is
+    /// not waited for, since its kubelet cannot terminate pods.
     pub(crate) async fn drain_node(&self, target: &DeleteTarget) -> Result<(), Error> {
-        let Some(inside) = self.observer.shoot_client() else {
+        let Some(shoot) = self.observer.shoot_client() else {
             return Ok(());
         };
         let node = &*target.key.name;
-        if !self.cordon(&inside, node).await? {
+        if !self.cordon(&shoot, node).await? {
             return Ok(());
         }
         let ends = Instant::now() + target.drain.unwrap_or_default();
         let mut backoff = Backoff::default();
         loop {
             self.fence.remaining()?;
-            let left = match self.remaining_on(&inside, node).await {
-                Ok(left) => left,
+            let remaining = match self.remaining_on(&shoot, node).await {
+                Ok(remaining) => remaining,
                 Err(error) if Instant::now() < ends && error.is_ambiguous() => {
                     backoff.wait().await;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let Some(what) = left else {
+            let Some(what) = remaining else {
                 return Ok(());
             };
-            let is_up = Instant::now() >= ends || target.unless_ready;
-            if is_up {
-                tracing::debug!(node, what, "not empty, and goes all the same");
+            let is_timed_out = Instant::now() >= ends || target.unless_ready;
+            if is_timed_out {
+                tracing::debug!(
+                    node,
+                    what,
+                    "drain timeout reached, continuing with remaining pods"
+                );
                 return Ok(());
             }
             self.observer.set_drain_status(&target.uid, &what);
@@ -51,70 +55,76 @@ impl Executor {
         }
     }
 
-    /// False when there is no such node.
-    async fn cordon(&self, inside: &ApiClient, node: &str) -> Result<bool, Error> {
-        let place = ResourceRef {
+    /// Returns false if the node does not exist.
+    async fn cordon(&self, shoot: &ApiClient, node: &str) -> Result<bool, Error> {
+        let resource_ref = ResourceRef {
             name: Some(node),
             ..ResourceRef::all(&resources::NODE, None)
         };
         let patch = json!({ "spec": { "unschedulable": true } });
-        match inside.patch(place, &patch, self.write_timeout()?).await {
+        match shoot
+            .patch(resource_ref, &patch, self.write_timeout()?)
+            .await
+        {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Asks every pod to go, and says what is still there; None when the node is empty.
-    async fn remaining_on(&self, inside: &ApiClient, node: &str) -> Result<Option<String>, Error> {
+    /// Evicts all pods and describes what remains; None once the node is empty.
+    async fn remaining_on(&self, shoot: &ApiClient, node: &str) -> Result<Option<String>, Error> {
         let fields = format!("spec.nodeName={node}");
         let select = ListSelector {
             labels: None,
             fields: Some(&fields),
         };
-        let pods = inside.list_selected(ResourceRef::all(&resources::POD, None), select);
+        let pods = shoot.list_selected(ResourceRef::all(&resources::POD, None), select);
         let pods = pods.await?.items;
-        let mut left = Vec::new();
+        let mut remaining = Vec::new();
         for pod in pods.iter().filter(|it| is_evictable(it)) {
             let (namespace, name) = (
                 text(&pod["metadata"]["namespace"]),
                 text(&pod["metadata"]["name"]),
             );
             let why = match is_deleting(pod) {
-                true => Some("it ends".to_owned()),
-                false => evict(inside, namespace, name, self.write_timeout()?).await?,
+                true => Some("is terminating".to_owned()),
+                false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
-            left.extend(why.map(|why| format!("{namespace}/{name} ({why})")));
+            remaining.extend(why.map(|why| format!("{namespace}/{name} {why}")));
         }
-        if let Some(first) = left.first() {
-            let count = left.len();
+        if let Some(first) = remaining.first() {
+            let count = remaining.len();
             return Ok(Some(match count {
-                1 => format!("pod {first} to leave"),
-                _ => format!("{count} pods to leave, such as {first}"),
+                1 => format!("pod {first}"),
+                _ => format!("pod {first} ({count} pods remain)"),
             }));
         }
-        self.attached_volumes(inside, node).await
+        self.attached_volumes(shoot, node).await
     }
 
-    /// Volumes that are still attached to the node.
+    /// Describes volumes that are still attached to the node.
     async fn attached_volumes(
         &self,
-        inside: &ApiClient,
+        shoot: &ApiClient,
         node: &str,
     ) -> Result<Option<String>, Error> {
-        let all = inside.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
+        let all = shoot.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
         let all = all.await?.items;
         let here = all.iter().filter(|it| it["spec"]["nodeName"] == node);
         let volumes: Vec<&str> = here
             .map(|it| text(&it["spec"]["source"]["persistentVolumeName"]))
             .collect();
-        Ok(volumes
-            .first()
-            .map(|first| format!("{} volumes to be detached, such as {first}", volumes.len())))
+        Ok(volumes.first().map(|first| {
+            format!(
+                "{} volumes still attached, for example {first}",
+                volumes.len()
+            )
+        }))
     }
 }
 
-/// What a DaemonSet or the node itself runs would only come again; what is over holds nobody up.
+/// Pods of DaemonSets and static pods would be recreated; finished pods block nothing.
 fn is_evictable(pod: &Value) -> bool {
     let metadata = &pod["metadata"];
     let is_mirror = metadata["annotations"]["kubernetes.io/config.mirror"].is_string();
@@ -124,28 +134,28 @@ fn is_evictable(pod: &Value) -> bool {
     !is_mirror && !of_daemons && !is_over
 }
 
-/// None when the pod goes or is gone; else what keeps it.
+/// None if the pod is gone; otherwise its state.
 async fn evict(
-    inside: &ApiClient,
+    shoot: &ApiClient,
     namespace: &str,
     name: &str,
     limit: Duration,
 ) -> Result<Option<String>, Error> {
-    let place = ResourceRef::one(&resources::POD, namespace, name);
+    let resource_ref = ResourceRef::one(&resources::POD, namespace, name);
     let eviction = json!({
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": { "name": name, "namespace": namespace },
     });
-    match inside
-        .create_subresource(place, "eviction", &eviction, limit)
+    match shoot
+        .create_subresource(resource_ref, "eviction", &eviction, limit)
         .await
     {
-        Ok(_) => Ok(Some("it ends".to_owned())),
+        Ok(_) => Ok(Some("is terminating".to_owned())),
         Err(Error::NotFound { .. }) => Ok(None),
-        // What a disruption budget answers.
-        Err(Error::Throttled { message, .. }) => Ok(Some(message)),
-        Err(error) if error.is_ambiguous() => Ok(Some(error.to_string())),
+        // Response of a disruption budget.
+        Err(Error::Throttled { message, .. }) => Ok(Some(format!("cannot be evicted: {message}"))),
+        Err(error) if error.is_ambiguous() => Ok(Some(format!("cannot be evicted: {error}"))),
         Err(error) => Err(error),
     }
 }

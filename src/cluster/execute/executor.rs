@@ -1,4 +1,4 @@
-//! Does one action, and tells the observer the answer before it returns.
+//! Execution of single actions; the result is stored before it is returned.
 
 use super::adopt::{Adoption, classify, merge_onto, with_preconditions};
 use crate::cluster::client::api_client::ApiClient;
@@ -21,25 +21,25 @@ use std::time::Duration;
 
 const RECORD_SCOPE: ResourceScope = (ClusterSide::Provider, ObjectKind::Record);
 
-/// Writes to the provider and to the shoot for one run.
+/// Executes the actions of one run, in the provider cluster and the shoot.
 pub(crate) struct Executor {
     pub(crate) provider: ApiClient,
     pub(crate) observer: Arc<Observer>,
-    /// Stands on machines that this run chose to go.
+    /// Value of the annotation on machines that this run chose to remove.
     pub(crate) run_id: Arc<str>,
     pub(crate) fence: Fence,
 }
 
 impl Executor {
-    /// Does `action` once. `objects` is what the caller rendered: for a machine its Secret, then the VM; for its
-    /// labels and annotations a merge patch; nothing for what is no [`Action::Apply`].
+    /// Executes `action` once. `objects` are the rendered objects: for a machine its Secret and the VM, for metadata a
+    /// merge patch, for anything but [`Action::Apply`] nothing.
     ///
-    /// What is there already as it is wanted counts as done. The answer is in the published facts when this returns,
-    /// so a plan made then does not ask for the same again.
+    /// An object that already has the desired content counts as done. The result is in the published facts when this
+    /// returns, so the next plan does not repeat the action.
     ///
     /// # Errors
     ///
-    /// See [`Error::verdict`]. Nothing is tried again here.
+    /// See [`Error::retryability`]. Nothing is retried here.
     pub(crate) async fn execute(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
         let result = match action {
             Action::Apply(wanted) => self.apply(wanted, &objects).await,
@@ -50,21 +50,21 @@ impl Executor {
         result
     }
 
-    /// Sets data of the record that do not decide anything, as a merge patch: how the run goes, say. Null removes a key.
+    /// Patches informational data of the record, for example the progress of the run. Null removes a key.
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`] when it is not that record any more.
+    /// [`Error::Conflict`] if the record was replaced.
     pub(crate) async fn patch_record(
         &self,
         record: &ObservedRecord,
         data: &Value,
     ) -> Result<(), Error> {
-        let place = self.place(RECORD_SCOPE, &record.name);
+        let resource_ref = self.resource_ref(RECORD_SCOPE, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
         match self
             .provider
-            .patch(place, &patch, self.write_timeout()?)
+            .patch(resource_ref, &patch, self.write_timeout()?)
             .await
         {
             Ok(answer) => {
@@ -90,105 +90,108 @@ impl Executor {
                 self.patch_metadata(&wanted.key, uid, object).await?;
                 continue;
             }
-            let Some(source) = resources::scope_of(&wanted.key, object) else {
+            let Some(scope) = resources::scope_of(&wanted.key, object) else {
                 let kind = text(&object["kind"]);
-                return Err(Error::Missing(format!("no way to apply a {kind}")));
+                return Err(Error::Missing(format!("kind {kind} cannot be applied")));
             };
-            let name = object::key_name(source.0, object);
-            match (source.1, self.exists(source, &name)) {
-                // It holds what its name says, for the name has the hash.
+            let name = object::key_name(scope.0, object);
+            match (scope.1, self.exists(scope, &name)) {
+                // The name includes the hash, so its content is right.
                 (ObjectKind::UserData | ObjectKind::Machine, true) => {}
-                (_, true) => self.replace(source, &name, object).await?,
-                (_, false) => self.create(source, &name, object).await?,
+                (_, true) => self.replace(scope, &name, object).await?,
+                (_, false) => self.create(scope, &name, object).await?,
             }
         }
         Ok(())
     }
 
-    /// POST, and a look at what is there when it is there already or when no answer came.
+    /// POST; reads the object if it exists already or the response was lost.
     pub(crate) async fn create(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.client(source.0)?, self.place(source, name));
+        let (client, resource_ref) = (self.client(scope.0)?, self.resource_ref(scope, name));
         let limit = self.write_timeout()?;
-        let error = match api.create(place, object, limit).await {
-            Ok(answer) => return self.store_object(source, &answer),
+        let error = match client.create(resource_ref, object, limit).await {
+            Ok(answer) => return self.store_object(scope, &answer),
             Err(error @ Error::AlreadyExists { .. }) => error,
             Err(error) if error.is_ambiguous() => error,
             Err(error) => return Err(error),
         };
-        // Not there is gone again, or never made.
-        let Ok(there) = api.get(place).await else {
+        // Not found means deleted again, or never created.
+        let Ok(existing) = client.get(resource_ref).await else {
             return Err(error);
         };
-        match classify(source.1, &there, object) {
+        match classify(scope.1, &existing, object) {
             Adoption::Foreign => Err(Error::NotOwned {
-                what: place.request_info("create"),
+                what: resource_ref.request_info("create"),
             }),
-            Adoption::Matches => self.store_object(source, &there),
+            Adoption::Matches => self.store_object(scope, &existing),
             Adoption::Differs => {
-                self.store_object(source, &there)?;
+                self.store_object(scope, &existing)?;
                 Err(Error::Conflict {
-                    what: place.request_info("create"),
+                    what: resource_ref.request_info("create"),
                 })
             }
         }
     }
 
-    /// PUT of the whole content, so that keys that are no longer wanted vanish; labels, annotations, owners and
+    /// PUT of the complete content, so that keys which are no longer desired vanish; labels, annotations, owners and
     /// finalizers of others stay.
     pub(crate) async fn replace(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
         object: &Value,
     ) -> Result<(), Error> {
-        let (api, place) = (self.client(source.0)?, self.place(source, name));
-        let there = match api.get(place).await {
+        let (client, resource_ref) = (self.client(scope.0)?, self.resource_ref(scope, name));
+        let existing = match client.get(resource_ref).await {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match classify(source.1, &there, object) {
+        match classify(scope.1, &existing, object) {
             Adoption::Foreign => {
                 return Err(Error::NotOwned {
-                    what: place.request_info("update"),
+                    what: resource_ref.request_info("update"),
                 });
             }
-            Adoption::Matches => return self.store_object(source, &there),
-            Adoption::Differs if is_deleting(&there) => {
-                self.store_object(source, &there)?;
+            Adoption::Matches => return self.store_object(scope, &existing),
+            Adoption::Differs if is_deleting(&existing) => {
+                self.store_object(scope, &existing)?;
                 return Err(Error::Conflict {
-                    what: place.request_info("update"),
+                    what: resource_ref.request_info("update"),
                 });
             }
             Adoption::Differs => {}
         }
-        let whole = merge_onto(&there, object);
-        match api.replace(place, &whole, self.write_timeout()?).await {
-            Ok(answer) => self.store_object(source, &answer),
+        let merged = merge_onto(&existing, object);
+        match client
+            .replace(resource_ref, &merged, self.write_timeout()?)
+            .await
+        {
+            Ok(answer) => self.store_object(scope, &answer),
             Err(error) if error.is_ambiguous() => {
-                self.confirm_write(place, source, object, error).await
+                self.confirm_write(resource_ref, scope, object, error).await
             }
             Err(error) => Err(error),
         }
     }
 
-    /// No answer came: it counts as done if it can be seen.
+    /// The response was lost: reads the object to find out whether the write was carried out.
     async fn confirm_write(
         &self,
-        place: ResourceRef<'_>,
-        source: ResourceScope,
+        resource_ref: ResourceRef<'_>,
+        scope: ResourceScope,
         wanted: &Value,
         error: Error,
     ) -> Result<(), Error> {
-        let Ok(there) = self.client(source.0)?.get(place).await else {
+        let Ok(existing) = self.client(scope.0)?.get(resource_ref).await else {
             return Err(error);
         };
-        self.store_object(source, &there)?;
-        match classify(source.1, &there, wanted) {
+        self.store_object(scope, &existing)?;
+        match classify(scope.1, &existing, wanted) {
             Adoption::Matches => Ok(()),
             Adoption::Differs | Adoption::Foreign => Err(error),
         }
@@ -200,22 +203,25 @@ impl Executor {
         uid: &Arc<str>,
         patch: &Value,
     ) -> Result<(), Error> {
-        let source = (key.side, key.kind);
-        let (api, place) = (self.client(key.side)?, self.place(source, &key.name));
-        let known = self.observer.store.read(|world| {
-            world
-                .get(source, &key.name)
+        let scope = (key.side, key.kind);
+        let (client, resource_ref) = (self.client(key.side)?, self.resource_ref(scope, &key.name));
+        let known = self.observer.store.read(|cache| {
+            cache
+                .get(scope, &key.name)
                 .filter(|it| it.uid == *uid)
                 .map(|it| it.version.text().clone())
         });
         let Some(version) = known else {
             return Err(Error::Conflict {
-                what: place.request_info("patch"),
+                what: resource_ref.request_info("patch"),
             });
         };
         let patch = with_preconditions(patch.clone(), uid, &version);
-        match api.patch(place, &patch, self.write_timeout()?).await {
-            Ok(answer) => self.store_object(source, &answer),
+        match client
+            .patch(resource_ref, &patch, self.write_timeout()?)
+            .await
+        {
+            Ok(answer) => self.store_object(scope, &answer),
             Err(Error::NotFound { what }) => Err(Error::Conflict { what }),
             Err(error) => Err(error),
         }
@@ -226,21 +232,23 @@ impl Executor {
             self.ensure_no_machine(&target.key.name).await?;
         }
         let ObjectKey { side, kind, name } = &target.key;
-        let source = &(*side, *kind);
-        let (api, place) = (self.client(*side)?, self.place(*source, name));
-        let seen = self.recheck_not_ready(target).await?;
+        let scope = &(*side, *kind);
+        let (client, resource_ref) = (self.client(*side)?, self.resource_ref(*scope, name));
+        let current = self.recheck_not_ready(target).await?;
         let limit = self.write_timeout()?;
-        let answer = api.delete(place, &target.uid, seen.as_deref(), limit).await;
+        let answer = client
+            .delete(resource_ref, &target.uid, current.as_deref(), limit)
+            .await;
         match answer {
             Ok(answer) => self.record_deletion(target, &answer),
             Err(Error::NotFound { .. }) => {
                 self.store_removal(target);
                 Ok(())
             }
-            // The preconditions do not hold: another one, or another version of the one looked at.
-            Err(Error::Conflict { what }) => match api.get(place).await {
-                Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &there)?;
+            // A precondition failed: the object was replaced or changed.
+            Err(Error::Conflict { what }) => match client.get(resource_ref).await {
+                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
+                    self.store_object(*scope, &existing)?;
                     Err(Error::Conflict { what })
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => {
@@ -249,10 +257,10 @@ impl Executor {
                 }
                 Err(error) => Err(error),
             },
-            Err(error) if error.is_ambiguous() => match api.get(place).await {
-                Ok(there) if there["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*source, &there)?;
-                    match is_deleting(&there) {
+            Err(error) if error.is_ambiguous() => match client.get(resource_ref).await {
+                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
+                    self.store_object(*scope, &existing)?;
+                    match is_deleting(&existing) {
                         true => Ok(()),
                         false => Err(error),
                     }
@@ -267,7 +275,8 @@ impl Executor {
         }
     }
 
-    /// A Status, or the object: as it was, if nothing holds it back, and else as it waits for its end.
+    /// Handles the response of a DELETE: a Status, or the object, which has a deletion timestamp while finalizers hold
+    /// it.
     fn record_deletion(&self, target: &DeleteTarget, answer: &Value) -> Result<(), Error> {
         let is_object = answer["metadata"]["uid"] == *target.uid;
         let is_held = !items(&answer["metadata"]["finalizers"]).is_empty();
@@ -278,18 +287,18 @@ impl Executor {
         Ok(())
     }
 
-    /// Marks the machine: that write is the decision, and a run that finds the mark goes on from there.
+    /// Marks the machine: this write is the decision, and a later run resumes from it.
     async fn drain(&self, target: &DeleteTarget) -> Result<(), Error> {
         let ObjectKey { side, kind, name } = &target.key;
-        let place = self.place((*side, *kind), name);
+        let resource_ref = self.resource_ref((*side, *kind), name);
         if !self.is_marked(target) {
-            let seen = self.recheck_not_ready(target).await?;
-            let version = seen.as_deref().unwrap_or(&target.version);
+            let current = self.recheck_not_ready(target).await?;
+            let version = current.as_deref().unwrap_or(&target.version);
             let mark = json!({ "metadata": { "annotations": { names::LEAVING: &*self.run_id } } });
             let mark = with_preconditions(mark, &target.uid, version);
             match self
                 .provider
-                .patch(place, &mark, self.write_timeout()?)
+                .patch(resource_ref, &mark, self.write_timeout()?)
                 .await
             {
                 Ok(answer) => self.store_object((*side, *kind), &answer)?,
@@ -306,48 +315,50 @@ impl Executor {
         Ok(())
     }
 
-    /// For a decision that rests on the machine not being ready: the version that it was looked at in.
+    /// Reads a machine that is to be removed because it is not ready; returns the version that this was verified for.
     async fn recheck_not_ready(&self, target: &DeleteTarget) -> Result<Option<String>, Error> {
         if !target.unless_ready || target.key.kind != ObjectKind::Machine {
             return Ok(None);
         }
-        let source = (target.key.side, target.key.kind);
-        let place = self.place(source, &target.key.name);
-        let there = match self.provider.get(place).await {
+        let scope = (target.key.side, target.key.kind);
+        let resource_ref = self.resource_ref(scope, &target.key.name);
+        let existing = match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => {
                 self.store_removal(target);
                 return Ok(None);
             }
             other => other?,
         };
-        self.store_object(source, &there)?;
-        if there["metadata"]["uid"] != *target.uid {
+        self.store_object(scope, &existing)?;
+        if existing["metadata"]["uid"] != *target.uid {
             return Ok(None);
         }
-        if object::is_ready(&there) {
+        if object::is_ready(&existing) {
             return Err(Error::MachineReady(target.key.name.to_string()));
         }
-        Ok(Some(text(&there["metadata"]["resourceVersion"]).to_owned()))
+        Ok(Some(
+            text(&existing["metadata"]["resourceVersion"]).to_owned(),
+        ))
     }
 
-    /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
-    /// what it has seen of the other, and a kubelet does not register again.
+    /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
+    /// other, and a kubelet does not register again.
     async fn ensure_no_machine(&self, node: &Arc<str>) -> Result<(), Error> {
-        let source = (ClusterSide::Provider, ObjectKind::Machine);
-        let place = self.place(source, node);
-        match self.provider.get(place).await {
+        let scope = (ClusterSide::Provider, ObjectKind::Machine);
+        let resource_ref = self.resource_ref(scope, node);
+        match self.provider.get(resource_ref).await {
             Err(Error::NotFound { .. }) => Ok(()),
             Ok(machine) => {
-                self.store_object(source, &machine)?;
+                self.store_object(scope, &machine)?;
                 Err(Error::Conflict {
-                    what: place.request_info("delete"),
+                    what: resource_ref.request_info("delete"),
                 })
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The server of a side.
+    /// Client of a side.
     pub(crate) fn client(&self, side: ClusterSide) -> Result<ApiClient, Error> {
         match side {
             ClusterSide::Provider => Ok(self.provider.clone()),
@@ -355,7 +366,7 @@ impl Executor {
         }
     }
 
-    fn place<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
+    fn resource_ref<'a>(&'a self, (side, kind): ResourceScope, name: &'a str) -> ResourceRef<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
             (ClusterSide::Provider, _) => {
@@ -372,24 +383,24 @@ impl Executor {
         }
     }
 
-    /// How long a write may take: it ends before the lease could be another's.
+    /// Timeout of a write: it ends before the lease can be taken by another run.
     pub(crate) fn write_timeout(&self) -> Result<Duration, Error> {
         Ok(self.fence.remaining()?.min(WRITE_TIMEOUT))
     }
 
-    pub(crate) fn exists(&self, source: ResourceScope, name: &str) -> bool {
+    pub(crate) fn exists(&self, scope: ResourceScope, name: &str) -> bool {
         let facts = self.observer.store.latest();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
-        self.observer.store.read(|world| {
-            world
-                .get(source, name)
-                .is_some_and(|it| source == RECORD_SCOPE || it.fact.shoot == shoot)
+        self.observer.store.read(|cache| {
+            cache
+                .get(scope, name)
+                .is_some_and(|it| scope == RECORD_SCOPE || it.fact.shoot == shoot)
         })
     }
 
     fn is_marked(&self, target: &DeleteTarget) -> bool {
-        self.observer.store.read(|world| {
-            world
+        self.observer.store.read(|cache| {
+            cache
                 .get((target.key.side, target.key.kind), &target.key.name)
                 .is_some_and(|it| match &it.fact.body {
                     types::ParsedBody::Machine(vm) => vm.drain_requested && it.uid == target.uid,
@@ -398,17 +409,17 @@ impl Executor {
         })
     }
 
-    pub(crate) fn store_object(&self, source: ResourceScope, object: &Value) -> Result<(), Error> {
+    pub(crate) fn store_object(&self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
         self.observer
             .store
-            .change(|world, now| world.put(source, object, now, time))
+            .change(|cache, now| cache.put(scope, object, now, time))
     }
 
     fn store_removal(&self, target: &DeleteTarget) {
         let ObjectKey { side, kind, name } = &target.key;
         self.observer
             .store
-            .change(|world, _| world.remove_confirmed((*side, *kind), name, target.uid.clone()));
+            .change(|cache, _| cache.remove_confirmed((*side, *kind), name, target.uid.clone()));
     }
 }

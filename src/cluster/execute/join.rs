@@ -1,4 +1,4 @@
-//! What lets a machine join: its user data, and the bootstrap token in it.
+//! Secrets that let a machine join: its user data and the bootstrap token in it.
 
 use super::executor::Executor;
 use crate::cluster::client::error::Error;
@@ -11,13 +11,13 @@ use crate::state::names::{self, COMPONENT, TOKEN, role};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-/// How long a token holds: longer than a machine may take, and not for ever.
+/// Lifetime of a token in seconds: longer than a machine needs to join.
 const TOKEN_LIFETIME: i64 = 60 * 60;
 
 impl Executor {
-    /// Applies what a machine joins with, and leaves the rest of `objects`.
+    /// Writes the Secrets that a machine joins with, and returns the remaining objects.
     ///
-    /// The token is what stands in the Secret that is there, whoever wrote it: a machine may have read it already.
+    /// The token is that of an existing Secret, if any: a machine may have read it already.
     pub(crate) async fn write_join_secrets(
         &self,
         wanted: &Desired,
@@ -45,8 +45,8 @@ impl Executor {
     }
 
     async fn write_user_data(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let source = (ClusterSide::Provider, ObjectKind::UserData);
-        if self.exists(source, machine) {
+        let scope = (ClusterSide::Provider, ObjectKind::UserData);
+        if self.exists(scope, machine) {
             return Ok(());
         }
         let (_, secret) = pki::bootstrap_token().map_err(|source| Error::Certificate {
@@ -63,19 +63,20 @@ impl Executor {
             let filled = field.as_str().map(|it| it.replace(TOKEN, &token));
             *field = json!(filled);
         }
-        self.create(source, machine, &object).await
+        self.create(scope, machine, &object).await
     }
 
     async fn write_token(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let place = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
-        let data = self.provider.get_secret(place).await?;
+        let resource_ref = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
+        let data = self.provider.get_secret(resource_ref).await?;
         let coded = data["data"]["token"].as_str().unwrap_or_default();
         let token = base64::engine::general_purpose::STANDARD
             .decode(coded)
             .ok()
             .and_then(|it| String::from_utf8(it).ok());
         let Some((id, secret)) = token.as_deref().and_then(|it| it.split_once('.')) else {
-            let message = format!("Secret {machine} holds no bootstrap token; delete it");
+            let message =
+                format!("Secret {machine} has no bootstrap token; delete it to have it recreated");
             return Err(Error::Missing(message));
         };
         let now = self.provider.server_time().unwrap_or_default();
@@ -84,11 +85,11 @@ impl Executor {
         object["stringData"]["token-id"] = json!(id);
         object["stringData"]["token-secret"] = json!(secret);
         object["stringData"]["expiration"] = json!(until.to_string());
-        let source = (ClusterSide::Shoot, ObjectKind::BootstrapToken);
+        let scope = (ClusterSide::Shoot, ObjectKind::BootstrapToken);
         let name = crate::cluster::observe::parse::object::key_name(ClusterSide::Shoot, &object);
-        match self.exists(source, &name) {
-            true => self.replace(source, &name, &object).await,
-            false => self.create(source, &name, &object).await,
+        match self.exists(scope, &name) {
+            true => self.replace(scope, &name, &object).await,
+            false => self.create(scope, &name, &object).await,
         }
     }
 }

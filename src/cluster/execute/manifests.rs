@@ -1,7 +1,7 @@
-//! Applies somebody else's objects inside a shoot, and removes those that are no longer among them.
+//! Applies manifests of other projects in a shoot, and prunes objects that are no longer among them.
 //!
-//! The list is written first, with all that is there and all that comes; the objects follow, and the end is the list as it
-//! is wanted. So nothing is made that is not on the list, and a run that was cut off is finished by the next.
+//! The inventory is written first, with all existing and all new objects; then the objects are applied, and finally the
+//! inventory is reduced. So every object is in the inventory, and an interrupted run is completed by the next one.
 
 use super::executor::Executor;
 use crate::cluster::client::api_client::ApiClient;
@@ -23,15 +23,15 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
-/// Where the list stands in its ConfigMap.
+/// ObjectKey of the ConfigMap that has the inventory.
 const INVENTORY_KEY: &str = "objects";
-/// How long the API server may take to serve a kind that was defined just now.
+/// Limit for the API server to serve a kind whose definition was just applied.
 const CRD_TIMEOUT: Duration = Duration::from_secs(30);
-/// They live as long as the cluster, whoever lists them.
+/// Namespaces that are never pruned.
 const PERMANENT_NAMESPACES: [&str; 4] =
     ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// What tells objects apart, as the list has it: four words a line, `-` where there is no namespace.
+/// Identity of an object as a line of the inventory: four words, with `-` for no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ManifestRef {
     api_version: String,
@@ -40,14 +40,14 @@ struct ManifestRef {
     name: String,
 }
 
-/// A kind as the API server serves it.
+/// A kind as served by the API server.
 #[derive(Debug, Clone)]
 struct ServedKind {
     plural: String,
     namespaced: bool,
 }
 
-/// What the API server serves, as far as it was asked for.
+/// Cache of the kinds that the API server serves.
 #[derive(Default)]
 struct Discovery {
     versions: HashMap<String, HashMap<String, ServedKind>>,
@@ -59,10 +59,14 @@ impl Executor {
         let mut discovery = Discovery::default();
         let mut wanted = BTreeSet::new();
         let old = self.read_inventory(&shoot, bundle).await?;
-        // Kinds that are defined by the bundle itself are not served yet; what they are called does not depend on that.
-        let rough = bundle.objects.iter().map(ManifestRef::of);
-        self.write_inventory(bundle, old.iter().cloned().chain(rough).collect(), false)
-            .await?;
+        // Kinds that these manifests define are not served yet; their identity does not depend on that.
+        let unresolved = bundle.objects.iter().map(ManifestRef::of);
+        self.write_inventory(
+            bundle,
+            old.iter().cloned().chain(unresolved).collect(),
+            false,
+        )
+        .await?;
         for turn in [
             ApplyPhase::Prerequisites,
             ApplyPhase::Rest,
@@ -86,7 +90,7 @@ impl Executor {
         let mut old: Vec<ManifestRef> = old.into_iter().collect();
         old.sort_by_key(|it| ApplyPhase::of_kind(&it.kind));
         for reference in old.into_iter().rev() {
-            // What is not served any more is gone.
+            // Objects of a kind that is no longer served do not exist.
             let Some(served) = discovery.find(&shoot, &reference).await? else {
                 continue;
             };
@@ -98,20 +102,20 @@ impl Executor {
         self.write_inventory(bundle, wanted, true).await
     }
 
-    /// What may be there of the bundle.
+    /// Objects that may exist, by the inventory.
     async fn read_inventory(
         &self,
         shoot: &ApiClient,
         bundle: &ManifestSet,
     ) -> Result<BTreeSet<ManifestRef>, Error> {
         let metadata = &bundle.inventory["metadata"];
-        let place = ResourceRef::one(
+        let resource_ref = ResourceRef::one(
             &resources::CONFIG_MAP,
             text(&metadata["namespace"]),
             text(&metadata["name"]),
         );
-        let list = match shoot.get(place).await {
-            Ok(there) => there["data"][INVENTORY_KEY]
+        let list = match shoot.get(resource_ref).await {
+            Ok(existing) => existing["data"][INVENTORY_KEY]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned(),
@@ -121,7 +125,7 @@ impl Executor {
         Ok(list.lines().filter_map(ManifestRef::parse).collect())
     }
 
-    /// Writes the list; only the last one has the hash by which all of it counts as applied.
+    /// Writes the inventory; only the final one has the hash that marks everything as applied.
     async fn write_inventory(
         &self,
         bundle: &ManifestSet,
@@ -136,15 +140,15 @@ impl Executor {
             object["metadata"]["annotations"][SPEC_HASH] = json!(hash.to_string());
         }
         object["data"] = json!({ INVENTORY_KEY: lines });
-        let source = (ClusterSide::Shoot, ObjectKind::ConfigMap);
+        let scope = (ClusterSide::Shoot, ObjectKind::ConfigMap);
         let name = object::key_name(ClusterSide::Shoot, &object);
-        match self.exists(source, &name) {
-            true => self.replace(source, &name, &object).await,
-            false => self.create(source, &name, &object).await,
+        match self.exists(scope, &name) {
+            true => self.replace(scope, &name, &object).await,
+            false => self.create(scope, &name, &object).await,
         }
     }
 
-    /// How the kind of an object is served; one that the bundle defines is waited for.
+    /// Resolves a kind; waits for one that these manifests define.
     async fn wait_until_served(
         &self,
         shoot: &ApiClient,
@@ -162,7 +166,7 @@ impl Executor {
                 let ManifestRef {
                     api_version, kind, ..
                 } = reference;
-                let message = format!("the shoot has no kind {kind} of {api_version}");
+                let message = format!("kind {kind} of {api_version} is not served in the shoot");
                 return Err(Error::Missing(message));
             }
             if begun.elapsed() > CRD_TIMEOUT {
@@ -201,7 +205,7 @@ impl Executor {
             .body(APPLY_PATCH, &object);
         let what = reference.request_info("patch", served);
         let answer = shoot.send(what, self.write_timeout()?, request).await?;
-        // What is looked at has our labels, and the next plan has to know it.
+        // Watched objects have kvshoot's labels, and the next plan needs them.
         let kind = ObjectKind::generic(&reference.kind);
         match kind.filter(|_| object["metadata"]["labels"][MANAGED_BY] == KVSHOOT) {
             Some(kind) => self.store_object((ClusterSide::Shoot, kind), &answer),
@@ -209,7 +213,7 @@ impl Executor {
         }
     }
 
-    /// Removes what came with this bundle, and leaves what another one has taken over.
+    /// Deletes an object of these manifests unless other manifests have taken it over.
     async fn prune(
         &self,
         shoot: &ApiClient,
@@ -221,16 +225,20 @@ impl Executor {
             return Ok(());
         }
         let path = reference.path(served);
-        let look = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
-        let there = match shoot
-            .send(reference.request_info("get", served), WRITE_TIMEOUT, look)
+        let request = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
+        let existing = match shoot
+            .send(
+                reference.request_info("get", served),
+                WRITE_TIMEOUT,
+                request,
+            )
             .await
         {
             Err(Error::NotFound { .. }) => return Ok(()),
             other => other?,
         };
-        let metadata = &there["metadata"];
-        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&there) {
+        let metadata = &existing["metadata"];
+        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&existing) {
             return Ok(());
         }
         let options = json!({
@@ -278,9 +286,9 @@ impl Discovery {
 }
 
 fn kinds_of(found: &Value) -> HashMap<String, ServedKind> {
-    let whole = items(&found["resources"]).iter();
-    let whole = whole.filter(|it| !text(&it["name"]).contains('/'));
-    whole
+    let resources = items(&found["resources"]).iter();
+    let resources = resources.filter(|it| !text(&it["name"]).contains('/'));
+    resources
         .map(|it| {
             let served = ServedKind {
                 plural: text(&it["name"]).to_owned(),
@@ -291,7 +299,7 @@ fn kinds_of(found: &Value) -> HashMap<String, ServedKind> {
         .collect()
 }
 
-/// What others stand on comes first, and what judges others comes last.
+/// Prerequisites of other objects are applied first, webhooks last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ApplyPhase {
     Prerequisites,
@@ -327,7 +335,7 @@ impl ManifestRef {
         }
     }
 
-    /// With a namespace exactly where its kind has one, as kubectl has it.
+    /// Sets the namespace exactly for namespaced kinds, as kubectl does.
     fn normalized(mut self, served: &ServedKind) -> ManifestRef {
         self.namespace = served
             .namespaced
@@ -358,7 +366,7 @@ impl ManifestRef {
         }
     }
 
-    /// What Secrets hold is not asked for.
+    /// Data of Secrets are not requested.
     fn accept(&self) -> &'static str {
         match self.kind == "Secret" {
             true => METADATA_ONLY,
@@ -381,7 +389,7 @@ impl ManifestRef {
         }
     }
 
-    /// Whether `object` is the CustomResourceDefinition of the kind.
+    /// True if `object` is the CustomResourceDefinition of this kind.
     fn is_defined_by(&self, object: &Value) -> bool {
         let spec = &object["spec"];
         let group = self.api_version.split_once('/').map_or("", |it| it.0);
@@ -409,11 +417,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_listed_is_read_again() {
+    fn inventory_lines_are_parsed_back() {
         for object in [
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } }),
             json!({ "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": { "name": "a", "namespace": "b" } }),
-            // Names of rights may have colons.
+            // Names of RBAC objects may have colons.
             json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "system:a" } }),
         ] {
             let reference = ManifestRef::of(&object);
@@ -423,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_namespace_is_that_which_kubectl_would_take() {
+    fn the_namespace_defaults_as_with_kubectl() {
         let object =
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
         let served = |namespaced| ServedKind {
@@ -440,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_come_first_and_webhooks_last() {
+    fn definitions_are_applied_first_and_webhooks_last() {
         let mut kinds = ["APIService", "DaemonSet", "Namespace", "Widget"];
         kinds.sort_by_key(|it| ApplyPhase::of_kind(it));
         assert_eq!(kinds, ["Namespace", "DaemonSet", "Widget", "APIService"]);

@@ -1,4 +1,4 @@
-//! Whose a Lease is, as it stands, and what is written to take it.
+//! Availability of a Lease, and the writes that take it.
 
 use super::fence::{HeldLease, LEASE_DURATION};
 use crate::cluster::client::api_client::ApiClient;
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// For what a holder that died on this computer may still have on the way.
+/// Time for writes in flight of a holder that died on this computer.
 pub(crate) const IN_FLIGHT_GRACE: Duration = Duration::from_secs(1);
-/// Who holds it, exactly. An annotation.
+/// Annotation with the exact identity of the holder.
 pub(crate) const HOLDER_ANNOTATION: &str = "kvshoot.io/holder";
-/// The command of the run that holds it. An annotation.
+/// Annotation with the command of the holder.
 pub(crate) const VERB_ANNOTATION: &str = "kvshoot.io/verb";
 
-/// Who wants the lease.
+/// A candidate for the lease.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseHolder {
-    /// As people know it: user, host and run.
+    /// For display: user, host and run.
     pub(crate) name: String,
-    /// Of this run alone; says computer, boot and process. Only the caller reads it.
+    /// Unique for this run: computer, boot and process. Interpreted by the caller only.
     pub(crate) identity: String,
     pub(crate) verb: &'static str,
 }
 
-/// The version of a lease that another holds, and when it was first seen.
+/// Version of a lease held by another run, and when it was first observed.
 #[derive(Default)]
 pub(crate) struct ObservedLease(Option<(String, Instant)>);
 
@@ -45,19 +45,19 @@ impl ObservedLease {
 }
 
 pub(crate) fn assess(
-    there: &Value,
+    existing: &Value,
     holder: &LeaseHolder,
-    seen: &mut ObservedLease,
+    observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
 ) -> LeaseAvailability {
-    let spec = &there["spec"];
+    let spec = &existing["spec"];
     let name = text(&spec["holderIdentity"]);
-    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
-    // Our own, when the answer to taking it was lost.
+    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    // Our own lease, if the response to taking it was lost.
     if name.is_empty() || identity == holder.identity {
         return LeaseAvailability::Free;
     }
-    let unchanged = seen.unchanged_for(text(&there["metadata"]["resourceVersion"]));
+    let unchanged = observed.unchanged_for(text(&existing["metadata"]["resourceVersion"]));
     let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
     if unchanged >= Duration::from_secs(lasts).max(LEASE_DURATION) {
         return LeaseAvailability::Free;
@@ -102,16 +102,16 @@ pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) 
     })
 }
 
-/// Fits only the lease as it was seen, so of two that take it one gets it.
-pub(crate) fn takeover_patch(there: &Value, holder: &LeaseHolder) -> Value {
+/// Restricted to the observed version, so that only one of two candidates gets it.
+pub(crate) fn takeover_patch(existing: &Value, holder: &LeaseHolder) -> Value {
     let now = timestamp();
-    let transitions = there["spec"]["leaseTransitions"]
+    let transitions = existing["spec"]["leaseTransitions"]
         .as_i64()
         .unwrap_or_default();
     json!({
         "metadata": {
-            "uid": there["metadata"]["uid"],
-            "resourceVersion": there["metadata"]["resourceVersion"],
+            "uid": existing["metadata"]["uid"],
+            "resourceVersion": existing["metadata"]["resourceVersion"],
             "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },
         "spec": {
@@ -141,49 +141,49 @@ pub(crate) fn held_lease(
 }
 
 impl ApiClient {
-    /// Who works at a shoot just now, as people know it. Nothing may be decided by it, for clocks differ.
+    /// Display name of the current holder of a shoot's lease. For display only, since clocks differ.
     ///
     /// # Errors
     ///
-    /// The lease may not be read, or nobody answers.
+    /// Reading the lease is forbidden, or the server does not answer.
     pub(crate) async fn current_holder(&self, id: &str) -> Result<Option<String>, Error> {
-        let there = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
-        Ok(there.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
+        let existing = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
+        Ok(existing.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
     }
 
-    /// Whether the last run at a shoot was of the command `verb`, and ended without giving the lock back, as one that
-    /// is killed does. Says only whether another look is worth it.
+    /// True if the last run of a shoot had command `verb` and ended without releasing the lease, as a killed one does.
+    /// A hint only: whether a closer check is worth it.
     ///
     /// # Errors
     ///
-    /// The lease may not be read, or nobody answers.
+    /// Reading the lease is forbidden, or the server does not answer.
     pub(crate) async fn was_interrupted(
         &self,
         id: &str,
         verb: &str,
         is_gone: impl Fn(&str) -> bool,
     ) -> Result<bool, Error> {
-        let there = self.taken_lease(id).await?;
-        Ok(there.is_some_and(|it| {
+        let existing = self.taken_lease(id).await?;
+        Ok(existing.is_some_and(|it| {
             let of = &it["metadata"]["annotations"];
             of[VERB_ANNOTATION] == verb
                 && (is_gone(text(&of[HOLDER_ANNOTATION])) || !self.is_fresh(&it))
         }))
     }
 
-    /// The lease of a shoot, unless it was given back.
+    /// The lease of a shoot unless it was released.
     async fn taken_lease(&self, id: &str) -> Result<Option<Value>, Error> {
-        let place = ResourceRef::one(&resources::LEASE, self.namespace(), id);
-        match self.get_with_retry(place).await {
-            Ok(there) => {
-                Ok(Some(there).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
+        let resource_ref = ResourceRef::one(&resources::LEASE, self.namespace(), id);
+        match self.get_with_retry(resource_ref).await {
+            Ok(existing) => {
+                Ok(Some(existing).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
             }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether it was renewed as lately as it has to be, by the server's clock.
+    /// True if it was renewed in time by the server's clock.
     fn is_fresh(&self, lease: &Value) -> bool {
         let renewed = seconds(&lease["spec"]["renewTime"]).zip(self.server_time());
         let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
@@ -191,15 +191,15 @@ impl ApiClient {
     }
 }
 
-/// A lease as it was found.
+/// Availability of an observed lease.
 pub(crate) enum LeaseAvailability {
     Free,
-    /// Free after this time, if nothing changes.
+    /// Free after this time unless it changes.
     FreeIn(Duration),
     Held(Error),
 }
 
-/// For people: nothing here judges by it.
+/// For display; never compared.
 pub(crate) fn timestamp() -> String {
     format!("{:.6}", jiff::Timestamp::now())
 }

@@ -1,4 +1,4 @@
-//! Whether the lease is still held, and for how long that is sure.
+//! Fence: whether the lease is still held, and for how long that is certain.
 
 use crate::cluster::client::error::Error;
 use crate::cluster::json::text;
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long a lease holds that is not renewed.
+/// Time after which a lease expires without renewal.
 pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(15);
 
-/// Asked before each write. Clones are the same fence.
+/// Checked before each write. Clones share the state.
 #[derive(Debug, Clone)]
 pub(crate) struct Fence(Arc<Mutex<HeldLease>>);
 
@@ -20,13 +20,13 @@ pub(crate) struct HeldLease {
     pub(crate) identity: String,
     pub(crate) uid: String,
     pub(crate) version: String,
-    /// When the last renewal that was granted was asked for; None where there is no lease.
+    /// When the last successful renewal was sent; None without a lease.
     pub(crate) renewed: Option<Instant>,
     pub(crate) lost: Option<String>,
 }
 
 impl Fence {
-    /// Holds nothing back: for what one writer alone does anyway.
+    /// A fence that is always open.
     #[cfg(test)]
     pub(crate) fn open() -> Fence {
         Fence::new(HeldLease::default())
@@ -36,12 +36,12 @@ impl Fence {
         Fence(Arc::new(Mutex::new(held)))
     }
 
-    /// How long nobody else can hold it; a write must be over by then.
+    /// Time for which no other run can hold the lease; a write must end before.
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] once another has it. [`Error::Stale`] while it is not renewed for as long as it lasts, which
-    /// passes when the server answers again and nobody took it meanwhile.
+    /// [`Error::LeaseLost`] once another run has it. [`Error::LeaseStale`] while it is expired and not renewed, which
+    /// ends once the server answers again unless another run took the lease.
     pub(crate) fn remaining(&self) -> Result<Duration, Error> {
         let held = self.held();
         if let Some(message) = &held.lost {
@@ -61,14 +61,14 @@ impl Fence {
             })
     }
 
-    /// How long ago the last renewal was asked for that was granted.
+    /// Time since the last successful renewal was sent.
     pub(crate) fn age(&self) -> Duration {
         self.held()
             .renewed
             .map_or(Duration::ZERO, |it| it.elapsed())
     }
 
-    /// Returns when another has it, and never where there is no lease.
+    /// Returns once another run has the lease; never without a lease.
     pub(crate) async fn lost(&self) -> Error {
         loop {
             match self.remaining() {
@@ -87,7 +87,7 @@ impl Fence {
         self.update_version(answer);
     }
 
-    /// The newest version, which the next renewal is tied to.
+    /// Stores the latest version, which the next renewal requires.
     pub(crate) fn update_version(&self, answer: &Value) {
         let version = text(&answer["metadata"]["resourceVersion"]);
         version.clone_into(&mut self.held().version);

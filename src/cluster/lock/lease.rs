@@ -1,4 +1,4 @@
-//! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
+//! One writer per shoot: a Lease whose expiry is judged by observed change and never by wall clocks.
 
 use super::acquire::{
     HOLDER_ANNOTATION, LeaseAvailability, LeaseHolder, ObservedLease, VERB_ANNOTATION, assess,
@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
-/// How often one that waits looks whether the holder is still at work.
+/// Interval in which a waiting run checks the holder.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Held until released, dropped or lost; renewed as long as it is kept.
+/// Held until released, dropped or lost; renewed in the background.
 pub(crate) struct Lease {
     provider: ApiClient,
     name: String,
@@ -29,29 +29,29 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease `name`, waiting for at most `wait` until it is free.
+    /// Acquires the lease `name`, waiting for at most `wait`.
     ///
-    /// It is free when nobody holds it, when it has not changed for as long as it lasts, or when `is_gone` says of
-    /// its holder's identity that such a process was on this computer and is no more. `tell` hears of each holder
-    /// that is waited for.
+    /// A lease is free if it has no holder, if it was not changed for its duration, or if `is_gone` returns true for
+    /// the holder's identity: a process of this computer that has ended. `on_wait` is called for each holder that is
+    /// waited for.
     ///
     /// # Errors
     ///
-    /// [`Error::Held`] when `wait` is over, and what requests fail with.
+    /// [`Error::LeaseHeld`] after `wait`, and errors of the requests.
     pub(crate) async fn acquire(
         provider: &ApiClient,
         name: &str,
         holder: &LeaseHolder,
         wait: Duration,
         is_gone: impl Fn(&str) -> bool,
-        tell: impl Fn(&Error),
+        on_wait: impl Fn(&Error),
     ) -> Result<Lease, Error> {
         let begun = Instant::now();
-        let mut told = None;
-        let mut seen = ObservedLease::default();
+        let mut last_holder = None;
+        let mut observed = ObservedLease::default();
         let mut backoff = Backoff::default();
         loop {
-            let error = match attempt(provider, name, holder, &mut seen, &is_gone).await {
+            let error = match attempt(provider, name, holder, &mut observed, &is_gone).await {
                 Ok(Ok(held)) => return Ok(Lease::hold(provider, name, held)),
                 Ok(Err(LeaseAvailability::FreeIn(rest))) => {
                     sleep(rest).await;
@@ -62,8 +62,11 @@ impl Lease {
                 }
                 Ok(Err(LeaseAvailability::Held(error))) => {
                     let text = error.to_string();
-                    if told.replace(text.clone()).is_none_or(|it| it != text) {
-                        tell(&error);
+                    if last_holder
+                        .replace(text.clone())
+                        .is_none_or(|it| it != text)
+                    {
+                        on_wait(&error);
                     }
                     sleep(POLL_INTERVAL).await;
                     continue;
@@ -87,7 +90,7 @@ impl Lease {
         self.fence.clone()
     }
 
-    /// Makes the record its owner, so that it goes with it.
+    /// Sets the record as owner, so that the lease is deleted with it.
     pub(crate) async fn set_owner(&self, record: &str, uid: &str) -> Result<(), Error> {
         let owner = json!({ "metadata": {
             "uid": self.fence.held().uid,
@@ -96,35 +99,42 @@ impl Lease {
             ],
         } });
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
-        let answer = self.provider.patch(self.place(), &owner, limit).await?;
+        let answer = self
+            .provider
+            .patch(self.resource_ref(), &owner, limit)
+            .await?;
         self.fence.update_version(&answer);
         Ok(())
     }
 
-    /// Removes it: the last object of a shoot that is deleted.
+    /// Deletes the lease: the last object of a deleted shoot.
     ///
     /// # Errors
     ///
-    /// As a write; that it is gone already is none.
+    /// Those of a write; a lease that does not exist is not an error.
     pub(crate) async fn delete(&self) -> Result<(), Error> {
         self.renewal.abort();
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
         let uid = uid_and_version(&self.fence).0;
-        match self.provider.delete(self.place(), &uid, None, limit).await {
+        match self
+            .provider
+            .delete(self.resource_ref(), &uid, None, limit)
+            .await
+        {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives it back. To be called when all that was sent has been answered.
+    /// Releases the lease. To be called once all requests have been answered.
     ///
     /// # Errors
     ///
-    /// It could not be given back, and ends by itself after 15 s.
+    /// The lease could not be released and expires after 15 s.
     pub(crate) async fn release(&self) -> Result<(), Error> {
         self.renewal.abort();
-        // A renewal that is on its way changes the version, and another's lease must stay: so look first.
-        if confirm_ownership(&self.provider, self.place(), &self.fence)
+        // A renewal in flight changes the version, and the lease of another run must stay: read it first.
+        if confirm_ownership(&self.provider, self.resource_ref(), &self.fence)
             .await
             .is_err()
         {
@@ -138,14 +148,14 @@ impl Lease {
         let result = match self.fence.remaining() {
             Ok(left) => {
                 self.provider
-                    .patch(self.place(), &free, left.min(WRITE_TIMEOUT))
+                    .patch(self.resource_ref(), &free, left.min(WRITE_TIMEOUT))
                     .await
             }
             Err(error) => Err(error),
         };
         self.fence.revoke("it was released");
         match result {
-            // It went with the record.
+            // It was deleted with the record.
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -162,7 +172,7 @@ impl Lease {
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
+    fn resource_ref(&self) -> ResourceRef<'_> {
         ResourceRef::one(&resources::LEASE, self.provider.namespace(), &self.name)
     }
 }
@@ -173,44 +183,46 @@ impl Drop for Lease {
     }
 }
 
-/// One look, and the lease if it is free.
+/// One attempt to take the lease.
 async fn attempt(
     provider: &ApiClient,
     name: &str,
     holder: &LeaseHolder,
-    seen: &mut ObservedLease,
+    observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
 ) -> Result<Result<HeldLease, LeaseAvailability>, Error> {
-    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
-    let there = match provider.get(place).await {
+    let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), name);
+    let existing = match provider.get(resource_ref).await {
         Err(Error::NotFound { .. }) => {
             let asked = Instant::now();
             let object = new_lease(provider, name, holder);
-            let made = provider.create(place, &object, WRITE_TIMEOUT).await?;
+            let made = provider
+                .create(resource_ref, &object, WRITE_TIMEOUT)
+                .await?;
             return Ok(Ok(held_lease(name, holder, asked, &made)));
         }
         other => other?,
     };
-    let labels = &there["metadata"]["labels"];
+    let labels = &existing["metadata"]["labels"];
     if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != name {
         return Err(Error::NotOwned {
-            what: place.request_info("update"),
+            what: resource_ref.request_info("update"),
         });
     }
-    match assess(&there, holder, seen, is_gone) {
+    match assess(&existing, holder, observed, is_gone) {
         LeaseAvailability::Free => {}
         other => return Ok(Err(other)),
     }
     let asked = Instant::now();
-    let patch = takeover_patch(&there, holder);
-    let taken = provider.patch(place, &patch, WRITE_TIMEOUT).await?;
+    let patch = takeover_patch(&existing, holder);
+    let taken = provider.patch(resource_ref, &patch, WRITE_TIMEOUT).await?;
     Ok(Ok(held_lease(name, holder, asked, &taken)))
 }
 
-/// Renews until another has it. Each renewal is tied to the version of the one before, so one that comes late is
-/// granted only if nobody had it meanwhile.
+/// Renews until another run has the lease. Each renewal requires the version of the one before, so a late one succeeds
+/// only if no other run had the lease in between.
 async fn renew(provider: ApiClient, name: String, fence: Fence) {
-    let place = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
+    let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
     loop {
         sleep(RENEW_INTERVAL).await;
         let mut backoff = Backoff::default();
@@ -221,14 +233,14 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
                 "metadata": { "uid": uid, "resourceVersion": version },
                 "spec": { "renewTime": timestamp() },
             });
-            match provider.patch(place, &renewal, RENEW_INTERVAL).await {
+            match provider.patch(resource_ref, &renewal, RENEW_INTERVAL).await {
                 Ok(answer) => {
                     fence.renewed(asked, &answer);
                     break;
                 }
-                // An answer of ours was lost on the way, or the owner was set meanwhile.
+                // A response was lost, or the owner was set concurrently.
                 Err(Error::Conflict { .. }) => {
-                    if let Err(message) = confirm_ownership(&provider, place, &fence).await {
+                    if let Err(message) = confirm_ownership(&provider, resource_ref, &fence).await {
                         return fence.revoke(&message);
                     }
                 }
@@ -242,30 +254,30 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
     }
 }
 
-/// Learns the newest version if the holder is still this run; else says what happened.
+/// Updates the version if this run is still the holder; otherwise returns what happened.
 async fn confirm_ownership(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
     fence: &Fence,
 ) -> Result<(), String> {
-    let there = match provider.get(place).await {
-        Ok(there) => there,
+    let existing = match provider.get(resource_ref).await {
+        Ok(existing) => existing,
         Err(Error::NotFound { .. }) => return Err("it was deleted".to_owned()),
-        // Asked again with the next renewal.
+        // Retried with the next renewal.
         Err(_) => return Ok(()),
     };
-    let identity = text(&there["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
     let is_ours = {
         let held = fence.held();
-        there["metadata"]["uid"] == *held.uid && identity == held.identity
+        existing["metadata"]["uid"] == *held.uid && identity == held.identity
     };
     if is_ours {
-        fence.update_version(&there);
+        fence.update_version(&existing);
         return Ok(());
     }
-    Err(match text(&there["spec"]["holderIdentity"]) {
-        "" => "it was given away".to_owned(),
-        other => format!("{other} took it"),
+    Err(match text(&existing["spec"]["holderIdentity"]) {
+        "" => "it was released by another process".to_owned(),
+        other => format!("taken over by {other}"),
     })
 }
 

@@ -30,7 +30,7 @@ impl Server {
                     .status(code)
                     .header("date", date.to_string())
                     .body(Body::from(answer.to_string().into_bytes()))
-                    .expect("the code is one"))
+                    .expect("the status code is valid"))
             }
         });
         let client = kube::Client::new(service, "ns");
@@ -38,37 +38,37 @@ impl Server {
     }
 
     fn answer(&self, method: &str, body: Option<Value>) -> (u16, Value) {
-        let mut lease = self.lease.lock().expect("no test panics with it");
+        let mut lease = self.lease.lock().expect("no test panics while holding it");
         match (method, lease.as_mut(), body) {
             ("POST", None, Some(mut made)) => {
                 made["metadata"]["uid"] = "u".into();
                 made["metadata"]["resourceVersion"] = "1".into();
                 (201, lease.insert(made).clone())
             }
-            ("GET", Some(there), _) => (200, there.clone()),
-            ("PATCH", Some(there), Some(patch)) => {
+            ("GET", Some(existing), _) => (200, existing.clone()),
+            ("PATCH", Some(existing), Some(patch)) => {
                 let wanted = &patch["metadata"]["resourceVersion"];
-                let version = there["metadata"]["resourceVersion"].clone();
+                let version = existing["metadata"]["resourceVersion"].clone();
                 if !wanted.is_null() && *wanted != version {
                     return (409, json!({ "reason": "Conflict" }));
                 }
-                merge(there, &patch);
+                merge(existing, &patch);
                 let next = text(&version).parse::<u32>().unwrap_or_default() + 1;
-                there["metadata"]["resourceVersion"] = next.to_string().into();
-                (200, there.clone())
+                existing["metadata"]["resourceVersion"] = next.to_string().into();
+                (200, existing.clone())
             }
             _ => (404, json!({ "reason": "NotFound" })),
         }
     }
 }
 
-fn merge(there: &mut Value, patch: &Value) {
+fn merge(existing: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
-        *there = patch.clone();
+        *existing = patch.clone();
         return;
     };
     for (key, value) in patch {
-        merge(&mut there[key], value);
+        merge(&mut existing[key], value);
     }
 }
 
@@ -95,13 +95,13 @@ async fn acquire(server: &Server, name: &str, wait: u64) -> Result<Lease, Error>
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewed_lease_is_held_and_a_released_one_free() {
+async fn a_renewed_lease_is_held_and_a_released_one_is_free() {
     let server = Server::default();
     let first = acquire(&server, "first", 0).await.expect("it is free");
     let error = acquire(&server, "second", 60).await.err();
     let error = error.expect("it is held").to_string();
     assert!(
-        error.starts_with("the shoot is held by first@host since 20"),
+        error.starts_with("the shoot is locked by first@host since 20"),
         "{error}"
     );
     assert!(first.fence().remaining().is_ok());
@@ -110,11 +110,11 @@ async fn a_renewed_lease_is_held_and_a_released_one_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_not_renewed_is_free_after_its_time() {
+async fn a_lease_expires_without_renewal() {
     let server = Server::default();
     let first = acquire(&server, "first", 0).await.expect("it is free");
     let fence = first.fence();
-    // Dropped as by a crash: nothing is given back.
+    // Dropped as in a crash: it is not released.
     drop(first);
     let begun = Instant::now();
     assert!(acquire(&server, "second", 60).await.is_ok());
@@ -127,7 +127,7 @@ async fn one_that_is_not_renewed_is_free_after_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_whose_holder_is_gone_is_free_when_its_last_writes_have_landed() {
+async fn the_lease_of_a_dead_process_is_free_once_its_writes_have_landed() {
     let server = Server::default();
     drop(acquire(&server, "dead", 0).await);
     let begun = Instant::now();
@@ -140,7 +140,7 @@ async fn one_whose_holder_is_gone_is_free_when_its_last_writes_have_landed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_run_is_known_by_its_command_and_one_that_ended_is_not() {
+async fn a_killed_run_is_recognized_by_its_command() {
     let server = Server::default();
     let provider = server.provider();
     let was_killed = async |verb| {
@@ -152,13 +152,17 @@ async fn a_killed_run_is_known_by_its_command_and_one_that_ended_is_not() {
     drop(acquire(&server, "dead", 0).await);
     assert!(was_killed("apply").await);
     assert!(!was_killed("evacuate").await);
-    // The one that is at work now ends by itself, as far as anybody knows.
+    // The current one ends, as far as others can observe.
     let lease = acquire(&server, "second", 60).await.expect("it is free");
     assert!(!was_killed("apply").await);
     lease.release().await.expect("the server answers");
     assert!(!was_killed("apply").await);
-    let lease = server.lease.lock().expect("no test panics with it").clone();
-    let annotations = lease.expect("it stays")["metadata"]["annotations"].clone();
+    let lease = server
+        .lease
+        .lock()
+        .expect("no test panics while holding it")
+        .clone();
+    let annotations = lease.expect("it was not renewed")["metadata"]["annotations"].clone();
     assert_eq!(
         annotations,
         json!({ HOLDER_ANNOTATION: null, VERB_ANNOTATION: null })
@@ -171,7 +175,7 @@ async fn a_holder_that_cannot_renew_stops_until_it_can() {
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     server.is_down.store(true, Ordering::Relaxed);
     sleep(LEASE_DURATION).await;
-    let stale = lease.fence().remaining().expect_err("nothing was renewed");
+    let stale = lease.fence().remaining().expect_err("it was not renewed");
     assert_eq!(stale.retryability(), Retryability::Retry);
     sleep(4 * LEASE_DURATION).await;
     server.is_down.store(false, Ordering::Relaxed);
@@ -180,7 +184,7 @@ async fn a_holder_that_cannot_renew_stops_until_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_was_taken_while_the_holder_was_cut_off_is_lost() {
+async fn a_lease_taken_while_the_holder_was_cut_off_is_lost() {
     let server = Server::default();
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     server.is_down.store(true, Ordering::Relaxed);
@@ -200,7 +204,7 @@ async fn one_that_was_taken_while_the_holder_was_cut_off_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_was_taken_is_lost_at_the_next_renewal() {
+async fn a_lease_taken_by_another_is_lost_at_the_next_renewal() {
     let server = Server::default();
     let lease = acquire(&server, "first", 0).await.expect("it is free");
     let taken = json!({
@@ -209,5 +213,5 @@ async fn one_that_was_taken_is_lost_at_the_next_renewal() {
     });
     server.answer("PATCH", Some(taken));
     let error = lease.fence().lost().await.to_string();
-    assert_eq!(error, "the lease a was lost: other@host took it");
+    assert_eq!(error, "lease a was lost: taken over by other@host");
 }

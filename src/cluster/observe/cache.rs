@@ -1,5 +1,5 @@
-//! All that was heard of one shoot, and the facts that follow from it and from what this run saw before. Pure:
-//! the time comes in.
+//! Cache of everything observed of one shoot, with the facts derived from it and from earlier states of this run. Pure:
+//! the time is an argument.
 
 use super::parse::user_resources::UserResourceProgress;
 use crate::cluster::client::error::Error;
@@ -20,28 +20,28 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A machine that is older than this when the run first sees it has been ready once, or never will be.
+/// Age in seconds from which a machine is assumed to have been ready once when the run first observes it.
 const ESTABLISHED_AGE: i64 = 20 * 60;
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
-    /// What does not change in a run: networks of others, storage classes, hosts.
-    pub(crate) fixed: Facts,
+    /// Facts that are constant during a run: shared networks, StorageClasses, zones.
+    pub(crate) static_facts: Facts,
     stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
-    past: HashMap<Arc<str>, MachineHistory>,
+    history: HashMap<Arc<str>, MachineHistory>,
     imports: HashMap<Arc<str>, ImportSample>,
-    /// Restarts of importers when this run first saw them: what failed before may be mended by now.
+    /// Restarts of importers at their first observation: earlier failures may be fixed by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
-    /// What is still on machines that are emptied.
+    /// What remains on machines that are being drained.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<ObjectKey, Arc<str>>,
-    guests: UserResourceProgress,
+    user_resources: UserResourceProgress,
 }
 
-/// What this run knows of a machine beyond what stands on it.
+/// History of a machine in this run.
 #[derive(Debug)]
 struct MachineHistory {
     look: MachinePhase,
@@ -49,7 +49,7 @@ struct MachineHistory {
     was_ready: bool,
 }
 
-/// How far an import was at a time.
+/// Progress of an import at a point in time.
 #[derive(Debug, Clone, Copy)]
 struct ImportSample {
     percent: f32,
@@ -69,57 +69,54 @@ impl Cache {
         &self.id
     }
 
-    /// `now` is since the run began, `time` by the server's clock.
+    /// `now` is the time since the run began, `time` that of the server's clock.
     pub(crate) fn list(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         version: &str,
         items: &[Value],
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let version = object::version(source.1, version)?;
+        let version = object::version(scope.1, version)?;
         let objects = items
             .iter()
-            .map(|it| object::parse(source, it))
+            .map(|it| object::parse(scope, it))
             .collect::<Result<Vec<_>, _>>()?;
         for object in &objects {
             self.remember(object, now, time);
         }
-        self.stores
-            .entry(source)
-            .or_default()
-            .list(version, objects);
+        self.stores.entry(scope).or_default().list(version, objects);
         Ok(())
     }
 
     pub(crate) fn put(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         object: &Value,
         now: Duration,
         time: Option<i64>,
     ) -> Result<(), Error> {
-        let object = object::parse(source, object)?;
+        let object = object::parse(scope, object)?;
         self.remember(&object, now, time);
-        self.stores.entry(source).or_default().put(object);
+        self.stores.entry(scope).or_default().put(object);
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, source: ResourceScope, object: &Value) -> Result<(), Error> {
-        let object = object::parse(source, object)?;
-        let store = self.stores.entry(source).or_default();
+    pub(crate) fn remove(&mut self, scope: ResourceScope, object: &Value) -> Result<(), Error> {
+        let object = object::parse(scope, object)?;
+        let store = self.stores.entry(scope).or_default();
         store.gone(object.name, object.uid, object.version);
         Ok(())
     }
 
     pub(crate) fn remove_confirmed(
         &mut self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &Arc<str>,
         uid: Arc<str>,
     ) {
-        let store = self.stores.entry(source).or_default();
+        let store = self.stores.entry(scope).or_default();
         store.gone_by_answer(name, uid);
     }
 
@@ -128,7 +125,7 @@ impl Cache {
         self.drained.insert(uid);
     }
 
-    /// What keeps a machine from being empty.
+    /// Describes what remains on a machine that is being drained.
     pub(crate) fn set_drain_status(&mut self, uid: Arc<str>, what: Arc<str>) {
         self.drains.insert(uid, what);
     }
@@ -139,14 +136,14 @@ impl Cache {
 
     pub(crate) fn get(
         &self,
-        source: ResourceScope,
+        scope: ResourceScope,
         name: &str,
     ) -> Option<&store::StoredObject<ParsedObject>> {
-        self.stores.get(&source)?.get(name)
+        self.stores.get(&scope)?.get(name)
     }
 
     pub(crate) fn facts(&mut self, now: Duration) -> Facts {
-        let mut facts = self.fixed.clone();
+        let mut facts = self.static_facts.clone();
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         for ((side, kind), store) in &self.stores {
@@ -190,15 +187,15 @@ impl Cache {
                     ParsedBody::Machine(vm) => {
                         let missing = self.missing_to_serve(&object.name, vm);
                         let serves = vm.ready && missing.is_none();
-                        // While nodes are not looked at, nobody is known to have served.
-                        if serves && self.fixed.shoot_api == ShootApi::Reachable {
-                            mark_ready_once(&mut self.past, &object.uid);
+                        // While nodes are not observed, no machine is known to have been ready.
+                        if serves && self.static_facts.shoot_api == ShootApi::Reachable {
+                            mark_ready_once(&mut self.history, &object.uid);
                         }
-                        let look = machine_phase(object, vm, serves, &self.past, &self.drained);
-                        let since = phase_since(&mut self.past, &object.uid, look, now);
+                        let look = machine_phase(object, vm, serves, &self.history, &self.drained);
+                        let since = phase_since(&mut self.history, &object.uid, look, now);
                         let pool = facts.machines.entry(vm.pool.clone()).or_default();
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
-                        // The node of one that goes may go before it.
+                        // The node of a machine that is deleted may be gone first.
                         let cause = cause.or(missing.filter(|_| !object.fact.deleting));
                         let evacuating = self.is_evacuating(object);
                         let machine = machine_fact(object, vm, look, since, cause, evacuating);
@@ -230,14 +227,13 @@ impl Cache {
                 }
             }
         }
-        self.guests.update(&mut facts, now);
+        self.user_resources.update(&mut facts, now);
         facts
     }
 
-    /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
-    /// server is not looked at.
+    /// What a running machine lacks to be a ready node; None while the shoot's API server is not observed.
     fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
-        if !vm.ready || self.fixed.shoot_api != ShootApi::Reachable {
+        if !vm.ready || self.static_facts.shoot_api != ShootApi::Reachable {
             return None;
         }
         match self.get((ClusterSide::Shoot, ObjectKind::Node), name) {
@@ -245,11 +241,11 @@ impl Cache {
                 ParsedBody::Node(node) => node.why.clone(),
                 _ => None,
             },
-            None => Some("its node to join the shoot; the VM runs, and its serial console tells how far it is".into()),
+            None => Some("VM running, waiting for node to register".into()),
         }
     }
 
-    /// By its instance; that of an earlier machine of its name says nothing.
+    /// By its instance, unless that belongs to an earlier machine of the name.
     fn is_evacuating(&self, machine: &store::StoredObject<ParsedObject>) -> bool {
         let instance = self.get(
             (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
@@ -292,7 +288,7 @@ impl Cache {
         match &object.fact.body {
             ParsedBody::Machine(vm) => {
                 let born = i64::try_from(vm.created).unwrap_or(i64::MAX);
-                self.past
+                self.history
                     .entry(object.uid.clone())
                     .or_insert_with(|| MachineHistory {
                         look: MachinePhase::Provisioning,
@@ -341,7 +337,7 @@ impl Cache {
     }
 }
 
-/// A workload that is not rolled out, with what its pods say.
+/// Appends the cause to a workload that is not rolled out.
 fn with_cause(mut fact: ObjectStatus, cause: Option<Arc<str>>) -> ObjectStatus {
     if let (ObjectStatus::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause)
     {
@@ -350,9 +346,9 @@ fn with_cause(mut fact: ObjectStatus, cause: Option<Arc<str>>) -> ObjectStatus {
     fact
 }
 
-fn mark_ready_once(past: &mut HashMap<Arc<str>, MachineHistory>, uid: &Arc<str>) {
-    if let Some(past) = past.get_mut(uid) {
-        past.was_ready = true;
+fn mark_ready_once(history: &mut HashMap<Arc<str>, MachineHistory>, uid: &Arc<str>) {
+    if let Some(history) = history.get_mut(uid) {
+        history.was_ready = true;
     }
 }
 
@@ -360,10 +356,10 @@ fn machine_phase(
     object: &store::StoredObject<ParsedObject>,
     vm: &ParsedMachine,
     serves: bool,
-    past: &HashMap<Arc<str>, MachineHistory>,
+    history: &HashMap<Arc<str>, MachineHistory>,
     drained: &HashSet<Arc<str>>,
 ) -> MachinePhase {
-    let served = past.get(&object.uid).is_some_and(|it| it.was_ready);
+    let served = history.get(&object.uid).is_some_and(|it| it.was_ready);
     if object.fact.deleting {
         MachinePhase::Deleting
     } else if vm.drain_requested && drained.contains(&object.uid) {
@@ -381,23 +377,23 @@ fn machine_phase(
     }
 }
 
-/// When this run first saw it look so.
+/// When this run first observed the phase.
 fn phase_since(
-    past: &mut HashMap<Arc<str>, MachineHistory>,
+    history: &mut HashMap<Arc<str>, MachineHistory>,
     uid: &Arc<str>,
     look: MachinePhase,
     now: Duration,
 ) -> Duration {
-    let past = past.entry(uid.clone()).or_insert(MachineHistory {
+    let history = history.entry(uid.clone()).or_insert(MachineHistory {
         look,
         since: now,
         was_ready: false,
     });
-    if past.look != look {
-        past.look = look;
-        past.since = now;
+    if history.look != look {
+        history.look = look;
+        history.since = now;
     }
-    past.since
+    history.since
 }
 
 fn machine_fact(
@@ -424,14 +420,14 @@ fn machine_fact(
         types: vm.types.clone(),
         metadata: vm.metadata.clone(),
         status: vm.status.clone(),
-        // An old cause does not hold a machine back that is ready by now.
+        // An outdated cause does not matter for a ready machine.
         cause: cause
             .or_else(|| vm.failure_message.clone())
             .filter(|_| !matches!(look, MachinePhase::Ready | MachinePhase::Drained)),
     }
 }
 
-/// A failure from before this run is told only when it happens again.
+/// A failure from before this run is reported only if it happens again.
 fn import_fact(
     volume: &ParsedVolume,
     sample: Option<&ImportSample>,

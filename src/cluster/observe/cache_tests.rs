@@ -7,10 +7,10 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn world() -> Cache {
-    let mut world = Cache::new("a");
+fn cache() -> Cache {
+    let mut cache = Cache::new("a");
     let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
-    world
+    cache
         .list(
             (ClusterSide::Provider, ObjectKind::Record),
             "1",
@@ -19,7 +19,7 @@ fn world() -> Cache {
             None,
         )
         .expect("versions are numbers");
-    world
+    cache
 }
 
 fn vm(version: u32, shoot: &str, status: Value) -> Value {
@@ -35,8 +35,8 @@ fn vm(version: u32, shoot: &str, status: Value) -> Value {
     })
 }
 
-fn put(world: &mut Cache, object: &Value, now: u64) {
-    world
+fn put(cache: &mut Cache, object: &Value, now: u64) {
+    cache
         .put(
             (ClusterSide::Provider, ObjectKind::Machine),
             object,
@@ -46,9 +46,9 @@ fn put(world: &mut Cache, object: &Value, now: u64) {
         .expect("versions are numbers");
 }
 
-/// The shoot's API server is looked at, and says this of the machine's node.
-fn node(world: &mut Cache, version: u32, ready: &str, taints: Value) {
-    world.fixed.shoot_api = ShootApi::Reachable;
+/// Observes the machine's node with this readiness.
+fn node(cache: &mut Cache, version: u32, ready: &str, taints: Value) {
+    cache.static_facts.shoot_api = ShootApi::Reachable;
     let object = json!({
         "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version.to_string() },
         "spec": { "providerID": "kubevirt://a-cpu-z1-12345-0", "taints": taints },
@@ -57,36 +57,36 @@ fn node(world: &mut Cache, version: u32, ready: &str, taints: Value) {
             { "type": "Ready", "status": ready, "message": "the network is not ready" },
         ] },
     });
-    world
+    cache
         .put((ClusterSide::Shoot, ObjectKind::Node), &object, RUN, None)
         .expect("versions are numbers");
 }
 
-fn machine(world: &mut Cache, now: u64) -> ObservedMachine {
-    let facts = world.facts(seconds(now));
+fn machine(cache: &mut Cache, now: u64) -> ObservedMachine {
+    let facts = cache.facts(seconds(now));
     facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
 }
 
 #[test]
-fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
-    let mut world = world();
-    node(&mut world, 2, "True", json!([]));
-    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(machine(&mut world, 1).phase, MachinePhase::Provisioning);
-    put(&mut world, &vm(3, "r", json!({ "ready": true })), 5);
-    assert_eq!(machine(&mut world, 5).phase, MachinePhase::Ready);
-    put(&mut world, &vm(4, "r", json!({ "ready": false })), 8);
-    let now = machine(&mut world, 9);
+fn a_machine_that_was_ready_before_is_not_ready_instead_of_provisioning() {
+    let mut cache = cache();
+    node(&mut cache, 2, "True", json!([]));
+    put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(machine(&mut cache, 1).phase, MachinePhase::Provisioning);
+    put(&mut cache, &vm(3, "r", json!({ "ready": true })), 5);
+    assert_eq!(machine(&mut cache, 5).phase, MachinePhase::Ready);
+    put(&mut cache, &vm(4, "r", json!({ "ready": false })), 8);
+    let now = machine(&mut cache, 9);
     assert_eq!((now.phase, now.since), (MachinePhase::NotReady, seconds(9)));
-    // An older event changes nothing, and time alone does not either.
-    put(&mut world, &vm(3, "r", json!({ "ready": true })), 10);
-    let now = machine(&mut world, 12);
+    // An older event changes nothing, and neither does time alone.
+    put(&mut cache, &vm(3, "r", json!({ "ready": true })), 10);
+    let now = machine(&mut cache, 12);
     assert_eq!((now.phase, now.since), (MachinePhase::NotReady, seconds(9)));
 }
 
-/// Look, whether the VM runs, and why it is not ready.
-fn stands(world: &mut Cache) -> (MachinePhase, bool, Option<String>) {
-    let it = machine(world, 5);
+/// Phase, whether the VM runs, and why it is not ready.
+fn status(cache: &mut Cache) -> (MachinePhase, bool, Option<String>) {
+    let it = machine(cache, 5);
     (it.phase, it.runs, it.cause.map(|it| it.to_string()))
 }
 
@@ -95,55 +95,53 @@ fn coming(why: &str) -> (MachinePhase, bool, Option<String>) {
 }
 
 #[test]
-fn a_machine_is_ready_when_its_node_serves() {
-    let mut world = world();
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.shoot_api = ShootApi::Reachable;
-    let joins = coming(
-        "its node to join the shoot; the VM runs, and its serial console tells how far it is",
-    );
-    assert_eq!(stands(&mut world), joins);
-    node(&mut world, 2, "False", json!([]));
-    assert_eq!(stands(&mut world), coming("the network is not ready"));
+fn a_machine_is_ready_once_its_node_is() {
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
+    cache.static_facts.shoot_api = ShootApi::Reachable;
+    let joins = coming("VM running, waiting for node to register");
+    assert_eq!(status(&mut cache), joins);
+    node(&mut cache, 2, "False", json!([]));
+    assert_eq!(status(&mut cache), coming("the network is not ready"));
     let taint = json!([{ "key": "node.cloudprovider.kubernetes.io/uninitialized" }]);
-    node(&mut world, 3, "True", taint);
-    let known = coming("the cloud controller manager to know it");
-    assert_eq!(stands(&mut world), known);
+    node(&mut cache, 3, "True", taint);
+    let known = coming("node not initialized by the cloud controller manager");
+    assert_eq!(status(&mut cache), known);
     let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" }]);
-    node(&mut world, 4, "True", taint);
-    let closed = coming("the controller manager to let pods onto it");
-    assert_eq!(stands(&mut world), closed);
-    node(&mut world, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
-    assert_eq!(stands(&mut world), (MachinePhase::Ready, true, None));
-    node(&mut world, 6, "Unknown", json!([]));
-    assert_eq!(stands(&mut world).0, MachinePhase::NotReady);
+    node(&mut cache, 4, "True", taint);
+    let closed = coming("node has taint node.kubernetes.io/not-ready");
+    assert_eq!(status(&mut cache), closed);
+    node(&mut cache, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
+    assert_eq!(status(&mut cache), (MachinePhase::Ready, true, None));
+    node(&mut cache, 6, "Unknown", json!([]));
+    assert_eq!(status(&mut cache).0, MachinePhase::NotReady);
 }
 
-/// A node that lives on is of no use while its machine is down.
+/// A node that still exists is useless while its machine is down.
 #[test]
-fn a_node_does_not_stand_in_for_its_machine() {
-    let mut world = world();
-    node(&mut world, 2, "True", json!([]));
-    put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(stands(&mut world).0, MachinePhase::Provisioning);
+fn a_ready_node_does_not_make_its_machine_ready() {
+    let mut cache = cache();
+    node(&mut cache, 2, "True", json!([]));
+    put(&mut cache, &vm(2, "r", json!({ "ready": false })), 1);
+    assert_eq!(status(&mut cache).0, MachinePhase::Provisioning);
 }
 
-/// Else a machine would go because nobody could ask about its node.
+/// Otherwise a machine would be removed because its node cannot be read.
 #[test]
-fn while_nobody_can_ask_about_nodes_a_machine_that_runs_counts_and_is_not_known_to_have_served() {
-    let mut world = world();
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.shoot_api = ShootApi::Unreachable("no answer".into());
-    assert_eq!(stands(&mut world), (MachinePhase::Ready, true, None));
-    world.fixed.shoot_api = ShootApi::Reachable;
-    assert_eq!(stands(&mut world).0, MachinePhase::Provisioning);
+fn while_nodes_cannot_be_read_a_running_machine_counts_and_was_never_ready() {
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 1);
+    cache.static_facts.shoot_api = ShootApi::Unreachable("no response".into());
+    assert_eq!(status(&mut cache), (MachinePhase::Ready, true, None));
+    cache.static_facts.shoot_api = ShootApi::Reachable;
+    assert_eq!(status(&mut cache).0, MachinePhase::Provisioning);
 }
 
 #[test]
-fn nodes_are_told_as_they_are_and_whose_they_are() {
-    let mut world = world();
-    node(&mut world, 2, "False", json!([{ "key": "b" }]));
-    let facts = world.facts(RUN);
+fn nodes_have_their_status_and_owner() {
+    let mut cache = cache();
+    node(&mut cache, 2, "False", json!([{ "key": "b" }]));
+    let facts = cache.facts(RUN);
     let found = &facts.nodes["a-cpu-z1-12345-0"];
     assert_eq!((found.serves, found.is_ours), (false, false));
     assert_eq!(&*found.why, "the network is not ready");
@@ -151,10 +149,10 @@ fn nodes_are_told_as_they_are_and_whose_they_are() {
 }
 
 #[test]
-fn an_old_machine_has_served_once() {
-    let mut world = world();
+fn an_old_machine_counts_as_ready_once() {
+    let mut cache = cache();
     let object = vm(2, "r", json!({ "ready": false }));
-    world
+    cache
         .put(
             (ClusterSide::Provider, ObjectKind::Machine),
             &object,
@@ -162,38 +160,38 @@ fn an_old_machine_has_served_once() {
             Some(ESTABLISHED_AGE + 1),
         )
         .expect("versions are numbers");
-    assert_eq!(machine(&mut world, 0).phase, MachinePhase::NotReady);
+    assert_eq!(machine(&mut cache, 0).phase, MachinePhase::NotReady);
 }
 
 #[test]
-fn only_this_run_can_say_that_a_machine_is_drained() {
-    let mut world = world();
+fn only_this_run_can_mark_a_machine_as_drained() {
+    let mut cache = cache();
     let mut object = vm(2, "r", json!({ "ready": true }));
     object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
-    put(&mut world, &object, 1);
-    assert_eq!(machine(&mut world, 1).phase, MachinePhase::Draining);
-    world.set_drained("u".into());
-    assert_eq!(machine(&mut world, 2).phase, MachinePhase::Drained);
+    put(&mut cache, &object, 1);
+    assert_eq!(machine(&mut cache, 1).phase, MachinePhase::Draining);
+    cache.set_drained("u".into());
+    assert_eq!(machine(&mut cache, 2).phase, MachinePhase::Drained);
     object["metadata"]["resourceVersion"] = "3".into();
     object["metadata"]["deletionTimestamp"] = "1970-01-01T00:01:00Z".into();
-    put(&mut world, &object, 3);
-    assert_eq!(machine(&mut world, 3).phase, MachinePhase::Deleting);
+    put(&mut cache, &object, 3);
+    assert_eq!(machine(&mut cache, 3).phase, MachinePhase::Deleting);
 }
 
 #[test]
-fn what_belongs_to_an_earlier_record_is_told_apart() {
-    let mut world = world();
-    put(&mut world, &vm(2, "earlier", json!({})), 1);
-    let facts = world.facts(seconds(1));
+fn objects_of_an_earlier_record_are_foreign() {
+    let mut cache = cache();
+    put(&mut cache, &vm(2, "earlier", json!({})), 1);
+    let facts = cache.facts(seconds(1));
     assert!(facts.machines.is_empty());
     let key = ObjectKey::provider(ObjectKind::Machine, "a-cpu-z1-12345-0");
     assert_eq!(facts.foreign[&key].uid, "u".into());
 }
 
 #[test]
-fn two_looks_at_an_import_give_its_speed() {
-    let mut world = world();
-    let mut look = |version: u32, progress: &str, now: u64| {
+fn two_samples_of_an_import_give_its_speed() {
+    let mut cache = cache();
+    let mut import_at = |version: u32, progress: &str, now: u64| {
         let object = json!({
             "metadata": {
                 "name": "golden", "uid": "g", "resourceVersion": version.to_string(),
@@ -202,7 +200,7 @@ fn two_looks_at_an_import_give_its_speed() {
             "spec": { "storage": { "resources": { "requests": { "storage": "1000" } } } },
             "status": { "phase": "ImportInProgress", "progress": progress },
         });
-        world
+        cache
             .put(
                 (ClusterSide::Provider, ObjectKind::ImageVolume),
                 &object,
@@ -210,25 +208,25 @@ fn two_looks_at_an_import_give_its_speed() {
                 None,
             )
             .expect("versions are numbers");
-        let facts = world.facts(seconds(now));
+        let facts = cache.facts(seconds(now));
         match &facts.objects[&ObjectKey::provider(ObjectKind::ImageVolume, "golden")].status {
             ObjectStatus::Image(import) => (import.percent, import.speed),
             _ => (None, None),
         }
     };
-    assert_eq!(look(2, "10.0%", 1), (Some(10.0), None));
-    assert_eq!(look(3, "30.0%", 3), (Some(30.0), Some(100)));
-    // The same again is no standstill: CDI tells it only now and then.
-    assert_eq!(look(4, "30.0%", 4), (Some(30.0), Some(100)));
-    assert_eq!(look(5, "5.0%", 9), (Some(5.0), None));
+    assert_eq!(import_at(2, "10.0%", 1), (Some(10.0), None));
+    assert_eq!(import_at(3, "30.0%", 3), (Some(30.0), Some(100)));
+    // The same percentage again is not a standstill: CDI updates it only now and then.
+    assert_eq!(import_at(4, "30.0%", 4), (Some(30.0), Some(100)));
+    assert_eq!(import_at(5, "5.0%", 9), (Some(5.0), None));
 }
 
-/// A machine of its name would start from it, and lose it when it goes.
+/// A machine of that name would start from the disk, and lose it once it is deleted.
 #[test]
-fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
+fn a_disk_reserves_the_name_of_a_machine_that_is_gone() {
     let disks = |owner: &str| -> Vec<String> {
-        let mut world = world();
-        put(&mut world, &vm(2, "r", json!({})), 0);
+        let mut cache = cache();
+        put(&mut cache, &vm(2, "r", json!({})), 0);
         let disk = json!({ "metadata": {
             "name": "a-cpu-z1-12345-0", "uid": "d", "resourceVersion": "3",
             "labels": {
@@ -238,7 +236,7 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
             },
             "ownerReferences": [{ "uid": owner }],
         } });
-        world
+        cache
             .put(
                 (ClusterSide::Provider, ObjectKind::ImageVolume),
                 &disk,
@@ -246,7 +244,7 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
                 None,
             )
             .expect("versions are numbers");
-        let facts = world.facts(RUN);
+        let facts = cache.facts(RUN);
         assert!(facts.objects.is_empty(), "{:?}", facts.objects);
         facts
             .remaining_disks
@@ -259,8 +257,8 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
 }
 
 #[test]
-fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
-    let mut world = world();
+fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
+    let mut cache = cache();
     let instance = |version: &str, owner: &str| {
         json!({
             "metadata": {
@@ -272,13 +270,13 @@ fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
         })
     };
     let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
-    put(&mut world, &vm(2, "r", json!({ "ready": true })), 0);
-    assert!(!machine(&mut world, 0).evacuating);
-    let earlier = world.put(instances, &instance("3", "earlier"), RUN, None);
+    put(&mut cache, &vm(2, "r", json!({ "ready": true })), 0);
+    assert!(!machine(&mut cache, 0).evacuating);
+    let earlier = cache.put(instances, &instance("3", "earlier"), RUN, None);
     earlier.expect("versions are numbers");
-    assert!(!machine(&mut world, 1).evacuating);
-    let own = world.put(instances, &instance("4", "u"), RUN, None);
+    assert!(!machine(&mut cache, 1).evacuating);
+    let own = cache.put(instances, &instance("4", "u"), RUN, None);
     own.expect("versions are numbers");
-    assert!(machine(&mut world, 2).evacuating);
-    assert!(world.facts(seconds(3)).foreign.is_empty());
+    assert!(machine(&mut cache, 2).evacuating);
+    assert!(cache.facts(seconds(3)).foreign.is_empty());
 }

@@ -11,11 +11,11 @@ use crate::state::facts::{Limit, NamespaceLimits, Quota};
 use futures::future::try_join;
 use serde_json::Value;
 
-/// Nothing of what may not be read.
+/// Empty if they may not be read.
 pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits, Error> {
     let list = async |resource: &'static Resource| {
-        let place = ResourceRef::all(resource, Some(provider.namespace()));
-        empty_if_forbidden(provider.list(place, None).await.map(|it| it.items))
+        let resource_ref = ResourceRef::all(resource, Some(provider.namespace()));
+        empty_if_forbidden(provider.list(resource_ref, None).await.map(|it| it.items))
     };
     let (quotas, ranges) = try_join(list(&resources::QUOTA), list(&resources::LIMIT_RANGE)).await?;
     Ok(NamespaceLimits {

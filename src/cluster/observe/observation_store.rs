@@ -1,4 +1,4 @@
-//! All that is observed of one shoot, and the facts published from it.
+//! Everything observed of one shoot, and the facts published from it.
 
 use super::cache::Cache;
 use crate::cluster::client::api_client::ApiClient;
@@ -12,17 +12,18 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
-/// Changes within this time are published together.
+/// Changes within this interval are published together.
 const COALESCE_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The cache of one shoot, its published facts, and the health of the observation.
 pub(crate) struct ObservationStore {
     started: Instant,
     cache: Mutex<(Cache, u64)>,
     changed: Notify,
-    /// How many changes the published facts have.
+    /// Number of changes in the published facts.
     published: watch::Sender<u64>,
     pub(crate) facts: watch::Sender<Arc<Facts>>,
-    /// Set once, by what finds the way there.
+    /// Set once the shoot's API server is reached.
     pub(crate) shoot_client: OnceLock<ApiClient>,
     failures: Mutex<BTreeMap<ResourceScope, (Instant, String)>>,
     pub(crate) health: watch::Sender<Option<String>>,
@@ -30,7 +31,7 @@ pub(crate) struct ObservationStore {
 }
 
 impl ObservationStore {
-    pub(crate) fn new(id: &str, started: Instant, is_leaving: bool) -> ObservationStore {
+    pub(crate) fn new(id: &str, started: Instant, is_deletion: bool) -> ObservationStore {
         ObservationStore {
             started,
             cache: Mutex::new((Cache::new(id), 0)),
@@ -40,26 +41,26 @@ impl ObservationStore {
             shoot_client: OnceLock::new(),
             failures: Mutex::default(),
             health: watch::Sender::default(),
-            is_deletion: is_leaving,
+            is_deletion,
         }
     }
 
-    /// Changes what is known, and has it published.
+    /// Changes the cache and schedules publication.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Cache, Duration) -> T) -> T {
         let result = {
-            let (world, changes) = &mut *self.lock_cache();
+            let (cache, changes) = &mut *self.lock_cache();
             *changes += 1;
-            change(world, self.started.elapsed())
+            change(cache, self.started.elapsed())
         };
         self.changed.notify_one();
         result
     }
 
-    /// Returns when all that is known by now is in the published facts.
+    /// Returns once all changes so far are in the published facts.
     pub(crate) async fn wait_published(&self) {
         let known = self.lock_cache().1;
         let mut published = self.published.subscribe();
-        // The sender is in `self`, so there is no end to wait for.
+        // The sender is in `self`, so the channel stays open.
         let _ = published.wait_for(|it| *it >= known).await;
     }
 
@@ -80,26 +81,26 @@ impl ObservationStore {
     }
 
     pub(crate) fn set_causes(&self, causes: HashMap<ObjectKey, Arc<str>>) {
-        self.change(|world, _| world.set_causes(causes));
+        self.change(|cache, _| cache.set_causes(causes));
     }
 
-    pub(crate) fn report_failure(&self, source: ResourceScope, error: &Error) {
-        tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot look");
-        if self.is_deletion && source.0 == ClusterSide::Shoot {
-            // Its API server is on its way out, or was dead before.
+    pub(crate) fn report_failure(&self, scope: ResourceScope, error: &Error) {
+        tracing::debug!(side = ?scope.0, kind = %scope.1, %error, "cannot observe");
+        if self.is_deletion && scope.0 == ClusterSide::Shoot {
+            // The shoot's API server is being deleted, or did not work before.
             return;
         }
         let mut troubles = self.failures.lock().unwrap_or_else(|it| it.into_inner());
         let trouble = troubles
-            .entry(source)
+            .entry(scope)
             .or_insert_with(|| (Instant::now(), String::new()));
         trouble.1 = error.to_string();
         self.update_health(&troubles);
     }
 
-    pub(crate) fn report_success(&self, source: ResourceScope) {
+    pub(crate) fn report_success(&self, scope: ResourceScope) {
         let mut troubles = self.failures.lock().unwrap_or_else(|it| it.into_inner());
-        if troubles.remove(&source).is_some() {
+        if troubles.remove(&scope).is_some() {
             self.update_health(&troubles);
         }
     }
@@ -108,15 +109,15 @@ impl ObservationStore {
         let oldest = troubles.values().min_by_key(|(since, _)| *since);
         let health = oldest.map(|(since, text)| {
             let seconds = since.elapsed().as_secs();
-            format!("cannot look since {seconds} s: {text}")
+            format!("observation failing for {seconds}s: {text}")
         });
         self.health.send_replace(health);
     }
 
     pub(crate) fn publish(&self) {
         let (facts, changes) = {
-            let (world, changes) = &mut *self.lock_cache();
-            (world.facts(self.started.elapsed()), *changes)
+            let (cache, changes) = &mut *self.lock_cache();
+            (cache.facts(self.started.elapsed()), *changes)
         };
         self.facts.send_if_modified(|before| {
             let differs = **before != facts;
@@ -136,9 +137,9 @@ impl ObservationStore {
         }
     }
 
-    /// With the number of changes so far.
+    /// The cache, with the number of changes so far.
     fn lock_cache(&self) -> MutexGuard<'_, (Cache, u64)> {
-        // Nothing in there panics half way through a change.
+        // No change panics halfway.
         self.cache.lock().unwrap_or_else(|it| it.into_inner())
     }
 }

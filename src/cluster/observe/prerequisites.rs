@@ -1,4 +1,4 @@
-//! Whether what a shoot relies on is there, and of which kind.
+//! Prerequisites of a shoot that others provide: whether they exist, and of which kind.
 
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
@@ -11,13 +11,13 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is there of each; instancetypes and preferences also among the `templates` of a namespace.
+/// Looks up each prerequisite; instancetypes and preferences also in namespace `templates`.
 pub(crate) async fn read_prerequisites(
     provider: &ApiClient,
     wanted: &BTreeSet<Prerequisite>,
     templates: Option<&str>,
 ) -> Result<BTreeMap<Prerequisite, Lookup>, Error> {
-    let looks = wanted.iter().map(async |it| {
+    let lookups = wanted.iter().map(async |it| {
         let found = match it.prerequisite_kind {
             PrerequisiteKind::Instancetype => {
                 let (own, shared) = (&resources::INSTANCETYPE, &resources::CLUSTER_INSTANCETYPE);
@@ -35,7 +35,7 @@ pub(crate) async fn read_prerequisites(
         };
         Ok::<_, Error>((it.clone(), found))
     });
-    Ok(try_join_all(looks).await?.into_iter().collect())
+    Ok(try_join_all(lookups).await?.into_iter().collect())
 }
 
 impl From<Option<&'static str>> for Lookup {
@@ -44,7 +44,7 @@ impl From<Option<&'static str>> for Lookup {
     }
 }
 
-/// In the namespace, among the templates, and in the whole cluster.
+/// Searches the namespace, the templates and the cluster-wide objects.
 async fn find_type(
     provider: &ApiClient,
     wanted: &Prerequisite,
@@ -65,15 +65,15 @@ async fn find_type(
             return Ok(Lookup::Template(template["spec"].take().into()));
         }
     }
-    let place = ResourceRef {
+    let resource_ref = ResourceRef {
         resource: shared,
         namespace: None,
         name: Some(&wanted.name),
     };
     Ok(match is_meant(shared) {
         false => None,
-        true => match exists(provider, place).await {
-            // A tenant may use what he may not read; whether it is there KubeVirt says.
+        true => match exists(provider, resource_ref).await {
+            // A tenant may use cluster-wide objects without reading them; KubeVirt reports missing ones.
             Ok(true) | Err(Error::Forbidden { .. }) => Some(shared.kind),
             Ok(false) => None,
             Err(error) => return Err(error),
@@ -82,27 +82,27 @@ async fn find_type(
     .into())
 }
 
-/// What a shoot keeps for its machines is nobody else's.
+/// Objects that a shoot owns are not prerequisites.
 async fn find_unmanaged(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
 ) -> Result<Option<Value>, Error> {
-    let found = get_optional(provider, place).await?;
+    let found = get_optional(provider, resource_ref).await?;
     let is_ours = |it: &Value| it["metadata"]["labels"][names::MANAGED_BY] == names::KVSHOOT;
     Ok(found.filter(|it| !is_ours(it)))
 }
 
-/// By what CDI knows of a StorageClass; where it knows nothing, by who vouches for it.
+/// Access modes by CDI's StorageProfile; if it has none, as configured.
 async fn find_shared_access(
     provider: &ApiClient,
     wanted: &Prerequisite,
 ) -> Result<Option<&'static str>, Error> {
-    let place = ResourceRef {
+    let resource_ref = ResourceRef {
         resource: &resources::STORAGE_PROFILE,
         namespace: None,
         name: Some(&wanted.name),
     };
-    let profile = match provider.get_with_retry(place).await {
+    let profile = match provider.get_with_retry(resource_ref).await {
         Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Value::Null,
         other => other?,
     };
@@ -119,9 +119,9 @@ async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static 
     let Some((namespace, name)) = name.split_once('/') else {
         return Ok(None);
     };
-    let place = ResourceRef::one(&resources::CLAIM, namespace, name);
-    match exists(provider, place).await {
-        // That of another namespace may be cloned by who may not see it; CDI asks for that right itself.
+    let resource_ref = ResourceRef::one(&resources::CLAIM, namespace, name);
+    match exists(provider, resource_ref).await {
+        // CDI checks the permission to clone a claim of another namespace; reading it is not needed.
         Err(Error::Forbidden { .. }) if namespace != &**provider.namespace() => {
             Ok(Some(resources::CLAIM.kind))
         }
@@ -129,8 +129,8 @@ async fn find_claim(provider: &ApiClient, name: &str) -> Result<Option<&'static 
     }
 }
 
-/// Either right is enough for CDI, and virt-controller asks for that of the machines' account. Where nobody may ask
-/// whether somebody else may, it is taken to be so: a machine that waits for it says so.
+/// CDI accepts either permission, and virt-controller checks those of the machines' service account. If the check
+/// itself is forbidden, the permission is assumed: a waiting machine reports the opposite.
 async fn find_clone_permission(
     provider: &ApiClient,
     name: &str,
@@ -159,8 +159,8 @@ async fn find_clone_permission(
                 },
             },
         });
-        let place = ResourceRef::all(&resources::ACCESS_REVIEW, None);
-        let is_allowed = match provider.review(place, &review).await {
+        let resource_ref = ResourceRef::all(&resources::ACCESS_REVIEW, None);
+        let is_allowed = match provider.review(resource_ref, &review).await {
             Err(Error::Forbidden { .. }) => true,
             other => other?["status"]["allowed"] == true,
         };
@@ -171,15 +171,15 @@ async fn find_clone_permission(
     Ok(None)
 }
 
-async fn exists(provider: &ApiClient, place: ResourceRef<'_>) -> Result<bool, Error> {
-    Ok(get_optional(provider, place).await?.is_some())
+async fn exists(provider: &ApiClient, resource_ref: ResourceRef<'_>) -> Result<bool, Error> {
+    Ok(get_optional(provider, resource_ref).await?.is_some())
 }
 
 async fn get_optional(
     provider: &ApiClient,
-    place: ResourceRef<'_>,
+    resource_ref: ResourceRef<'_>,
 ) -> Result<Option<Value>, Error> {
-    match provider.get_with_retry(place).await {
+    match provider.get_with_retry(resource_ref).await {
         Ok(found) => Ok(Some(found)),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! The way to a shoot's own API server.
+//! Observation of the shoot's own API server.
 
 use super::observation_store::ObservationStore;
 use super::watcher::Watcher;
@@ -13,9 +13,9 @@ use futures::future::try_join_all;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Finds the way inside as soon as there is one, and looks at what is there from then on. Never ends.
-pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStore>, id: String) {
-    let mut facts = shared.subscribe();
+/// Connects to the shoot once possible and watches it from then on. Never returns.
+pub(crate) async fn watch_shoot(provider: ApiClient, store: Arc<ObservationStore>, id: String) {
+    let mut facts = store.subscribe();
     let ready = facts.wait_for(|it| may_be_reachable(it, &id)).await.is_ok();
     if !ready {
         return;
@@ -25,9 +25,11 @@ pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStor
         match provider.shoot_client(&id).await {
             Ok(server) => break server,
             Err(error) => {
-                tracing::debug!(%error, "the shoot's API server is not reached");
-                let why = format!("the shoot's API server does not answer: {error}");
-                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
+                tracing::debug!(%error, "the shoot's API server is not reachable");
+                let why = format!("the shoot's API server is not reachable: {error}");
+                store.change(|cache, _| {
+                    cache.static_facts.shoot_api = ShootApi::Unreachable(why.into())
+                });
             }
         }
         backoff.wait().await;
@@ -35,35 +37,38 @@ pub(crate) async fn watch_shoot(provider: ApiClient, shared: Arc<ObservationStor
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let kinds: &[ObjectKind] = match shared.is_deletion {
+        let kinds: &[ObjectKind] = match store.is_deletion {
             true => &resources::DELETION_SHOOT_KINDS,
             false => &resources::SHOOT_KINDS,
         };
-        let feeds = kinds
+        let watchers = kinds
             .iter()
-            .map(|kind| Watcher::new(&server, &shared, (ClusterSide::Shoot, *kind), &id));
-        let first = feeds.map(async |feed| Ok::<_, Error>((feed.initial_list().await?, feed)));
+            .map(|kind| Watcher::new(&server, &store, (ClusterSide::Shoot, *kind), &id));
+        let first =
+            watchers.map(async |watcher| Ok::<_, Error>((watcher.initial_list().await?, watcher)));
         match try_join_all(first).await {
             Ok(first) => {
-                for (version, feed) in first {
-                    tasks.spawn(feed.run(version));
+                for (version, watcher) in first {
+                    tasks.spawn(watcher.run(version));
                 }
                 break;
             }
             Err(error) => {
-                let why = format!("the shoot cannot be looked at: {error}");
-                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
+                let why = format!("the shoot cannot be observed: {error}");
+                store.change(|cache, _| {
+                    cache.static_facts.shoot_api = ShootApi::Unreachable(why.into())
+                });
             }
         }
         backoff.wait().await;
     }
-    // Before the facts say so: who acts on them needs the way.
-    let _ = shared.shoot_client.set(server);
-    shared.change(|world, _| world.fixed.shoot_api = ShootApi::Reachable);
+    // Before the facts are published: actions that follow need the client.
+    let _ = store.shoot_client.set(server);
+    store.change(|cache, _| cache.static_facts.shoot_api = ShootApi::Reachable);
     while tasks.join_next().await.is_some() {}
 }
 
-/// The Service has an address, the root is there, and a pod of the API server is available.
+/// True once the Service has an address, the CA exists and a pod of the API server is available.
 pub(crate) fn may_be_reachable(facts: &Facts, id: &str) -> bool {
     let fact = |kind, part| {
         let key = ObjectKey::provider(kind, names::control_plane(id, part));

@@ -1,4 +1,4 @@
-//! One kind: a LIST, then a WATCH that goes on from it for as long as the run lasts.
+//! One kind: a LIST, then a WATCH for the rest of the run.
 
 use super::observation_store::ObservationStore;
 use crate::cluster::client::api_client::ApiClient;
@@ -14,33 +14,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Silence after which a watch is taken for dead: more than the server keeps one open.
+/// Silence after which a watch counts as dead: longer than the server keeps one open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(320);
-/// The same where the server has shown that it sends bookmarks, which it does each minute.
+/// The same for servers that send bookmarks, which they do each minute.
 const IDLE_TIMEOUT_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
-/// How long passing errors may keep the first LIST back. The provider has answered when it gave the lock, so it may take
-/// several questions; a shoot's API server may be gone for good.
+/// Limits for retries of the first LIST. The provider answered when the lock was acquired, so it may take several
+/// attempts; a shoot's API server may be gone for good.
 const PROVIDER_RETRY_WINDOW: Duration = Duration::from_secs(120);
 const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// One kind of one shoot: in the provider's namespace, or in the shoot itself.
+/// Watches one kind of one shoot, in the provider namespace or in the shoot.
 #[derive(Clone)]
 pub(crate) struct Watcher {
     pub(crate) provider: ApiClient,
-    pub(crate) shared: Arc<ObservationStore>,
-    pub(crate) source: (ClusterSide, ObjectKind),
+    pub(crate) store: Arc<ObservationStore>,
+    pub(crate) scope: (ClusterSide, ObjectKind),
     pub(crate) selector: String,
 }
 
 impl Watcher {
-    /// Of the objects with the labels of the shoot, where its objects have any.
+    /// Selects objects by the labels of the shoot, for kinds that have them.
     pub(crate) fn new(
         provider: &ApiClient,
-        shared: &Arc<ObservationStore>,
-        source: (ClusterSide, ObjectKind),
+        store: &Arc<ObservationStore>,
+        scope: (ClusterSide, ObjectKind),
         id: &str,
     ) -> Watcher {
-        let (side, kind) = source;
+        let (side, kind) = scope;
         let parts = [
             resources::ownership_selector(kind, id),
             resources::role_selector(side, kind),
@@ -48,24 +48,24 @@ impl Watcher {
         let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         Watcher {
             provider: provider.clone(),
-            shared: shared.clone(),
-            source,
+            store: store.clone(),
+            scope,
             selector: parts.join(","),
         }
     }
 
-    fn place(&self) -> ResourceRef<'_> {
-        let namespace = match self.source.0 {
+    fn resource_ref(&self) -> ResourceRef<'_> {
+        let namespace = match self.scope.0 {
             ClusterSide::Provider => Some(&**self.provider.namespace()),
             ClusterSide::Shoot => None,
         };
-        ResourceRef::all(Resource::of(self.source.1), namespace)
+        ResourceRef::all(Resource::of(self.scope.1), namespace)
     }
 
-    /// The first LIST; gives the version to watch from.
+    /// Runs the first LIST; returns the version to watch from.
     pub(crate) async fn initial_list(&self) -> Result<String, Error> {
         let begun = Instant::now();
-        let patience = match self.source.0 {
+        let patience = match self.scope.0 {
             ClusterSide::Provider => PROVIDER_RETRY_WINDOW,
             ClusterSide::Shoot => SHOOT_RETRY_WINDOW,
         };
@@ -74,10 +74,10 @@ impl Watcher {
             match self.list().await {
                 Ok(version) => return Ok(version),
                 Err(error) if begun.elapsed() > patience => return Err(error),
-                // The pages took so long that the server forgot the state that they are of.
+                // Reading all pages took so long that their version expired.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.retryability() == Retryability::Retry => {
-                    self.shared.report_failure(self.source, &error);
+                    self.store.report_failure(self.scope, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -88,17 +88,17 @@ impl Watcher {
     async fn list(&self) -> Result<String, Error> {
         let listed = self
             .provider
-            .list(self.place(), Some(&self.selector))
+            .list(self.resource_ref(), Some(&self.selector))
             .await?;
         let time = self.provider.server_time();
-        self.shared.change(|world, now| {
-            world.list(self.source, &listed.version, &listed.items, now, time)
+        self.store.change(|cache, now| {
+            cache.list(self.scope, &listed.version, &listed.items, now, time)
         })?;
-        self.shared.report_success(self.source);
+        self.store.report_success(self.scope);
         Ok(listed.version)
     }
 
-    /// Watches from `version` on, and never ends by itself.
+    /// Watches from `version` on. Never returns.
     pub(crate) async fn run(self, mut version: String) {
         let mut backoff = Backoff::default();
         loop {
@@ -114,11 +114,11 @@ impl Watcher {
                 other => other,
             };
             match ended {
-                // The server closes a watch now and then. One that is closed at once is trouble.
+                // Servers close watches now and then. One that is closed immediately is a failure.
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.shared.report_failure(self.source, &error);
+                    self.store.report_failure(self.scope, &error);
                     backoff.wait().await;
                 }
             }
@@ -128,15 +128,15 @@ impl Watcher {
     async fn watch(&self, version: &mut String) -> Result<(), Error> {
         let events = self
             .provider
-            .watch(self.place(), &self.selector, version)
+            .watch(self.resource_ref(), &self.selector, version)
             .await?;
-        self.shared.report_success(self.source);
+        self.store.report_success(self.scope);
         let mut events = std::pin::pin!(events);
         let mut idle = IDLE_TIMEOUT;
         loop {
             let Ok(event) = timeout(idle, events.next()).await else {
                 return Err(Error::Timeout {
-                    what: self.place().request_info("watch"),
+                    what: self.resource_ref().request_info("watch"),
                     after: idle,
                 });
             };
@@ -153,12 +153,12 @@ impl Watcher {
                     update_version(version, &object);
                 }
                 WatchEvent::Deleted(object) => {
-                    self.shared
-                        .change(|world, _| world.remove(self.source, &object))?;
+                    self.store
+                        .change(|cache, _| cache.remove(self.scope, &object))?;
                     update_version(version, &object);
                 }
                 WatchEvent::Error(status) => {
-                    let what = self.place().request_info("watch");
+                    let what = self.resource_ref().request_info("watch");
                     return Err(Error::from_status(what, self.provider.server(), &status));
                 }
             }
@@ -167,8 +167,8 @@ impl Watcher {
 
     fn put(&self, object: &Value) -> Result<(), Error> {
         let time = self.provider.server_time();
-        self.shared
-            .change(|world, now| world.put(self.source, object, now, time))
+        self.store
+            .change(|cache, now| cache.put(self.scope, object, now, time))
     }
 }
 

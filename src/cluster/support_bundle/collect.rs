@@ -1,10 +1,10 @@
-//! What a maintainer would ask for: objects of both sides, events and logs, with nothing secret in them.
+//! Contents of a support bundle: objects of both sides, events and logs, without secrets.
 //!
-//! Secrets are read first, so that what they hold is known, and found wherever else it stands. Nothing here ends with
-//! an error: what cannot be read is told as such.
+//! Secrets are read first, so that their values are recognized elsewhere. Nothing here returns an error: parts that
+//! cannot be read are reported in the bundle.
 
 use super::redact::Redactor;
-use super::secrets as secret;
+use super::secrets;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
@@ -19,42 +19,42 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
-/// Questions that are asked at once, of both sides together.
+/// Concurrent requests, for both sides together.
 const CONCURRENT_REQUESTS: usize = 8;
-/// How long one kind of objects may take, or the way into the shoot.
+/// Limit for listing one kind, or for connecting to the shoot.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What was found, or not.
+/// A part of the bundle, or the reason for a missing one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CollectedPart {
     /// A file of the bundle.
     File { path: String, text: String },
-    /// What one looks for first.
+    /// A fact for the summary.
     Fact { what: &'static str, value: String },
-    /// What could not be read.
+    /// A part that could not be read.
     Missing { what: String, why: String },
-    /// What is not there, and need not be.
+    /// A part that does not exist and need not.
     Note(String),
 }
 
-/// A shoot that is looked at from all sides.
+/// Collector for one shoot.
 pub(crate) struct BundleCollector {
     pub(super) provider: ApiClient,
     pub(super) id: String,
     pub(super) others: Vec<String>,
-    /// Its own API server, or why that is not reached.
+    /// Client of its API server, or why that is not reachable.
     pub(super) shoot: Result<ApiClient, String>,
     pub(super) redactor: Redactor,
-    /// Names and lengths of either side's.
+    /// Secrets of provider and shoot, reduced to key names and lengths.
     pub(super) secrets: [Result<Vec<Value>, String>; 2],
     pub(super) at_once: Semaphore,
-    /// What is not read yet.
+    /// Parts that are still being read.
     pub(super) pending: Mutex<BTreeSet<String>>,
 }
 
 impl BundleCollector {
-    /// Reads Secrets of both sides and finds the way into the shoot. `texts` are files that people wrote for machines;
-    /// `others` the IDs of other shoots in the namespace.
+    /// Reads the Secrets of both sides and connects to the shoot. `texts` are user-written files for machines; `others`
+    /// the IDs of other shoots in the namespace.
     pub(crate) async fn start(
         provider: &ApiClient,
         id: &str,
@@ -62,31 +62,31 @@ impl BundleCollector {
         texts: &[String],
     ) -> BundleCollector {
         let shoot = async {
-            let inside = with_timeout(provider.shoot_client(id)).await;
-            let inside = match inside {
+            let client = with_timeout(provider.shoot_client(id)).await;
+            let client = match client {
                 Ok(shoot) => shoot,
                 Err(why) => return (Err(why.clone()), Err(why)),
             };
-            let place = ResourceRef::all(&resources::SECRET, None);
-            let secrets = with_timeout(inside.list_secrets(place, None)).await;
-            (Ok(inside), secrets)
+            let resource_ref = ResourceRef::all(&resources::SECRET, None);
+            let secrets = with_timeout(client.list_secrets(resource_ref, None)).await;
+            (Ok(client), secrets)
         };
         let (outer, (shoot, inner)) = tokio::join!(secrets_of(provider, id), shoot);
         let mut known = BTreeSet::new();
         let all = [&outer, &inner];
         let all = || all.iter().filter_map(|it| it.as_ref().ok()).flatten();
-        all().for_each(|it| secret::learn_secret(&mut known, it));
+        all().for_each(|it| secrets::learn_secret(&mut known, it));
         texts
             .iter()
-            .for_each(|it| secret::learn_file(&mut known, it));
+            .for_each(|it| secrets::learn_file(&mut known, it));
         let names = all().flat_map(|it| {
             let metadata = &it["metadata"];
             [&metadata["name"], &metadata["namespace"]]
         });
         let names = names.filter_map(Value::as_str).chain([id]);
-        secret::forget_names(&mut known, names);
+        secrets::forget_names(&mut known, names);
         let reduced = |secrets: Result<Vec<Value>, String>| {
-            secrets.map(|it| it.iter().map(secret::redacted_secret).collect())
+            secrets.map(|it| it.iter().map(secrets::redacted_secret).collect())
         };
         BundleCollector {
             provider: provider.clone(),
@@ -104,18 +104,18 @@ impl BundleCollector {
         &self.redactor
     }
 
-    /// Finds all there is. It may be dropped at any time; [`Evidence::unread`] then tells what is missing.
-    pub(crate) async fn collect(&self, found: &Sender<CollectedPart>) {
-        tokio::join!(self.collect_provider(found), self.collect_shoot(found));
+    /// Collects everything. May be cancelled at any time; [`BundleCollector::unfinished`] then has the missing parts.
+    pub(crate) async fn collect(&self, parts: &Sender<CollectedPart>) {
+        tokio::join!(self.collect_provider(parts), self.collect_shoot(parts));
     }
 
-    /// What was begun, and did not end.
+    /// Parts whose reading has begun and not ended.
     pub(crate) fn unfinished(&self) -> Vec<String> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.iter().cloned().collect()
     }
 
-    /// One question among others: begins when there is room for it, and ends in time.
+    /// Runs one request, limited in concurrency and time.
     pub(super) async fn read<T>(
         &self,
         what: &str,
@@ -123,13 +123,13 @@ impl BundleCollector {
     ) -> Result<T, String> {
         let pending = || self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending().insert(what.to_owned());
-        let _room = self.at_once.acquire().await;
+        let _permit = self.at_once.acquire().await;
         let answer = with_timeout(question).await;
         pending().remove(what);
         answer
     }
 
-    /// Objects of one kind; None where the kind is not served.
+    /// Objects of one kind; None if the kind is not served.
     pub(super) async fn objects(
         &self,
         of: &ApiClient,
@@ -146,10 +146,10 @@ impl BundleCollector {
         self.read(&what, question).await.transpose()
     }
 
-    /// Tells the objects of one kind, or why there are none to be told.
+    /// Sends the objects of one kind, or why they are missing.
     pub(super) async fn send_objects(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         side: &str,
         resource: &Resource,
         objects: Result<Vec<Value>, String>,
@@ -158,7 +158,7 @@ impl BundleCollector {
             Ok(objects) => objects,
             Err(why) => {
                 let what = format!("{resource} of the {side}");
-                return send(found, CollectedPart::Missing { what, why }).await;
+                return send(parts, CollectedPart::Missing { what, why }).await;
             }
         };
         if objects.is_empty() {
@@ -166,20 +166,20 @@ impl BundleCollector {
         }
         for object in &mut objects {
             self.redactor.object(object);
-            // Lists leave out what is the same for all.
+            // Lists omit what is the same for all items.
             object["apiVersion"] = resource.api_version().into();
             object["kind"] = resource.kind.into();
         }
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-        let text = serde_yaml::to_string(&list).expect("JSON is YAML");
+        let text = serde_yaml::to_string(&list).expect("JSON is valid YAML");
         let path = format!("{side}/objects/{resource}.yaml");
-        send(found, CollectedPart::File { path, text }).await;
+        send(parts, CollectedPart::File { path, text }).await;
     }
 
-    /// Tells events by time, for people and for programs.
+    /// Sends events sorted by time, as text and as objects.
     pub(super) async fn send_events(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         side: &str,
         mut events: Vec<(KubernetesEvent, Value)>,
     ) {
@@ -197,26 +197,26 @@ impl BundleCollector {
         });
         let text = self.redactor.text(&lines.collect::<String>());
         let path = format!("{side}/events.txt");
-        send(found, CollectedPart::File { path, text }).await;
+        send(parts, CollectedPart::File { path, text }).await;
         let objects = events.into_iter().map(|it| it.1).collect();
-        self.send_objects(found, side, &resources::EVENT, Ok(objects))
+        self.send_objects(parts, side, &resources::EVENT, Ok(objects))
             .await;
     }
 }
 
-/// Whoever gathered no more needs nothing.
-pub(super) async fn send(found: &Sender<CollectedPart>, one: CollectedPart) {
-    let _ = found.send(one).await;
+/// The receiver may be closed.
+pub(super) async fn send(parts: &Sender<CollectedPart>, one: CollectedPart) {
+    let _ = parts.send(one).await;
 }
 
 async fn with_timeout<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
     match timeout(TIMEOUT, question).await {
         Ok(answer) => answer.map_err(|it| it.to_string()),
-        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+        Err(_) => Err(format!("no response within {}s", TIMEOUT.as_secs())),
     }
 }
 
-/// Those that bear the shoot's labels, with all they hold.
+/// Secrets with the shoot's labels, including their data.
 async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String> {
     let selectors = [
         selector(id),
@@ -224,22 +224,22 @@ async fn secrets_of(provider: &ApiClient, id: &str) -> Result<Vec<Value>, String
         format!("{CSI_CLUSTER}={id}"),
     ];
     let lists = selectors.each_ref().map(|it| {
-        let place = ResourceRef::all(&resources::SECRET, Some(provider.namespace()));
-        with_timeout(provider.list_secrets(place, Some(it)))
+        let resource_ref = ResourceRef::all(&resources::SECRET, Some(provider.namespace()));
+        with_timeout(provider.list_secrets(resource_ref, Some(it)))
     });
     let lists = futures::future::try_join_all(lists).await?;
     Ok(lists.into_iter().flatten().collect())
 }
 
 impl ApiClient {
-    /// With what they hold, which never leaves this room.
+    /// Includes data, which never leave this module.
     async fn list_secrets(
         &self,
-        place: ResourceRef<'_>,
+        resource_ref: ResourceRef<'_>,
         labels: Option<&str>,
     ) -> Result<Vec<Value>, Error> {
         let listed = self.list_with_accept(
-            place,
+            resource_ref,
             ListSelector::labels(labels),
             crate::cluster::client::transport::JSON,
         );

@@ -1,8 +1,8 @@
-//! The kinds of objects that a bundle has, of either side.
+//! Kinds of objects in a bundle.
 
 use crate::cluster::client::resources::{self, Resource, resource};
 
-/// Of the provider's namespace: those of the shoot.
+/// Provider namespace: objects of the shoot.
 pub(crate) const SHOOT_OBJECTS: [&Resource; 24] = [
     &resources::VIRTUAL_MACHINE,
     &resources::VIRTUAL_MACHINE_INSTANCE,
@@ -30,10 +30,10 @@ pub(crate) const SHOOT_OBJECTS: [&Resource; 24] = [
     &resources::LEASE,
 ];
 
-/// Of the provider's namespace: all of them, for they bear on every shoot.
+/// Provider namespace: all objects, since they affect every shoot.
 pub(crate) const NAMESPACE_OBJECTS: [&Resource; 2] = [&resources::QUOTA, &resources::LIMIT_RANGE];
 
-/// Of the whole provider.
+/// Provider cluster.
 pub(crate) const PROVIDER_OBJECTS: [&Resource; 7] = [
     &resources::STORAGE_CLASS,
     &SNAPSHOT_CLASS,
@@ -44,7 +44,7 @@ pub(crate) const PROVIDER_OBJECTS: [&Resource; 7] = [
     &resources::CDI,
 ];
 
-/// Of all namespaces of the shoot, and of none.
+/// Shoot: all namespaces and cluster-scoped objects.
 pub(crate) const SHOOT_API_OBJECTS: [&Resource; 33] = [
     &resources::NODE,
     &resources::NAMESPACE,

@@ -1,4 +1,4 @@
-//! What containers say.
+//! Logs of containers.
 
 use super::collect::{BundleCollector, CollectedPart, send};
 use crate::cluster::client::api_client::ApiClient;
@@ -10,15 +10,15 @@ use futures::stream;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-/// Bytes of a log that are kept, from its end.
+/// Bytes kept from the end of a log.
 const MAX_BYTES: usize = 10 << 20;
-/// Logs that are held at once.
+/// Logs that are read concurrently.
 const CONCURRENT_LOGS: usize = 4;
 
-/// Where a log goes.
+/// Path of a log in the bundle.
 pub(crate) struct LogPath {
     pub(crate) folder: String,
-    /// Without its ending.
+    /// Without extension.
     pub(crate) file: String,
 }
 
@@ -30,21 +30,21 @@ struct Log<'a> {
 }
 
 impl BundleCollector {
-    /// Current logs and those of the containers before.
+    /// Current logs and those of previous containers.
     pub(crate) async fn logs(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         of: &ApiClient,
         pods: &[Value],
-        place: impl Fn(&Value, &str) -> LogPath,
+        log_path: impl Fn(&Value, &str) -> LogPath,
     ) {
         let mut logs: Vec<Log<'_>> = pods.iter().flat_map(logs_of).collect();
-        // Those that fell over first, for time may be up before all are read.
+        // Crashed containers first, since the time may not be enough for all.
         logs.sort_by_key(|it| !it.previous);
-        let read = logs.iter().map(|log| self.log(of, log, &place));
+        let read = logs.iter().map(|log| self.log(of, log, &log_path));
         let mut read = stream::iter(read).buffer_unordered(CONCURRENT_LOGS);
         while let Some(one) = read.next().await {
-            send(found, one).await;
+            send(parts, one).await;
         }
     }
 
@@ -52,7 +52,7 @@ impl BundleCollector {
         &self,
         of: &ApiClient,
         log: &Log<'_>,
-        place: &impl Fn(&Value, &str) -> LogPath,
+        log_path: &impl Fn(&Value, &str) -> LogPath,
     ) -> CollectedPart {
         let metadata = &log.pod["metadata"];
         let container = ContainerRef {
@@ -61,7 +61,7 @@ impl BundleCollector {
             name: log.container,
             previous: log.previous,
         };
-        let LogPath { folder, file } = place(log.pod, log.container);
+        let LogPath { folder, file } = log_path(log.pod, log.container);
         let ending = if log.previous {
             ".previous.log"
         } else {
@@ -71,9 +71,9 @@ impl BundleCollector {
         let what = path.clone();
         let read = async {
             match of.log_tail(container, MAX_BYTES).await {
-                // It has not run, or never ran before.
+                // It has not run yet, or never before.
                 Err(Error::Rejected { message, .. }) => Ok(Err(message)),
-                Err(Error::NotFound { .. }) => Ok(Err("its host has none".to_owned())),
+                Err(Error::NotFound { .. }) => Ok(Err("not found on its node".to_owned())),
                 other => other.map(Ok),
             }
         };
@@ -82,7 +82,7 @@ impl BundleCollector {
                 path,
                 text: self.redactor.log(&format_log(tail)),
             },
-            Ok(Err(why)) => CollectedPart::Note(format!("{what} is not there: {why}")),
+            Ok(Err(why)) => CollectedPart::Note(format!("{what} does not exist: {why}")),
             Err(why) => CollectedPart::Missing { what, why },
         }
     }
@@ -92,14 +92,14 @@ fn format_log(tail: LogTail) -> String {
     match tail.cut {
         0 => tail.text,
         cut => format!(
-            "[kvshoot: {cut} bytes before this were left out; the last {} MiB are kept]\n{}",
+            "[kvshoot: {cut} bytes omitted; only the last {} MiB are kept]\n{}",
             MAX_BYTES >> 20,
             tail.text
         ),
     }
 }
 
-/// Of all containers, and of those that were started again the log before.
+/// Logs of all containers, and previous logs of restarted ones.
 fn logs_of(pod: &Value) -> Vec<Log<'_>> {
     const KINDS: [(&str, &str); 3] = [
         ("initContainers", "initContainerStatuses"),

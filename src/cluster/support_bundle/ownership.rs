@@ -1,19 +1,19 @@
-//! What in a namespace is a shoot's: its own objects, and what others make for these. Pure.
+//! Ownership of objects in a namespace: the shoot's own, and those that controllers create for them. Pure functions.
 use crate::cluster::json::{items, text};
 use crate::state::names::{CAPI_CLUSTER, CSI_CLUSTER, PART_OF};
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Labels that name the shoot: ours, the cloud controller manager's, the CSI driver's.
+/// Labels with the shoot's ID: of kvshoot, the cloud controller manager and the CSI driver.
 const LABELS: [&str; 3] = [PART_OF, CAPI_CLUSTER, CSI_CLUSTER];
-/// Letters of a UID.
+/// Length of a UID.
 const UID_LENGTH: usize = 36;
 
-/// Of one shoot, among others of its namespace.
+/// Selects the objects of one shoot among others of its namespace.
 #[derive(Debug)]
 pub(crate) struct OwnershipFilter {
     id: String,
-    /// Technical IDs of the others.
+    /// Technical IDs of other shoots.
     others: Vec<String>,
     uids: HashSet<String>,
 }
@@ -27,7 +27,7 @@ impl OwnershipFilter {
         }
     }
 
-    /// Learns who belongs to it, over all kinds: pods of pods' owners, claims of importers.
+    /// Learns the shoot's objects of all kinds, including indirectly owned ones.
     pub(crate) fn learn(&mut self, objects: &[&Value]) {
         loop {
             let before = self.uids.len();
@@ -59,14 +59,14 @@ impl OwnershipFilter {
             || self.contains_uid(name)
     }
 
-    /// Whether an event is about something of the shoot, which may be gone by now.
+    /// True if an event is about an object of the shoot, which may be gone by now.
     pub(crate) fn is_about(&self, event: &Value) -> bool {
         let about = &event["involvedObject"];
         let name = text(&about["name"]);
         self.uids.contains(text(&about["uid"])) || self.is_named(name) || self.contains_uid(name)
     }
 
-    /// Whether the shoot's ID stands in a name, and not that of another which begins the same.
+    /// True if a name contains the shoot's ID, but not the longer ID of another shoot.
     fn is_named(&self, name: &str) -> bool {
         contains_id(name, &self.id)
             && !self
@@ -75,7 +75,7 @@ impl OwnershipFilter {
                 .any(|it| it.len() > self.id.len() && contains_id(name, it))
     }
 
-    /// CDI names what it makes for a claim by the claim's UID.
+    /// CDI's helper objects have the UID of a claim in their name.
     fn contains_uid(&self, name: &str) -> bool {
         let starts = 0..=name.len().saturating_sub(UID_LENGTH);
         let mut parts = starts.filter_map(|it| name.get(it..it + UID_LENGTH));
@@ -83,7 +83,7 @@ impl OwnershipFilter {
     }
 }
 
-/// Whether an ID stands in a name as a part of it.
+/// True if `name` contains `id` between dashes.
 fn contains_id(name: &str, id: &str) -> bool {
     name.match_indices(id).any(|(at, _)| {
         let (before, after) = (&name[..at], &name[at + id.len()..]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_for_a_shoot_is_the_shoot_s() {
+    fn objects_created_for_a_shoot_belong_to_it() {
         let claim = "11111111-2222-3333-4444-555555555555";
         let record = object("shoot--local--dev", "r");
         let volume = object("shoot--local--dev-ubuntu", claim);
@@ -118,14 +118,14 @@ mod tests {
         let all = [
             &owned, &importer, &volume, &record, &launcher, &other, &stranger, &disk, &foreign,
         ];
-        let mut family =
+        let mut ownership =
             OwnershipFilter::new("shoot--local--dev", ["shoot--local--dev-2".to_owned()]);
-        family.learn(&all);
-        let ours: Vec<bool> = all.iter().map(|it| family.owns(it)).collect();
+        ownership.learn(&all);
+        let ours: Vec<bool> = all.iter().map(|it| ownership.owns(it)).collect();
         let expected = [true, true, true, true, true, false, false, true, false];
         assert_eq!(ours, expected);
         let event = |name: &str| json!({ "involvedObject": { "name": name, "uid": "gone" } });
-        assert!(family.is_about(&event(&format!("importer-prime-{claim}"))));
-        assert!(!family.is_about(&event("shoot--local--dev-2")));
+        assert!(ownership.is_about(&event(&format!("importer-prime-{claim}"))));
+        assert!(!ownership.is_about(&event("shoot--local--dev-2")));
     }
 }

@@ -1,4 +1,4 @@
-//! The provider's side of a shoot.
+//! The provider's side of a support bundle.
 
 use super::collect::{BundleCollector, CollectedPart, send};
 use super::kinds::{NAMESPACE_OBJECTS, PROVIDER_OBJECTS, SHOOT_OBJECTS};
@@ -16,16 +16,16 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 const SIDE: &str = "provider";
-/// Where installations tell their versions.
+/// Version fields of installation objects.
 const INSTALLED: [(&str, &Resource, &str); 2] = [
     ("KubeVirt", &resources::KUBEVIRT, "observedKubeVirtVersion"),
     ("CDI", &resources::CDI, "observedVersion"),
 ];
-/// A container of KubeVirt's that tells what a guest writes to its serial console.
+/// Container of KubeVirt with the output of the guest's serial console.
 const CONSOLE: &str = "guest-console-log";
 
 impl BundleCollector {
-    pub(crate) async fn collect_provider(&self, found: &Sender<CollectedPart>) {
+    pub(crate) async fn collect_provider(&self, parts: &Sender<CollectedPart>) {
         let namespace = Some(&**self.provider.namespace());
         let ask = async |resource: &'static Resource, namespace| {
             let objects = self.objects(&self.provider, resource, namespace).await;
@@ -36,62 +36,62 @@ impl BundleCollector {
         let around = join_all(NAMESPACE_OBJECTS.map(|it| ask(it, namespace)));
         let whole = join_all(PROVIDER_OBJECTS.map(|it| ask(it, None)));
         let (ours, around, whole, events) = tokio::join!(ours, around, whole, events);
-        let mut family = OwnershipFilter::new(&self.id, self.others.iter().cloned());
+        let mut ownership = OwnershipFilter::new(&self.id, self.others.iter().cloned());
         let all = ours.iter().filter_map(|it| it.1.as_ref().ok()).flatten();
-        family.learn(&all.collect::<Vec<_>>());
-        let pods = self.send_owned(found, ours, &family).await;
+        ownership.learn(&all.collect::<Vec<_>>());
+        let pods = self.send_owned(parts, ours, &ownership).await;
         for (resource, objects) in around {
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         for (resource, mut objects) in whole {
-            // Volumes are many, and other people's.
+            // Other tenants have PersistentVolumes too.
             if resource == &resources::VOLUME
                 && let Ok(objects) = &mut objects
             {
                 objects.retain(|it| {
                     let claim = &it["spec"]["claimRef"];
                     Some(text(&claim["namespace"])) == namespace
-                        && family.owns(&claim_object(claim))
+                        && ownership.owns(&claim_object(claim))
                 });
             }
             for (fact, of, field) in INSTALLED {
                 let objects = objects.iter().flatten().filter(|_| of == resource);
                 let mut versions = objects.map(|it| text(&it["status"][field]).to_owned());
                 if let Some(value) = versions.rfind(|it| !it.is_empty()) {
-                    send(found, CollectedPart::Fact { what: fact, value }).await;
+                    send(parts, CollectedPart::Fact { what: fact, value }).await;
                 }
             }
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[0].clone();
-        self.send_objects(found, SIDE, &resources::SECRET, secrets)
+        self.send_objects(parts, SIDE, &resources::SECRET, secrets)
             .await;
         match events {
             Ok(events) => {
-                let ours = events.items.into_iter().filter(|it| family.is_about(it));
+                let ours = events.items.into_iter().filter(|it| ownership.is_about(it));
                 let ours = ours.map(|it| (KubernetesEvent::parse(ClusterSide::Provider, &it), it));
-                self.send_events(found, SIDE, ours.collect()).await;
+                self.send_events(parts, SIDE, ours.collect()).await;
             }
             Err(why) => {
                 let what = "events of the provider".to_owned();
-                send(found, CollectedPart::Missing { what, why }).await;
+                send(parts, CollectedPart::Missing { what, why }).await;
             }
         }
-        let version = self.version(found, "provider's version", &self.provider);
-        join(version, self.pod_logs(found, &pods)).await;
+        let version = self.version(parts, "provider's version", &self.provider);
+        join(version, self.pod_logs(parts, &pods)).await;
     }
 
-    /// Tells what is the shoot's; gives its pods.
+    /// Sends the objects of the shoot; returns its pods.
     async fn send_owned(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         ours: Vec<(&'static Resource, Result<Vec<Value>, String>)>,
-        family: &OwnershipFilter,
+        ownership: &OwnershipFilter,
     ) -> Vec<Value> {
         let mut pods = Vec::new();
         for (resource, mut objects) in ours {
             if let Ok(objects) = &mut objects {
-                objects.retain(|it| family.owns(it));
+                objects.retain(|it| ownership.owns(it));
                 if resource == &resources::POD {
                     pods.clone_from(objects);
                 }
@@ -99,13 +99,13 @@ impl BundleCollector {
                     objects.iter_mut().for_each(without_manifest);
                 }
             }
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         pods
     }
 
-    async fn pod_logs(&self, found: &Sender<CollectedPart>, pods: &[Value]) {
-        let place = |pod: &Value, container: &str| match container {
+    async fn pod_logs(&self, parts: &Sender<CollectedPart>, pods: &[Value]) {
+        let log_path = |pod: &Value, container: &str| match container {
             CONSOLE => LogPath {
                 folder: "provider/consoles".to_owned(),
                 file: machine_name(pod),
@@ -115,7 +115,7 @@ impl BundleCollector {
                 file: container.to_owned(),
             },
         };
-        self.logs(found, &self.provider, pods, place).await;
+        self.logs(parts, &self.provider, pods, log_path).await;
         let is_launcher = |it: &&Value| it["metadata"]["labels"]["kubevirt.io"] == "virt-launcher";
         for pod in pods.iter().filter(is_launcher) {
             let spec = &pod["spec"];
@@ -125,22 +125,22 @@ impl BundleCollector {
             if !containers.any(|it| it["name"] == CONSOLE) {
                 let machine = machine_name(pod);
                 let note = format!(
-                    "machine {machine} has no console: KubeVirt made no container {CONSOLE} (logSerialConsole is off)"
+                    "machine {machine} has no console log: its pod has no container {CONSOLE} (logSerialConsole is disabled)"
                 );
-                send(found, CollectedPart::Note(note)).await;
+                send(parts, CollectedPart::Note(note)).await;
             }
         }
     }
 
-    /// Of an API server.
+    /// Sends the version of an API server.
     pub(crate) async fn version(
         &self,
-        found: &Sender<CollectedPart>,
+        parts: &Sender<CollectedPart>,
         what: &'static str,
         of: &ApiClient,
     ) {
         let version = async { of.get_path("/version", "version").await };
-        let told = match self.read(what, version).await {
+        let part = match self.read(what, version).await {
             Ok(version) => CollectedPart::Fact {
                 what,
                 value: text(&version["gitVersion"]).to_owned(),
@@ -150,11 +150,11 @@ impl BundleCollector {
                 why,
             },
         };
-        send(found, told).await;
+        send(parts, part).await;
     }
 }
 
-/// The claim of a volume, as far as the volume tells.
+/// The claim of a volume, as far as the volume refers to it.
 fn claim_object(reference: &Value) -> Value {
     serde_json::json!({ "metadata": { "name": reference["name"], "uid": reference["uid"] } })
 }
@@ -170,7 +170,7 @@ fn machine_name(pod: &Value) -> String {
     names.next().unwrap_or_default().to_owned()
 }
 
-/// The manifest stands beside, by itself, where what is secret in it is taken out by its fields.
+/// The manifest is a separate file, redacted by its fields.
 fn without_manifest(config_map: &mut Value) {
     if config_map["metadata"]["labels"][MANAGED_BY].is_null() {
         return;

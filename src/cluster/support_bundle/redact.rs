@@ -1,4 +1,4 @@
-//! Takes what is secret out of texts and objects: what is known to be, and what looks as if it were. Pure.
+//! Redaction of texts and objects: known secrets, and patterns that look like secrets. Pure functions.
 
 use crate::cluster::json::text;
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 
-/// Stands where a known secret stood.
+/// Replacement for a known secret.
 const REDACTED: &str = "<redacted>";
-/// Shapes of secrets, and what stands there instead.
+/// Patterns of secrets, with their replacement.
 const SECRET_PATTERNS: [(&str, &str); 8] = [
-    // A key or certificate as a kubeconfig holds it, and as a Secret holds it: in base64.
+    // A key or certificate in base64, as in kubeconfigs and Secrets.
     ("LS0tLS1CRUdJTi[A-Za-z0-9+/=]*", "<PEM in base64>"),
     (
         r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*",
@@ -23,7 +23,7 @@ const SECRET_PATTERNS: [(&str, &str); 8] = [
         r"(^|[^A-Za-z0-9.-])([a-z0-9]{6})\.[a-z0-9]{16}\b",
         "$1$2.<token>",
     ),
-    // Who logs in stands before the host.
+    // Credentials before the host of a URL.
     (r#"([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@"'<>]+@"#, "$1<login>@"),
     (
         r#"(?i)([?&](?:[a-z-]*token|sig|signature|x-amz-[a-z-]+|x-goog-[a-z-]+|[a-z_]*key|password)=)[^&\s"'<>]+"#,
@@ -38,14 +38,14 @@ const SECRET_PATTERNS: [(&str, &str); 8] = [
         "$1<redacted>",
     ),
 ];
-/// A block of PEM, whose lines may bear the times of a log or be joined by `\n`.
+/// A block of PEM, whose lines may have log timestamps or be joined by `\n`.
 const PEM: &str = r"-----BEGIN ([A-Z0-9 ]+)-----((?:\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d)|\\[nr]|[A-Za-z-]+: [^\n\\]*|[A-Za-z0-9+/=\s])*)(?:-----END [A-Z0-9 ]+-----)?";
-/// What is shorter stands in too many places.
+/// Shorter texts occur in too many places.
 pub(crate) const MIN_SECRET_LENGTH: usize = 8;
 
-/// What is called so is secret, whatever it looks like.
+/// Names of fields whose value is always secret.
 pub(crate) const SECRET_FIELD_NAMES: &str = r"(?i)(passwor[dt]|passwd|passphrase|token$|secret$|credential|api[_-]?key|access[_-]?key|private[_-]?key|^auth$|dockerconfig)";
-/// Fields that hold what a machine is told when it boots.
+/// Fields with user data of machines.
 const USER_DATA: [&str; 6] = [
     "userData",
     "userDataBase64",
@@ -54,32 +54,32 @@ const USER_DATA: [&str; 6] = [
     "user-data",
     "userdata",
 ];
-/// Says again what stands in the object, secrets too.
+/// A copy of the object, including its secrets.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Whose ConfigMaps serve the cluster, and not its users.
+/// Namespaces whose ConfigMaps belong to the system, not to users.
 const SYSTEM_NAMESPACES: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
-/// Where Secrets and ConfigMaps have what they hold.
+/// Fields with the data of Secrets and ConfigMaps.
 const DATA: [&str; 3] = ["data", "stringData", "binaryData"];
-/// What an entry of an audit log has of an object.
+/// Fields of an audit log entry with objects.
 const AUDITED: [&str; 2] = ["requestObject", "responseObject"];
 
-/// Knows what may not be shown.
+/// Replaces secrets.
 pub(crate) struct Redactor {
     known: Option<AhoCorasick>,
     shapes: Vec<(Regex, &'static str)>,
     pem: Regex,
-    /// What a field is called that holds a secret.
+    /// Names of fields that hold secrets.
     pub(crate) names: Regex,
 }
 
 impl Redactor {
-    /// `known` are texts that are secret.
+    /// `known` are secret texts.
     pub(crate) fn new(known: &BTreeSet<String>) -> Redactor {
         let known = known.iter().filter(|it| it.len() >= MIN_SECRET_LENGTH);
         let known = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(known);
-        let regex = |shape| Regex::new(shape).expect("a test compiles them");
+        let regex = |shape| Regex::new(shape).expect("a test compiles the patterns");
         Redactor {
             known: known.ok(),
             shapes: SECRET_PATTERNS
@@ -91,10 +91,10 @@ impl Redactor {
         }
     }
 
-    /// The text without what is secret in it.
+    /// Redacts a text.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // Before what is known: certificates stand in Secrets too, and are told by their fingerprints.
+        // Before known secrets: certificates are part of Secrets too, and are replaced by fingerprints.
         if text.contains("-----BEGIN ") {
             text = self.pem.replace_all(&text, redact_pem).into_owned();
         }
@@ -114,7 +114,7 @@ impl Redactor {
         text
     }
 
-    /// A log without what is secret in it. Lines that are JSON are read: an audit log holds whole objects.
+    /// Redacts a log. Lines of JSON are parsed: an audit log has complete objects.
     pub(crate) fn log(&self, log: &str) -> String {
         let mut out = String::with_capacity(log.len());
         for line in log.split_inclusive('\n') {
@@ -126,10 +126,10 @@ impl Redactor {
         self.text(&out)
     }
 
-    /// None where nothing has to change.
+    /// None if nothing changes.
     fn line(&self, line: &str) -> Option<String> {
         let (time, object) = line.split_at(line.find('{')?);
-        // Only a time stands before it.
+        // Only a timestamp may precede the object.
         let is_time = time.trim().parse::<jiff::Timestamp>().is_ok();
         if !time.is_empty() && !is_time {
             return None;
@@ -142,7 +142,7 @@ impl Redactor {
 }
 
 impl Redactor {
-    /// The object without what is secret in it, and without what only programs read.
+    /// Redacts an object and drops managed fields.
     pub(crate) fn object(&self, value: &mut Value) {
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
@@ -179,7 +179,7 @@ impl Redactor {
     }
 }
 
-/// What users keep is nobody else's business: names and lengths will do.
+/// User data are private: key names and lengths are enough.
 fn redact_data(fields: &mut Map<String, Value>) {
     let kind = fields.get("kind").and_then(Value::as_str);
     let is_users = match kind {
@@ -194,7 +194,7 @@ fn redact_data(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The same of what is told of a request: a patch does not say what kind of object it is of.
+/// The same for requests in audit logs: a patch does not have the kind of its object.
 fn redact_audited(fields: &mut Map<String, Value>) {
     let Some(about) = fields.get("objectRef") else {
         return;
@@ -206,19 +206,19 @@ fn redact_audited(fields: &mut Map<String, Value>) {
     };
     for object in AUDITED {
         if is_users && let Some(object) = fields.get_mut(object) {
-            *object = "<left out>".into();
+            *object = "<omitted>".into();
         }
     }
 }
 
-/// Whether a ConfigMap in this namespace of a shoot is not Kubernetes' own.
+/// True if ConfigMaps of this namespace of a shoot belong to users.
 pub(crate) fn is_user_namespace(namespace: &Value) -> bool {
     namespace
         .as_str()
         .is_some_and(|it| !SYSTEM_NAMESPACES.contains(&it))
 }
 
-/// Keeps names and lengths of what a Secret or ConfigMap holds.
+/// Replaces the values of a Secret or ConfigMap by their lengths.
 pub(crate) fn redact_values(fields: &mut Map<String, Value>) {
     for field in DATA {
         let data = fields.get_mut(field).and_then(Value::as_object_mut);
@@ -228,7 +228,7 @@ pub(crate) fn redact_values(fields: &mut Map<String, Value>) {
     }
 }
 
-/// What is left of a text that may not be shown; what is so already stays.
+/// Replacement for a secret text; a text that is replaced already stays.
 pub(crate) fn redacted_length(value: &Value) -> Value {
     let text = text(value);
     match text.starts_with('<') && text.ends_with(" bytes>") {
@@ -237,7 +237,7 @@ pub(crate) fn redacted_length(value: &Value) -> Value {
     }
 }
 
-/// A certificate is told by its fingerprint, so that it can be compared; all else by its kind alone.
+/// Certificates are replaced by a fingerprint, so that they can be compared; other blocks by their type.
 fn redact_pem(block: &Captures<'_>) -> String {
     let kind = &block[1];
     let body: String = block[2].split_whitespace().collect();

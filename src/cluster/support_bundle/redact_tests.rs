@@ -8,7 +8,7 @@ fn redactor(known: &[&str]) -> Redactor {
 }
 
 #[test]
-fn what_is_known_to_be_secret_is_found_anywhere() {
+fn known_secrets_are_found_anywhere() {
     let it = redactor(&["correct horse", "correct horse battery", "short"]);
     assert_eq!(it.text("a correct horse battery!"), "a <redacted>!");
     assert_eq!(it.text("short"), "short");
@@ -18,7 +18,7 @@ fn what_is_known_to_be_secret_is_found_anywhere() {
 }
 
 #[test]
-fn what_looks_like_a_secret_is_taken_for_one() {
+fn texts_that_look_like_secrets_are_redacted() {
     let it = redactor(&[]);
     for (before, after) in [
         (
@@ -63,7 +63,7 @@ fn what_looks_like_a_secret_is_taken_for_one() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn other_texts_are_kept() {
     let it = redactor(&[]);
     for text in [
         "--token-auth-file=/etc/tokens --service-account-key-file=/pki/sa.pub",
@@ -78,7 +78,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn a_certificate_is_told_by_its_fingerprint() {
+fn a_certificate_is_replaced_by_its_fingerprint() {
     let it = redactor(&[]);
     let pem =
         |body: &str| format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----");
@@ -89,7 +89,7 @@ fn a_certificate_is_told_by_its_fingerprint() {
 }
 
 #[test]
-fn fields_are_taken_for_secret_by_their_names() {
+fn fields_are_redacted_by_name() {
     let it = redactor(&[]);
     let mut object = json!({
         "metadata": {
@@ -125,7 +125,7 @@ fn fields_are_taken_for_secret_by_their_names() {
 }
 
 #[test]
-fn an_audit_log_tells_of_objects_without_what_they_hold() {
+fn objects_in_an_audit_log_are_redacted() {
     let it = redactor(&[]);
     let entry = |resource: &str, namespace: &str, object: Value| {
         let about = json!({ "resource": resource, "namespace": namespace });
@@ -145,12 +145,12 @@ fn an_audit_log_tells_of_objects_without_what_they_hold() {
         shown.clone(),
         "I0101 {\"a\": 1".to_owned(),
     ];
-    let told = it.log(&(log.join("\n") + "\n"));
-    assert_eq!(told.matches("hidden").count(), 1, "{told}");
+    let redacted = it.log(&(log.join("\n") + "\n"));
+    assert_eq!(redacted.matches("hidden").count(), 1, "{redacted}");
     assert!(
-        told.contains(&shown) && told.ends_with("I0101 {\"a\": 1\n"),
-        "{told}"
+        redacted.contains(&shown) && redacted.ends_with("I0101 {\"a\": 1\n"),
+        "{redacted}"
     );
-    assert!(told.contains("2026-01-01T00:00:00.5Z {"), "{told}");
-    assert_eq!(told.lines().count(), log.len(), "{told}");
+    assert!(redacted.contains("2026-01-01T00:00:00.5Z {"), "{redacted}");
+    assert_eq!(redacted.lines().count(), log.len(), "{redacted}");
 }

@@ -1,4 +1,4 @@
-//! Secrets: what they are called and how long, for all to see; what they hold, for looking for it everywhere else. Pure.
+//! Secrets: key names and lengths for the bundle, values for redaction elsewhere. Pure functions.
 use super::redact::{self, MIN_SECRET_LENGTH};
 use crate::cluster::json::text;
 use base64::Engine as _;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Keys of Kubernetes' own Secrets that say what they are for.
+/// Keys of Kubernetes' Secrets that are not secret.
 const PUBLIC: [(&str, &[&str]); 2] = [
     (
         "bootstrap.kubernetes.io/token",
@@ -21,12 +21,12 @@ const PUBLIC: [(&str, &[&str]); 2] = [
     ),
     ("kubernetes.io/service-account-token", &["namespace"]),
 ];
-/// Annotations that tell what a Secret is, and not what it holds.
+/// Prefixes of annotations that describe a Secret and are not secret.
 const DESCRIPTIVE_ANNOTATIONS: [&str; 2] = ["kvshoot.io/", "kubernetes.io/"];
-/// Of a line of PEM; words are shorter.
+/// Length of a line of PEM; words are shorter.
 const PEM_LINE_LENGTH: usize = 40;
 
-/// A Secret without what it holds: key names and lengths are left.
+/// Reduces a Secret to key names and lengths.
 pub(crate) fn redacted_secret(secret: &Value) -> Value {
     let mut metadata = secret["metadata"].clone();
     if let Some(annotations) = metadata["annotations"].as_object_mut() {
@@ -48,7 +48,7 @@ pub(crate) fn redacted_secret(secret: &Value) -> Value {
     if let Some(data) = secret["data"].as_object() {
         let length = |it: &Value| match STANDARD.decode(text(it)) {
             Ok(bytes) => format!("<{} bytes>", bytes.len()),
-            Err(_) => "<no base64>".to_owned(),
+            Err(_) => "<not base64>".to_owned(),
         };
         let data = data
             .iter()
@@ -58,7 +58,7 @@ pub(crate) fn redacted_secret(secret: &Value) -> Value {
     reduced
 }
 
-/// Adds what a Secret holds, in all ways in which it may stand elsewhere.
+/// Adds the values of a Secret, in all encodings that may occur elsewhere.
 pub(crate) fn learn_secret(known: &mut BTreeSet<String>, secret: &Value) {
     let kind = text(&secret["type"]);
     let public = PUBLIC
@@ -77,7 +77,7 @@ pub(crate) fn learn_secret(known: &mut BTreeSet<String>, secret: &Value) {
     }
 }
 
-/// As it is, in base64, each line of a key by itself, and each value of a file.
+/// Adds a text: as it is, in base64, each line of a key, and each value of a file.
 pub(crate) fn learn_text(known: &mut BTreeSet<String>, plain: &str) {
     let whole = plain.trim();
     known.insert(whole.to_owned());
@@ -87,7 +87,7 @@ pub(crate) fn learn_text(known: &mut BTreeSet<String>, plain: &str) {
     known.extend(lines.filter(|it| is_coded(it)).map(str::to_owned));
 }
 
-/// Adds what a file that people wrote for machines holds.
+/// Adds the values of a user-written file for machines.
 pub(crate) fn learn_file(known: &mut BTreeSet<String>, plain: &str) {
     learn_text(known, plain);
     if let Ok(value) = serde_yaml::from_str::<Value>(plain) {
@@ -114,7 +114,7 @@ fn is_coded(line: &str) -> bool {
             .all(|it| it.is_ascii_alphanumeric() || b"+/=".contains(&it))
 }
 
-/// Leaves out what every object's name may be, for it stands everywhere and hides nothing.
+/// Removes names of objects, which occur everywhere and are not secret.
 pub(crate) fn forget_names<'a>(
     known: &mut BTreeSet<String>,
     names: impl IntoIterator<Item = &'a str>,

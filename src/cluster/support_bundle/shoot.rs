@@ -1,4 +1,4 @@
-//! The shoot's own side.
+//! The shoot's side of a support bundle.
 
 use super::collect::{BundleCollector, CollectedPart, send};
 use super::kinds::SHOOT_API_OBJECTS;
@@ -13,17 +13,17 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 const SIDE: &str = "shoot";
-/// Whose pods and ConfigMaps serve the cluster, and not its users.
+/// Namespace whose pods and ConfigMaps belong to the system, not to users.
 const SYSTEM: &str = "kube-system";
 
 impl BundleCollector {
-    pub(crate) async fn collect_shoot(&self, found: &Sender<CollectedPart>) {
+    pub(crate) async fn collect_shoot(&self, parts: &Sender<CollectedPart>) {
         let shoot = match &self.shoot {
             Ok(shoot) => shoot,
             Err(why) => {
-                let what = "everything inside the shoot".to_owned();
+                let what = "everything in the shoot".to_owned();
                 let why = why.clone();
-                return send(found, CollectedPart::Missing { what, why }).await;
+                return send(parts, CollectedPart::Missing { what, why }).await;
             }
         };
         let lists = SHOOT_API_OBJECTS.map(async |it| (it, self.objects(shoot, it, None).await));
@@ -47,27 +47,27 @@ impl BundleCollector {
                         .for_each(redact::redact_values);
                 }
             }
-            self.send_objects(found, SIDE, resource, objects).await;
+            self.send_objects(parts, SIDE, resource, objects).await;
         }
         let secrets = self.secrets[1].clone();
-        self.send_objects(found, SIDE, &resources::SECRET, secrets)
+        self.send_objects(parts, SIDE, &resources::SECRET, secrets)
             .await;
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
                 let events = events.map(|it| (KubernetesEvent::parse(ClusterSide::Shoot, &it), it));
-                self.send_events(found, SIDE, events.collect()).await;
+                self.send_events(parts, SIDE, events.collect()).await;
             }
             Err(why) => {
                 let what = "events of the shoot".to_owned();
-                send(found, CollectedPart::Missing { what, why }).await;
+                send(parts, CollectedPart::Missing { what, why }).await;
             }
         }
-        self.version(found, "shoot's version", shoot).await;
-        let place = |pod: &Value, container: &str| LogPath {
+        self.version(parts, "shoot's version", shoot).await;
+        let log_path = |pod: &Value, container: &str| LogPath {
             folder: format!("shoot/logs/{SYSTEM}/{}", text(&pod["metadata"]["name"])),
             file: container.to_owned(),
         };
-        self.logs(found, shoot, &pods, place).await;
+        self.logs(parts, shoot, &pods, log_path).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody deleted and is still there.
+//! Deletion of objects that still exist.
 use crate::cluster::json::{arc, items};
 use serde_json::Value;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Deletion {
-    /// As the server wrote it down.
+    /// Timestamp as written by the server.
     since: Arc<str>,
     finalizers: Arc<[Arc<str>]>,
 }
 
 impl Deletion {
-    /// None of what is to stay.
+    /// None if the object is not being deleted.
     pub(crate) fn of(object: &Value) -> Option<Deletion> {
         let metadata = &object["metadata"];
         let since = metadata["deletionTimestamp"].as_str()?;
@@ -22,7 +22,7 @@ impl Deletion {
         })
     }
 
-    /// By somebody who has nothing to do with Kubernetes and KubeVirt.
+    /// True if a finalizer of a third party holds the object.
     pub(crate) fn is_blocked(&self) -> bool {
         self.finalizers.iter().any(|it| is_foreign_finalizer(it))
     }
@@ -32,13 +32,13 @@ impl fmt::Display for Deletion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "deleted at {}", self.since)?;
         if !self.finalizers.is_empty() {
-            write!(f, ", kept by {}", self.finalizers.join(", "))?;
+            write!(f, ", held by finalizer {}", self.finalizers.join(", "))?;
         }
         Ok(())
     }
 }
 
-/// Whether a finalizer is none of those that Kubernetes, KubeVirt and CDI put on and take off by themselves.
+/// True unless the finalizer is one that Kubernetes, KubeVirt or CDI sets and removes itself.
 pub(crate) fn is_foreign_finalizer(finalizer: &str) -> bool {
     const PLAIN: [&str; 3] = [
         "foregroundDeletion",
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finalizers_of_kubernetes_and_kubevirt_go_by_themselves() {
+    fn finalizers_of_kubernetes_and_kubevirt_are_not_foreign() {
         let all = [
             ("foregroundDeleteVirtualMachine", false),
             ("kubevirt.io/virtualMachineControllerFinalize", false),

@@ -1,4 +1,4 @@
-//! From an object as the API has it to the few facts that plans care about. Pure.
+//! Parsing of API objects into the few facts that plans need. Pure functions.
 
 use super::deletion::Deletion;
 use super::status;
@@ -18,19 +18,19 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Imports are tried again by CDI for ever; after so many restarts they are told as failed.
+/// CDI retries imports forever; after so many restarts they are reported as failed.
 const MAX_RESTARTS: i64 = 3;
 
-/// The facts of one object of a kind.
+/// Parses an object of a kind.
 ///
 /// # Errors
 ///
-/// Its version is no number.
+/// Its resourceVersion is not a number.
 pub(crate) fn parse(
-    source: ResourceScope,
+    scope: ResourceScope,
     object: &Value,
 ) -> Result<store::StoredObject<ParsedObject>, Error> {
-    let (side, kind) = source;
+    let (side, kind) = scope;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {
@@ -54,7 +54,7 @@ pub(crate) fn parse(
         }
         _ => status::status_fact(kind, object).map_or(ParsedBody::Plain, ParsedBody::Status),
     };
-    // Another program's annotation is as good as none: it differs from what is wanted.
+    // An invalid annotation counts as missing: it differs from the desired hash.
     let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
     let hash = match kind {
         ObjectKind::Machine => {
@@ -75,7 +75,7 @@ pub(crate) fn parse(
     })
 }
 
-/// As it is called in keys: in the shoot with its namespace, if it has one.
+/// Name in keys: with the namespace for namespaced objects of a shoot.
 pub(crate) fn key_name(side: ClusterSide, object: &Value) -> Arc<str> {
     let metadata = &object["metadata"];
     match (side, metadata["namespace"].as_str()) {
@@ -93,8 +93,8 @@ pub(crate) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVer
     })
 }
 
-/// KubeVirt's word, or Running where neither that nor a condition is there. KubeVirt leaves the word out while it is no,
-/// and calls a machine Running a moment before it is ready.
+/// Ready by `status.ready`, otherwise by printable status and condition. KubeVirt omits the field while it is false,
+/// and reports Running shortly before the machine is ready.
 pub(crate) fn is_ready(machine: &Value) -> bool {
     let status = &machine["status"];
     let condition = items(&status["conditions"])
@@ -158,7 +158,7 @@ fn machine(object: &Value) -> ParsedMachine {
     }
 }
 
-/// What it is made by that belongs to the namespace; where a VM names no kind, KubeVirt takes that of the cluster.
+/// Instancetype and preference in the namespace; without a kind KubeVirt uses the cluster-wide ones.
 fn instancetypes(spec: &Value) -> Arc<[Arc<str>]> {
     let matchers = [
         (&spec["instancetype"], ObjectKind::Instancetype),
@@ -172,8 +172,8 @@ fn instancetypes(spec: &Value) -> Arc<[Arc<str>]> {
     own.collect()
 }
 
-/// KubeVirt moves an instance by itself, or lets it go, unless its strategy says that somebody else sees to it. Where a
-/// VM names none, KubeVirt writes the one of the cluster onto the instance.
+/// KubeVirt evacuates an instance itself unless its eviction strategy is External. A VM without a strategy gets that of
+/// the cluster on its instance.
 fn instance(object: &Value) -> ParsedInstance {
     let is_external = object["spec"]["evictionStrategy"] == "External";
     let host = text(&object["status"]["evacuationNodeName"]);
@@ -183,7 +183,7 @@ fn instance(object: &Value) -> ParsedInstance {
     }
 }
 
-/// Of several, what came first in the chain: a VM that could not be made tells more than one that is not ready.
+/// The first failed condition: a VM that could not be created explains more than one that is not ready.
 fn failure_message(status: &Value) -> Option<Arc<str>> {
     let conditions = items(&status["conditions"]);
     let of = |name: &str, value: &str| {
@@ -243,13 +243,13 @@ fn volume(object: &Value) -> ParsedVolume {
     }
 }
 
-/// `43.10%`, or `N/A` before it begins.
+/// Parses `43.10%`; `N/A` before the import begins.
 fn percent(text: &str) -> Option<f32> {
     let number: f32 = text.strip_suffix('%')?.parse().ok()?;
     Some(number.clamp(0.0, 100.0))
 }
 
-/// A quantity of storage in bytes; None for what is no such quantity.
+/// Parses a quantity of storage into bytes; None if invalid.
 pub(crate) fn bytes(quantity: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 10] = [
         ("Ki", 1 << 10),

@@ -24,7 +24,7 @@ fn import(status: Value) -> ParsedVolume {
 }
 
 #[test]
-fn a_machine_is_read_from_its_labels_and_its_name() {
+fn a_machine_is_parsed_from_its_labels_and_name() {
     let body = check(
         ObjectKind::Machine,
         json!({
@@ -69,7 +69,7 @@ fn a_machine_is_read_from_its_labels_and_its_name() {
 }
 
 #[test]
-fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
+fn readiness_is_the_status_field_or_running() {
     assert!(is_ready(
         &json!({ "status": { "printableStatus": "Running" } })
     ));
@@ -77,7 +77,7 @@ fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
         &json!({ "status": { "printableStatus": "Running", "ready": false } })
     ));
     assert!(is_ready(&json!({ "status": { "ready": true } })));
-    // As KubeVirt has it when the guest has just been started.
+    // Status right after the start of the guest.
     let started = json!({ "status": {
         "printableStatus": "Running", "conditions": [{ "type": "Ready", "status": "False" }],
     } });
@@ -86,7 +86,7 @@ fn ready_is_what_kubevirt_says_or_running_where_it_does_not() {
 }
 
 #[test]
-fn an_import_says_how_far_it_is_and_what_it_waits_for() {
+fn an_import_has_progress_and_a_reason_for_waiting() {
     let volume = import(json!({
         "phase": "ImportInProgress",
         "progress": "43.10%",
@@ -101,7 +101,7 @@ fn an_import_says_how_far_it_is_and_what_it_waits_for() {
 }
 
 #[test]
-fn an_import_has_failed_after_its_third_restart() {
+fn an_import_fails_after_its_third_restart() {
     let stumbling = |restarts: u64| {
         import(json!({
             "phase": "ImportInProgress",
@@ -120,16 +120,16 @@ fn an_import_has_failed_after_its_third_restart() {
 }
 
 #[test]
-fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names() {
+fn a_machine_without_a_hash_is_outdated_but_keeps_its_name() {
     let hash = |hash: Option<&str>| {
         let mut object = json!({ "metadata": {
             "name": "shoot--local--a-cpu-z2-12345-7", "resourceVersion": "7",
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let seen = parse((ClusterSide::Provider, ObjectKind::Machine), &object)
+        let parsed = parse((ClusterSide::Provider, ObjectKind::Machine), &object)
             .expect("its version is a number");
-        seen.fact.hash
+        parsed.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
     assert_eq!(whole.to_string(), "1234567890abcdef");
@@ -140,7 +140,7 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
 }
 
 #[test]
-fn the_record_holds_the_sizes() {
+fn the_record_has_the_pool_sizes() {
     let record =
         json!({ "data": { SIZES: "{\"cpu\":3}", CLUSTER_IP: "10.0.0.1", EXPIRY: "soon" } });
     let sizes = [("cpu".into(), 3)].into();
@@ -161,7 +161,7 @@ fn the_record_holds_the_sizes() {
 }
 
 #[test]
-fn quantities_are_bytes() {
+fn quantities_are_parsed_into_bytes() {
     assert_eq!(bytes("20Gi"), Some(20 << 30));
     assert_eq!(bytes("1.5Ki"), Some(1536));
     assert_eq!(bytes("5G"), Some(5_000_000_000));
@@ -170,18 +170,18 @@ fn quantities_are_bytes() {
 }
 
 #[test]
-fn a_version_that_is_no_number_is_refused() {
+fn a_version_that_is_not_a_number_is_rejected() {
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
     let error = parse((ClusterSide::Provider, ObjectKind::Machine), &object)
-        .expect_err("`abc` is no number");
+        .expect_err("`abc` is not a number");
     assert_eq!(
         error.to_string(),
-        "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"
+        "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number; this server is not supported"
     );
 }
 
 #[test]
-fn only_a_pod_that_serves_and_stays_is_an_end() {
+fn only_a_ready_pod_that_is_not_terminating_can_be_forwarded_to() {
     let pod = |ready: &str, deleted: Value| {
         json!({
             "metadata": { "deletionTimestamp": deleted },
@@ -195,7 +195,7 @@ fn only_a_pod_that_serves_and_stays_is_an_end() {
 }
 
 #[test]
-fn only_what_nobody_else_moves_is_to_leave_its_host() {
+fn only_external_eviction_requests_an_evacuation() {
     let is_evacuating = |object: Value| match check(ObjectKind::VirtualMachineInstance, object) {
         ParsedBody::Instance(it) => it.evacuating,
         other => panic!("{other:?}"),
@@ -214,7 +214,7 @@ fn only_what_nobody_else_moves_is_to_leave_its_host() {
     }
     assert!(!is_evacuating(instance(Value::Null, "host-1")));
     assert!(!is_evacuating(json!({ "metadata": { "name": "a" } })));
-    let mut leaving = instance(json!("External"), "host-1");
-    leaving["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
-    assert!(!is_evacuating(leaving));
+    let mut deleting = instance(json!("External"), "host-1");
+    deleting["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:01:00Z");
+    assert!(!is_evacuating(deleting));
 }

@@ -1,4 +1,4 @@
-//! Facts that follow from an object alone: what a Service has for addresses, how far a workload is. Pure.
+//! Status of single objects: Secrets, rollouts of workloads, availability of APIs, nodes. Pure functions.
 
 use crate::cluster::client::service::service;
 use crate::cluster::json::{items, text};
@@ -10,19 +10,19 @@ use crate::state::names;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Taints that keep pods off a node that says that it is ready, and what takes them away.
+/// Taints that keep pods off a ready node during its start, with an explanation.
 const STARTUP_TAINTS: [(&str, &str); 2] = [
     (
         "node.cloudprovider.kubernetes.io/uninitialized",
-        "the cloud controller manager to know it",
+        "node not initialized by the cloud controller manager",
     ),
     (
         "node.kubernetes.io/not-ready",
-        "the controller manager to let pods onto it",
+        "node has taint node.kubernetes.io/not-ready",
     ),
 ];
 
-/// None for kinds that tell nothing beyond being there.
+/// None for kinds without a status that matters.
 pub(crate) fn status_fact(kind: ObjectKind, object: &Value) -> Option<ObjectStatus> {
     Some(match kind {
         ObjectKind::Secret => ObjectStatus::Secret(secret(object)),
@@ -36,7 +36,7 @@ pub(crate) fn status_fact(kind: ObjectKind, object: &Value) -> Option<ObjectStat
     })
 }
 
-/// What stands on a Secret of keys: what is in it is not looked at.
+/// Annotations of a Secret with keys; its data are not read.
 fn secret(object: &Value) -> ObservedSecret {
     let annotations = &object["metadata"]["annotations"];
     let hash = |key: &str| Hash::parse(text(&annotations[key])).unwrap_or_default();
@@ -61,7 +61,7 @@ fn secret(object: &Value) -> ObservedSecret {
     }
 }
 
-/// What a Deployment or a StatefulSet misses.
+/// Rollout of a Deployment or a StatefulSet.
 fn replicated_rollout(object: &Value) -> Rollout {
     let status = &object["status"];
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
@@ -75,7 +75,7 @@ fn replicated_rollout(object: &Value) -> Rollout {
     )
 }
 
-/// What a DaemonSet misses. Without nodes nothing is wanted of it.
+/// Rollout of a DaemonSet, which is complete without nodes.
 fn daemon_set_rollout(object: &Value) -> Rollout {
     let status = &object["status"];
     let count = |field: &str| status[field].as_i64().unwrap_or_default();
@@ -93,13 +93,13 @@ fn rollout(object: &Value, wanted: i64, updated: i64, available: i64, all: i64) 
     let generation = object["metadata"]["generation"].as_i64();
     let observed = object["status"]["observedGeneration"].as_i64();
     let why = if generation > observed {
-        Some("its controller to look at it".to_owned())
+        Some("controller has not observed the latest generation".to_owned())
     } else if updated < wanted {
-        Some(format!("{updated} of {wanted} pods are up to date"))
+        Some(format!("{updated} of {wanted} pods updated"))
     } else if all > updated {
-        Some("its old pods to go".to_owned())
+        Some("old pods are terminating".to_owned())
     } else if available < wanted {
-        Some(format!("{available} of {wanted} pods are available"))
+        Some(format!("{available} of {wanted} pods available"))
     } else {
         None
     };
@@ -114,7 +114,7 @@ fn api_service_failure(object: &Value) -> Option<Arc<str>> {
     match condition.filter(|it| it["status"] == "True") {
         Some(_) => None,
         None => Some(condition.map_or_else(
-            || "it has not been tried yet".into(),
+            || "availability not checked yet".into(),
             |it| Arc::from(text(&it["message"])),
         )),
     }
@@ -125,13 +125,13 @@ pub(crate) fn node(object: &Value) -> ParsedNode {
     let taints = items(&object["spec"]["taints"]);
     let why = match ready.filter(|it| it["status"] == "True") {
         None => Some(ready.map_or_else(
-            || "it has not said that it is ready".into(),
+            || "kubelet has not reported a status".into(),
             |it| Arc::from(text(&it["message"])),
         )),
         Some(_) => {
-            let stands = |key: &str| taints.iter().any(|it| it["key"] == key);
-            let passing = STARTUP_TAINTS.iter().find(|it| stands(it.0));
-            passing.map(|it| it.1.into())
+            let has_taint = |key: &str| taints.iter().any(|it| it["key"] == key);
+            let taint = STARTUP_TAINTS.iter().find(|it| has_taint(it.0));
+            taint.map(|it| it.1.into())
         }
     };
     let provider = text(&object["spec"]["providerID"]);

@@ -1,4 +1,4 @@
-//! Facts of API objects, as far as they follow from one object alone.
+//! Facts of API objects that follow from one object alone.
 
 use super::deletion::Deletion;
 use crate::state::facts::ObjectStatus;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One object, without what only this run knows about it.
+/// One object, without the history in this run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedObject {
-    /// UID of the record that it belongs to, by its label.
+    /// UID of the record that it belongs to, by label.
     pub(crate) shoot: Option<Arc<str>>,
     pub(crate) hash: Hash,
-    /// Somebody deleted it, and it is not gone yet.
+    /// It has a deletion timestamp.
     pub(crate) deleting: bool,
     pub(crate) body: ParsedBody,
 }
@@ -21,10 +21,10 @@ pub(crate) struct ParsedObject {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ParsedBody {
     Plain,
-    /// What its fact is follows from the object alone.
+    /// The fact follows from the object alone.
     Status(ObjectStatus),
     Node(ParsedNode),
-    /// The claims that it holds; None when it is nothing to the provider.
+    /// PersistentVolumeClaims that it holds; None if it has no objects in the provider.
     UserResource(Option<Arc<[Arc<str>]>>),
     Record {
         sizes: BTreeMap<Arc<str>, usize>,
@@ -32,7 +32,7 @@ pub(crate) enum ParsedBody {
         expiry: Option<Arc<str>>,
     },
     Image(ParsedVolume),
-    /// A disk of the machine that has this UID and name.
+    /// A disk of the machine with this UID and name.
     MachineDisk {
         owner: Arc<str>,
         machine: Arc<str>,
@@ -41,18 +41,18 @@ pub(crate) enum ParsedBody {
     Instance(ParsedInstance),
 }
 
-/// What a machine's instance says that the machine does not.
+/// What a machine's instance has beyond the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedInstance {
     /// UID of the machine.
     pub(crate) owner: Arc<str>,
-    /// Its host is being emptied, and that waits for somebody to replace it.
+    /// Its host is being drained, and that waits for a replacement.
     pub(crate) evacuating: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedNode {
-    /// Why it does not serve; None while it does.
+    /// Why it is not ready; None if it is.
     pub(crate) why: Option<Arc<str>>,
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,
@@ -67,11 +67,11 @@ pub(crate) struct ParsedVolume {
     /// In bytes.
     pub(crate) size: Option<u64>,
     pub(crate) waiting_reason: Option<Arc<str>>,
-    /// It failed as often as it may, or for good.
+    /// Failed too often, or permanently.
     pub(crate) failed: Option<Arc<str>>,
-    /// How often the importer began anew.
+    /// Restarts of the importer.
     pub(crate) restarts: i64,
-    /// CDI does not try it again.
+    /// CDI does not retry.
     pub(crate) failed_permanently: bool,
 }
 
@@ -84,16 +84,16 @@ pub(crate) struct ParsedMachine {
     /// Seconds since 1970.
     pub(crate) created: u64,
     pub(crate) ready: bool,
-    /// The hypervisor gave up on it.
+    /// KubeVirt reports CrashLoopBackOff.
     pub(crate) broken: bool,
-    /// Chosen to go.
+    /// Marked for drain and deletion.
     pub(crate) drain_requested: bool,
     pub(crate) image: Option<Arc<str>>,
     pub(crate) networks: Arc<[Arc<str>]>,
     pub(crate) types: Arc<[Arc<str>]>,
     pub(crate) metadata: Arc<str>,
     pub(crate) status: Arc<str>,
-    /// What KubeVirt complains of.
+    /// Message of the first failed condition.
     pub(crate) failure_message: Option<Arc<str>>,
     pub(crate) deletion: Option<Deletion>,
 }

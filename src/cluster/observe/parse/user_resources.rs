@@ -1,4 +1,5 @@
-//! What users of a shoot have that is something in the provider as well. Pure.
+//! Objects of a shoot's users that have counterparts in the provider, such as volumes and load balancers. Pure
+//! functions.
 use crate::cluster::json::{items, text};
 use crate::render::system::storage::DRIVER;
 use crate::state::facts::{Facts, ObjectStatus, ObservedObject, ShootApi};
@@ -8,35 +9,35 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How those who delete a shoot got on with what is in it.
+/// Progress of deleting user resources.
 #[derive(Debug, Default)]
 pub(crate) struct UserResourceProgress {
     is_seen: bool,
-    /// UIDs of what was there at the last look, and whether it was on its way out.
-    there: BTreeSet<(Arc<str>, bool)>,
+    /// UIDs of the last observation, with whether they were being deleted.
+    existing: BTreeSet<(Arc<str>, bool)>,
     moved: Duration,
 }
 
 impl UserResourceProgress {
-    /// Leaves what holds nothing out, and says when something last moved: what comes is no progress, what goes is.
+    /// Drops irrelevant objects and notes the time of the last progress: deletions count, new objects do not.
     pub(crate) fn update(&mut self, facts: &mut Facts, now: Duration) {
         let things = &mut facts.user_resources.objects;
         retain_relevant(things);
-        // Who brings webhooks back again and again gets on with nothing.
+        // A controller that keeps recreating webhooks makes no progress.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
-        let there: BTreeSet<(Arc<str>, bool)> = counted
+        let existing: BTreeSet<(Arc<str>, bool)> = counted
             .map(|(_, it)| (it.uid.clone(), it.leaving))
             .collect();
         let is_seen = facts.shoot_api == ShootApi::Reachable;
-        if !self.there.is_subset(&there) || (is_seen && !self.is_seen) {
+        if !self.existing.is_subset(&existing) || (is_seen && !self.is_seen) {
             self.moved = now;
         }
-        (self.there, self.is_seen) = (there, is_seen);
+        (self.existing, self.is_seen) = (existing, is_seen);
         facts.user_resources.last_progress = self.moved;
     }
 }
 
-/// A claim counts while a volume of ours is bound to it, a pod while it mounts such a claim.
+/// Keeps claims that are bound to a volume of the shoot's driver, and pods that mount such a claim.
 fn retain_relevant(things: &mut BTreeMap<ObjectKey, ObservedObject>) {
     let volumes = things
         .iter()
@@ -65,18 +66,18 @@ fn is_webhook(kind: ObjectKind) -> bool {
     )
 }
 
-/// The claims that an object of a guest's kind holds; None where it is nothing to the provider.
+/// PersistentVolumeClaims that an object holds; None if it has no objects in the provider.
 pub(crate) fn held_claims(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>> {
     let spec = &object["spec"];
     match kind {
         ObjectKind::ShootLoadBalancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
         ObjectKind::ShootStorageClass => (object["provisioner"] == DRIVER).then(|| [].into()),
-        // A volume to be kept does not go with its claim.
+        // A volume with policy Retain is not deleted with its claim.
         ObjectKind::PersistentVolume => {
-            let goes = spec["persistentVolumeReclaimPolicy"] == "Delete";
+            let deleted_with_claim = spec["persistentVolumeReclaimPolicy"] == "Delete";
             let claim = &spec["claimRef"];
             let name = format!("{}/{}", text(&claim["namespace"]), text(&claim["name"]));
-            (goes && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
+            (deleted_with_claim && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
         }
         ObjectKind::Pod => {
             let phase = text(&object["status"]["phase"]);
@@ -87,7 +88,7 @@ pub(crate) fn held_claims(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<s
     }
 }
 
-/// By `namespace/name`; one that comes and goes with the pod is named after both.
+/// By `namespace/name`; the name of an ephemeral claim consists of pod and volume.
 fn pod_claims(pod: &Value) -> Arc<[Arc<str>]> {
     let metadata = &pod["metadata"];
     let volumes = items(&pod["spec"]["volumes"]).iter().filter_map(|it| {

@@ -30,8 +30,8 @@ fn pod(name: &str, volume: Value) -> Value {
     })
 }
 
-fn world() -> Cache {
-    let mut world = Cache::new("a");
+fn cache() -> Cache {
+    let mut cache = Cache::new("a");
     let claims =
         ["ours", "others", "kept", "scratch-tmp"].map(|it| json!({ "metadata": metadata(it, 1) }));
     let volumes = [
@@ -51,11 +51,11 @@ fn world() -> Cache {
         pod("scratch", json!({ "name": "tmp", "ephemeral": {} })),
         over,
     ];
-    for (source, items) in [(CLAIMS, &claims[..]), (VOLUMES, &volumes), (PODS, &pods)] {
-        let listed = world.list(source, "1", items, Duration::ZERO, None);
+    for (scope, items) in [(CLAIMS, &claims[..]), (VOLUMES, &volumes), (PODS, &pods)] {
+        let listed = cache.list(scope, "1", items, Duration::ZERO, None);
         listed.unwrap();
     }
-    world
+    cache
 }
 
 fn names(facts: &Facts) -> Vec<String> {
@@ -64,9 +64,9 @@ fn names(facts: &Facts) -> Vec<String> {
 }
 
 #[test]
-fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
+fn only_volumes_that_are_deleted_with_their_claim_are_relevant() {
     assert_eq!(
-        names(&world().facts(Duration::ZERO)),
+        names(&cache().facts(Duration::ZERO)),
         [
             "PersistentVolumeClaim default/ours",
             "PersistentVolumeClaim default/scratch-tmp",
@@ -79,33 +79,33 @@ fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
 }
 
 #[test]
-fn what_goes_is_progress_and_what_comes_is_none() {
+fn deletions_are_progress_and_new_objects_are_not() {
     let seconds = Duration::from_secs;
-    let mut world = world();
-    let moved = |world: &mut Cache, now| world.facts(seconds(now)).user_resources.last_progress;
-    assert_eq!(moved(&mut world, 1), Duration::ZERO);
+    let mut cache = cache();
+    let moved = |cache: &mut Cache, now| cache.facts(seconds(now)).user_resources.last_progress;
+    assert_eq!(moved(&mut cache, 1), Duration::ZERO);
     let mut more = pod(
         "more",
         json!({ "name": "x", "persistentVolumeClaim": { "claimName": "ours" } }),
     );
     more["metadata"]["resourceVersion"] = "2".into();
-    world.put(PODS, &more, seconds(2), None).unwrap();
-    assert_eq!(moved(&mut world, 2), Duration::ZERO);
+    cache.put(PODS, &more, seconds(2), None).unwrap();
+    assert_eq!(moved(&mut cache, 2), Duration::ZERO);
     let mut claim = json!({ "metadata": metadata("ours", 2) });
     claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    world.put(CLAIMS, &claim, seconds(3), None).unwrap();
-    assert_eq!(moved(&mut world, 3), seconds(3));
+    cache.put(CLAIMS, &claim, seconds(3), None).unwrap();
+    assert_eq!(moved(&mut cache, 3), seconds(3));
     let mut gone = more;
     gone["metadata"]["resourceVersion"] = "3".into();
-    world.remove(PODS, &gone).unwrap();
-    assert_eq!(moved(&mut world, 4), seconds(4));
-    assert_eq!(moved(&mut world, 5), seconds(4));
-    world.fixed.shoot_api = ShootApi::Reachable;
-    assert_eq!(moved(&mut world, 6), seconds(6));
+    cache.remove(PODS, &gone).unwrap();
+    assert_eq!(moved(&mut cache, 4), seconds(4));
+    assert_eq!(moved(&mut cache, 5), seconds(4));
+    cache.static_facts.shoot_api = ShootApi::Reachable;
+    assert_eq!(moved(&mut cache, 6), seconds(6));
 }
 
 #[test]
-fn services_without_a_load_balancer_and_classes_of_other_drivers_are_left_alone() {
+fn services_without_load_balancer_and_foreign_storage_classes_are_ignored() {
     let service = |kind: &str| {
         held_claims(
             ObjectKind::ShootLoadBalancer,
