@@ -1,7 +1,7 @@
 //! Whether an object that is there is the wanted one, and how it becomes so. Pure.
 
 use super::project;
-use crate::state::key::Kind;
+use crate::state::key::ObjectKind;
 use crate::state::{names, record};
 use serde_json::Value;
 
@@ -15,14 +15,14 @@ pub(super) enum Found {
 }
 
 /// Whose it is, by its labels; and whether it holds what is wanted, by its hash.
-pub(super) fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
+pub(super) fn found(kind: ObjectKind, there: &Value, wanted: &Value) -> Found {
     let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
     let is_same = |key: &str| label(there, key) == label(wanted, key);
     // The record's UID is not known before it is made.
     let is_ours = is_same(names::MANAGED_BY)
         && is_same(names::PART_OF)
         && is_same(names::COMPONENT)
-        && (kind == Kind::Record || is_same(names::SHOOT_UID));
+        && (kind == ObjectKind::Record || is_same(names::SHOOT_UID));
     let annotation = |object: &Value, key: &str| object["metadata"]["annotations"][key].clone();
     let is_same_in = |key: &str| annotation(there, key) == annotation(wanted, key);
     // Keys are made by chance: one that was made for the same is another one all the same.
@@ -31,7 +31,7 @@ pub(super) fn found(kind: Kind, there: &Value, wanted: &Value) -> Found {
         false => Found::Foreign,
         true if project::is_leaving(there) => Found::Other,
         // A Secret differs in its token each time; the hash in its name is what counts.
-        true if kind == Kind::UserData => Found::Wanted,
+        true if kind == ObjectKind::UserData => Found::Wanted,
         true if is_issued && !is_same_in(names::CHECKSUM) => Found::Other,
         true if is_same_in(names::SPEC_HASH) => Found::Wanted,
         true => Found::Other,

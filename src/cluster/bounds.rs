@@ -6,18 +6,18 @@ use super::kinds::{self, Resource};
 use super::observe::if_allowed;
 use super::project::{items, text};
 use super::request::Place;
-use crate::state::facts::{Bounds, Limit, Quota, amounts};
+use crate::state::facts::{Limit, NamespaceLimits, Quota, amounts};
 use futures::future::try_join;
 use serde_json::Value;
 
 /// Nothing of what may not be read.
-pub(super) async fn find(provider: &Provider) -> Result<Bounds, Error> {
+pub(super) async fn find(provider: &Provider) -> Result<NamespaceLimits, Error> {
     let list = async |resource: &'static Resource| {
         let place = Place::all(resource, Some(provider.namespace()));
         if_allowed(provider.list(place, None).await.map(|it| it.items))
     };
     let (quotas, ranges) = try_join(list(&kinds::QUOTA), list(&kinds::LIMIT_RANGE)).await?;
-    Ok(Bounds {
+    Ok(NamespaceLimits {
         quotas: quotas.iter().map(quota).collect(),
         limits: ranges.iter().flat_map(limits).collect(),
     })

@@ -10,9 +10,9 @@ use super::request::{METADATA, Place, WRITE};
 use super::watch::Backoff;
 use super::wire::{JSON, Request};
 use super::{Provider, kinds};
-use crate::state::action::Bundle;
+use crate::state::action::ManifestSet;
 use crate::state::hash::Hash;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -51,8 +51,8 @@ struct Discovery {
 }
 
 impl Performer {
-    pub(super) async fn bundle(&self, bundle: &Bundle) -> Result<(), Error> {
-        let shoot = self.api(Side::Shoot)?;
+    pub(super) async fn bundle(&self, bundle: &ManifestSet) -> Result<(), Error> {
+        let shoot = self.api(ClusterSide::Shoot)?;
         let mut discovery = Discovery::default();
         let mut wanted = BTreeSet::new();
         let old = self.listed(&shoot, bundle).await?;
@@ -91,7 +91,7 @@ impl Performer {
     async fn listed(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
     ) -> Result<BTreeSet<Reference>, Error> {
         let metadata = &bundle.inventory["metadata"];
         let place = Place::one(
@@ -113,7 +113,7 @@ impl Performer {
     /// Writes the list; only the last one has the hash by which all of it counts as applied.
     async fn list(
         &self,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         list: BTreeSet<Reference>,
         is_done: bool,
     ) -> Result<(), Error> {
@@ -125,8 +125,8 @@ impl Performer {
             object["metadata"]["annotations"][SPEC_HASH] = json!(hash.to_string());
         }
         object["data"] = json!({ OBJECTS: lines });
-        let source = (Side::Shoot, Kind::ConfigMap);
-        let name = project::name_of(Side::Shoot, &object);
+        let source = (ClusterSide::Shoot, ObjectKind::ConfigMap);
+        let name = project::name_of(ClusterSide::Shoot, &object);
         match self.is_there(source, &name) {
             true => self.replace(source, &name, &object).await,
             false => self.create(source, &name, &object).await,
@@ -138,7 +138,7 @@ impl Performer {
         &self,
         shoot: &Provider,
         discovery: &mut Discovery,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
     ) -> Result<Served, Error> {
         let begun = Instant::now();
@@ -169,7 +169,7 @@ impl Performer {
     async fn apply_one(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
         served: &Served,
         object: &Value,
@@ -191,9 +191,9 @@ impl Performer {
         let what = reference.what("patch", served);
         let answer = shoot.ask(what, self.limit()?, request).await?;
         // What is looked at has our labels, and the next plan has to know it.
-        let kind = Kind::generic(&reference.kind);
+        let kind = ObjectKind::generic(&reference.kind);
         match kind.filter(|_| object["metadata"]["labels"][MANAGED_BY] == KVSHOOT) {
-            Some(kind) => self.put((Side::Shoot, kind), &answer),
+            Some(kind) => self.put((ClusterSide::Shoot, kind), &answer),
             None => Ok(()),
         }
     }
@@ -202,7 +202,7 @@ impl Performer {
     async fn prune(
         &self,
         shoot: &Provider,
-        bundle: &Bundle,
+        bundle: &ManifestSet,
         reference: &Reference,
         served: &Served,
     ) -> Result<(), Error> {

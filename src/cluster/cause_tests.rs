@@ -1,6 +1,6 @@
 use super::*;
 use crate::cluster::project::{self, Body};
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use serde_json::json;
 
 fn volume(phase: &str) -> Value {
@@ -63,7 +63,7 @@ fn vm(mut metadata: Value, status: Value) -> Stuck {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
     let object = json!({ "metadata": metadata, "status": status });
-    let seen = project::seen((Side::Provider, Kind::Machine), &object).unwrap();
+    let seen = project::seen((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
     let Body::Machine(vm) = seen.fact.body else {
         unreachable!("it is a machine");
     };

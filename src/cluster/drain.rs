@@ -6,7 +6,7 @@ use super::project::{is_leaving, items, text};
 use super::request::{Place, Select};
 use super::watch::Backoff;
 use super::{Provider, kinds};
-use crate::state::action::Target;
+use crate::state::action::DeleteTarget;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -17,7 +17,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 impl Performer {
     /// Returns when nothing is on the machine's node any more that could move on, or when its time is up: a node
     /// that does not serve is not waited for, since nobody there could end a pod.
-    pub(super) async fn empty(&self, target: &Target) -> Result<(), Error> {
+    pub(super) async fn empty(&self, target: &DeleteTarget) -> Result<(), Error> {
         let Some(inside) = self.observer.inside() else {
             return Ok(());
         };

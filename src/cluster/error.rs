@@ -1,7 +1,7 @@
 //! What can go wrong at an API server, told apart by typed status and never by text.
 
 use crate::pki::PkiError;
-use crate::state::failure::{Class, Failure};
+use crate::state::failure::{ErrorClass, Failure};
 use kube::core::Status;
 use std::error::Error as StdError;
 use std::fmt;
@@ -119,7 +119,7 @@ pub(crate) enum Verdict {
     /// The world is not as it was thought to be: look, and plan anew.
     Look,
     /// The same again would be refused again.
-    Refuse(Class),
+    Refuse(ErrorClass),
 }
 
 impl What {
@@ -159,20 +159,22 @@ impl Error {
             | Error::NotInside
             | Error::Ready(_) => Verdict::Look,
             Error::NotAllowed { .. } | Error::NotLoggedIn { .. } | Error::Credentials { .. } => {
-                Verdict::Refuse(Class::NotAllowed)
+                Verdict::Refuse(ErrorClass::NotAllowed)
             }
-            Error::Quota { .. } => Verdict::Refuse(Class::Quota),
-            Error::Foreign { .. } => Verdict::Refuse(Class::Foreign),
+            Error::Quota { .. } => Verdict::Refuse(ErrorClass::Quota),
+            Error::Foreign { .. } => Verdict::Refuse(ErrorClass::Foreign),
             Error::NotFound { .. }
             | Error::Missing(_)
             | Error::NoNamespace(_)
             | Error::NoKubeconfig(_)
             | Error::Kubeconfig(_)
-            | Error::ExecNotAllowed { .. } => Verdict::Refuse(Class::Missing),
-            Error::Invalid { .. } => Verdict::Refuse(Class::Refused),
-            Error::Version { .. } | Error::Keys { .. } => Verdict::Refuse(Class::Infrastructure),
+            | Error::ExecNotAllowed { .. } => Verdict::Refuse(ErrorClass::Missing),
+            Error::Invalid { .. } => Verdict::Refuse(ErrorClass::Refused),
+            Error::Version { .. } | Error::Keys { .. } => {
+                Verdict::Refuse(ErrorClass::Infrastructure)
+            }
             Error::Untrusted { .. } | Error::Held { .. } | Error::Fenced { .. } => {
-                Verdict::Refuse(Class::Unreachable)
+                Verdict::Refuse(ErrorClass::Unreachable)
             }
         }
     }
@@ -181,8 +183,8 @@ impl Error {
     pub(crate) fn failure(&self) -> Failure {
         let class = match self.verdict() {
             Verdict::Refuse(class) => class,
-            Verdict::Again => Class::Unreachable,
-            Verdict::Look => Class::Infrastructure,
+            Verdict::Again => ErrorClass::Unreachable,
+            Verdict::Look => ErrorClass::Infrastructure,
         };
         Failure::new(class, self.to_string())
     }

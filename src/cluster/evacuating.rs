@@ -5,7 +5,7 @@ use super::error::Error;
 use super::kinds;
 use super::project::{self, Body, arc};
 use super::request::Place;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,10 @@ impl Provider {
         let instances = self.list(place, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for instance in &instances {
-            let seen = project::seen((Side::Provider, Kind::Instance), instance)?;
+            let seen = project::seen(
+                (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
+                instance,
+            )?;
             if matches!(seen.fact.body, Body::Instance(it) if it.evacuating) {
                 let shoot = arc(&instance["metadata"]["labels"][names::PART_OF]);
                 machines.entry(shoot).or_default().push(seen.name);

@@ -4,14 +4,14 @@ use super::error::Error;
 use super::project::{arc, text};
 use super::request::{Listed, Place};
 use super::{Provider, kinds};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// What somebody said of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventSeen {
-    pub(crate) side: Side,
+    pub(crate) side: ClusterSide,
     /// Tells it from others; the same once more is the same event.
     pub(crate) uid: Arc<str>,
     /// When it was said last, in microseconds since 1970.
@@ -30,7 +30,7 @@ pub(crate) struct EventSeen {
 }
 
 impl EventSeen {
-    pub(super) fn of(side: Side, event: &Value) -> EventSeen {
+    pub(super) fn of(side: ClusterSide, event: &Value) -> EventSeen {
         let about = &event["involvedObject"];
         let series = &event["series"];
         let times = [
@@ -95,7 +95,7 @@ mod tests {
             "type": "Warning", "reason": "Slow", "message": " so slow\n", "source": { "component": "cdi" },
         });
         let expected = EventSeen {
-            side: Side::Provider,
+            side: ClusterSide::Provider,
             uid: "u".into(),
             last: Some(9_000_000),
             first: Some(1_000_000),
@@ -107,12 +107,12 @@ mod tests {
             message: "so slow".to_owned(),
             source: "cdi".into(),
         };
-        assert_eq!(EventSeen::of(Side::Provider, &old), expected);
+        assert_eq!(EventSeen::of(ClusterSide::Provider, &old), expected);
         let new = json!({
             "metadata": { "creationTimestamp": "1970-01-01T00:00:01Z" },
             "lastTimestamp": null, "eventTime": "1970-01-01T00:00:02.5Z", "reportingComponent": "scheduler",
         });
-        let seen = EventSeen::of(Side::Shoot, &new);
+        let seen = EventSeen::of(ClusterSide::Shoot, &new);
         assert_eq!(
             (seen.last, seen.count, &*seen.source),
             (Some(2_500_000), 1, "scheduler")

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::cluster::request::Place;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::failure::Class;
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use kube::client::Body;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -74,7 +74,7 @@ async fn errors_are_told_apart_by_their_status() {
         error(|| status(403, "Forbidden", "User \"bob\" cannot get it")).await,
         (
             "not allowed to get secrets a in namespace ns: User \"bob\" cannot get it".into(),
-            refused(Class::NotAllowed)
+            refused(ErrorClass::NotAllowed)
         )
     );
     let (provider, _) = provider(move |_, _| status(403, "Forbidden", words));
@@ -84,12 +84,12 @@ async fn errors_are_told_apart_by_their_status() {
         quota.to_string(),
         "Secret a: exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10"
     );
-    assert_eq!(quota.verdict(), refused(Class::Quota));
+    assert_eq!(quota.verdict(), refused(ErrorClass::Quota));
     assert_eq!(
         error(|| status(422, "Invalid", "spec.a: bad\n  value")).await,
         (
             "Secret a is refused: spec.a: bad value".into(),
-            refused(Class::Refused)
+            refused(ErrorClass::Refused)
         )
     );
     assert_eq!(error(|| status(409, "Conflict", "")).await.1, Verdict::Look);
@@ -161,10 +161,10 @@ async fn apply(made: Answer, there: Answer) -> (Result<(), Error>, Vec<String>, 
         fence: Fence::open(),
     };
     asked.lock().expect("no test panics with it").clear();
-    let action = Action::Apply(Wanted {
-        key: Key::provider(Kind::Record, "a"),
+    let action = Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::Record, "a"),
         hash: Hash(1),
-        content: Content::Plain,
+        payload: Payload::Plain,
     });
     let result = performer
         .perform(&action, vec![config_map("1", "kvshoot")])

@@ -2,8 +2,8 @@
 
 use super::project::{items, text};
 use crate::render::system::storage::DRIVER;
-use crate::state::facts::{Fact, Facts, Inside, Object};
-use crate::state::key::{Key, Kind};
+use crate::state::facts::{Facts, ObjectStatus, ObservedObject, ShootApi};
+use crate::state::key::{ObjectKey, ObjectKind};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -21,60 +21,65 @@ pub(super) struct Leaving {
 impl Leaving {
     /// Leaves what holds nothing out, and says when something last moved: what comes is no progress, what goes is.
     pub(super) fn look(&mut self, facts: &mut Facts, now: Duration) {
-        let things = &mut facts.guests.things;
+        let things = &mut facts.user_resources.objects;
         only_relevant(things);
         // Who brings webhooks back again and again gets on with nothing.
         let counted = things.iter().filter(|it| !is_webhook(it.0.kind));
         let there: BTreeSet<(Arc<str>, bool)> = counted
             .map(|(_, it)| (it.uid.clone(), it.leaving))
             .collect();
-        let is_seen = facts.inside == Inside::Observed;
+        let is_seen = facts.shoot_api == ShootApi::Reachable;
         if !self.there.is_subset(&there) || (is_seen && !self.is_seen) {
             self.moved = now;
         }
         (self.there, self.is_seen) = (there, is_seen);
-        facts.guests.moved = self.moved;
+        facts.user_resources.last_progress = self.moved;
     }
 }
 
 /// A claim counts while a volume of ours is bound to it, a pod while it mounts such a claim.
-fn only_relevant(things: &mut BTreeMap<Key, Object>) {
-    let volumes = things.iter().filter(|it| it.0.kind == Kind::Volume);
+fn only_relevant(things: &mut BTreeMap<ObjectKey, ObservedObject>) {
+    let volumes = things
+        .iter()
+        .filter(|it| it.0.kind == ObjectKind::PersistentVolume);
     let bound: HashSet<Arc<str>> = volumes.flat_map(|it| held(it.1)).cloned().collect();
     things.retain(|key, object| match key.kind {
-        Kind::Claim => bound.contains(&key.name),
-        Kind::Pod => held(object).any(|it| bound.contains(it)),
+        ObjectKind::PersistentVolumeClaim => bound.contains(&key.name),
+        ObjectKind::Pod => held(object).any(|it| bound.contains(it)),
         _ => true,
     });
-    debug_assert!(things.keys().all(|it| it.kind.is_of_guest()));
+    debug_assert!(things.keys().all(|it| it.kind.is_user_resource()));
 }
 
-fn held(object: &Object) -> impl Iterator<Item = &Arc<str>> {
-    let claims: &[Arc<str>] = match &object.fact {
-        Fact::Holds(claims) => claims,
+fn held(object: &ObservedObject) -> impl Iterator<Item = &Arc<str>> {
+    let claims: &[Arc<str>] = match &object.status {
+        ObjectStatus::Holds(claims) => claims,
         _ => &[],
     };
     claims.iter()
 }
 
-fn is_webhook(kind: Kind) -> bool {
-    matches!(kind, Kind::ValidatingWebhook | Kind::MutatingWebhook)
+fn is_webhook(kind: ObjectKind) -> bool {
+    matches!(
+        kind,
+        ObjectKind::ValidatingWebhook | ObjectKind::MutatingWebhook
+    )
 }
 
 /// The claims that an object of a guest's kind holds; None where it is nothing to the provider.
-pub(super) fn holds(kind: Kind, object: &Value) -> Option<Arc<[Arc<str>]>> {
+pub(super) fn holds(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>> {
     let spec = &object["spec"];
     match kind {
-        Kind::Balancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
-        Kind::VolumeClass => (object["provisioner"] == DRIVER).then(|| [].into()),
+        ObjectKind::ShootLoadBalancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
+        ObjectKind::ShootStorageClass => (object["provisioner"] == DRIVER).then(|| [].into()),
         // A volume to be kept does not go with its claim.
-        Kind::Volume => {
+        ObjectKind::PersistentVolume => {
             let goes = spec["persistentVolumeReclaimPolicy"] == "Delete";
             let claim = &spec["claimRef"];
             let name = format!("{}/{}", text(&claim["namespace"]), text(&claim["name"]));
             (goes && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
         }
-        Kind::Pod => {
+        ObjectKind::Pod => {
             let phase = text(&object["status"]["phase"]);
             let is_over = matches!(phase, "Succeeded" | "Failed");
             (spec["nodeName"].is_string() && !is_over).then(|| claims(object))

@@ -1,11 +1,11 @@
 use super::*;
 use crate::cluster::world::World;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use serde_json::json;
 
-const PODS: (Side, Kind) = (Side::Shoot, Kind::Pod);
-const CLAIMS: (Side, Kind) = (Side::Shoot, Kind::Claim);
-const VOLUMES: (Side, Kind) = (Side::Shoot, Kind::Volume);
+const PODS: (ClusterSide, ObjectKind) = (ClusterSide::Shoot, ObjectKind::Pod);
+const CLAIMS: (ClusterSide, ObjectKind) = (ClusterSide::Shoot, ObjectKind::PersistentVolumeClaim);
+const VOLUMES: (ClusterSide, ObjectKind) = (ClusterSide::Shoot, ObjectKind::PersistentVolume);
 
 fn metadata(name: &str, version: u32) -> Value {
     json!({ "name": name, "namespace": "default", "uid": name, "resourceVersion": version.to_string() })
@@ -59,7 +59,7 @@ fn world() -> World {
 }
 
 fn names(facts: &Facts) -> Vec<String> {
-    let things = facts.guests.things.keys();
+    let things = facts.user_resources.objects.keys();
     things.map(|it| it.to_string()).collect()
 }
 
@@ -82,7 +82,7 @@ fn only_what_holds_a_volume_that_goes_with_its_claim_is_looked_at() {
 fn what_goes_is_progress_and_what_comes_is_none() {
     let seconds = Duration::from_secs;
     let mut world = world();
-    let moved = |world: &mut World, now| world.facts(seconds(now)).guests.moved;
+    let moved = |world: &mut World, now| world.facts(seconds(now)).user_resources.last_progress;
     assert_eq!(moved(&mut world, 1), Duration::ZERO);
     let mut more = pod(
         "more",
@@ -100,16 +100,26 @@ fn what_goes_is_progress_and_what_comes_is_none() {
     world.gone(PODS, &gone).unwrap();
     assert_eq!(moved(&mut world, 4), seconds(4));
     assert_eq!(moved(&mut world, 5), seconds(4));
-    world.fixed.inside = Inside::Observed;
+    world.fixed.shoot_api = ShootApi::Reachable;
     assert_eq!(moved(&mut world, 6), seconds(6));
 }
 
 #[test]
 fn services_without_a_load_balancer_and_classes_of_other_drivers_are_left_alone() {
-    let service =
-        |kind: &str| holds(Kind::Balancer, &json!({ "spec": { "type": kind } })).is_some();
+    let service = |kind: &str| {
+        holds(
+            ObjectKind::ShootLoadBalancer,
+            &json!({ "spec": { "type": kind } }),
+        )
+        .is_some()
+    };
     assert!(service("LoadBalancer") && !service("ClusterIP"));
-    let class =
-        |driver: &str| holds(Kind::VolumeClass, &json!({ "provisioner": driver })).is_some();
+    let class = |driver: &str| {
+        holds(
+            ObjectKind::ShootStorageClass,
+            &json!({ "provisioner": driver }),
+        )
+        .is_some()
+    };
     assert!(class(DRIVER) && !class("nfs.example.org"));
 }

@@ -5,8 +5,8 @@ use super::observe::{Observer, Shared};
 use super::root::ClientCertificate;
 use super::watch::{Backoff, Feed};
 use super::{Provider, kinds};
-use crate::state::facts::{Fact, Facts, Inside};
-use crate::state::key::{Key, Kind, Side};
+use crate::state::facts::{Facts, ObjectStatus, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use base64::Engine as _;
 use futures::future::try_join_all;
@@ -66,7 +66,7 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
             Err(error) => {
                 tracing::debug!(%error, "the shoot's API server is not reached");
                 let why = format!("the shoot's API server does not answer: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
@@ -74,13 +74,13 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
     let mut backoff = Backoff::default();
     let mut tasks = JoinSet::new();
     loop {
-        let kinds: &[Kind] = match shared.is_leaving {
+        let kinds: &[ObjectKind] = match shared.is_leaving {
             true => &kinds::LEAVING_INSIDE,
             false => &kinds::INSIDE,
         };
         let feeds = kinds
             .iter()
-            .map(|kind| Feed::new(&server, &shared, (Side::Shoot, *kind), &id));
+            .map(|kind| Feed::new(&server, &shared, (ClusterSide::Shoot, *kind), &id));
         let first = feeds.map(async |feed| Ok::<_, Error>((feed.first().await?, feed)));
         match try_join_all(first).await {
             Ok(first) => {
@@ -91,14 +91,14 @@ pub(super) async fn look_inside(provider: Provider, shared: Arc<Shared>, id: Str
             }
             Err(error) => {
                 let why = format!("the shoot cannot be looked at: {error}");
-                shared.change(|world, _| world.fixed.inside = Inside::Unreachable(why.into()));
+                shared.change(|world, _| world.fixed.shoot_api = ShootApi::Unreachable(why.into()));
             }
         }
         backoff.wait().await;
     }
     // Before the facts say so: who acts on them needs the way.
     let _ = shared.inside.set(server);
-    shared.change(|world, _| world.fixed.inside = Inside::Observed);
+    shared.change(|world, _| world.fixed.shoot_api = ShootApi::Reachable);
     while tasks.join_next().await.is_some() {}
 }
 
@@ -107,7 +107,7 @@ impl Observer {
     /// no longer than `limit`.
     pub(crate) async fn whole(&self, limit: Duration) -> Arc<Facts> {
         let id = self.shared.read(|world| world.id().clone());
-        let is_whole = |it: &Arc<Facts>| it.inside != Inside::Absent || !may_answer(it, &id);
+        let is_whole = |it: &Arc<Facts>| it.shoot_api != ShootApi::Absent || !may_answer(it, &id);
         let mut facts = self.facts();
         let waited = timeout(limit, facts.wait_for(is_whole)).await;
         drop(waited);
@@ -118,13 +118,13 @@ impl Observer {
 /// The Service has an address, the root is there, and a pod of the API server is available.
 fn may_answer(facts: &Facts, id: &str) -> bool {
     let fact = |kind, part| {
-        let key = Key::provider(kind, names::control_plane(id, part));
-        facts.objects.get(&key).map(|it| &it.fact)
+        let key = ObjectKey::provider(kind, names::control_plane(id, part));
+        facts.objects.get(&key).map(|it| &it.status)
     };
-    let has_root = fact(Kind::Secret, names::part::CA).is_some();
-    let is_up = fact(Kind::Deployment, names::part::API_SERVER).is_some_and(|it| match it {
-        Fact::Rollout(rollout) => rollout.available > 0,
+    let has_root = fact(ObjectKind::Secret, names::part::CA).is_some();
+    let is_up = fact(ObjectKind::Deployment, names::part::API_SERVER).is_some_and(|it| match it {
+        ObjectStatus::Rollout(rollout) => rollout.available > 0,
         _ => false,
     });
-    has_root && is_up && fact(Kind::Service, names::part::API_SERVER).is_some()
+    has_root && is_up && fact(ObjectKind::Service, names::part::API_SERVER).is_some()
 }

@@ -5,9 +5,9 @@ use super::kinds::{self, Resource};
 use super::project::{arc, items, seconds};
 use super::request::Place;
 use super::{Provider, told};
-use crate::state::conditions::Part;
-use crate::state::facts::Fact;
-use crate::state::key::Kind;
+use crate::state::conditions::ComponentHealth;
+use crate::state::facts::ObjectStatus;
+use crate::state::key::ObjectKind;
 use crate::state::names;
 use futures::future::try_join_all;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) struct NodeSeen {
 /// What a control plane looks like in the provider namespace.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ControlPlaneSeen {
-    pub(crate) workloads: Vec<Part>,
+    pub(crate) workloads: Vec<ComponentHealth>,
     /// The certificate that ends first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
 }
@@ -43,9 +43,9 @@ pub(crate) struct ControlPlaneSeen {
 pub(crate) struct ShootSeen {
     pub(crate) nodes: Vec<NodeSeen>,
     /// Deployments and DaemonSets of kube-system.
-    pub(crate) workloads: Vec<Part>,
+    pub(crate) workloads: Vec<ComponentHealth>,
     /// APIServices.
-    pub(crate) answers: Vec<Part>,
+    pub(crate) answers: Vec<ComponentHealth>,
 }
 
 impl Provider {
@@ -62,8 +62,8 @@ impl Provider {
             list(&kinds::DEPLOYMENT),
             self.first_expiry(id),
         )?;
-        let mut workloads = parts(Kind::StatefulSet, &sets);
-        workloads.extend(parts(Kind::Deployment, &deployments));
+        let mut workloads = parts(ObjectKind::StatefulSet, &sets);
+        workloads.extend(parts(ObjectKind::Deployment, &deployments));
         Ok(ControlPlaneSeen {
             workloads,
             expiry: expiry.map(|(end, name)| (end, name.into())),
@@ -88,24 +88,24 @@ impl Provider {
         let [nodes, deployments, daemons, services] = &lists[..] else {
             unreachable!("four were asked for");
         };
-        let mut workloads = parts(Kind::Deployment, deployments);
-        workloads.extend(parts(Kind::DaemonSet, daemons));
+        let mut workloads = parts(ObjectKind::Deployment, deployments);
+        workloads.extend(parts(ObjectKind::DaemonSet, daemons));
         let mut nodes: Vec<NodeSeen> = nodes.iter().map(node).collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(ShootSeen {
             nodes,
             workloads,
-            answers: parts(Kind::ApiService, services),
+            answers: parts(ObjectKind::ApiService, services),
         })
     }
 }
 
-fn parts(kind: Kind, objects: &[Value]) -> Vec<Part> {
-    let part = |object: &Value| Part {
+fn parts(kind: ObjectKind, objects: &[Value]) -> Vec<ComponentHealth> {
+    let part = |object: &Value| ComponentHealth {
         name: arc(&object["metadata"]["name"]),
         why: match told::fact(kind, object) {
-            Some(Fact::Rollout(rollout)) => rollout.why,
-            Some(Fact::Answer(why)) => why,
+            Some(ObjectStatus::Rollout(rollout)) => rollout.why,
+            Some(ObjectStatus::Answer(why)) => why,
             _ => None,
         },
     };

@@ -5,9 +5,9 @@ use super::perform::Performer;
 use super::project::text;
 use super::root::{Root, keys};
 use crate::pki::{self, Authority, Certificate, Life, Pair, PkiError, Profile};
-use crate::state::action::{Issue, Issued, Leaf};
+use crate::state::action::{IssuedSecret, KeyMaterial, LeafCertificate};
 use crate::state::hash::Hash;
-use crate::state::key::Key;
+use crate::state::key::ObjectKey;
 use crate::state::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,10 +23,10 @@ struct Made {
 
 impl Performer {
     /// Leaves take the place of older ones. What signs or encrypts is never written over: all that it did would be lost.
-    pub(super) async fn issue(&self, key: &Key, issue: &Issue) -> Result<(), Error> {
+    pub(super) async fn issue(&self, key: &ObjectKey, issue: &IssuedSecret) -> Result<(), Error> {
         let source = (key.side, key.kind);
         let (root, renews) = match &issue.what {
-            Issued::Leaf(leaf) => (
+            KeyMaterial::Leaf(leaf) => (
                 Some(self.root_of(leaf, &issue.object).await?),
                 self.is_there(source, &key.name),
             ),
@@ -41,7 +41,7 @@ impl Performer {
         }
     }
 
-    async fn root_of(&self, leaf: &Leaf, object: &Value) -> Result<Root, Error> {
+    async fn root_of(&self, leaf: &LeafCertificate, object: &Value) -> Result<Root, Error> {
         let shoot = text(&object["metadata"]["labels"][names::PART_OF]);
         match self.provider.root(shoot, &leaf.root).await {
             // It was there when this was planned.
@@ -51,10 +51,10 @@ impl Performer {
     }
 }
 
-fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> {
+fn make(what: &KeyMaterial, root: Option<&Root>, now: i64) -> Result<Made, PkiError> {
     let mut made = Made::default();
     match (what, root) {
-        (Issued::Root { common_name }, _) => {
+        (KeyMaterial::Root { common_name }, _) => {
             let root = Authority::new(common_name, Life::of_root(now))?;
             let pair = root.pair();
             made.certificate(pair, pair, pair.certificate.clone())?;
@@ -62,7 +62,7 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
             made.annotations
                 .insert(names::CERTIFICATE_AUTHORITY, bundle);
         }
-        (Issued::Leaf(leaf), Some(root)) => {
+        (KeyMaterial::Leaf(leaf), Some(root)) => {
             let organizations: Vec<&str> = leaf.organization.into_iter().collect();
             let profile = Profile {
                 common_name: &leaf.common_name,
@@ -77,13 +77,13 @@ fn make(what: &Issued, root: Option<&Root>, now: i64) -> Result<Made, PkiError> 
                 made.data.insert("kubeconfig", kubeconfig(server, leaf));
             }
         }
-        (Issued::Leaf(leaf), None) => return Err(PkiError::NoRoot(leaf.root.to_string())),
-        (Issued::SigningKey, _) => {
+        (KeyMaterial::Leaf(leaf), None) => return Err(PkiError::NoRoot(leaf.root.to_string())),
+        (KeyMaterial::SigningKey, _) => {
             let pair = pki::signing_key("service account tokens")?;
             made.data.insert("key", pair.key);
             made.data.insert("pub", pair.certificate);
         }
-        (Issued::EncryptionKey, _) => {
+        (KeyMaterial::EncryptionKey, _) => {
             let config = pki::encryption_configuration()?;
             made.data.insert("config.yaml", config);
         }
@@ -127,7 +127,7 @@ impl Made {
 }
 
 /// Names the files beside it, so that a certificate that is renewed is taken without another kubeconfig.
-fn kubeconfig(server: &str, leaf: &Leaf) -> String {
+fn kubeconfig(server: &str, leaf: &LeafCertificate) -> String {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",

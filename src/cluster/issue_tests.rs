@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::cluster::{Beside, Fence, Observer, Provider, Verdict};
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Certificate as Seen, Fact, Secret};
-use crate::state::key::Kind;
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{ObjectStatus, ObservedCertificate as Seen, ObservedSecret};
+use crate::state::key::ObjectKind;
 use http::{Method, Request, Response};
 use kube::client::Body;
 use secrecy::ExposeSecret as _;
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-fn wanted(name: &str, what: Issued) -> Wanted {
+fn wanted(name: &str, what: KeyMaterial) -> Desired {
     let object = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": {
@@ -139,20 +139,20 @@ fn wanted(name: &str, what: Issued) -> Wanted {
             "annotations": { names::SPEC_HASH: Hash(7).to_string() },
         },
     });
-    Wanted {
-        key: Key::provider(Kind::Secret, name),
+    Desired {
+        key: ObjectKey::provider(ObjectKind::Secret, name),
         hash: Hash(7),
-        content: Content::Issue(Arc::new(Issue { object, what })),
+        payload: Payload::Issue(Arc::new(IssuedSecret { object, what })),
     }
 }
 
-fn root() -> Wanted {
+fn root() -> Desired {
     let common_name = "kubernetes";
-    wanted("a-ca", Issued::Root { common_name })
+    wanted("a-ca", KeyMaterial::Root { common_name })
 }
 
-fn leaf() -> Wanted {
-    let leaf = Leaf {
+fn leaf() -> Desired {
+    let leaf = LeafCertificate {
         root: "a-ca".into(),
         common_name: "system:kube-scheduler".to_owned(),
         organization: None,
@@ -161,24 +161,24 @@ fn leaf() -> Wanted {
         client: true,
         kubeconfig: Some("https://10.96.0.7:6443".to_owned()),
     };
-    wanted("a-kube-scheduler", Issued::Leaf(leaf))
+    wanted("a-kube-scheduler", KeyMaterial::Leaf(leaf))
 }
 
-async fn perform(performer: &Performer, wanted: Wanted) -> Result<(), Error> {
+async fn perform(performer: &Performer, wanted: Desired) -> Result<(), Error> {
     performer.perform(&Action::Apply(wanted), Vec::new()).await
 }
 
-fn fact(performer: &Performer, name: &str) -> Secret {
-    let key = Key::provider(Kind::Secret, name);
+fn fact(performer: &Performer, name: &str) -> ObservedSecret {
+    let key = ObjectKey::provider(ObjectKind::Secret, name);
     match performer
         .observer
         .facts()
         .borrow()
         .objects
         .get(&key)
-        .map(|it| &it.fact)
+        .map(|it| &it.status)
     {
-        Some(Fact::Secret(it)) => it.clone(),
+        Some(ObjectStatus::Secret(it)) => it.clone(),
         other => panic!("{name} is {other:?}"),
     }
 }
@@ -236,8 +236,8 @@ async fn keys_are_made_once_and_stay() {
     let all = || {
         [
             root(),
-            wanted("a-service-account-key", Issued::SigningKey),
-            wanted("a-encryption-key", Issued::EncryptionKey),
+            wanted("a-service-account-key", KeyMaterial::SigningKey),
+            wanted("a-encryption-key", KeyMaterial::EncryptionKey),
         ]
     };
     for wanted in all() {

@@ -5,8 +5,8 @@ use super::kinds;
 use super::perform::Performer;
 use super::request::Place;
 use crate::pki;
-use crate::state::action::{Content, Wanted};
-use crate::state::key::{Kind, Side};
+use crate::state::action::{Desired, Payload};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, COMPONENT, TOKEN, role};
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ impl Performer {
     /// The token is what stands in the Secret that is there, whoever wrote it: a machine may have read it already.
     pub(super) async fn prepare(
         &self,
-        wanted: &Wanted,
+        wanted: &Desired,
         objects: &[Value],
     ) -> Result<Vec<Value>, Error> {
-        let machine = match &wanted.content {
-            Content::Machine { .. } | Content::UserData { .. } => &wanted.key.name,
-            Content::Token { machine } => machine,
+        let machine = match &wanted.payload {
+            Payload::Machine { .. } | Payload::UserData { .. } => &wanted.key.name,
+            Payload::Token { machine } => machine,
             _ => return Ok(objects.to_vec()),
         };
         let mut rest = Vec::new();
@@ -45,7 +45,7 @@ impl Performer {
     }
 
     async fn write_user_data(&self, machine: &str, object: &Value) -> Result<(), Error> {
-        let source = (Side::Provider, Kind::UserData);
+        let source = (ClusterSide::Provider, ObjectKind::UserData);
         if self.is_there(source, machine) {
             return Ok(());
         }
@@ -84,8 +84,8 @@ impl Performer {
         object["stringData"]["token-id"] = json!(id);
         object["stringData"]["token-secret"] = json!(secret);
         object["stringData"]["expiration"] = json!(until.to_string());
-        let source = (Side::Shoot, Kind::Token);
-        let name = super::project::name_of(Side::Shoot, &object);
+        let source = (ClusterSide::Shoot, ObjectKind::BootstrapToken);
+        let name = super::project::name_of(ClusterSide::Shoot, &object);
         match self.is_there(source, &name) {
             true => self.replace(source, &name, &object).await,
             false => self.create(source, &name, &object).await,

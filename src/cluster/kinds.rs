@@ -1,7 +1,7 @@
 //! The resources that kvshoot reads or writes, and their addresses.
 
 use super::world::Source;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{CAPI_CLUSTER, COMPONENT, CSI_CLUSTER, role, selector};
 use serde_json::Value;
 use std::fmt;
@@ -193,41 +193,43 @@ pub(super) const fn resource(
 }
 
 impl Resource {
-    pub(crate) fn of(kind: Kind) -> &'static Resource {
+    pub(crate) fn of(kind: ObjectKind) -> &'static Resource {
         match kind {
-            Kind::Record => &CONFIG_MAP,
-            Kind::Network => &NETWORK,
-            Kind::Image | Kind::Disk => &DATA_VOLUME,
-            Kind::Snapshot => &VOLUME_SNAPSHOT,
-            Kind::Instancetype => &INSTANCETYPE,
-            Kind::Preference => &PREFERENCE,
-            Kind::UserData | Kind::Token | Kind::Secret => &SECRET,
-            Kind::Machine => &VIRTUAL_MACHINE,
-            Kind::Instance => &VIRTUAL_MACHINE_INSTANCE,
-            Kind::Node => &NODE,
-            Kind::Service | Kind::Balancer | Kind::Mirror => &SERVICE,
-            Kind::Claim => &CLAIM,
-            Kind::Volume => &VOLUME,
-            Kind::Pod => &POD,
-            Kind::ValidatingWebhook => &VALIDATING_WEBHOOK,
-            Kind::MutatingWebhook => &MUTATING_WEBHOOK,
+            ObjectKind::Record => &CONFIG_MAP,
+            ObjectKind::NetworkAttachmentDefinition => &NETWORK,
+            ObjectKind::ImageVolume | ObjectKind::ProviderDataVolume => &DATA_VOLUME,
+            ObjectKind::VolumeSnapshot => &VOLUME_SNAPSHOT,
+            ObjectKind::Instancetype => &INSTANCETYPE,
+            ObjectKind::Preference => &PREFERENCE,
+            ObjectKind::UserData | ObjectKind::BootstrapToken | ObjectKind::Secret => &SECRET,
+            ObjectKind::Machine => &VIRTUAL_MACHINE,
+            ObjectKind::VirtualMachineInstance => &VIRTUAL_MACHINE_INSTANCE,
+            ObjectKind::Node => &NODE,
+            ObjectKind::Service
+            | ObjectKind::ShootLoadBalancer
+            | ObjectKind::ProviderLoadBalancer => &SERVICE,
+            ObjectKind::PersistentVolumeClaim => &CLAIM,
+            ObjectKind::PersistentVolume => &VOLUME,
+            ObjectKind::Pod => &POD,
+            ObjectKind::ValidatingWebhook => &VALIDATING_WEBHOOK,
+            ObjectKind::MutatingWebhook => &MUTATING_WEBHOOK,
             // A component is no object; its record would be such a one.
-            Kind::ConfigMap | Kind::Component => &CONFIG_MAP,
-            Kind::ServiceAccount => &SERVICE_ACCOUNT,
-            Kind::Role => &ROLE,
-            Kind::RoleBinding => &ROLE_BINDING,
-            Kind::ClusterRole => &CLUSTER_ROLE,
-            Kind::ClusterRoleBinding => &CLUSTER_ROLE_BINDING,
-            Kind::StatefulSet => &STATEFUL_SET,
-            Kind::Deployment => &DEPLOYMENT,
-            Kind::DaemonSet => &DAEMON_SET,
-            Kind::DisruptionBudget => &DISRUPTION_BUDGET,
-            Kind::NetworkPolicy => &NETWORK_POLICY,
-            Kind::EndpointSlice => &ENDPOINT_SLICE,
-            Kind::StorageClass | Kind::VolumeClass => &STORAGE_CLASS,
-            Kind::CsiDriver => &CSI_DRIVER,
-            Kind::IngressClass => &INGRESS_CLASS,
-            Kind::ApiService => &API_SERVICE,
+            ObjectKind::ConfigMap | ObjectKind::Component => &CONFIG_MAP,
+            ObjectKind::ServiceAccount => &SERVICE_ACCOUNT,
+            ObjectKind::Role => &ROLE,
+            ObjectKind::RoleBinding => &ROLE_BINDING,
+            ObjectKind::ClusterRole => &CLUSTER_ROLE,
+            ObjectKind::ClusterRoleBinding => &CLUSTER_ROLE_BINDING,
+            ObjectKind::StatefulSet => &STATEFUL_SET,
+            ObjectKind::Deployment => &DEPLOYMENT,
+            ObjectKind::DaemonSet => &DAEMON_SET,
+            ObjectKind::PodDisruptionBudget => &DISRUPTION_BUDGET,
+            ObjectKind::NetworkPolicy => &NETWORK_POLICY,
+            ObjectKind::EndpointSlice => &ENDPOINT_SLICE,
+            ObjectKind::StorageClass | ObjectKind::ShootStorageClass => &STORAGE_CLASS,
+            ObjectKind::CsiDriver => &CSI_DRIVER,
+            ObjectKind::IngressClass => &INGRESS_CLASS,
+            ObjectKind::ApiService => &API_SERVICE,
         }
     }
 
@@ -264,96 +266,107 @@ impl fmt::Display for Resource {
 }
 
 /// What the control plane consists of in the provider namespace.
-pub(super) const CONTROL_PLANE: [Kind; 10] = [
-    Kind::Secret,
-    Kind::ConfigMap,
-    Kind::Service,
-    Kind::ServiceAccount,
-    Kind::Role,
-    Kind::RoleBinding,
-    Kind::StatefulSet,
-    Kind::Deployment,
-    Kind::DisruptionBudget,
-    Kind::NetworkPolicy,
+pub(super) const CONTROL_PLANE: [ObjectKind; 10] = [
+    ObjectKind::Secret,
+    ObjectKind::ConfigMap,
+    ObjectKind::Service,
+    ObjectKind::ServiceAccount,
+    ObjectKind::Role,
+    ObjectKind::RoleBinding,
+    ObjectKind::StatefulSet,
+    ObjectKind::Deployment,
+    ObjectKind::PodDisruptionBudget,
+    ObjectKind::NetworkPolicy,
 ];
 
 /// What a shoot may keep for its machines, and a tenant of the provider need not be allowed.
-pub(super) const TYPES: [Kind; 2] = [Kind::Instancetype, Kind::Preference];
+pub(super) const TYPES: [ObjectKind; 2] = [ObjectKind::Instancetype, ObjectKind::Preference];
 
 /// What is looked at in a shoot.
-pub(super) const INSIDE: [Kind; 18] = [
-    Kind::Node,
-    Kind::Token,
-    Kind::Secret,
-    Kind::ConfigMap,
-    Kind::Service,
-    Kind::ServiceAccount,
-    Kind::Role,
-    Kind::RoleBinding,
-    Kind::ClusterRole,
-    Kind::ClusterRoleBinding,
-    Kind::Deployment,
-    Kind::DaemonSet,
-    Kind::DisruptionBudget,
-    Kind::NetworkPolicy,
-    Kind::EndpointSlice,
-    Kind::StorageClass,
-    Kind::CsiDriver,
-    Kind::ApiService,
+pub(super) const INSIDE: [ObjectKind; 18] = [
+    ObjectKind::Node,
+    ObjectKind::BootstrapToken,
+    ObjectKind::Secret,
+    ObjectKind::ConfigMap,
+    ObjectKind::Service,
+    ObjectKind::ServiceAccount,
+    ObjectKind::Role,
+    ObjectKind::RoleBinding,
+    ObjectKind::ClusterRole,
+    ObjectKind::ClusterRoleBinding,
+    ObjectKind::Deployment,
+    ObjectKind::DaemonSet,
+    ObjectKind::PodDisruptionBudget,
+    ObjectKind::NetworkPolicy,
+    ObjectKind::EndpointSlice,
+    ObjectKind::StorageClass,
+    ObjectKind::CsiDriver,
+    ObjectKind::ApiService,
 ];
 
 /// What is looked at in a shoot that goes: what holds something in the provider, and who could be in the way.
-pub(super) const LEAVING_INSIDE: [Kind; 8] = [
-    Kind::Node,
-    Kind::ValidatingWebhook,
-    Kind::MutatingWebhook,
-    Kind::VolumeClass,
-    Kind::Balancer,
-    Kind::Claim,
-    Kind::Volume,
-    Kind::Pod,
+pub(super) const LEAVING_INSIDE: [ObjectKind; 8] = [
+    ObjectKind::Node,
+    ObjectKind::ValidatingWebhook,
+    ObjectKind::MutatingWebhook,
+    ObjectKind::ShootStorageClass,
+    ObjectKind::ShootLoadBalancer,
+    ObjectKind::PersistentVolumeClaim,
+    ObjectKind::PersistentVolume,
+    ObjectKind::Pod,
 ];
 
 /// The same in the provider, beside snapshots where these are served.
-pub(super) const LEAVING_OUTSIDE: [Kind; 2] = [Kind::Mirror, Kind::Disk];
+pub(super) const LEAVING_OUTSIDE: [ObjectKind; 2] = [
+    ObjectKind::ProviderLoadBalancer,
+    ObjectKind::ProviderDataVolume,
+];
 
 /// By which label the objects of a kind belong to a shoot; empty for all of them.
-pub(super) fn belonging(kind: Kind, id: &str) -> String {
+pub(super) fn belonging(kind: ObjectKind, id: &str) -> String {
     match kind {
-        Kind::Mirror => format!("{CAPI_CLUSTER}={id}"),
-        Kind::Disk | Kind::Snapshot => format!("{CSI_CLUSTER}={id}"),
-        Kind::Node => String::new(),
-        _ if kind.is_of_guest() => String::new(),
+        ObjectKind::ProviderLoadBalancer => format!("{CAPI_CLUSTER}={id}"),
+        ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => {
+            format!("{CSI_CLUSTER}={id}")
+        }
+        ObjectKind::Node => String::new(),
+        _ if kind.is_user_resource() => String::new(),
         _ => selector(id),
     }
 }
 
 /// What tells the objects of a kind from those of another kind of the same resource, as a label selector; empty for all.
-pub(super) fn among(side: Side, kind: Kind) -> String {
+pub(super) fn among(side: ClusterSide, kind: ObjectKind) -> String {
     match (side, kind) {
-        (_, Kind::Record) => format!("{COMPONENT}={}", role::RECORD),
-        (_, Kind::Network) => format!("{COMPONENT}={}", role::NETWORK),
+        (_, ObjectKind::Record) => format!("{COMPONENT}={}", role::RECORD),
+        (_, ObjectKind::NetworkAttachmentDefinition) => format!("{COMPONENT}={}", role::NETWORK),
         // Disks of machines as well: none is made while an earlier one of its name has still a disk.
-        (_, Kind::Image) => format!("{COMPONENT} in ({},{})", role::IMAGE, role::MACHINE_VOLUME),
-        (_, Kind::UserData) => format!("{COMPONENT}={}", role::USER_DATA),
-        (_, Kind::Machine | Kind::Instance) => format!("{COMPONENT}={}", role::MACHINE),
-        (_, Kind::Token) => format!("{COMPONENT}={}", role::TOKEN),
-        (Side::Provider, Kind::Secret) => format!("{COMPONENT}!={}", role::USER_DATA),
-        (Side::Shoot, Kind::Secret) => format!("{COMPONENT}!={}", role::TOKEN),
-        (Side::Provider, Kind::ConfigMap) => format!("{COMPONENT}!={}", role::RECORD),
+        (_, ObjectKind::ImageVolume) => {
+            format!("{COMPONENT} in ({},{})", role::IMAGE, role::MACHINE_VOLUME)
+        }
+        (_, ObjectKind::UserData) => format!("{COMPONENT}={}", role::USER_DATA),
+        (_, ObjectKind::Machine | ObjectKind::VirtualMachineInstance) => {
+            format!("{COMPONENT}={}", role::MACHINE)
+        }
+        (_, ObjectKind::BootstrapToken) => format!("{COMPONENT}={}", role::TOKEN),
+        (ClusterSide::Provider, ObjectKind::Secret) => format!("{COMPONENT}!={}", role::USER_DATA),
+        (ClusterSide::Shoot, ObjectKind::Secret) => format!("{COMPONENT}!={}", role::TOKEN),
+        (ClusterSide::Provider, ObjectKind::ConfigMap) => format!("{COMPONENT}!={}", role::RECORD),
         _ => String::new(),
     }
 }
 
 /// Of an object that is to be made for an action on `key`.
-pub(super) fn source_of(key: &Key, object: &Value) -> Option<Source> {
+pub(super) fn source_of(key: &ObjectKey, object: &Value) -> Option<Source> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let is_token = object["metadata"]["labels"][COMPONENT] == role::TOKEN;
     match key.kind {
         // With its user data, and the token in that.
-        Kind::Machine if is_token => Some((Side::Shoot, Kind::Token)),
-        Kind::Machine if kind == "Secret" => Some((Side::Provider, Kind::UserData)),
-        Kind::Component => Some((key.side, Kind::generic(kind)?)),
+        ObjectKind::Machine if is_token => Some((ClusterSide::Shoot, ObjectKind::BootstrapToken)),
+        ObjectKind::Machine if kind == "Secret" => {
+            Some((ClusterSide::Provider, ObjectKind::UserData))
+        }
+        ObjectKind::Component => Some((key.side, ObjectKind::generic(kind)?)),
         _ => Some((key.side, key.kind)),
     }
 }

@@ -6,7 +6,7 @@ use super::fence::Fence;
 use super::kinds::{self, Resource};
 use super::project::{items, text};
 use super::request::{Place, WRITE};
-use crate::state::key::Kind;
+use crate::state::key::ObjectKind;
 use crate::state::names;
 use futures::future::join_all;
 use serde_json::Value;
@@ -38,11 +38,11 @@ const KINDS: [&Resource; 21] = [
 ];
 
 /// Of what controllers of the shoot make, by their own labels; claims of volumes carry the same.
-const OF_GUEST: [(&Resource, Kind); 4] = [
-    (&kinds::SERVICE, Kind::Mirror),
-    (&kinds::VOLUME_SNAPSHOT, Kind::Snapshot),
-    (&kinds::DATA_VOLUME, Kind::Disk),
-    (&kinds::CLAIM, Kind::Disk),
+const OF_GUEST: [(&Resource, ObjectKind); 4] = [
+    (&kinds::SERVICE, ObjectKind::ProviderLoadBalancer),
+    (&kinds::VOLUME_SNAPSHOT, ObjectKind::VolumeSnapshot),
+    (&kinds::DATA_VOLUME, ObjectKind::ProviderDataVolume),
+    (&kinds::CLAIM, ObjectKind::ProviderDataVolume),
 ];
 
 /// What is left of a shoot.
@@ -183,7 +183,7 @@ impl Provider {
         let all = KINDS.into_iter().map(|it| (it, ours.clone(), false));
         let of_guest = OF_GUEST.into_iter().map(|(resource, kind)| {
             let selector = kinds::belonging(kind, id);
-            (resource, selector, kind != Kind::Mirror)
+            (resource, selector, kind != ObjectKind::ProviderLoadBalancer)
         });
         let lists = all.chain(of_guest);
         let lists = lists.map(async |(resource, selector, is_disk)| {

@@ -6,8 +6,8 @@ use super::kinds;
 use super::observe::if_allowed;
 use super::project::{self, Body, arc, items, seconds, text};
 use super::request::Place;
-use crate::state::facts::Import;
-use crate::state::key::{Kind, Side};
+use crate::state::facts::ImageImport;
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, role};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,7 +76,7 @@ pub(crate) struct ImageSeen {
     pub(crate) phase: Arc<str>,
     /// In bytes.
     pub(crate) size: Option<u64>,
-    pub(crate) import: Import,
+    pub(crate) import: ImageImport,
     pub(crate) created: Option<i64>,
 }
 
@@ -231,7 +231,7 @@ fn record(object: &Value) -> RecordSeen {
 }
 
 fn machine(object: &Value, instance: Option<&Value>) -> Result<Option<MachineSeen>, Error> {
-    let seen = project::seen((Side::Provider, Kind::Machine), object)?;
+    let seen = project::seen((ClusterSide::Provider, ObjectKind::Machine), object)?;
     let Body::Machine(vm) = seen.fact.body else {
         return Ok(None);
     };
@@ -272,7 +272,7 @@ fn addresses(interface: &Value) -> Vec<Arc<str>> {
 }
 
 fn image(object: &Value) -> Result<Option<ImageSeen>, Error> {
-    let seen = project::seen((Side::Provider, Kind::Image), object)?;
+    let seen = project::seen((ClusterSide::Provider, ObjectKind::ImageVolume), object)?;
     let Body::Volume(volume) = seen.fact.body else {
         return Ok(None);
     };
@@ -283,7 +283,7 @@ fn image(object: &Value) -> Result<Option<ImageSeen>, Error> {
         image: arc(&metadata["annotations"][names::IMAGE]),
         phase: arc(&object["status"]["phase"]),
         size: volume.size,
-        import: Import {
+        import: ImageImport {
             done: volume.done,
             percent: volume.percent,
             speed: None,

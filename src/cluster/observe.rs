@@ -9,11 +9,11 @@ use super::watch::Feed;
 use super::why::look_for_causes;
 use super::world::{Source, World};
 use super::{Provider, bounds, relied};
-use crate::state::facts::{Bounds, ClassOffer, Facts, Hosts, StorageClass};
+use crate::state::facts::{Facts, InfraStorageClass, NamespaceLimits, StorageClass, ZoneHosts};
 use crate::state::failure::Failure;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
-use crate::state::prerequisite::Relied;
+use crate::state::prerequisite::Prerequisite;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -40,7 +40,7 @@ pub(crate) struct Beside {
     /// Networks that the shoot uses and does not own, as `namespace/name`.
     pub(crate) networks: Vec<Arc<str>>,
     /// What the shoot's pools name.
-    pub(crate) relied: BTreeSet<Relied>,
+    pub(crate) relied: BTreeSet<Prerequisite>,
     /// Namespace of templates of instancetypes and preferences.
     pub(crate) templates: Option<Arc<str>>,
     /// The shoot is to go: what its users have in the provider is looked at, and in the shoot nothing else.
@@ -78,23 +78,28 @@ impl Observer {
     ) -> Result<Observer, Error> {
         let shared = Arc::new(Shared::new(id, started, beside.is_leaving));
         let has_networks = provider.serves(&kinds::NETWORK).await?;
-        let mut kinds = vec![Kind::Record, Kind::Image, Kind::UserData, Kind::Machine];
+        let mut kinds = vec![
+            ObjectKind::Record,
+            ObjectKind::ImageVolume,
+            ObjectKind::UserData,
+            ObjectKind::Machine,
+        ];
         kinds.extend(kinds::CONTROL_PLANE);
         kinds.extend(kinds::TYPES);
         match beside.is_leaving {
             true => {
                 kinds.extend(kinds::LEAVING_OUTSIDE);
                 let has_snapshots = provider.serves(&kinds::VOLUME_SNAPSHOT).await?;
-                kinds.extend(has_snapshots.then_some(Kind::Snapshot));
+                kinds.extend(has_snapshots.then_some(ObjectKind::VolumeSnapshot));
             }
-            false => kinds.push(Kind::Instance),
+            false => kinds.push(ObjectKind::VirtualMachineInstance),
         }
         if has_networks {
-            kinds.push(Kind::Network);
+            kinds.push(ObjectKind::NetworkAttachmentDefinition);
         }
         let feeds = kinds
             .into_iter()
-            .map(|kind| Feed::new(provider, &shared, (Side::Provider, kind), id));
+            .map(|kind| Feed::new(provider, &shared, (ClusterSide::Provider, kind), id));
         let first = feeds.map(async |feed| Ok((seen(&feed).await?, feed)));
         let (mut fixed, first) =
             futures::future::try_join(fixed(provider, &beside, has_networks), try_join_all(first))
@@ -103,7 +108,7 @@ impl Observer {
         for (version, feed) in first {
             match version {
                 Ok(version) => drop(tasks.spawn(feed.follow(version))),
-                Err(why) => drop(fixed.unseen.insert(feed.source.1, why)),
+                Err(why) => drop(fixed.unreadable.insert(feed.source.1, why)),
             }
         }
         shared.change(|world, _| world.fixed = fixed);
@@ -196,13 +201,13 @@ impl Shared {
         self.started.elapsed()
     }
 
-    pub(super) fn tell_causes(&self, causes: HashMap<Key, Arc<str>>) {
+    pub(super) fn tell_causes(&self, causes: HashMap<ObjectKey, Arc<str>>) {
         self.change(|world, _| world.tell_causes(causes));
     }
 
     pub(super) fn trouble(&self, source: Source, error: &Error) {
         tracing::debug!(side = ?source.0, kind = %source.1, %error, "cannot look");
-        if self.is_leaving && source.0 == Side::Shoot {
+        if self.is_leaving && source.0 == ClusterSide::Shoot {
             // Its API server is on its way out, or was dead before.
             return;
         }
@@ -283,7 +288,7 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     });
     let bounds = async {
         match beside.is_leaving {
-            true => Ok(Bounds::default()),
+            true => Ok(NamespaceLimits::default()),
             false => bounds::find(provider).await,
         }
     };
@@ -299,11 +304,11 @@ async fn fixed(provider: &Provider, beside: &Beside, has_networks: bool) -> Resu
     let hosts = if_allowed(hosts.map(|it| it.items))?;
     Ok(Facts {
         namespace: provider.namespace().clone(),
-        classes: classes.iter().map(class).collect(),
+        storage_classes: classes.iter().map(class).collect(),
         hosts: hosts_by_zone(&hosts),
-        shared: shared.into_iter().collect::<Result<_, Error>>()?,
-        relied: relied?,
-        bounds: bounds?,
+        shared_networks: shared.into_iter().collect::<Result<_, Error>>()?,
+        prerequisites: relied?,
+        namespace_limits: bounds?,
         time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })
@@ -343,9 +348,9 @@ fn class(class: &Value) -> (Arc<str>, StorageClass) {
 }
 
 /// As Kubermatic has it: by an annotation, and with what the class itself says.
-fn offered(class: &Value) -> Option<ClassOffer> {
+fn offered(class: &Value) -> Option<InfraStorageClass> {
     let annotations = &class["metadata"]["annotations"];
-    (annotations[names::INITIALIZE_CLASS] == "true").then(|| ClassOffer {
+    (annotations[names::INITIALIZE_CLASS] == "true").then(|| InfraStorageClass {
         is_default: annotations[names::DEFAULT_CLASS] == "true",
         binding_mode: project::arc(&class["volumeBindingMode"]),
         reclaim_policy: project::arc(&class["reclaimPolicy"]),
@@ -353,7 +358,7 @@ fn offered(class: &Value) -> Option<ClassOffer> {
     })
 }
 
-fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
+fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, ZoneHosts> {
     let mut zones: BTreeMap<Arc<str>, [Vec<Arc<str>>; 2]> = BTreeMap::new();
     for node in nodes {
         let labels = &node["metadata"]["labels"];
@@ -363,7 +368,7 @@ fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, Hosts> {
     }
     let hosts = |[workers, masters]: [Vec<Arc<str>>; 2]| {
         let hosts = if workers.is_empty() { masters } else { workers };
-        Hosts {
+        ZoneHosts {
             first: hosts.iter().min().cloned().unwrap_or_default(),
             count: hosts.len(),
         }

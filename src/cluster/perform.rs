@@ -9,15 +9,15 @@ use super::observe::Observer;
 use super::project::{self, text};
 use super::request::{Place, WRITE};
 use super::world::Source;
-use crate::state::action::{Action, Content, Target, Wanted};
-use crate::state::facts::Record;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::action::{Action, DeleteTarget, Desired, Payload};
+use crate::state::facts::ObservedRecord;
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-const RECORD: Source = (Side::Provider, Kind::Record);
+const RECORD: Source = (ClusterSide::Provider, ObjectKind::Record);
 
 /// Writes to the provider and to the shoot for one run.
 pub(crate) struct Performer {
@@ -53,7 +53,7 @@ impl Performer {
     /// # Errors
     ///
     /// [`Error::Conflict`] when it is not that record any more.
-    pub(crate) async fn note(&self, record: &Record, data: &Value) -> Result<(), Error> {
+    pub(crate) async fn note(&self, record: &ObservedRecord, data: &Value) -> Result<(), Error> {
         let place = self.place(RECORD, &record.name);
         let patch = json!({ "metadata": { "uid": &*record.uid }, "data": data });
         match self.provider.patch(place, &patch, self.limit()?).await {
@@ -67,16 +67,16 @@ impl Performer {
         }
     }
 
-    async fn apply(&self, wanted: &Wanted, objects: &[Value]) -> Result<(), Error> {
-        if let Content::Issue(issue) = &wanted.content {
+    async fn apply(&self, wanted: &Desired, objects: &[Value]) -> Result<(), Error> {
+        if let Payload::Issue(issue) = &wanted.payload {
             return self.issue(&wanted.key, issue).await;
         }
-        if let Content::Bundle(bundle) = &wanted.content {
+        if let Payload::Manifests(bundle) = &wanted.payload {
             return self.bundle(bundle).await;
         }
         let objects = &self.prepare(wanted, objects).await?;
         for object in objects {
-            if let Content::Metadata { uid, .. } = &wanted.content {
+            if let Payload::Metadata { uid, .. } = &wanted.payload {
                 self.relabel(&wanted.key, uid, object).await?;
                 continue;
             }
@@ -87,7 +87,7 @@ impl Performer {
             let name = project::name_of(source.0, object);
             match (source.1, self.is_there(source, &name)) {
                 // It holds what its name says, for the name has the hash.
-                (Kind::UserData | Kind::Machine, true) => {}
+                (ObjectKind::UserData | ObjectKind::Machine, true) => {}
                 (_, true) => self.replace(source, &name, object).await?,
                 (_, false) => self.create(source, &name, object).await?,
             }
@@ -182,7 +182,7 @@ impl Performer {
         }
     }
 
-    async fn relabel(&self, key: &Key, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
+    async fn relabel(&self, key: &ObjectKey, uid: &Arc<str>, patch: &Value) -> Result<(), Error> {
         let source = (key.side, key.kind);
         let (api, place) = (self.api(key.side)?, self.place(source, &key.name));
         let known = self.observer.shared.read(|world| {
@@ -204,11 +204,11 @@ impl Performer {
         }
     }
 
-    async fn delete(&self, target: &Target) -> Result<(), Error> {
-        if target.key.kind == Kind::Node {
+    async fn delete(&self, target: &DeleteTarget) -> Result<(), Error> {
+        if target.key.kind == ObjectKind::Node {
             self.is_left(&target.key.name).await?;
         }
-        let Key { side, kind, name } = &target.key;
+        let ObjectKey { side, kind, name } = &target.key;
         let source = &(*side, *kind);
         let (api, place) = (self.api(*side)?, self.place(*source, name));
         let seen = self.look_again(target).await?;
@@ -251,7 +251,7 @@ impl Performer {
     }
 
     /// A Status, or the object: as it was, if nothing holds it back, and else as it waits for its end.
-    fn deleted(&self, target: &Target, answer: &Value) -> Result<(), Error> {
+    fn deleted(&self, target: &DeleteTarget, answer: &Value) -> Result<(), Error> {
         let is_object = answer["metadata"]["uid"] == *target.uid;
         let is_held = !project::items(&answer["metadata"]["finalizers"]).is_empty();
         if is_object && (is_held || project::is_leaving(answer)) {
@@ -262,8 +262,8 @@ impl Performer {
     }
 
     /// Marks the machine: that write is the decision, and a run that finds the mark goes on from there.
-    async fn drain(&self, target: &Target) -> Result<(), Error> {
-        let Key { side, kind, name } = &target.key;
+    async fn drain(&self, target: &DeleteTarget) -> Result<(), Error> {
+        let ObjectKey { side, kind, name } = &target.key;
         let place = self.place((*side, *kind), name);
         if !self.is_marked(target) {
             let seen = self.look_again(target).await?;
@@ -286,8 +286,8 @@ impl Performer {
     }
 
     /// For a decision that rests on the machine not being ready: the version that it was looked at in.
-    async fn look_again(&self, target: &Target) -> Result<Option<String>, Error> {
-        if !target.unless_ready || target.key.kind != Kind::Machine {
+    async fn look_again(&self, target: &DeleteTarget) -> Result<Option<String>, Error> {
+        if !target.unless_ready || target.key.kind != ObjectKind::Machine {
             return Ok(None);
         }
         let source = (target.key.side, target.key.kind);
@@ -312,7 +312,7 @@ impl Performer {
     /// That a node has no machine, by what the provider says now: what a run has seen of the one side may be older than
     /// what it has seen of the other, and a kubelet does not register again.
     async fn is_left(&self, node: &Arc<str>) -> Result<(), Error> {
-        let source = (Side::Provider, Kind::Machine);
+        let source = (ClusterSide::Provider, ObjectKind::Machine);
         let place = self.place(source, node);
         match self.provider.get(place).await {
             Err(Error::NotFound { .. }) => Ok(()),
@@ -327,19 +327,19 @@ impl Performer {
     }
 
     /// The server of a side.
-    pub(super) fn api(&self, side: Side) -> Result<Provider, Error> {
+    pub(super) fn api(&self, side: ClusterSide) -> Result<Provider, Error> {
         match side {
-            Side::Provider => Ok(self.provider.clone()),
-            Side::Shoot => self.observer.inside().ok_or(Error::NotInside),
+            ClusterSide::Provider => Ok(self.provider.clone()),
+            ClusterSide::Shoot => self.observer.inside().ok_or(Error::NotInside),
         }
     }
 
     fn place<'a>(&'a self, (side, kind): Source, name: &'a str) -> Place<'a> {
         let resource = Resource::of(kind);
         match (side, name.split_once('/')) {
-            (Side::Provider, _) => Place::one(resource, self.provider.namespace(), name),
-            (Side::Shoot, Some((namespace, name))) => Place::one(resource, namespace, name),
-            (Side::Shoot, None) => Place {
+            (ClusterSide::Provider, _) => Place::one(resource, self.provider.namespace(), name),
+            (ClusterSide::Shoot, Some((namespace, name))) => Place::one(resource, namespace, name),
+            (ClusterSide::Shoot, None) => Place {
                 namespace: None,
                 name: Some(name),
                 ..Place::all(resource, None)
@@ -362,7 +362,7 @@ impl Performer {
         })
     }
 
-    fn is_marked(&self, target: &Target) -> bool {
+    fn is_marked(&self, target: &DeleteTarget) -> bool {
         self.observer.shared.read(|world| {
             world
                 .get((target.key.side, target.key.kind), &target.key.name)
@@ -380,8 +380,8 @@ impl Performer {
             .change(|world, now| world.put(source, object, now, time))
     }
 
-    fn gone(&self, target: &Target) {
-        let Key { side, kind, name } = &target.key;
+    fn gone(&self, target: &DeleteTarget) {
+        let ObjectKey { side, kind, name } = &target.key;
         self.observer
             .shared
             .change(|world, _| world.gone_by_answer((*side, *kind), name, target.uid.clone()));

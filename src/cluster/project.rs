@@ -6,9 +6,9 @@ use super::kinds::Resource;
 use super::request::Place;
 use super::world::Source;
 use super::{guest, told};
-use crate::state::facts::Fact;
+use crate::state::facts::ObjectStatus;
 use crate::state::hash::Hash;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, MachineName};
 use crate::state::record::{CLUSTER_IP, EXPIRY, SIZES};
 use crate::state::store;
@@ -31,7 +31,7 @@ pub(super) struct Seen {
 pub(super) enum Body {
     Plain,
     /// What its fact is follows from the object alone.
-    Told(Fact),
+    Told(ObjectStatus),
     Node(Node),
     /// The claims that it holds; None when it is nothing to the provider.
     Guest(Option<Arc<[Arc<str>]>>),
@@ -115,34 +115,38 @@ const RESTARTS: i64 = 3;
 /// # Errors
 ///
 /// Its version is no number.
-pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>, Error> {
+pub(super) fn seen(source: Source, object: &Value) -> Result<store::StoredObject<Seen>, Error> {
     let (side, kind) = source;
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
     let body = match kind {
-        Kind::Record => Body::Record {
+        ObjectKind::Record => Body::Record {
             sizes: sizes(object),
             cluster_ip: object["data"][CLUSTER_IP].as_str().map(Arc::from),
             expiry: object["data"][EXPIRY].as_str().map(Arc::from),
         },
-        Kind::Node => Body::Node(told::node(object)),
-        Kind::Image if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => Body::Disk {
-            owner: arc(&metadata["ownerReferences"][0]["uid"]),
-            machine: arc(&labels[names::KUBEVIRT_VM]),
-        },
-        Kind::Image => Body::Volume(volume(object)),
-        Kind::Machine => Body::Machine(Box::new(machine(object))),
-        Kind::Instance => Body::Instance(instance(object)),
-        _ if kind.is_of_guest() => Body::Guest(guest::holds(kind, object)),
+        ObjectKind::Node => Body::Node(told::node(object)),
+        ObjectKind::ImageVolume if labels[names::COMPONENT] == names::role::MACHINE_VOLUME => {
+            Body::Disk {
+                owner: arc(&metadata["ownerReferences"][0]["uid"]),
+                machine: arc(&labels[names::KUBEVIRT_VM]),
+            }
+        }
+        ObjectKind::ImageVolume => Body::Volume(volume(object)),
+        ObjectKind::Machine => Body::Machine(Box::new(machine(object))),
+        ObjectKind::VirtualMachineInstance => Body::Instance(instance(object)),
+        _ if kind.is_user_resource() => Body::Guest(guest::holds(kind, object)),
         _ => told::fact(kind, object).map_or(Body::Plain, Body::Told),
     };
     // Another program's annotation is as good as none: it differs from what is wanted.
     let hash = Hash::parse(text(&metadata["annotations"][names::SPEC_HASH]));
     let hash = match kind {
-        Kind::Machine => machine_name(object).map_or(hash.unwrap_or_default(), |it| it.hash(hash)),
+        ObjectKind::Machine => {
+            machine_name(object).map_or(hash.unwrap_or_default(), |it| it.hash(hash))
+        }
         _ => hash.unwrap_or_default(),
     };
-    Ok(store::Object {
+    Ok(store::StoredObject {
         name: name_of(side, object),
         uid: arc(&metadata["uid"]),
         version: version(kind, text(&metadata["resourceVersion"]))?,
@@ -156,16 +160,18 @@ pub(super) fn seen(source: Source, object: &Value) -> Result<store::Object<Seen>
 }
 
 /// As it is called in keys: in the shoot with its namespace, if it has one.
-pub(super) fn name_of(side: Side, object: &Value) -> Arc<str> {
+pub(super) fn name_of(side: ClusterSide, object: &Value) -> Arc<str> {
     let metadata = &object["metadata"];
     match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])).into(),
+        (ClusterSide::Shoot, Some(namespace)) => {
+            format!("{namespace}/{}", text(&metadata["name"])).into()
+        }
         _ => arc(&metadata["name"]),
     }
 }
 
-pub(super) fn version(kind: Kind, text: &str) -> Result<store::Version, Error> {
-    store::Version::parse(text).ok_or_else(|| Error::Version {
+pub(super) fn version(kind: ObjectKind, text: &str) -> Result<store::ResourceVersion, Error> {
+    store::ResourceVersion::parse(text).ok_or_else(|| Error::Version {
         what: Place::all(Resource::of(kind), None).what("list"),
         version: text.to_owned(),
     })
@@ -252,8 +258,8 @@ fn machine(object: &Value) -> Vm {
 /// What it is made by that belongs to the namespace; where a VM names no kind, KubeVirt takes that of the cluster.
 fn types(spec: &Value) -> Arc<[Arc<str>]> {
     let matchers = [
-        (&spec["instancetype"], Kind::Instancetype),
-        (&spec["preference"], Kind::Preference),
+        (&spec["instancetype"], ObjectKind::Instancetype),
+        (&spec["preference"], ObjectKind::Preference),
     ];
     let own = matchers.into_iter().filter_map(|(matcher, kind)| {
         let kind = kind.to_string();

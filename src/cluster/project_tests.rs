@@ -2,10 +2,10 @@ use super::*;
 use crate::state::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
-fn check(kind: Kind, object: Value) -> Body {
+fn check(kind: ObjectKind, object: Value) -> Body {
     let mut object = object;
     object["metadata"]["resourceVersion"] = "7".into();
-    seen((Side::Provider, kind), &object)
+    seen((ClusterSide::Provider, kind), &object)
         .expect("its version is a number")
         .fact
         .body
@@ -16,7 +16,7 @@ fn import(status: Value) -> Volume {
         "spec": { "storage": { "resources": { "requests": { "storage": "10Gi" } } } },
         "status": status,
     });
-    match check(Kind::Image, object) {
+    match check(ObjectKind::ImageVolume, object) {
         Body::Volume(it) => it,
         other => panic!("{other:?}"),
     }
@@ -25,7 +25,7 @@ fn import(status: Value) -> Volume {
 #[test]
 fn a_machine_is_read_from_its_labels_and_its_name() {
     let body = check(
-        Kind::Machine,
+        ObjectKind::Machine,
         json!({
             "metadata": {
                 "name": "shoot--local--a-cpu-z2-12345-7",
@@ -123,7 +123,8 @@ fn a_machine_whose_hash_was_lost_is_outdated_but_keeps_its_place_among_the_names
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let seen = seen((Side::Provider, Kind::Machine), &object).expect("its version is a number");
+        let seen = seen((ClusterSide::Provider, ObjectKind::Machine), &object)
+            .expect("its version is a number");
         seen.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
@@ -146,13 +147,13 @@ fn the_record_holds_the_sizes() {
         cluster_ip,
         expiry,
     };
-    assert_eq!(check(Kind::Record, record), body);
+    assert_eq!(check(ObjectKind::Record, record), body);
     let body = Body::Record {
         sizes: BTreeMap::new(),
         cluster_ip: None,
         expiry: None,
     };
-    assert_eq!(check(Kind::Record, json!({})), body);
+    assert_eq!(check(ObjectKind::Record, json!({})), body);
 }
 
 #[test]
@@ -167,7 +168,8 @@ fn quantities_are_bytes() {
 #[test]
 fn a_version_that_is_no_number_is_refused() {
     let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
-    let error = seen((Side::Provider, Kind::Machine), &object).expect_err("`abc` is no number");
+    let error = seen((ClusterSide::Provider, ObjectKind::Machine), &object)
+        .expect_err("`abc` is no number");
     assert_eq!(
         error.to_string(),
         "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number, so this server cannot be worked with"
@@ -190,7 +192,7 @@ fn only_a_pod_that_serves_and_stays_is_an_end() {
 
 #[test]
 fn only_what_nobody_else_moves_is_to_leave_its_host() {
-    let is_evacuating = |object: Value| match check(Kind::Instance, object) {
+    let is_evacuating = |object: Value| match check(ObjectKind::VirtualMachineInstance, object) {
         Body::Instance(it) => it.evacuating,
         other => panic!("{other:?}"),
     };

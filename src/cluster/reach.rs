@@ -6,8 +6,8 @@ use super::request::Place;
 use super::root::ClientCertificate;
 use super::tunnel::Tunnel;
 use super::{Provider, kinds};
-use crate::state::facts::Fact;
-use crate::state::key::Kind;
+use crate::state::facts::ObjectStatus;
+use crate::state::key::ObjectKind;
 use crate::state::names::{self, API_PORT, Address};
 use futures::future::join_all;
 use serde_json::Value;
@@ -100,7 +100,7 @@ async fn answering(url: String, credentials: &ClientCertificate) -> Result<Way, 
 
 /// Where a Service can be spoken to.
 fn base_url(service: &Value) -> Option<String> {
-    let Some(Fact::Service(fact)) = super::told::fact(Kind::Service, service) else {
+    let Some(ObjectStatus::Service(fact)) = super::told::fact(ObjectKind::Service, service) else {
         return None;
     };
     let annotations = &service["metadata"]["annotations"];

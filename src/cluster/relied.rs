@@ -6,7 +6,7 @@ use super::kinds::{self, Resource};
 use super::project::items;
 use super::request::Place;
 use crate::state::names;
-use crate::state::prerequisite::{Family, Found, Relied};
+use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,53 +14,53 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is there of each; instancetypes and preferences also among the `templates` of a namespace.
 pub(super) async fn find(
     provider: &Provider,
-    wanted: &BTreeSet<Relied>,
+    wanted: &BTreeSet<Prerequisite>,
     templates: Option<&str>,
-) -> Result<BTreeMap<Relied, Found>, Error> {
+) -> Result<BTreeMap<Prerequisite, Lookup>, Error> {
     let looks = wanted.iter().map(async |it| {
-        let found = match it.family {
-            Family::Instancetype => {
+        let found = match it.prerequisite_kind {
+            PrerequisiteKind::Instancetype => {
                 let (own, shared) = (&kinds::INSTANCETYPE, &kinds::CLUSTER_INSTANCETYPE);
                 find_type(provider, it, own, shared, templates).await?
             }
-            Family::Preference => {
+            PrerequisiteKind::Preference => {
                 let (own, shared) = (&kinds::PREFERENCE, &kinds::CLUSTER_PREFERENCE);
                 find_type(provider, it, own, shared, templates).await?
             }
-            Family::Claim => claim(provider, &it.name).await?.into(),
-            Family::Cloning => cloning(provider, &it.name).await?.into(),
-            Family::Shared => shared(provider, it).await?.into(),
+            PrerequisiteKind::PersistentVolumeClaim => claim(provider, &it.name).await?.into(),
+            PrerequisiteKind::ClonePermission => cloning(provider, &it.name).await?.into(),
+            PrerequisiteKind::SharedStorageClass => shared(provider, it).await?.into(),
         };
         Ok::<_, Error>((it.clone(), found))
     });
     Ok(try_join_all(looks).await?.into_iter().collect())
 }
 
-impl From<Option<&'static str>> for Found {
-    fn from(kind: Option<&'static str>) -> Found {
-        kind.map_or(Found::Nothing, |it| Found::There(it.into()))
+impl From<Option<&'static str>> for Lookup {
+    fn from(kind: Option<&'static str>) -> Lookup {
+        kind.map_or(Lookup::NotFound, |it| Lookup::Found(it.into()))
     }
 }
 
 /// In the namespace, among the templates, and in the whole cluster.
 async fn find_type(
     provider: &Provider,
-    wanted: &Relied,
+    wanted: &Prerequisite,
     own: &'static Resource,
     shared: &'static Resource,
     templates: Option<&str>,
-) -> Result<Found, Error> {
+) -> Result<Lookup, Error> {
     let is_meant = |it: &Resource| wanted.kind.as_deref().is_none_or(|kind| kind == it.kind);
     if is_meant(own) {
         let here = Place::one(own, provider.namespace(), &wanted.name);
         if of_others(provider, here).await?.is_some() {
-            return Ok(Found::There(own.kind.into()));
+            return Ok(Lookup::Found(own.kind.into()));
         }
         let template = templates.map(|it| Place::one(own, it, &wanted.name));
         if let Some(template) = template
             && let Some(mut template) = of_others(provider, template).await?
         {
-            return Ok(Found::Template(template["spec"].take().into()));
+            return Ok(Lookup::Template(template["spec"].take().into()));
         }
     }
     let place = Place {
@@ -88,7 +88,7 @@ async fn of_others(provider: &Provider, place: Place<'_>) -> Result<Option<Value
 }
 
 /// By what CDI knows of a StorageClass; where it knows nothing, by who vouches for it.
-async fn shared(provider: &Provider, wanted: &Relied) -> Result<Option<&'static str>, Error> {
+async fn shared(provider: &Provider, wanted: &Prerequisite) -> Result<Option<&'static str>, Error> {
     let place = Place {
         resource: &kinds::STORAGE_PROFILE,
         namespace: None,

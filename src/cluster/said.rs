@@ -6,7 +6,7 @@ use super::evidence::Family;
 use super::request::Place;
 use super::watch::Backoff;
 use super::{Provider, kinds};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -19,7 +19,7 @@ const IDLE: Duration = Duration::from_secs(320);
 
 /// One side of a shoot.
 pub(crate) struct Said {
-    side: Side,
+    side: ClusterSide,
     server: Provider,
     /// Who belongs to the shoot; None where all do.
     family: Option<Family>,
@@ -45,7 +45,7 @@ impl Said {
             Err(error) => return Err(error),
         }
         Ok(Said {
-            side: Side::Provider,
+            side: ClusterSide::Provider,
             server: provider.clone(),
             family: Some(family),
         })
@@ -58,7 +58,7 @@ impl Said {
     /// There is no way in.
     pub(crate) async fn inside(provider: &Provider, id: &str) -> Result<Said, Error> {
         Ok(Said {
-            side: Side::Shoot,
+            side: ClusterSide::Shoot,
             server: provider.inside(id).await?,
             family: None,
         })
@@ -125,8 +125,8 @@ impl Said {
 
     fn place(&self) -> Place<'_> {
         let namespace = match self.side {
-            Side::Provider => Some(&**self.server.namespace()),
-            Side::Shoot => None,
+            ClusterSide::Provider => Some(&**self.server.namespace()),
+            ClusterSide::Shoot => None,
         };
         Place::all(&kinds::EVENT, namespace)
     }

@@ -1,9 +1,11 @@
 //! Facts that follow from an object alone: what a Service has for addresses, how far a workload is. Pure.
 
 use super::project::{Node, items, text};
-use crate::state::facts::{Certificate, Fact, Rollout, Secret, Service};
+use crate::state::facts::{
+    ObjectStatus, ObservedCertificate, ObservedSecret, ObservedService, Rollout,
+};
 use crate::state::hash::Hash;
-use crate::state::key::Kind;
+use crate::state::key::ObjectKind;
 use crate::state::names;
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,23 +23,23 @@ const PASSING: [(&str, &str); 2] = [
 ];
 
 /// None for kinds that tell nothing beyond being there.
-pub(super) fn fact(kind: Kind, object: &Value) -> Option<Fact> {
+pub(super) fn fact(kind: ObjectKind, object: &Value) -> Option<ObjectStatus> {
     Some(match kind {
-        Kind::Secret => Fact::Secret(secret(object)),
-        Kind::Service => Fact::Service(service(object)),
-        Kind::Deployment | Kind::StatefulSet => Fact::Rollout(replicas(object)),
-        Kind::DaemonSet => Fact::Rollout(daemons(object)),
-        Kind::ApiService => Fact::Answer(answer(object)),
+        ObjectKind::Secret => ObjectStatus::Secret(secret(object)),
+        ObjectKind::Service => ObjectStatus::Service(service(object)),
+        ObjectKind::Deployment | ObjectKind::StatefulSet => ObjectStatus::Rollout(replicas(object)),
+        ObjectKind::DaemonSet => ObjectStatus::Rollout(daemons(object)),
+        ObjectKind::ApiService => ObjectStatus::Answer(answer(object)),
         _ => return None,
     })
 }
 
 /// What stands on a Secret of keys: what is in it is not looked at.
-fn secret(object: &Value) -> Secret {
+fn secret(object: &Value) -> ObservedSecret {
     let annotations = &object["metadata"]["annotations"];
     let hash = |key: &str| Hash::parse(text(&annotations[key])).unwrap_or_default();
     let number = |key: &str| text(&annotations[key]).parse::<i64>().ok();
-    let certificate = number(names::NOT_AFTER).map(|expires| Certificate {
+    let certificate = number(names::NOT_AFTER).map(|expires| ObservedCertificate {
         names: text(&annotations[names::CERTIFICATE_NAMES])
             .split(',')
             .filter(|it| !it.is_empty())
@@ -48,7 +50,7 @@ fn secret(object: &Value) -> Secret {
         issued: number(names::NOT_BEFORE).unwrap_or_default(),
         expires,
     });
-    Secret {
+    ObservedSecret {
         checksum: hash(names::CHECKSUM),
         certificate,
         ca: annotations[names::CERTIFICATE_AUTHORITY]
@@ -57,14 +59,14 @@ fn secret(object: &Value) -> Secret {
     }
 }
 
-fn service(object: &Value) -> Service {
+fn service(object: &Value) -> ObservedService {
     let ingress = &object["status"]["loadBalancer"]["ingress"][0];
     let ingress = ingress["ip"].as_str().or(ingress["hostname"].as_str());
     let ports = items(&object["spec"]["ports"]).iter().filter_map(|it| {
         let port = it["nodePort"].as_u64()?;
         Some((text(&it["name"]).into(), u16::try_from(port).ok()?))
     });
-    Service {
+    ObservedService {
         cluster_ip: object["spec"]["clusterIP"]
             .as_str()
             .filter(|it| !it.is_empty() && *it != "None")

@@ -4,8 +4,8 @@ use super::chain::{Advice, Chain, Link};
 use super::error::Error;
 use super::observe::Observer;
 use super::why::{Depth, causes, lost, workloads};
-use crate::state::facts::{Fact, Facts, Inside, Look, Machine};
-use crate::state::key::{Key, Kind, Side};
+use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::{conditions, names};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,9 @@ impl Observer {
         let id = self.shared.read(|world| world.id().clone());
         let mut asked = workloads(facts);
         asked.extend(images(facts).map(|it| it.0.clone()));
-        asked.extend(machines(facts).map(|it| Key::provider(Kind::Machine, it.0.clone())));
+        asked.extend(
+            machines(facts).map(|it| ObjectKey::provider(ObjectKind::Machine, it.0.clone())),
+        );
         asked.extend(others(facts).cloned());
         let causes = match asked.as_slice() {
             [] => HashMap::new(),
@@ -39,17 +41,17 @@ impl Observer {
     }
 }
 
-fn chains(facts: &Facts, id: &str, causes: &HashMap<Key, Chain>) -> Vec<Chain> {
+fn chains(facts: &Facts, id: &str, causes: &HashMap<ObjectKey, Chain>) -> Vec<Chain> {
     let mut chains = Vec::new();
-    let (mut late, mut inner): (Vec<Key>, Vec<Key>) = workloads(facts)
+    let (mut late, mut inner): (Vec<ObjectKey>, Vec<ObjectKey>) = workloads(facts)
         .into_iter()
-        .partition(|it| it.side == Side::Provider);
+        .partition(|it| it.side == ClusterSide::Provider);
     late.sort();
     inner.sort();
     chains.extend(late.iter().filter_map(|it| workload(facts, it, causes)));
     let api_server = names::control_plane(id, names::part::API_SERVER);
     let is_late = late.iter().any(|it| *it.name == *api_server);
-    if let Inside::Unreachable(why) = &facts.inside
+    if let ShootApi::Unreachable(why) = &facts.shoot_api
         && !is_late
     {
         chains.push(Chain::of(Link::new("API server", "", ""), &**why));
@@ -77,8 +79,8 @@ fn chains(facts: &Facts, id: &str, causes: &HashMap<Key, Chain>) -> Vec<Chain> {
 }
 
 /// What a workload misses, down to the pod that says why.
-fn workload(facts: &Facts, key: &Key, causes: &HashMap<Key, Chain>) -> Option<Chain> {
-    let Fact::Rollout(rollout) = &facts.objects.get(key)?.fact else {
+fn workload(facts: &Facts, key: &ObjectKey, causes: &HashMap<ObjectKey, Chain>) -> Option<Chain> {
+    let ObjectStatus::Rollout(rollout) = &facts.objects.get(key)?.status else {
         return None;
     };
     // A run that goes on by itself has added what is below.
@@ -94,9 +96,11 @@ fn certificates(facts: &Facts) -> Option<Chain> {
     let objects = facts
         .objects
         .iter()
-        .filter(|it| it.0.side == Side::Provider);
-    let ends = objects.filter_map(|(key, it)| match &it.fact {
-        Fact::Secret(secret) => Some((secret.certificate.as_ref()?.expires, key.name.clone())),
+        .filter(|it| it.0.side == ClusterSide::Provider);
+    let ends = objects.filter_map(|(key, it)| match &it.status {
+        ObjectStatus::Secret(secret) => {
+            Some((secret.certificate.as_ref()?.expires, key.name.clone()))
+        }
         _ => None,
     });
     let first = ends.min()?;
@@ -106,15 +110,15 @@ fn certificates(facts: &Facts) -> Option<Chain> {
 }
 
 /// Where machines are missing that its pods would run on, a workload of which nothing more is known says nothing new.
-fn inside(facts: &Facts, key: &Key, causes: &HashMap<Key, Chain>) -> Option<Chain> {
+fn inside(facts: &Facts, key: &ObjectKey, causes: &HashMap<ObjectKey, Chain>) -> Option<Chain> {
     let is_echo = !causes.contains_key(key) && lost(facts).next().is_some();
     workload(facts, key, causes).filter(|_| !is_echo)
 }
 
-fn images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
+fn images(facts: &Facts) -> impl Iterator<Item = (&ObjectKey, String)> {
     let objects = facts.objects.iter();
-    let late = objects.filter_map(|(key, it)| match &it.fact {
-        Fact::Image(import) if !import.done => {
+    let late = objects.filter_map(|(key, it)| match &it.status {
+        ObjectStatus::Image(import) if !import.done => {
             let percent = import.percent.map(|it| format!("{it:.0} % imported"));
             let said = import.failed.as_deref().or(import.waits.as_deref());
             Some((key, percent.or(said.map(str::to_owned)).unwrap_or_default()))
@@ -126,36 +130,36 @@ fn images(facts: &Facts) -> impl Iterator<Item = (&Key, String)> {
     late.into_iter()
 }
 
-fn image(key: &Key, waits: String, causes: &HashMap<Key, Chain>) -> Chain {
+fn image(key: &ObjectKey, waits: String, causes: &HashMap<ObjectKey, Chain>) -> Chain {
     let own = Link::new("DataVolume", key.name.clone(), "");
     causes.get(key).cloned().unwrap_or(Chain::of(own, waits))
 }
 
-fn machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &Machine)> {
+fn machines(facts: &Facts) -> impl Iterator<Item = (&Arc<str>, &ObservedMachine)> {
     let machines = facts.machines.values().flatten();
-    machines.filter(|it| it.1.look != Look::Ready)
+    machines.filter(|it| it.1.phase != MachinePhase::Ready)
 }
 
 /// Machines that an earlier shoot of the name left, or one whose record is gone.
-fn others(facts: &Facts) -> impl Iterator<Item = &Key> {
+fn others(facts: &Facts) -> impl Iterator<Item = &ObjectKey> {
     let keys = facts.foreign.keys();
-    keys.filter(|it| it.side == Side::Provider && it.kind == Kind::Machine)
+    keys.filter(|it| it.side == ClusterSide::Provider && it.kind == ObjectKind::Machine)
 }
 
 fn machine(
     name: &Arc<str>,
-    machine: &Machine,
+    machine: &ObservedMachine,
     has_node: bool,
-    causes: &HashMap<Key, Chain>,
+    causes: &HashMap<ObjectKey, Chain>,
 ) -> Chain {
     let own = Link::new("Machine", name.clone(), "");
-    let key = Key::provider(Kind::Machine, name.clone());
+    let key = ObjectKey::provider(ObjectKind::Machine, name.clone());
     if let Some(below) = causes.get(&key) {
         return below.clone().under(own);
     }
     let said = machine.cause.as_deref().unwrap_or_default();
-    match machine.look {
-        Look::Draining | Look::Drained => {
+    match machine.phase {
+        MachinePhase::Draining | MachinePhase::Drained => {
             let words = match said {
                 "" => "it is to be emptied, and removed".to_owned(),
                 said => format!("it is to be emptied, and removed: {said}"),
@@ -199,13 +203,16 @@ fn nodes_without_machine(facts: &Facts) -> impl Iterator<Item = Chain> {
 }
 
 fn answers(facts: &Facts) -> Vec<Chain> {
-    let silent = facts.objects.iter().filter_map(|(key, it)| match &it.fact {
-        Fact::Answer(Some(why)) => {
-            let own = Link::new(key.kind.to_string(), key.name.clone(), "");
-            Some(Chain::of(own, &**why))
-        }
-        _ => None,
-    });
+    let silent = facts
+        .objects
+        .iter()
+        .filter_map(|(key, it)| match &it.status {
+            ObjectStatus::Answer(Some(why)) => {
+                let own = Link::new(key.kind.to_string(), key.name.clone(), "");
+                Some(Chain::of(own, &**why))
+            }
+            _ => None,
+        });
     let mut silent: Vec<Chain> = silent.collect();
     silent.sort_by_key(Chain::to_string);
     silent

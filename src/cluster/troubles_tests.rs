@@ -1,27 +1,29 @@
 use super::*;
-use crate::state::facts::{Certificate, Import, Node, Object, Rollout, Secret};
+use crate::state::facts::{
+    ImageImport, ObservedCertificate, ObservedNode, ObservedObject, ObservedSecret, Rollout,
+};
 use crate::state::testing::{self, object};
 
 const ID: &str = "shoot--local--a";
 const DAY: i64 = 24 * 60 * 60;
 
-fn machine_at(look: Look, runs: bool) -> Machine {
-    Machine {
+fn machine_at(look: MachinePhase, runs: bool) -> ObservedMachine {
+    ObservedMachine {
         runs,
         status: "Starting".into(),
         ..testing::machine(look)
     }
 }
 
-fn late(why: &str) -> Object {
-    object(Fact::Rollout(Rollout {
+fn late(why: &str) -> ObservedObject {
+    object(ObjectStatus::Rollout(Rollout {
         why: Some(why.into()),
         available: 0,
     }))
 }
 
-fn node(why: &str) -> Node {
-    Node {
+fn node(why: &str) -> ObservedNode {
+    ObservedNode {
         serves: why.is_empty(),
         why: why.into(),
         ..testing::node()
@@ -31,21 +33,21 @@ fn node(why: &str) -> Node {
 /// One machine that serves, and nothing else.
 fn well() -> Facts {
     let mut facts = Facts {
-        inside: Inside::Observed,
+        shoot_api: ShootApi::Reachable,
         time: DAY,
         ..Facts::default()
     };
-    put(&mut facts, machine_at(Look::Ready, true));
+    put(&mut facts, machine_at(MachinePhase::Ready, true));
     facts.nodes.insert("a-0".into(), node(""));
     facts
 }
 
-fn put(facts: &mut Facts, machine: Machine) {
+fn put(facts: &mut Facts, machine: ObservedMachine) {
     let pool = facts.machines.entry("cpu".into()).or_default();
     pool.insert("a-0".into(), machine);
 }
 
-fn told(facts: &Facts, causes: &[(&Key, Chain)]) -> Vec<String> {
+fn told(facts: &Facts, causes: &[(&ObjectKey, Chain)]) -> Vec<String> {
     let causes = causes
         .iter()
         .map(|(key, chain)| ((*key).clone(), chain.clone()));
@@ -53,8 +55,8 @@ fn told(facts: &Facts, causes: &[(&Key, Chain)]) -> Vec<String> {
     chains.iter().map(Chain::to_string).collect()
 }
 
-fn inner(name: &str) -> Key {
-    Key::shoot(Kind::Deployment, format!("kube-system/{name}"))
+fn inner(name: &str) -> ObjectKey {
+    ObjectKey::shoot(ObjectKind::Deployment, format!("kube-system/{name}"))
 }
 
 #[test]
@@ -65,9 +67,9 @@ fn of_what_is_well_nothing_is_told() {
 #[test]
 fn an_api_server_that_does_not_answer_is_told_by_its_pod_where_that_is_known() {
     let mut facts = well();
-    facts.inside = Inside::Unreachable("it does not answer".into());
+    facts.shoot_api = ShootApi::Unreachable("it does not answer".into());
     assert_eq!(told(&facts, &[]), ["API server: it does not answer"]);
-    let key = Key::provider(Kind::Deployment, format!("{ID}-kube-apiserver"));
+    let key = ObjectKey::provider(ObjectKind::Deployment, format!("{ID}-kube-apiserver"));
     facts
         .objects
         .insert(key.clone(), late("0 of 1 pods are available; pod b"));
@@ -81,9 +83,9 @@ fn an_api_server_that_does_not_answer_is_told_by_its_pod_where_that_is_known() {
 #[test]
 fn machines_are_told_by_what_is_below_them_or_by_their_node() {
     let mut facts = well();
-    put(&mut facts, machine_at(Look::Coming, false));
+    put(&mut facts, machine_at(MachinePhase::Provisioning, false));
     assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
-    let key = Key::provider(Kind::Machine, "a-0");
+    let key = ObjectKey::provider(ObjectKind::Machine, "a-0");
     let below = Chain::of(Link::new("Pod", "b", "Pending"), "no room");
     let causes = [(&key, below)];
     assert_eq!(
@@ -91,7 +93,7 @@ fn machines_are_told_by_what_is_below_them_or_by_their_node() {
         ["Machine a-0: Pod b Pending: no room"]
     );
 
-    let mut silent = machine_at(Look::NotReady, true);
+    let mut silent = machine_at(MachinePhase::NotReady, true);
     silent.cause = Some("Kubelet stopped posting node status.".into());
     put(&mut facts, silent);
     assert_eq!(
@@ -99,12 +101,12 @@ fn machines_are_told_by_what_is_below_them_or_by_their_node() {
         ["Machine a-0: Node not ready: Kubelet stopped posting node status."]
     );
     facts.nodes.clear();
-    put(&mut facts, machine_at(Look::Coming, true));
+    put(&mut facts, machine_at(MachinePhase::Provisioning, true));
     assert_eq!(
         told(&facts, &[]),
         ["Machine a-0: Node missing: its VM runs, and has not joined the shoot"]
     );
-    put(&mut facts, machine_at(Look::Draining, true));
+    put(&mut facts, machine_at(MachinePhase::Draining, true));
     assert_eq!(
         told(&facts, &[]),
         ["Machine a-0: it is to be emptied, and removed"]
@@ -129,16 +131,16 @@ fn what_only_follows_is_left_out() {
     facts
         .objects
         .insert(metrics.clone(), late("0 of 1 pods are available"));
-    let api_service = Key::shoot(Kind::ApiService, "v1beta1.metrics.k8s.io");
-    let answer = Fact::Answer(Some("no endpoints".into()));
+    let api_service = ObjectKey::shoot(ObjectKind::ApiService, "v1beta1.metrics.k8s.io");
+    let answer = ObjectStatus::Answer(Some("no endpoints".into()));
     facts.objects.insert(api_service.clone(), object(answer));
     assert_eq!(
         told(&facts, &[]),
         ["Deployment kube-system/metrics-server: 0 of 1 pods are available"]
     );
-    put(&mut facts, machine_at(Look::Coming, false));
+    put(&mut facts, machine_at(MachinePhase::Provisioning, false));
     assert_eq!(told(&facts, &[]), ["Machine a-0: VirtualMachine Starting"]);
-    put(&mut facts, machine_at(Look::Ready, true));
+    put(&mut facts, machine_at(MachinePhase::Ready, true));
     facts.objects.remove(&metrics);
     assert_eq!(
         told(&facts, &[]),
@@ -151,23 +153,26 @@ fn what_only_follows_is_left_out() {
 #[test]
 fn images_and_certificates_are_told_with_how_far_they_are() {
     let mut facts = well();
-    let import = Import {
+    let import = ImageImport {
         percent: Some(12.4),
         waits: Some("something".into()),
-        ..Import::default()
+        ..ImageImport::default()
     };
+    facts.objects.insert(
+        ObjectKey::provider(ObjectKind::ImageVolume, "i"),
+        object(ObjectStatus::Image(import)),
+    );
+    let secret = ObservedSecret {
+        certificate: Some(ObservedCertificate {
+            expires: 3 * DAY,
+            ..ObservedCertificate::default()
+        }),
+        ..ObservedSecret::default()
+    };
+    let key = ObjectKey::provider(ObjectKind::Secret, "leaf");
     facts
         .objects
-        .insert(Key::provider(Kind::Image, "i"), object(Fact::Image(import)));
-    let secret = Secret {
-        certificate: Some(Certificate {
-            expires: 3 * DAY,
-            ..Certificate::default()
-        }),
-        ..Secret::default()
-    };
-    let key = Key::provider(Kind::Secret, "leaf");
-    facts.objects.insert(key, object(Fact::Secret(secret)));
+        .insert(key, object(ObjectStatus::Secret(secret)));
     assert_eq!(
         told(&facts, &[]),
         [

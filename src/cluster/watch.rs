@@ -5,7 +5,7 @@ use super::error::{Error, Verdict};
 use super::kinds::{self, Resource};
 use super::observe::Shared;
 use super::request::Place;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl Backoff {
 pub(super) struct Feed {
     pub(super) provider: Provider,
     pub(super) shared: Arc<Shared>,
-    pub(super) source: (Side, Kind),
+    pub(super) source: (ClusterSide, ObjectKind),
     pub(super) selector: String,
 }
 
@@ -56,7 +56,7 @@ impl Feed {
     pub(super) fn new(
         provider: &Provider,
         shared: &Arc<Shared>,
-        source: (Side, Kind),
+        source: (ClusterSide, ObjectKind),
         id: &str,
     ) -> Feed {
         let (side, kind) = source;
@@ -72,8 +72,8 @@ impl Feed {
 
     fn place(&self) -> Place<'_> {
         let namespace = match self.source.0 {
-            Side::Provider => Some(&**self.provider.namespace()),
-            Side::Shoot => None,
+            ClusterSide::Provider => Some(&**self.provider.namespace()),
+            ClusterSide::Shoot => None,
         };
         Place::all(Resource::of(self.source.1), namespace)
     }
@@ -82,8 +82,8 @@ impl Feed {
     pub(super) async fn first(&self) -> Result<String, Error> {
         let begun = Instant::now();
         let patience = match self.source.0 {
-            Side::Provider => PATIENCE,
-            Side::Shoot => PATIENCE_INSIDE,
+            ClusterSide::Provider => PATIENCE,
+            ClusterSide::Shoot => PATIENCE_INSIDE,
         };
         let mut backoff = Backoff::default();
         loop {

@@ -8,8 +8,8 @@ use super::kinds::{self, Resource};
 use super::observe::{Shared, if_allowed};
 use super::project::text;
 use super::request::{Place, Select};
-use crate::state::facts::{Fact, Facts, Inside, Look, Machine};
-use crate::state::key::{Key, Kind, Side};
+use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::role::MACHINE;
 use crate::state::names::{self, COMPONENT};
 use futures::future::{try_join, try_join_all};
@@ -52,9 +52,9 @@ pub(super) async fn look_for_causes(provider: Provider, shared: Arc<Shared>, id:
 }
 
 /// For a wait, whose title names what it is about.
-fn told((key, chain): (&Key, &Chain)) -> (Key, Arc<str>) {
+fn told((key, chain): (&ObjectKey, &Chain)) -> (ObjectKey, Arc<str>) {
     let told = match key.kind {
-        Kind::Image => chain.rest(),
+        ObjectKind::ImageVolume => chain.rest(),
         _ => chain.told(&key.name),
     };
     (key.clone(), told.into())
@@ -64,9 +64,9 @@ fn told((key, chain): (&Key, &Chain)) -> (Key, Arc<str>) {
 #[derive(Clone, Copy)]
 pub(super) enum Depth<'a> {
     /// What a run waits for, again and again: as little as will do.
-    Wait(&'a [Key]),
+    Wait(&'a [ObjectKey]),
     /// What a person asks for once: all there is, and nothing that only echoes what is deeper.
-    Whole(&'a [Key]),
+    Whole(&'a [ObjectKey]),
 }
 
 /// Down from each that is stuck; those of which nothing is known are left out. Chains of images begin with themselves,
@@ -77,19 +77,21 @@ pub(super) async fn causes(
     facts: &Facts,
     id: &str,
     depth: Depth<'_>,
-) -> Result<HashMap<Key, Chain>, Error> {
+) -> Result<HashMap<ObjectKey, Chain>, Error> {
     let (stuck, whole) = match depth {
         Depth::Wait(stuck) => (stuck, false),
         Depth::Whole(stuck) => (stuck, true),
     };
-    let had_pod = |it: &Machine| matches!(it.look, Look::Deleting | Look::NotReady);
-    let had_pod = |it: &Key| machine(facts, it).is_some_and(had_pod);
+    let had_pod =
+        |it: &ObservedMachine| matches!(it.phase, MachinePhase::Deleting | MachinePhase::NotReady);
+    let had_pod = |it: &ObjectKey| machine(facts, it).is_some_and(had_pod);
     let outside = around(provider, id, whole || stuck.iter().any(had_pod)).await?;
     let server = shared.inside.get();
-    let has = |wanted: &dyn Fn(&Key) -> bool| server.filter(|_| stuck.iter().any(wanted));
-    let joins = |it: &Key| it.kind == Kind::Machine && !facts.nodes.contains_key(&it.name);
+    let has = |wanted: &dyn Fn(&ObjectKey) -> bool| server.filter(|_| stuck.iter().any(wanted));
+    let joins =
+        |it: &ObjectKey| it.kind == ObjectKind::Machine && !facts.nodes.contains_key(&it.name);
     // What the provider says is told even while the shoot says nothing.
-    let inside = match has(&|it| it.side == Side::Shoot) {
+    let inside = match has(&|it| it.side == ClusterSide::Shoot) {
         Some(server) => around_pods(server).await.unwrap_or_default(),
         None => Around::default(),
     };
@@ -105,17 +107,19 @@ pub(super) async fn causes(
     };
     let causes = stuck.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
-            (_, Kind::Machine) => {
+            (_, ObjectKind::Machine) => {
                 let stuck = way_in(shared, facts, key, requests.as_deref());
-                outside.machine(&key.name, &stuck, &facts.classes)
+                outside.machine(&key.name, &stuck, &facts.storage_classes)
             }
-            (_, Kind::Image) => outside.image(&key.name, &facts.classes),
-            (Side::Provider, kind) => {
-                outside.workload(&kind.to_string(), &key.name, &facts.classes, |_| false)
+            (_, ObjectKind::ImageVolume) => outside.image(&key.name, &facts.storage_classes),
+            (ClusterSide::Provider, kind) => {
+                outside.workload(&kind.to_string(), &key.name, &facts.storage_classes, |_| {
+                    false
+                })
             }
-            (Side::Shoot, kind) => {
+            (ClusterSide::Shoot, kind) => {
                 let name = key.name.strip_prefix("kube-system/")?;
-                inside.workload(&kind.to_string(), name, &facts.classes, is_echo)
+                inside.workload(&kind.to_string(), name, &facts.storage_classes, is_echo)
             }
         };
         Some((key.clone(), cause?))
@@ -124,54 +128,62 @@ pub(super) async fn causes(
 }
 
 /// A machine with how far it got; nothing is known of that while the shoot is not looked at.
-fn way_in(shared: &Shared, facts: &Facts, key: &Key, requests: Option<&[Value]>) -> Stuck {
+fn way_in(shared: &Shared, facts: &Facts, key: &ObjectKey, requests: Option<&[Value]>) -> Stuck {
     let stuck = shared.read(|it| it.stuck(&key.name));
     let has_node = facts.nodes.contains_key(&key.name);
-    let joins = stuck.runs && !has_node && facts.inside == Inside::Observed;
+    let joins = stuck.runs && !has_node && facts.shoot_api == ShootApi::Reachable;
     let id = names::token_id(&key.name);
     let user = format!("system:bootstrap:{id}");
     let token = format!("kube-system/bootstrap-token-{id}");
-    let has_token = facts
-        .objects
-        .contains_key(&Key::shoot(Kind::Token, token.as_str()));
+    let has_token = facts.objects.contains_key(&ObjectKey::shoot(
+        ObjectKind::BootstrapToken,
+        token.as_str(),
+    ));
     let requests = requests.filter(|_| joins);
     let held = requests.and_then(|it| joining(it, &user, &token, has_token));
     stuck.joining(has_node, held)
 }
 
-fn machine<'a>(facts: &'a Facts, key: &Key) -> Option<&'a Machine> {
+fn machine<'a>(facts: &'a Facts, key: &ObjectKey) -> Option<&'a ObservedMachine> {
     let mut pools = facts.machines.values();
-    pools.find_map(|it| it.get(&key.name).filter(|_| key.kind == Kind::Machine))
+    pools.find_map(|it| {
+        it.get(&key.name)
+            .filter(|_| key.kind == ObjectKind::Machine)
+    })
 }
 
 /// Machines that serve nobody, whatever the pods on them say.
 pub(super) fn lost(facts: &Facts) -> impl Iterator<Item = &str> {
     let machines = facts.machines.values().flatten();
-    let lost = machines.filter(|it| !matches!(it.1.look, Look::Ready | Look::Draining));
+    let lost =
+        machines.filter(|it| !matches!(it.1.phase, MachinePhase::Ready | MachinePhase::Draining));
     lost.map(|it| &**it.0)
 }
 
 /// What is not rolled out; inside the shoot, that is no news before there are nodes.
-pub(super) fn workloads(facts: &Facts) -> Vec<Key> {
+pub(super) fn workloads(facts: &Facts) -> Vec<ObjectKey> {
     let has_nodes = !facts.nodes.is_empty();
     let objects = facts.objects.iter();
-    let late = objects.filter(|(key, it)| match &it.fact {
-        Fact::Rollout(rollout) => {
-            rollout.why.is_some() && (has_nodes || key.side == Side::Provider)
+    let late = objects.filter(|(key, it)| match &it.status {
+        ObjectStatus::Rollout(rollout) => {
+            rollout.why.is_some() && (has_nodes || key.side == ClusterSide::Provider)
         }
         _ => false,
     });
     late.map(|it| it.0.clone()).collect()
 }
 
-fn stuck(facts: &Facts, now: Duration) -> Vec<Key> {
+fn stuck(facts: &Facts, now: Duration) -> Vec<ObjectKey> {
     let machines = facts.machines.values().flatten().filter(|(_, it)| {
-        let is_waiting = !matches!(it.look, Look::Ready | Look::Draining | Look::Drained);
+        let is_waiting = !matches!(
+            it.phase,
+            MachinePhase::Ready | MachinePhase::Draining | MachinePhase::Drained
+        );
         is_waiting && now.saturating_sub(it.since) > PATIENCE
     });
-    let machines = machines.map(|(name, _)| Key::provider(Kind::Machine, name.clone()));
-    let images = facts.objects.iter().filter(|(_, it)| match &it.fact {
-        Fact::Image(import) => !import.done,
+    let machines = machines.map(|(name, _)| ObjectKey::provider(ObjectKind::Machine, name.clone()));
+    let images = facts.objects.iter().filter(|(_, it)| match &it.status {
+        ObjectStatus::Image(import) => !import.done,
         _ => false,
     });
     machines.chain(images.map(|(key, _)| key.clone())).collect()

@@ -6,9 +6,10 @@ use super::error::Error;
 use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
 use crate::state::facts::{
-    Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record, Rollout,
+    Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedNode, ObservedObject,
+    ObservedRecord, Rollout, ShootApi,
 };
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +20,7 @@ use std::time::Duration;
 const OLD: i64 = 20 * 60;
 
 /// Where objects come from: a kind on a side.
-pub(super) type Source = (Side, Kind);
+pub(super) type Source = (ClusterSide, ObjectKind);
 
 #[derive(Debug, Default)]
 pub(super) struct World {
@@ -35,14 +36,14 @@ pub(super) struct World {
     drained: HashSet<Arc<str>>,
     /// What is still on machines that are emptied.
     drains: HashMap<Arc<str>, Arc<str>>,
-    causes: HashMap<Key, Arc<str>>,
+    causes: HashMap<ObjectKey, Arc<str>>,
     guests: Leaving,
 }
 
 /// What this run knows of a machine beyond what stands on it.
 #[derive(Debug)]
 struct Past {
-    look: Look,
+    look: MachinePhase,
     since: Duration,
     was_ready: bool,
 }
@@ -126,17 +127,17 @@ impl World {
         self.drains.insert(uid, what);
     }
 
-    pub(super) fn tell_causes(&mut self, causes: HashMap<Key, Arc<str>>) {
+    pub(super) fn tell_causes(&mut self, causes: HashMap<ObjectKey, Arc<str>>) {
         self.causes = causes;
     }
 
-    pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::Object<Seen>> {
+    pub(super) fn get(&self, source: Source, name: &str) -> Option<&store::StoredObject<Seen>> {
         self.stores.get(&source)?.get(name)
     }
 
     /// A machine as those see it who look for causes.
     pub(super) fn stuck(&self, name: &str) -> Stuck {
-        let vm = self.get((Side::Provider, Kind::Machine), name);
+        let vm = self.get((ClusterSide::Provider, ObjectKind::Machine), name);
         match vm.map(|it| &it.fact.body) {
             Some(Body::Machine(vm)) => Stuck::of(vm),
             _ => Stuck::default(),
@@ -148,16 +149,16 @@ impl World {
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
         for ((side, kind), store) in &self.stores {
-            for object in store.iter().filter(|_| *kind != Kind::Record) {
-                let key = Key {
+            for object in store.iter().filter(|_| *kind != ObjectKind::Record) {
+                let key = ObjectKey {
                     side: *side,
                     kind: *kind,
                     name: object.name.clone(),
                 };
                 if let Body::Guest(holds) = &object.fact.body {
-                    let things = &mut facts.guests.things;
+                    let things = &mut facts.user_resources.objects;
                     if let Some(holds) = holds {
-                        things.insert(key, plain(object, Fact::Holds(holds.clone())));
+                        things.insert(key, plain(object, ObjectStatus::Holds(holds.clone())));
                     }
                     continue;
                 }
@@ -168,9 +169,9 @@ impl World {
                     continue;
                 }
                 if let Body::Disk { owner, machine } = &object.fact.body {
-                    let vm = self.get((Side::Provider, Kind::Machine), machine);
+                    let vm = self.get((ClusterSide::Provider, ObjectKind::Machine), machine);
                     if vm.is_none_or(|it| it.uid != *owner) {
-                        facts.disks.insert(machine.clone());
+                        facts.remaining_disks.insert(machine.clone());
                     }
                     continue;
                 }
@@ -178,7 +179,7 @@ impl World {
                     continue;
                 }
                 if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    facts.foreign.insert(key, plain(object, Fact::None));
+                    facts.foreign.insert(key, plain(object, ObjectStatus::None));
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();
@@ -187,7 +188,7 @@ impl World {
                         let missing = self.missing(&object.name, vm);
                         let serves = vm.ready && missing.is_none();
                         // While nodes are not looked at, nobody is known to have served.
-                        if serves && self.fixed.inside == Inside::Observed {
+                        if serves && self.fixed.shoot_api == ShootApi::Reachable {
                             served(&mut self.past, &object.uid);
                         }
                         let look = look(object, vm, serves, &self.past, &self.drained);
@@ -207,7 +208,7 @@ impl World {
                         let import = import(volume, sample, cause, stumbled);
                         facts
                             .objects
-                            .insert(key, plain(object, Fact::Image(import)));
+                            .insert(key, plain(object, ObjectStatus::Image(import)));
                     }
                     Body::Told(fact) => {
                         let fact = because(fact.clone(), cause);
@@ -219,7 +220,7 @@ impl World {
                     | Body::Guest(_)
                     | Body::Disk { .. }
                     | Body::Instance(_) => {
-                        facts.objects.insert(key, plain(object, Fact::None));
+                        facts.objects.insert(key, plain(object, ObjectStatus::None));
                     }
                 }
             }
@@ -231,10 +232,10 @@ impl World {
     /// What a machine that runs misses to be a node that serves. Nothing is known of that while the shoot's API
     /// server is not looked at.
     fn missing(&self, name: &str, vm: &Vm) -> Option<Arc<str>> {
-        if !vm.ready || self.fixed.inside != Inside::Observed {
+        if !vm.ready || self.fixed.shoot_api != ShootApi::Reachable {
             return None;
         }
-        match self.get((Side::Shoot, Kind::Node), name) {
+        match self.get((ClusterSide::Shoot, ObjectKind::Node), name) {
             Some(node) => match &node.fact.body {
                 Body::Node(node) => node.why.clone(),
                 _ => None,
@@ -244,16 +245,19 @@ impl World {
     }
 
     /// By its instance; that of an earlier machine of its name says nothing.
-    fn is_evacuating(&self, machine: &store::Object<Seen>) -> bool {
-        let instance = self.get((Side::Provider, Kind::Instance), &machine.name);
+    fn is_evacuating(&self, machine: &store::StoredObject<Seen>) -> bool {
+        let instance = self.get(
+            (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
+            &machine.name,
+        );
         matches!(
             instance.map(|it| &it.fact.body),
             Some(Body::Instance(it)) if it.evacuating && it.owner == machine.uid
         )
     }
 
-    fn record(&self) -> Option<Record> {
-        let record = self.get((Side::Provider, Kind::Record), &self.id)?;
+    fn record(&self) -> Option<ObservedRecord> {
+        let record = self.get((ClusterSide::Provider, ObjectKind::Record), &self.id)?;
         let Body::Record {
             sizes,
             cluster_ip,
@@ -262,7 +266,7 @@ impl World {
         else {
             return None;
         };
-        Some(Record {
+        Some(ObservedRecord {
             name: record.name.clone(),
             uid: record.uid.clone(),
             version: record.version.text().clone(),
@@ -274,12 +278,12 @@ impl World {
         })
     }
 
-    fn remember(&mut self, object: &store::Object<Seen>, now: Duration, time: Option<i64>) {
+    fn remember(&mut self, object: &store::StoredObject<Seen>, now: Duration, time: Option<i64>) {
         match &object.fact.body {
             Body::Machine(vm) => {
                 let born = i64::try_from(vm.born).unwrap_or(i64::MAX);
                 self.past.entry(object.uid.clone()).or_insert_with(|| Past {
-                    look: Look::Coming,
+                    look: MachinePhase::Provisioning,
                     since: now,
                     was_ready: time.is_some_and(|it| it.saturating_sub(born) > OLD),
                 });
@@ -323,8 +327,9 @@ impl World {
 }
 
 /// A workload that is not rolled out, with what its pods say.
-fn because(mut fact: Fact, cause: Option<Arc<str>>) -> Fact {
-    if let (Fact::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause) {
+fn because(mut fact: ObjectStatus, cause: Option<Arc<str>>) -> ObjectStatus {
+    if let (ObjectStatus::Rollout(Rollout { why: Some(why), .. }), Some(cause)) = (&mut fact, cause)
+    {
         *why = format!("{why}; {cause}").into();
     }
     fact
@@ -337,27 +342,27 @@ fn served(past: &mut HashMap<Arc<str>, Past>, uid: &Arc<str>) {
 }
 
 fn look(
-    object: &store::Object<Seen>,
+    object: &store::StoredObject<Seen>,
     vm: &Vm,
     serves: bool,
     past: &HashMap<Arc<str>, Past>,
     drained: &HashSet<Arc<str>>,
-) -> Look {
+) -> MachinePhase {
     let served = past.get(&object.uid).is_some_and(|it| it.was_ready);
     if object.fact.leaving {
-        Look::Deleting
+        MachinePhase::Deleting
     } else if vm.marked && drained.contains(&object.uid) {
-        Look::Drained
+        MachinePhase::Drained
     } else if vm.marked {
-        Look::Draining
+        MachinePhase::Draining
     } else if serves {
-        Look::Ready
+        MachinePhase::Ready
     } else if vm.broken {
-        Look::Broken
+        MachinePhase::Failed
     } else if served {
-        Look::NotReady
+        MachinePhase::NotReady
     } else {
-        Look::Coming
+        MachinePhase::Provisioning
     }
 }
 
@@ -365,7 +370,7 @@ fn look(
 fn since(
     past: &mut HashMap<Arc<str>, Past>,
     uid: &Arc<str>,
-    look: Look,
+    look: MachinePhase,
     now: Duration,
 ) -> Duration {
     let past = past.entry(uid.clone()).or_insert(Past {
@@ -381,21 +386,21 @@ fn since(
 }
 
 fn machine(
-    object: &store::Object<Seen>,
+    object: &store::StoredObject<Seen>,
     vm: &Vm,
-    look: Look,
+    look: MachinePhase,
     since: Duration,
     cause: Option<Arc<str>>,
     evacuating: bool,
-) -> Machine {
-    Machine {
+) -> ObservedMachine {
+    ObservedMachine {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
         hash: object.fact.hash,
         zone: vm.zone,
         ordinal: vm.ordinal,
         born: vm.born,
-        look,
+        phase: look,
         runs: vm.ready,
         evacuating,
         since,
@@ -407,7 +412,7 @@ fn machine(
         // An old cause does not hold a machine back that is ready by now.
         cause: cause
             .or_else(|| vm.complaint.clone())
-            .filter(|_| !matches!(look, Look::Ready | Look::Drained)),
+            .filter(|_| !matches!(look, MachinePhase::Ready | MachinePhase::Drained)),
     }
 }
 
@@ -417,8 +422,8 @@ fn import(
     sample: Option<&Sample>,
     cause: Option<Arc<str>>,
     stumbled: bool,
-) -> Import {
-    Import {
+) -> ImageImport {
+    ImageImport {
         done: volume.done,
         percent: volume.percent,
         speed: sample.filter(|_| !volume.done).and_then(|it| it.speed),
@@ -429,8 +434,8 @@ fn import(
     }
 }
 
-fn whole_node(object: &store::Object<Seen>, node: &project::Node) -> Node {
-    Node {
+fn whole_node(object: &store::StoredObject<Seen>, node: &project::Node) -> ObservedNode {
+    ObservedNode {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
         serves: node.why.is_none(),
@@ -441,13 +446,13 @@ fn whole_node(object: &store::Object<Seen>, node: &project::Node) -> Node {
     }
 }
 
-fn plain(object: &store::Object<Seen>, fact: Fact) -> Object {
-    Object {
+fn plain(object: &store::StoredObject<Seen>, fact: ObjectStatus) -> ObservedObject {
+    ObservedObject {
         uid: object.uid.clone(),
         version: object.version.text().clone(),
         hash: object.fact.hash,
         leaving: object.fact.leaving,
-        fact,
+        status: fact,
     }
 }
 

@@ -11,7 +11,13 @@ fn world() -> World {
     let mut world = World::new("a");
     let record = json!({ "metadata": { "name": "a", "uid": "r", "resourceVersion": "1" } });
     world
-        .list((Side::Provider, Kind::Record), "1", &[record], RUN, None)
+        .list(
+            (ClusterSide::Provider, ObjectKind::Record),
+            "1",
+            &[record],
+            RUN,
+            None,
+        )
         .expect("versions are numbers");
     world
 }
@@ -32,7 +38,7 @@ fn vm(version: u32, shoot: &str, status: Value) -> Value {
 fn put(world: &mut World, object: &Value, now: u64) {
     world
         .put(
-            (Side::Provider, Kind::Machine),
+            (ClusterSide::Provider, ObjectKind::Machine),
             object,
             seconds(now),
             Some(60),
@@ -42,7 +48,7 @@ fn put(world: &mut World, object: &Value, now: u64) {
 
 /// The shoot's API server is looked at, and says this of the machine's node.
 fn node(world: &mut World, version: u32, ready: &str, taints: Value) {
-    world.fixed.inside = Inside::Observed;
+    world.fixed.shoot_api = ShootApi::Reachable;
     let object = json!({
         "metadata": { "name": "a-cpu-z1-12345-0", "uid": "n", "resourceVersion": version.to_string() },
         "spec": { "providerID": "kubevirt://a-cpu-z1-12345-0", "taints": taints },
@@ -52,11 +58,11 @@ fn node(world: &mut World, version: u32, ready: &str, taints: Value) {
         ] },
     });
     world
-        .put((Side::Shoot, Kind::Node), &object, RUN, None)
+        .put((ClusterSide::Shoot, ObjectKind::Node), &object, RUN, None)
         .expect("versions are numbers");
 }
 
-fn machine(world: &mut World, now: u64) -> Machine {
+fn machine(world: &mut World, now: u64) -> ObservedMachine {
     let facts = world.facts(seconds(now));
     facts.machines["cpu"]["a-cpu-z1-12345-0"].clone()
 }
@@ -66,33 +72,33 @@ fn a_machine_that_was_ready_is_not_ready_and_no_longer_coming() {
     let mut world = world();
     node(&mut world, 2, "True", json!([]));
     put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(machine(&mut world, 1).look, Look::Coming);
+    assert_eq!(machine(&mut world, 1).phase, MachinePhase::Provisioning);
     put(&mut world, &vm(3, "r", json!({ "ready": true })), 5);
-    assert_eq!(machine(&mut world, 5).look, Look::Ready);
+    assert_eq!(machine(&mut world, 5).phase, MachinePhase::Ready);
     put(&mut world, &vm(4, "r", json!({ "ready": false })), 8);
     let now = machine(&mut world, 9);
-    assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
+    assert_eq!((now.phase, now.since), (MachinePhase::NotReady, seconds(9)));
     // An older event changes nothing, and time alone does not either.
     put(&mut world, &vm(3, "r", json!({ "ready": true })), 10);
     let now = machine(&mut world, 12);
-    assert_eq!((now.look, now.since), (Look::NotReady, seconds(9)));
+    assert_eq!((now.phase, now.since), (MachinePhase::NotReady, seconds(9)));
 }
 
 /// Look, whether the VM runs, and why it is not ready.
-fn stands(world: &mut World) -> (Look, bool, Option<String>) {
+fn stands(world: &mut World) -> (MachinePhase, bool, Option<String>) {
     let it = machine(world, 5);
-    (it.look, it.runs, it.cause.map(|it| it.to_string()))
+    (it.phase, it.runs, it.cause.map(|it| it.to_string()))
 }
 
-fn coming(why: &str) -> (Look, bool, Option<String>) {
-    (Look::Coming, true, Some(why.to_owned()))
+fn coming(why: &str) -> (MachinePhase, bool, Option<String>) {
+    (MachinePhase::Provisioning, true, Some(why.to_owned()))
 }
 
 #[test]
 fn a_machine_is_ready_when_its_node_serves() {
     let mut world = world();
     put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.inside = Inside::Observed;
+    world.fixed.shoot_api = ShootApi::Reachable;
     let joins = coming(
         "its node to join the shoot; the VM runs, and its serial console tells how far it is",
     );
@@ -108,9 +114,9 @@ fn a_machine_is_ready_when_its_node_serves() {
     let closed = coming("the controller manager to let pods onto it");
     assert_eq!(stands(&mut world), closed);
     node(&mut world, 5, "True", json!([{ "key": "a.pool/wants-it" }]));
-    assert_eq!(stands(&mut world), (Look::Ready, true, None));
+    assert_eq!(stands(&mut world), (MachinePhase::Ready, true, None));
     node(&mut world, 6, "Unknown", json!([]));
-    assert_eq!(stands(&mut world).0, Look::NotReady);
+    assert_eq!(stands(&mut world).0, MachinePhase::NotReady);
 }
 
 /// A node that lives on is of no use while its machine is down.
@@ -119,7 +125,7 @@ fn a_node_does_not_stand_in_for_its_machine() {
     let mut world = world();
     node(&mut world, 2, "True", json!([]));
     put(&mut world, &vm(2, "r", json!({ "ready": false })), 1);
-    assert_eq!(stands(&mut world).0, Look::Coming);
+    assert_eq!(stands(&mut world).0, MachinePhase::Provisioning);
 }
 
 /// Else a machine would go because nobody could ask about its node.
@@ -127,10 +133,10 @@ fn a_node_does_not_stand_in_for_its_machine() {
 fn while_nobody_can_ask_about_nodes_a_machine_that_runs_counts_and_is_not_known_to_have_served() {
     let mut world = world();
     put(&mut world, &vm(2, "r", json!({ "ready": true })), 1);
-    world.fixed.inside = Inside::Unreachable("no answer".into());
-    assert_eq!(stands(&mut world), (Look::Ready, true, None));
-    world.fixed.inside = Inside::Observed;
-    assert_eq!(stands(&mut world).0, Look::Coming);
+    world.fixed.shoot_api = ShootApi::Unreachable("no answer".into());
+    assert_eq!(stands(&mut world), (MachinePhase::Ready, true, None));
+    world.fixed.shoot_api = ShootApi::Reachable;
+    assert_eq!(stands(&mut world).0, MachinePhase::Provisioning);
 }
 
 #[test]
@@ -149,9 +155,14 @@ fn an_old_machine_has_served_once() {
     let mut world = world();
     let object = vm(2, "r", json!({ "ready": false }));
     world
-        .put((Side::Provider, Kind::Machine), &object, RUN, Some(OLD + 1))
+        .put(
+            (ClusterSide::Provider, ObjectKind::Machine),
+            &object,
+            RUN,
+            Some(OLD + 1),
+        )
         .expect("versions are numbers");
-    assert_eq!(machine(&mut world, 0).look, Look::NotReady);
+    assert_eq!(machine(&mut world, 0).phase, MachinePhase::NotReady);
 }
 
 #[test]
@@ -160,13 +171,13 @@ fn only_this_run_can_say_that_a_machine_is_drained() {
     let mut object = vm(2, "r", json!({ "ready": true }));
     object["metadata"]["annotations"] = json!({ "kvshoot.io/leaving": "earlier run" });
     put(&mut world, &object, 1);
-    assert_eq!(machine(&mut world, 1).look, Look::Draining);
+    assert_eq!(machine(&mut world, 1).phase, MachinePhase::Draining);
     world.drained("u".into());
-    assert_eq!(machine(&mut world, 2).look, Look::Drained);
+    assert_eq!(machine(&mut world, 2).phase, MachinePhase::Drained);
     object["metadata"]["resourceVersion"] = "3".into();
     object["metadata"]["deletionTimestamp"] = "1970-01-01T00:01:00Z".into();
     put(&mut world, &object, 3);
-    assert_eq!(machine(&mut world, 3).look, Look::Deleting);
+    assert_eq!(machine(&mut world, 3).phase, MachinePhase::Deleting);
 }
 
 #[test]
@@ -175,7 +186,7 @@ fn what_belongs_to_an_earlier_record_is_told_apart() {
     put(&mut world, &vm(2, "earlier", json!({})), 1);
     let facts = world.facts(seconds(1));
     assert!(facts.machines.is_empty());
-    let key = Key::provider(Kind::Machine, "a-cpu-z1-12345-0");
+    let key = ObjectKey::provider(ObjectKind::Machine, "a-cpu-z1-12345-0");
     assert_eq!(facts.foreign[&key].uid, "u".into());
 }
 
@@ -192,11 +203,16 @@ fn two_looks_at_an_import_give_its_speed() {
             "status": { "phase": "ImportInProgress", "progress": progress },
         });
         world
-            .put((Side::Provider, Kind::Image), &object, seconds(now), None)
+            .put(
+                (ClusterSide::Provider, ObjectKind::ImageVolume),
+                &object,
+                seconds(now),
+                None,
+            )
             .expect("versions are numbers");
         let facts = world.facts(seconds(now));
-        match &facts.objects[&Key::provider(Kind::Image, "golden")].fact {
-            Fact::Image(import) => (import.percent, import.speed),
+        match &facts.objects[&ObjectKey::provider(ObjectKind::ImageVolume, "golden")].status {
+            ObjectStatus::Image(import) => (import.percent, import.speed),
             _ => (None, None),
         }
     };
@@ -223,11 +239,20 @@ fn a_disk_haunts_the_name_of_a_machine_that_is_gone() {
             "ownerReferences": [{ "uid": owner }],
         } });
         world
-            .put((Side::Provider, Kind::Image), &disk, RUN, None)
+            .put(
+                (ClusterSide::Provider, ObjectKind::ImageVolume),
+                &disk,
+                RUN,
+                None,
+            )
             .expect("versions are numbers");
         let facts = world.facts(RUN);
         assert!(facts.objects.is_empty(), "{:?}", facts.objects);
-        facts.disks.iter().map(ToString::to_string).collect()
+        facts
+            .remaining_disks
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     };
     assert!(disks("u").is_empty());
     assert_eq!(disks("earlier"), ["a-cpu-z1-12345-0"]);
@@ -246,7 +271,7 @@ fn a_machine_is_to_leave_its_host_when_its_own_instance_says_so() {
             "status": { "evacuationNodeName": "host-1" },
         })
     };
-    let instances = (Side::Provider, Kind::Instance);
+    let instances = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
     put(&mut world, &vm(2, "r", json!({ "ready": true })), 0);
     assert!(!machine(&mut world, 0).evacuating);
     let earlier = world.put(instances, &instance("3", "earlier"), RUN, None);

@@ -9,9 +9,9 @@ use crate::flow::Outcome;
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
 use crate::state::facts::Facts;
-use crate::state::failure::Class;
+use crate::state::failure::ErrorClass;
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use crate::state::prerequisite;
 use crate::validate::{Network, ValidShoot};
 use crate::{plan, render};
@@ -133,7 +133,7 @@ pub(super) async fn apply(
         return refuse(session, end).await;
     }
     // Not every tenant has these rights, for not every shoot needs them.
-    let keeps_types = instancetypes::lack(shoot, &first);
+    let keeps_types = instancetypes::is_missing(shoot, &first);
     if first.record.is_none() || keeps_types {
         let asked = forbidden(shoot, provider, &session, keeps_types);
         match signals.or_interrupted("see what is allowed", asked).await {
@@ -223,7 +223,7 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
     };
     let plan = plan::plan(shoot, &observed);
     let failure = plan.items.iter().find_map(|it| match &it.state {
-        State::Failed(failure) => exit_before(failure.class).map(|exit| (exit, failure)),
+        ItemState::Failed(failure) => exit_before(failure.class).map(|exit| (exit, failure)),
         _ => None,
     });
     let (exit, failure) = failure?;
@@ -236,10 +236,10 @@ fn refused(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<
 }
 
 /// Of what is known to fail before anything was tried.
-fn exit_before(class: Class) -> Option<Exit> {
+fn exit_before(class: ErrorClass) -> Option<Exit> {
     match class {
-        Class::Missing | Class::Foreign => Some(Exit::Precondition),
-        Class::NotAllowed => Some(Exit::NotAllowed),
+        ErrorClass::Missing | ErrorClass::Foreign => Some(Exit::Precondition),
+        ErrorClass::NotAllowed => Some(Exit::NotAllowed),
         _ => None,
     }
 }

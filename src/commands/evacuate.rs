@@ -9,8 +9,8 @@ use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{self, Provider, RecordSeen, Where};
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::names::{SPEC_HASH, called};
-use crate::state::record::{HISTORY, Run};
+use crate::state::names::{SPEC_HASH, display_name};
+use crate::state::record::{HISTORY, RunRecord};
 use clap_complete::engine::ArgValueCompleter;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -209,7 +209,7 @@ impl Evacuation<'_> {
     }
 
     async fn replace(&self, due: &Due, signals: &Signals) -> Result<Exit, CommandError> {
-        let name = called(&due.record.name);
+        let name = display_name(&due.record.name);
         let ui = &self.context.ui;
         ui.status(&format!("shoot {name}: {}", due.why()));
         let shoot = recorded(&due.record).ok_or_else(|| {
@@ -250,7 +250,7 @@ impl Due {
 
     /// What somebody did between the look and the lock wins: says why nothing is to be done.
     fn stays(&self, facts: &Facts) -> Option<String> {
-        let name = called(&self.record.name);
+        let name = display_name(&self.record.name);
         let known = self.record.annotations.get(SPEC_HASH);
         let known = known.and_then(|it| Hash::parse(it)).unwrap_or_default();
         match &facts.record {
@@ -272,7 +272,7 @@ impl Due {
 /// Whether the last run was an evacuation, and did not get through.
 fn has_failed(record: &RecordSeen) -> bool {
     let history = record.data.get(HISTORY).map(String::as_str);
-    let runs = history.and_then(|it| serde_json::from_str::<Vec<Run>>(it).ok());
+    let runs = history.and_then(|it| serde_json::from_str::<Vec<RunRecord>>(it).ok());
     let last = runs.and_then(|it| it.into_iter().next());
     last.is_some_and(|it| it.verb == VERB && it.result != "converged")
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::state::facts::{Look, Machine, Record};
+use crate::state::facts::{MachinePhase, ObservedMachine, ObservedRecord};
 use crate::state::testing::machine;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,15 +26,15 @@ fn due(machines: &[&str]) -> Due {
 }
 
 fn facts(evacuating: bool) -> Facts {
-    let machine = Machine {
+    let machine = ObservedMachine {
         evacuating,
-        ..machine(Look::Ready)
+        ..machine(MachinePhase::Ready)
     };
-    let record = Record {
+    let record = ObservedRecord {
         name: "shoot--local--a".into(),
         uid: "u".into(),
         hash: Hash::parse(HASH).unwrap(),
-        ..Record::default()
+        ..ObservedRecord::default()
     };
     Facts {
         record: Some(record),
@@ -50,7 +50,7 @@ fn what_was_done_before_the_lock_was_taken_wins() {
     assert_eq!(told(facts(true)), "");
     assert!(told(facts(false)).ends_with("no machine any more that has to go"));
     assert!(told(Facts::default()).ends_with("is gone"));
-    let with = |change: fn(&mut Record)| {
+    let with = |change: fn(&mut ObservedRecord)| {
         let mut facts = facts(true);
         facts.record.iter_mut().for_each(change);
         told(facts)

@@ -4,7 +4,7 @@ use super::shoots::{find, since};
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete};
 use crate::cluster::{EventSeen, Provider, Said, Where};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::ui::{Format, Row, age};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -194,8 +194,8 @@ impl Event {
         let age = |at| Some(since(time(at)?.as_second(), now?));
         Event {
             side: match seen.side {
-                Side::Provider => "provider",
-                Side::Shoot => "shoot",
+                ClusterSide::Provider => "provider",
+                ClusterSide::Shoot => "shoot",
             },
             kind: seen.kind.to_string(),
             reason: seen.reason.to_string(),
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_line_is_one_line_whatever_the_message_holds() {
         let seen = EventSeen {
-            side: Side::Shoot,
+            side: ClusterSide::Shoot,
             uid: "u".into(),
             last: Some(9_000_000),
             first: None,

@@ -7,7 +7,7 @@ use super::signals::Signals;
 use super::ttl::{expiry, now};
 use super::{CommandError, Context, Exit};
 use crate::cluster::{self, Provider, RecordSeen, Where};
-use crate::state::names::called;
+use crate::state::names::display_name;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,7 +215,7 @@ async fn garbage(
         let Some(end) = expiry(record).filter(|it| *it <= now) else {
             continue;
         };
-        let name = called(&record.name);
+        let name = display_name(&record.name);
         if let Some(protection) = protection(record, &name) {
             context.ui.status(&format!("{protection}; it stays"));
             continue;
@@ -229,7 +229,7 @@ async fn garbage(
     let known: BTreeSet<&str> = records.iter().map(|it| &*it.name).collect();
     let orphans = there.into_iter().filter(|it| !known.contains(&*it.0));
     all.extend(orphans.map(|(id, objects)| Garbage {
-        name: called(&id),
+        name: display_name(&id),
         why: format!("has no record, and {}", counted(objects, "object")),
         has_record: false,
     }));

@@ -3,7 +3,7 @@
 use super::CommandError;
 use super::provider::{before, failed};
 use crate::cluster::{ImageSeen, MachineSeen, NodeSeen, Provider, RecordSeen, ShootSeen};
-use crate::state::conditions::{self, Condition, Inside, Part, Seen};
+use crate::state::conditions::{self, ComponentHealth, Condition, HealthInput, ShootHealth};
 
 /// Looks at the provider, and at the shoot where it can be reached.
 pub(super) async fn look(
@@ -15,7 +15,10 @@ pub(super) async fn look(
 }
 
 /// What the conditions rest on.
-pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<Seen, CommandError> {
+pub(super) async fn seen(
+    provider: &Provider,
+    record: &RecordSeen,
+) -> Result<HealthInput, CommandError> {
     let id = &*record.name;
     let (machines, images, control_plane) = futures::try_join!(
         provider.machines(id),
@@ -31,14 +34,14 @@ pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<See
             nodes,
             workloads,
             answers,
-        }) => Inside::Seen {
+        }) => ShootHealth::Reachable {
             nodes: nodes.iter().map(of_node).collect(),
             workloads,
             answers,
         },
-        Err(error) => Inside::Unreachable(error.to_string()),
+        Err(error) => ShootHealth::Unreachable(error.to_string()),
     };
-    Ok(Seen {
+    Ok(HealthInput {
         images: images.iter().map(of_image).collect(),
         machines: machines.iter().map(of_machine).collect(),
         wanted: workers
@@ -52,26 +55,26 @@ pub(super) async fn seen(provider: &Provider, record: &RecordSeen) -> Result<See
     })
 }
 
-fn of_image(image: &ImageSeen) -> Part {
-    Part {
+fn of_image(image: &ImageSeen) -> ComponentHealth {
+    ComponentHealth {
         name: image.name.clone(),
         why: (!image.import.done).then(|| image.phase.clone()),
     }
 }
 
-fn of_machine(machine: &MachineSeen) -> Part {
+fn of_machine(machine: &MachineSeen) -> ComponentHealth {
     let why = match &machine.complaint {
         Some(complaint) => format!("{}, {complaint}", machine.status).into(),
         None => machine.status.clone(),
     };
-    Part {
+    ComponentHealth {
         name: machine.name.clone(),
         why: (!machine.ready).then_some(why),
     }
 }
 
-fn of_node(node: &NodeSeen) -> Part {
-    Part {
+fn of_node(node: &NodeSeen) -> ComponentHealth {
+    ComponentHealth {
         name: node.name.clone(),
         why: node.why.clone(),
     }

@@ -3,7 +3,7 @@
 use super::Context;
 use super::running::Session;
 use crate::flow::{Outcome, Report};
-use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, RunRecord};
 use serde_json::json;
 
 /// Runs that are kept.
@@ -70,11 +70,11 @@ fn operation(report: &Report, is_first: bool) -> Operation {
     }
 }
 
-fn run(session: &Session<'_>, report: &Report, context: &Context) -> Run {
+fn run(session: &Session<'_>, report: &Report, context: &Context) -> RunRecord {
     let elapsed = session.elapsed();
     let started = jiff::Timestamp::now()
         .checked_sub(jiff::SignedDuration::try_from(elapsed).unwrap_or_default());
-    Run {
+    RunRecord {
         id: context.run_id.clone(),
         verb: session.verb().to_owned(),
         started: started.map_or_else(|_| now(), |it| format!("{it:.0}")),

@@ -12,7 +12,7 @@ use crate::cluster::{Observer, Provider, RecordSeen};
 use crate::plan;
 use crate::plan::pool::capacity;
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use crate::ui::{Format, Style};
 use crate::validate::ValidShoot;
 use serde::Serialize;
@@ -158,7 +158,7 @@ async fn look(
     };
     let plan = plan::plan(shoot, &observed);
     let failures = words_of(&plan, |it| match it {
-        State::Failed(failure) => Some(&failure.message),
+        ItemState::Failed(failure) => Some(&failure.message),
         _ => None,
     });
     let shortages = capacity::shortages(shoot, &facts);
@@ -168,7 +168,7 @@ async fn look(
         technical_id: shoot.id.clone(),
         changes: changes::changes(shoot, &facts, &plan, before),
         waiting: words_of(&plan, |it| match it {
-            State::Waiting(why) => Some(why),
+            ItemState::Waiting(why) => Some(why),
             _ => None,
         }),
         failures: failures.into_iter().chain(shortages).collect(),
@@ -176,7 +176,7 @@ async fn look(
 }
 
 /// Titles with what there is to say of them.
-fn words_of(plan: &Plan, words: impl Fn(&State) -> Option<&String>) -> Vec<String> {
+fn words_of(plan: &Plan, words: impl Fn(&ItemState) -> Option<&String>) -> Vec<String> {
     let items = plan.items.iter();
     items
         .filter_map(|it| Some(format!("{}: {}", it.title, words(&it.state)?)))

@@ -5,7 +5,7 @@ use super::{CommandError, Context, Exit};
 use crate::cluster::{Error, Kubeconfigs, Overrides, Provider, Right, Source};
 use crate::manifest::{Content, Manifest};
 use crate::model::{Holder, Reference, Shoot};
-use crate::state::failure::Class;
+use crate::state::failure::ErrorClass;
 use crate::state::record;
 use crate::validate::machine_deployment::Looked;
 use secrecy::SecretString;
@@ -313,12 +313,16 @@ fn exit_of(error: &Error) -> Exit {
 }
 
 /// `changed` says whether something was done before it failed.
-pub(super) fn exit_of_class(class: Class, changed: bool) -> Exit {
+pub(super) fn exit_of_class(class: ErrorClass, changed: bool) -> Exit {
     match class {
-        Class::NotAllowed => Exit::NotAllowed,
-        Class::Foreign | Class::Missing | Class::Unreachable if changed => Exit::Partly,
-        Class::Foreign | Class::Missing | Class::Unreachable => Exit::Precondition,
-        Class::Quota | Class::Refused | Class::Infrastructure => Exit::Infrastructure,
-        Class::Guest => Exit::Guest,
+        ErrorClass::NotAllowed => Exit::NotAllowed,
+        ErrorClass::Foreign | ErrorClass::Missing | ErrorClass::Unreachable if changed => {
+            Exit::Partly
+        }
+        ErrorClass::Foreign | ErrorClass::Missing | ErrorClass::Unreachable => Exit::Precondition,
+        ErrorClass::Quota | ErrorClass::Refused | ErrorClass::Infrastructure => {
+            Exit::Infrastructure
+        }
+        ErrorClass::Guest => Exit::Guest,
     }
 }

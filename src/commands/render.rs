@@ -4,7 +4,7 @@ use crate::plan::preview::first_apply;
 use crate::render;
 use crate::render::images::image as container_image;
 use crate::state::facts::Facts;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -58,8 +58,8 @@ pub(super) fn run(args: &RenderArgs, context: &Context) -> Result<Exit, CommandE
             objects.push(render::lease(shoot, &facts));
         }
         let wanted = match args.inside {
-            true => Side::Shoot,
-            false => Side::Provider,
+            true => ClusterSide::Shoot,
+            false => ClusterSide::Provider,
         };
         objects.extend(all.into_iter().filter(|it| it.0 == wanted).map(|it| it.1));
     }

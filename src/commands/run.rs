@@ -16,7 +16,7 @@ use super::signals::Signals;
 use super::ttl::now;
 use super::{CommandError, Context, Exit, gc, why};
 use crate::cluster::{Provider, RecordSeen};
-use crate::state::names::{EXPIRES, called};
+use crate::state::names::{EXPIRES, display_name};
 use crate::validate::ValidShoot;
 use inside::Ended;
 use jiff::{SignedDuration, Timestamp};
@@ -139,7 +139,7 @@ async fn live(
     };
     reap(args, context, signals, &provider).await?;
     let end = expire(shoot, args, &provider)?;
-    let name = called(&shoot.id);
+    let name = display_name(&shoot.id);
     let ephemeral = Ephemeral {
         args,
         context,

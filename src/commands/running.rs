@@ -12,7 +12,7 @@ use crate::state::action::Action;
 use crate::state::facts::Facts;
 use crate::state::observed::Observed;
 use crate::state::plan::Plan;
-use crate::state::record::{HISTORY, Run};
+use crate::state::record::{HISTORY, RunRecord};
 use crate::ui::Progress;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
     }
 
     /// Earlier runs, newest first.
-    pub(super) async fn history(&self) -> Vec<Run> {
+    pub(super) async fn history(&self) -> Vec<RunRecord> {
         let record = self.provider.record(self.about.id).await.ok().flatten();
         let text = record.and_then(|it| it.data.get(HISTORY).cloned());
         text.and_then(|it| serde_json::from_str(&it).ok())

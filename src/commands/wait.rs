@@ -4,7 +4,7 @@ use super::shoots::find;
 use super::signals::Signals;
 use super::{CommandError, Context, Exit, complete, health, why};
 use crate::cluster::Provider;
-use crate::state::conditions::{API_SERVER, Condition, NODES, Seen};
+use crate::state::conditions::{API_SERVER, Condition, HealthInput, NODES};
 use crate::state::{conditions as judged, names};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ async fn missing(args: &WaitArgs, provider: &Provider) -> Result<Option<String>,
         .find_map(|it| lacks(it, &seen, &conditions)))
 }
 
-fn lacks(what: &What, seen: &Seen, conditions: &[Condition]) -> Option<String> {
+fn lacks(what: &What, seen: &HealthInput, conditions: &[Condition]) -> Option<String> {
     let of = |kind: &str| conditions.iter().find(|it| it.kind == kind);
     let told = |it: &Condition| format!("waiting for {}: {}", it.kind, it.message);
     let nobody = || "waiting for an answer of the API server".to_owned();
@@ -160,7 +160,7 @@ fn lacks(what: &What, seen: &Seen, conditions: &[Condition]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::conditions::{Inside, Part};
+    use crate::state::conditions::{ComponentHealth, ShootHealth};
 
     fn api_server(is_true: bool) -> Condition {
         Condition {
@@ -170,13 +170,13 @@ mod tests {
         }
     }
 
-    fn told(what: &str, seen: &Seen, conditions: &[Condition]) -> Option<String> {
+    fn told(what: &str, seen: &HealthInput, conditions: &[Condition]) -> Option<String> {
         lacks(&what::parse(what).unwrap(), seen, conditions)
     }
 
     #[test]
     fn what_cannot_be_seen_is_waited_for() {
-        let seen = Seen::default();
+        let seen = HealthInput::default();
         let silent = [api_server(false)];
         for what in ["nodes", "nodes=1"] {
             assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn conditions_are_waited_for_in_any_case_and_with_any_status() {
-        let seen = Seen::default();
+        let seen = HealthInput::default();
         let silent = [api_server(false)];
         assert_eq!(
             told("condition=apiserveravailable", &seen, &silent).as_deref(),
@@ -212,18 +212,18 @@ mod tests {
 
     #[test]
     fn so_many_nodes_or_more_will_do() {
-        let node = |why: Option<&str>| Part {
+        let node = |why: Option<&str>| ComponentHealth {
             name: "a".into(),
             why: why.map(Into::into),
         };
-        let seen = Seen {
-            inside: Inside::Seen {
+        let seen = HealthInput {
+            inside: ShootHealth::Reachable {
                 nodes: vec![node(None), node(None), node(Some("no network"))],
                 workloads: Vec::new(),
                 answers: Vec::new(),
             },
             has_network: true,
-            ..Seen::default()
+            ..HealthInput::default()
         };
         assert_eq!(told("nodes=1", &seen, &[]), None);
         assert_eq!(told("nodes=2", &seen, &[]), None);

@@ -114,7 +114,7 @@ pub(super) fn run(args: &WhyArgs, context: &Context) -> Result<Exit, CommandErro
         let findings = findings(&provider, &record).await?;
         Ok::<_, CommandError>((provider, record, findings))
     })??;
-    let name = names::called(&record.name);
+    let name = names::display_name(&record.name);
     match args.output {
         Format::Json | Format::Yaml => {
             let answer = Answer {
@@ -199,14 +199,14 @@ pub(super) async fn findings(
             ..Observed::default()
         };
         let plan = plan::plan(shoot, &observed);
-        let (name, is_explained) = (names::called(&record.name), !chains.is_empty());
+        let (name, is_explained) = (names::display_name(&record.name), !chains.is_empty());
         let errors = unmade::errors(record);
         let unmade = unmade::chains(&facts, &plan, &errors, &name, is_explained);
         chains.extend(unmade);
     }
     let advice = advice::Around {
         provider,
-        name: names::called(&record.name),
+        name: names::display_name(&record.name),
         writer: provider.writer(&record.name).await.ok().flatten(),
     };
     let finding = |chain: Chain| Finding {

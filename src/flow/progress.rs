@@ -1,7 +1,7 @@
 //! What changed between two plans, as a person follows it.
 
 use super::event::{EventKind, Status};
-use crate::state::plan::{Id, Item, Plan, State};
+use crate::state::plan::{Item, ItemId, ItemState, Plan};
 use std::collections::{HashMap, HashSet};
 
 /// "31 of 44", and which item was told what.
@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 /// An item that vanished was finished, so neither number shrinks unless something that was done comes undone.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    told: HashMap<Id, Told>,
+    told: HashMap<ItemId, Told>,
     /// Every item of this run, those that vanished included.
-    seen: HashSet<Id>,
+    seen: HashSet<ItemId>,
     numbers: (usize, usize),
 }
 
@@ -31,7 +31,7 @@ impl Progress {
             .iter()
             .filter_map(|it| self.item(it, round))
             .collect();
-        let vanished: Vec<Id> = self
+        let vanished: Vec<ItemId> = self
             .told
             .iter()
             .filter(|it| it.1.round != round)
@@ -44,7 +44,7 @@ impl Progress {
         let open = plan
             .items
             .iter()
-            .filter(|it| it.state != State::Done)
+            .filter(|it| it.state != ItemState::Done)
             .count();
         let (done, total) = (self.seen.len() - open, self.seen.len());
         if self.numbers != (done, total) {
@@ -85,12 +85,12 @@ impl Progress {
     }
 }
 
-fn look(state: &State) -> (Status, Option<String>) {
+fn look(state: &ItemState) -> (Status, Option<String>) {
     match state {
-        State::Done => (Status::Done, None),
-        State::Due(_) => (Status::Working, None),
-        State::Waiting(why) => (Status::Waiting, Some(why.clone())),
-        State::Blocked => (Status::Blocked, None),
-        State::Failed(failure) => (Status::Failed, Some(failure.message.clone())),
+        ItemState::Done => (Status::Done, None),
+        ItemState::Due(_) => (Status::Working, None),
+        ItemState::Waiting(why) => (Status::Waiting, Some(why.clone())),
+        ItemState::Blocked => (Status::Blocked, None),
+        ItemState::Failed(failure) => (Status::Failed, Some(failure.message.clone())),
     }
 }

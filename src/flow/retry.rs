@@ -1,7 +1,7 @@
 //! What met a passing error, and when it may be tried again; and how much may be on its way at once.
 
-use crate::state::action::{Action, Content};
-use crate::state::key::Key;
+use crate::state::action::{Action, Payload};
+use crate::state::key::ObjectKey;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,17 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// By object, and not by item: another item may want the same of it.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
-    held: HashMap<Key, (u32, Duration)>,
+    held: HashMap<ObjectKey, (u32, Duration)>,
 }
 
 impl Retries {
     /// Holds the object back, longer each time; `asked` is what the server asked for. Says how long.
-    pub(super) fn again(&mut self, key: &Key, now: Duration, asked: Option<Duration>) -> Duration {
+    pub(super) fn again(
+        &mut self,
+        key: &ObjectKey,
+        now: Duration,
+        asked: Option<Duration>,
+    ) -> Duration {
         let (tries, until) = self.held.entry(key.clone()).or_default();
         let doubled = FIRST
             .saturating_mul(2u32.saturating_pow((*tries).min(16)))
@@ -36,11 +41,11 @@ impl Retries {
         wait
     }
 
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.held.remove(key);
     }
 
-    pub(super) fn allow(&self, key: &Key, now: Duration) -> bool {
+    pub(super) fn allow(&self, key: &ObjectKey, now: Duration) -> bool {
         self.held.get(key).is_none_or(|it| it.1 <= now)
     }
 
@@ -120,8 +125,8 @@ impl Trials {
 
 fn pool(action: &Action) -> Option<&Arc<str>> {
     match action {
-        Action::Apply(wanted) => match &wanted.content {
-            Content::Machine { pool, .. } => Some(pool),
+        Action::Apply(wanted) => match &wanted.payload {
+            Payload::Machine { pool, .. } => Some(pool),
             _ => None,
         },
         Action::Delete(_) | Action::Drain(_) => None,
@@ -131,12 +136,12 @@ fn pool(action: &Action) -> Option<&Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::key::Kind;
+    use crate::state::key::ObjectKind;
 
     #[test]
     fn a_retry_waits_longer_each_time_and_not_for_ever() {
         let mut retries = Retries::default();
-        let key = Key::provider(Kind::Machine, "m");
+        let key = ObjectKey::provider(ObjectKind::Machine, "m");
         let waits: Vec<Duration> = (0..12)
             .map(|_| retries.again(&key, Duration::ZERO, None))
             .collect();
@@ -153,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_the_server_asks_for_is_the_least() {
-        let key = Key::provider(Kind::Machine, "m");
+        let key = ObjectKey::provider(ObjectKind::Machine, "m");
         let wait = Retries::default().again(&key, Duration::ZERO, Some(Duration::from_secs(7)));
         assert_eq!(wait, Duration::from_secs(7));
     }

@@ -6,9 +6,9 @@ use super::retry::{Retries, Trials, Window};
 use crate::state::action::Action;
 use crate::state::facts::Facts;
 use crate::state::failure::Failure;
-use crate::state::key::Key;
+use crate::state::key::ObjectKey;
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, Plan, State};
+use crate::state::plan::{Item, ItemState, Plan};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::{HashSet, VecDeque};
@@ -190,8 +190,8 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
 
     /// Blocked items keep no run alive: they move only when what they need does.
     fn verdict(&self, plan: &Plan) -> Option<Outcome> {
-        let moves = |it: &Item| matches!(it.state, State::Due(_) | State::Waiting(_));
-        if plan.items.iter().all(|it| it.state == State::Done) {
+        let moves = |it: &Item| matches!(it.state, ItemState::Due(_) | ItemState::Waiting(_));
+        if plan.items.iter().all(|it| it.state == ItemState::Done) {
             Some(Outcome::Converged)
         } else if !plan.items.iter().any(moves) {
             Some(Outcome::Stuck)
@@ -207,9 +207,9 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
             return;
         }
         let now = self.now();
-        let mut keys: HashSet<&Key> = HashSet::new();
+        let mut keys: HashSet<&ObjectKey> = HashSet::new();
         for item in &plan.items {
-            if let State::Due(action) = &item.state
+            if let ItemState::Due(action) = &item.state
                 && self.retries.allow(action.key(), now)
                 && keys.insert(action.key())
             {
@@ -254,7 +254,7 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
                 self.performed += 1;
                 self.window.grow();
                 self.retries.forget(key);
-                self.observed.count_setback(action);
+                self.observed.count_zone_failure(action);
             }
             Answer::Again { cause, asked } => {
                 self.window.shrink();
@@ -346,9 +346,11 @@ impl<'a, T: FnMut(Event)> Run<'a, T> {
         };
         for item in &plan.items {
             match &item.state {
-                State::Failed(failure) => report.failed.push((item.title.clone(), failure.clone())),
-                State::Waiting(why) => report.waiting.push((item.title.clone(), why.clone())),
-                State::Done | State::Due(_) | State::Blocked => {}
+                ItemState::Failed(failure) => {
+                    report.failed.push((item.title.clone(), failure.clone()))
+                }
+                ItemState::Waiting(why) => report.waiting.push((item.title.clone(), why.clone())),
+                ItemState::Done | ItemState::Due(_) | ItemState::Blocked => {}
             }
         }
         report

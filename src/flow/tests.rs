@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::plan::planner::Planner;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Fact, Facts, Object};
-use crate::state::failure::{Class, Failure};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{Facts, ObjectStatus, ObservedObject};
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +27,10 @@ fn limits() -> Limits {
 }
 
 fn apply(name: &str) -> Action {
-    Action::Apply(Wanted {
-        key: Key::provider(Kind::Network, name),
+    Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::NetworkAttachmentDefinition, name),
         hash: Hash(1),
-        content: Content::Plain,
+        payload: Payload::Plain,
     })
 }
 
@@ -39,13 +39,12 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
         let mut planner = Planner::new(observed);
         for name in names {
-            let state = match observed
-                .facts
-                .objects
-                .get(&Key::provider(Kind::Network, *name))
-            {
-                Some(_) => State::Done,
-                None => State::Due(apply(name)),
+            let state = match observed.facts.objects.get(&ObjectKey::provider(
+                ObjectKind::NetworkAttachmentDefinition,
+                *name,
+            )) {
+                Some(_) => ItemState::Done,
+                None => ItemState::Due(apply(name)),
             };
             planner.add(name.to_string().into(), format!("Apply {name}"), [], state);
         }
@@ -53,14 +52,14 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     }
 }
 
-fn there(facts: &watch::Sender<Arc<Facts>>, key: &Key) {
+fn there(facts: &watch::Sender<Arc<Facts>>, key: &ObjectKey) {
     facts.send_modify(|it| {
-        let object = Object {
+        let object = ObservedObject {
             uid: "u".into(),
             version: "1".into(),
             hash: Hash(1),
             leaving: false,
-            fact: Fact::None,
+            status: ObjectStatus::None,
         };
         Arc::make_mut(it).objects.insert(key.clone(), object);
     });
@@ -146,7 +145,7 @@ async fn what_is_refused_is_not_sent_again_and_holds_back_nothing_else() {
     let perform = |action: Action, _| {
         sent.borrow_mut().push(action.key().name.to_string());
         let answer = if &*action.key().name == "a" {
-            Answer::Refused(Failure::new(Class::Refused, "no"))
+            Answer::Refused(Failure::new(ErrorClass::Refused, "no"))
         } else {
             there(&facts, action.key());
             Answer::Done
@@ -171,7 +170,7 @@ async fn a_run_that_waits_for_ever_ends_at_its_limit_and_says_for_what() {
             "a".to_owned().into(),
             "Import a".into(),
             [],
-            State::Waiting("room".into()),
+            ItemState::Waiting("room".into()),
         );
         planner.plan
     };
@@ -221,10 +220,10 @@ async fn an_answer_that_never_comes_holds_up_an_interrupt_for_ten_seconds_at_mos
 
 /// A machine of pool `p` by its number.
 fn machine(number: u32) -> Action {
-    Action::Apply(Wanted {
-        key: Key::provider(Kind::Machine, format!("m{number}")),
+    Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::Machine, format!("m{number}")),
         hash: Hash(1),
-        content: Content::Machine {
+        payload: Payload::Machine {
             pool: "p".into(),
             zone: 0,
             ordinal: number,
@@ -242,8 +241,8 @@ async fn the_first_machine_of_a_pool_goes_alone() {
         let refused = observed.refused.values().next().map(|it| it.1.clone());
         for number in 0..9 {
             let state = match &refused {
-                Some(failure) => State::Failed(failure.clone()),
-                None => State::Due(machine(number)),
+                Some(failure) => ItemState::Failed(failure.clone()),
+                None => ItemState::Due(machine(number)),
             };
             let id = format!("m{number}");
             planner.add(id.clone().into(), id, [], state);
@@ -252,7 +251,7 @@ async fn the_first_machine_of_a_pool_goes_alone() {
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());
-        async { Answer::Refused(Failure::new(Class::Refused, "no".to_owned())) }
+        async { Answer::Refused(Failure::new(ErrorClass::Refused, "no".to_owned())) }
     };
     let report = run(&limits(), seen, plan, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);

@@ -3,13 +3,13 @@
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
 use crate::render::component::Component;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Fact, Inside};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{ObjectStatus, ShootApi};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self};
 use crate::state::observed::Observed;
-use crate::state::plan::{Need, State};
+use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 pub(crate) fn add(
     planner: &mut Planner,
     component: Component,
-    side: Side,
+    side: ClusterSide,
     site: &Site,
-    needs: impl Into<Arc<[Need]>>,
-) -> Need {
+    needs: impl Into<Arc<[Dependency]>>,
+) -> Dependency {
     let id = format!("{}/{}", prefix(side), component.name);
-    let key = Key {
+    let key = ObjectKey {
         side,
-        kind: Kind::Component,
+        kind: ObjectKind::Component,
         name: component.name.into(),
     };
     let title = component.title.clone();
@@ -43,9 +43,9 @@ pub(crate) fn add(
 /// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
 pub(crate) fn unwanted(planner: &mut Planner) {
     let observed = planner.observed;
-    let is_ours = |key: &Key| {
+    let is_ours = |key: &ObjectKey| {
         let is_part = planner.plan.parts.contains(key) || names::is_inventory(&key.name);
-        Kind::GENERIC.contains(&key.kind) && !is_part
+        ObjectKind::GENERIC.contains(&key.kind) && !is_part
     };
     let objects = observed.facts.objects.iter();
     let objects = objects.filter(|it| it.1.hash != Hash::default());
@@ -57,17 +57,17 @@ pub(crate) fn unwanted(planner: &mut Planner) {
     }
 }
 
-fn prefix(side: Side) -> &'static str {
+fn prefix(side: ClusterSide) -> &'static str {
     match side {
-        Side::Provider => "control-plane",
-        Side::Shoot => "system",
+        ClusterSide::Provider => "control-plane",
+        ClusterSide::Shoot => "system",
     }
 }
 
-fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State {
+fn state(observed: &Observed, key: ObjectKey, objects: &[(ObjectKey, Hash, Value)]) -> ItemState {
     let facts = &observed.facts;
-    if key.side == Side::Shoot && facts.inside != Inside::Observed {
-        return State::Blocked;
+    if key.side == ClusterSide::Shoot && facts.shoot_api != ShootApi::Reachable {
+        return ItemState::Blocked;
     }
     let mut due = Vec::new();
     let mut hashes = Vec::new();
@@ -75,9 +75,9 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
     for (key, hash, object) in objects {
         match facts.objects.get(key) {
             Some(it) if it.leaving => {
-                return State::Waiting(format!("the old {key} to be gone"));
+                return ItemState::Waiting(format!("the old {key} to be gone"));
             }
-            Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.fact)),
+            Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.status)),
             _ => {
                 due.push(object.clone());
                 hashes.push(hash.to_string());
@@ -85,29 +85,31 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
         }
     }
     if !due.is_empty() {
-        return State::Due(Action::Apply(Wanted {
+        return ItemState::Due(Action::Apply(Desired {
             key,
             hash: Hash::of(&hashes),
-            content: Content::Objects(due.into()),
+            payload: Payload::Objects(due.into()),
         }));
     }
     let Some(waits) = waits else {
-        return State::Done;
+        return ItemState::Done;
     };
     // Without a node nothing inside can run: that is waited for elsewhere, or has failed there.
     let is_idle = !facts.nodes.values().any(|it| it.serves);
-    match key.side == Side::Shoot && is_idle {
-        true => State::Blocked,
-        false => State::Waiting(waits),
+    match key.side == ClusterSide::Shoot && is_idle {
+        true => ItemState::Blocked,
+        false => ItemState::Waiting(waits),
     }
 }
 
 /// What an object that is there as it is wanted still waits for.
-fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
+fn why(key: &ObjectKey, object: &Value, fact: &ObjectStatus) -> Option<String> {
     match fact {
-        Fact::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
-        Fact::Answer(why) => why.as_ref().map(|why| format!("{key}: {why}")),
-        Fact::Service(it) if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" => {
+        ObjectStatus::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
+        ObjectStatus::Answer(why) => why.as_ref().map(|why| format!("{key}: {why}")),
+        ObjectStatus::Service(it)
+            if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" =>
+        {
             Some(format!(
                 "an address for {key}, of the provider's load balancer"
             ))

@@ -1,6 +1,6 @@
 use super::*;
 use crate::render::component::hash;
-use crate::state::facts::{Facts, Object, Rollout, Service};
+use crate::state::facts::{Facts, ObservedObject, ObservedService, Rollout};
 use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use serde_json::json;
 
@@ -23,40 +23,40 @@ fn component() -> Component {
 }
 
 /// All of it as it is wanted, and these facts.
-fn there(side: Side) -> Facts {
-    let rollout = Fact::Rollout(Rollout::default());
-    let service = Fact::Service(Service {
+fn there(side: ClusterSide) -> Facts {
+    let rollout = ObjectStatus::Rollout(Rollout::default());
+    let service = ObjectStatus::Service(ObservedService {
         ingress: Some("192.0.2.1".into()),
-        ..Service::default()
+        ..ObservedService::default()
     });
     let objects = component().finished(side, &SITE).into_iter();
     let objects = objects
         .zip([rollout, service])
         .map(|((key, hash, _), fact)| {
-            let object = Object {
+            let object = ObservedObject {
                 uid: "u".into(),
                 version: "1".into(),
                 hash,
                 leaving: false,
-                fact,
+                status: fact,
             };
             (key, object)
         });
     Facts {
         objects: objects.collect(),
-        inside: Inside::Observed,
+        shoot_api: ShootApi::Reachable,
         ..Facts::default()
     }
 }
 
-fn of(facts: &mut Facts, kind: Kind) -> &mut Object {
+fn of(facts: &mut Facts, kind: ObjectKind) -> &mut ObservedObject {
     let mut objects = facts.objects.iter_mut();
     let found = objects.find(|it| it.0.kind == kind);
     found.expect("it is there").1
 }
 
 /// The one item of it, in a plan whose first item is in this state.
-fn item(facts: Facts, side: Side, first: State) -> State {
+fn item(facts: Facts, side: ClusterSide, first: ItemState) -> ItemState {
     let observed = Observed {
         facts: facts.into(),
         ..Observed::default()
@@ -71,14 +71,14 @@ fn item(facts: Facts, side: Side, first: State) -> State {
     plan.items.remove(1).state
 }
 
-fn state_of(facts: Facts) -> State {
-    item(facts, Side::Provider, State::Done)
+fn state_of(facts: Facts) -> ItemState {
+    item(facts, ClusterSide::Provider, ItemState::Done)
 }
 
 /// Kinds of what is applied.
-fn applied(state: &State) -> Vec<&str> {
-    let State::Due(Action::Apply(Wanted {
-        content: Content::Objects(objects),
+fn applied(state: &ItemState) -> Vec<&str> {
+    let ItemState::Due(Action::Apply(Desired {
+        payload: Payload::Objects(objects),
         ..
     })) = state
     else {
@@ -95,40 +95,52 @@ fn an_address_that_is_asked_for_again_is_the_same_service() {
     let service = |address: Value| json!({ "kind": "Service", "spec": { "clusterIP": address } });
     let without = json!({ "kind": "Service", "spec": {} });
     let given = service(json!("10.0.0.1"));
-    assert_eq!(hash(Side::Provider, &given), hash(Side::Provider, &without));
-    assert_ne!(hash(Side::Shoot, &given), hash(Side::Shoot, &without));
+    assert_eq!(
+        hash(ClusterSide::Provider, &given),
+        hash(ClusterSide::Provider, &without)
+    );
+    assert_ne!(
+        hash(ClusterSide::Shoot, &given),
+        hash(ClusterSide::Shoot, &without)
+    );
     let none = service(json!("None"));
-    assert_ne!(hash(Side::Provider, &none), hash(Side::Provider, &without));
+    assert_ne!(
+        hash(ClusterSide::Provider, &none),
+        hash(ClusterSide::Provider, &without)
+    );
 }
 
 #[test]
 fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
     let all = state_of(Facts::default());
     assert_eq!(applied(&all), ["Deployment", "Service"]);
-    let mut facts = there(Side::Provider);
-    of(&mut facts, Kind::Service).hash = Hash(1);
+    let mut facts = there(ClusterSide::Provider);
+    of(&mut facts, ObjectKind::Service).hash = Hash(1);
     assert_eq!(applied(&state_of(facts)), ["Service"]);
 }
 
 #[test]
 fn it_is_done_when_all_of_it_runs() {
-    let facts = there(Side::Provider);
-    assert_eq!(state_of(facts.clone()), State::Done);
-    let waits = |kind: Kind, fact: Fact| {
+    let facts = there(ClusterSide::Provider);
+    assert_eq!(state_of(facts.clone()), ItemState::Done);
+    let waits = |kind: ObjectKind, fact: ObjectStatus| {
         let mut facts = facts.clone();
-        of(&mut facts, kind).fact = fact;
+        of(&mut facts, kind).status = fact;
         match state_of(facts) {
-            State::Waiting(why) => why,
+            ItemState::Waiting(why) => why,
             other => panic!("{other:?}"),
         }
     };
-    let rollout = Fact::Rollout(Rollout {
+    let rollout = ObjectStatus::Rollout(Rollout {
         why: Some("0 of 1 pods are available".into()),
         available: 0,
     });
-    let why = waits(Kind::Deployment, rollout);
+    let why = waits(ObjectKind::Deployment, rollout);
     assert_eq!(why, "Deployment a: 0 of 1 pods are available");
-    let why = waits(Kind::Service, Fact::Service(Service::default()));
+    let why = waits(
+        ObjectKind::Service,
+        ObjectStatus::Service(ObservedService::default()),
+    );
     assert_eq!(
         why,
         "an address for Service a, of the provider's load balancer"
@@ -137,36 +149,42 @@ fn it_is_done_when_all_of_it_runs() {
 
 #[test]
 fn what_is_going_is_waited_for() {
-    let mut facts = there(Side::Provider);
-    of(&mut facts, Kind::Deployment).leaving = true;
-    of(&mut facts, Kind::Service).hash = Hash(1);
-    let gone = State::Waiting("the old Deployment a to be gone".into());
+    let mut facts = there(ClusterSide::Provider);
+    of(&mut facts, ObjectKind::Deployment).leaving = true;
+    of(&mut facts, ObjectKind::Service).hash = Hash(1);
+    let gone = ItemState::Waiting("the old Deployment a to be gone".into());
     assert_eq!(state_of(facts), gone);
 }
 
 #[test]
 fn needs_hold_back_what_is_due_and_not_what_is_done() {
-    let waits = || State::Waiting("something".into());
-    let due = item(Facts::default(), Side::Provider, waits());
-    assert_eq!(due, State::Blocked);
+    let waits = || ItemState::Waiting("something".into());
+    let due = item(Facts::default(), ClusterSide::Provider, waits());
+    assert_eq!(due, ItemState::Blocked);
     assert_eq!(
-        item(there(Side::Provider), Side::Provider, waits()),
-        State::Done
+        item(there(ClusterSide::Provider), ClusterSide::Provider, waits()),
+        ItemState::Done
     );
 }
 
 /// What is there cannot be seen, so neither is it written once more nor called done.
 #[test]
 fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
-    let mut facts = there(Side::Shoot);
-    assert_eq!(item(facts.clone(), Side::Shoot, State::Done), State::Done);
-    facts.inside = Inside::Unreachable("no answer".into());
-    assert_eq!(item(facts, Side::Shoot, State::Done), State::Blocked);
+    let mut facts = there(ClusterSide::Shoot);
+    assert_eq!(
+        item(facts.clone(), ClusterSide::Shoot, ItemState::Done),
+        ItemState::Done
+    );
+    facts.shoot_api = ShootApi::Unreachable("no answer".into());
+    assert_eq!(
+        item(facts, ClusterSide::Shoot, ItemState::Done),
+        ItemState::Blocked
+    );
 }
 
 #[test]
 fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
-    for (side, is_provider) in [(Side::Provider, true), (Side::Shoot, false)] {
+    for (side, is_provider) in [(ClusterSide::Provider, true), (ClusterSide::Shoot, false)] {
         for (_, hash, object) in component().finished(side, &SITE) {
             let metadata = &object["metadata"];
             let labels = json!({ "app": "a", MANAGED_BY: KVSHOOT, PART_OF: SITE.id, COMPONENT: "a", SHOOT_UID: "r" });
@@ -187,7 +205,9 @@ fn the_hash_is_of_the_content_alone() {
         ..SITE
     };
     let hashes = |site: &Site| {
-        let all = component().finished(Side::Provider, site).into_iter();
+        let all = component()
+            .finished(ClusterSide::Provider, site)
+            .into_iter();
         all.map(|it| it.1).collect::<Vec<_>>()
     };
     assert_eq!(hashes(&SITE), hashes(&other));
@@ -195,24 +215,25 @@ fn the_hash_is_of_the_content_alone() {
 
 #[test]
 fn what_belongs_to_no_component_any_more_goes() {
-    let mut facts = there(Side::Provider);
-    let key = Key::provider(Kind::Deployment, "former");
-    let mut former = of(&mut facts, Kind::Deployment).clone();
+    let mut facts = there(ClusterSide::Provider);
+    let key = ObjectKey::provider(ObjectKind::Deployment, "former");
+    let mut former = of(&mut facts, ObjectKind::Deployment).clone();
     facts.objects.insert(key.clone(), former.clone());
     // What a controller makes has our labels, and not the hash.
     former.hash = Hash::default();
-    facts
-        .objects
-        .insert(Key::provider(Kind::EndpointSlice, "a-x"), former);
+    facts.objects.insert(
+        ObjectKey::provider(ObjectKind::EndpointSlice, "a-x"),
+        former,
+    );
     let observed = Observed {
         facts: facts.into(),
         ..Observed::default()
     };
     let mut planner = Planner::new(&observed);
-    add(&mut planner, component(), Side::Provider, &SITE, []);
+    add(&mut planner, component(), ClusterSide::Provider, &SITE, []);
     unwanted(&mut planner);
     let plan = planner.plan;
     let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
     assert_eq!(titles, ["Run a", "Remove Deployment former"]);
-    assert!(matches!(&plan.items[1].state, State::Due(Action::Delete(it)) if it.key == key));
+    assert!(matches!(&plan.items[1].state, ItemState::Due(Action::Delete(it)) if it.key == key));
 }

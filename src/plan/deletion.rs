@@ -1,39 +1,39 @@
 //! Deletion of an object: its state and its title.
 
-use crate::state::action::{Action, Target};
-use crate::state::facts::Object;
-use crate::state::key::{Key, Kind};
-use crate::state::plan::State;
+use crate::state::action::{Action, DeleteTarget};
+use crate::state::facts::ObservedObject;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::ItemState;
 
-pub(crate) fn removal(key: &Key, object: &Object) -> State {
+pub(crate) fn removal(key: &ObjectKey, object: &ObservedObject) -> ItemState {
     if object.leaving {
-        return State::Waiting("it to be gone".into());
+        return ItemState::Waiting("it to be gone".into());
     }
-    State::Due(Action::Delete(Target {
+    ItemState::Due(Action::Delete(DeleteTarget {
         key: key.clone(),
         uid: object.uid.clone(),
         version: object.version.clone(),
         unless_ready: false,
         drain: None,
-        setback: None,
+        zone_failure: None,
     }))
 }
 
-pub(crate) fn title(key: &Key) -> String {
+pub(crate) fn title(key: &ObjectKey) -> String {
     let what = match key.kind {
-        Kind::Record => "record",
-        Kind::Network => "network",
-        Kind::Image => "image",
-        Kind::Instancetype => "instancetype",
-        Kind::Preference => "preference",
-        Kind::UserData => "user data of machine",
-        Kind::Machine => "machine",
-        Kind::Node => "node",
-        Kind::Token => "bootstrap token",
-        Kind::Balancer => "load balancer",
-        Kind::Mirror => "what is left of load balancer",
-        Kind::Disk => "what is left of volume",
-        Kind::Snapshot => "what is left of snapshot",
+        ObjectKind::Record => "record",
+        ObjectKind::NetworkAttachmentDefinition => "network",
+        ObjectKind::ImageVolume => "image",
+        ObjectKind::Instancetype => "instancetype",
+        ObjectKind::Preference => "preference",
+        ObjectKind::UserData => "user data of machine",
+        ObjectKind::Machine => "machine",
+        ObjectKind::Node => "node",
+        ObjectKind::BootstrapToken => "bootstrap token",
+        ObjectKind::ShootLoadBalancer => "load balancer",
+        ObjectKind::ProviderLoadBalancer => "what is left of load balancer",
+        ObjectKind::ProviderDataVolume => "what is left of volume",
+        ObjectKind::VolumeSnapshot => "what is left of snapshot",
         _ => return format!("Remove {key}"),
     };
     format!("Remove {what} {}", key.name)

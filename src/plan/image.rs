@@ -1,24 +1,28 @@
 //! Golden volumes: one import for each image, size and class, and clones for the machines.
 
 use crate::plan::planner::{Planner, present};
-use crate::state::action::{Content, Wanted};
-use crate::state::desired::Golden;
-use crate::state::facts::{Fact, Import};
-use crate::state::failure::{Class, Failure};
-use crate::state::key::{Key, Kind};
-use crate::state::plan::{Need, State};
+use crate::state::action::{Desired, Payload};
+use crate::state::desired::ImageVolume;
+use crate::state::facts::{ImageImport, ObjectStatus};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{Dependency, ItemState};
 use std::sync::Arc;
 
-pub(crate) fn add(planner: &mut Planner, golden: &Golden, needs: &Arc<[Need]>) -> Need {
+pub(crate) fn add(
+    planner: &mut Planner,
+    golden: &ImageVolume,
+    needs: &Arc<[Dependency]>,
+) -> Dependency {
     let observed = planner.observed;
-    let wanted = Wanted {
-        key: Key::provider(Kind::Image, golden.name.clone()),
+    let wanted = Desired {
+        key: ObjectKey::provider(ObjectKind::ImageVolume, golden.name.clone()),
         hash: golden.hash,
-        content: Content::Plain,
+        payload: Payload::Plain,
     };
-    let state = present(observed, wanted, |it| match &it.fact {
-        Fact::Image(import) => progress(golden, import),
-        _ => State::Waiting("the import to begin".into()),
+    let state = present(observed, wanted, |it| match &it.status {
+        ObjectStatus::Image(import) => progress(golden, import),
+        _ => ItemState::Waiting("the import to begin".into()),
     });
     planner.add(
         format!("image/{}", golden.name).into(),
@@ -28,7 +32,7 @@ pub(crate) fn add(planner: &mut Planner, golden: &Golden, needs: &Arc<[Need]>) -
     )
 }
 
-fn title(golden: &Golden) -> String {
+fn title(golden: &ImageVolume) -> String {
     let zone = golden
         .zone
         .as_ref()
@@ -41,18 +45,18 @@ fn title(golden: &Golden) -> String {
     .replace("  ", " ")
 }
 
-fn progress(golden: &Golden, import: &Import) -> State {
+fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
     if import.done {
-        return State::Done;
+        return ItemState::Done;
     }
     if let Some(words) = &import.failed {
-        return State::Failed(Failure::new(
-            Class::Infrastructure,
+        return ItemState::Failed(Failure::new(
+            ErrorClass::Infrastructure,
             format!("the import of {} failed: {words}", golden.source.told()),
         ));
     }
     let Some(percent) = import.percent else {
-        return State::Waiting(
+        return ItemState::Waiting(
             import
                 .waits
                 .as_deref()
@@ -69,5 +73,5 @@ fn progress(golden: &Golden, import: &Import) -> State {
         .as_ref()
         .map(|it| format!(": {it}"))
         .unwrap_or_default();
-    State::Waiting(format!("{percent:.0} % imported{speed}{waits}"))
+    ItemState::Waiting(format!("{percent:.0} % imported{speed}{waits}"))
 }

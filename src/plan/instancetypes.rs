@@ -1,35 +1,37 @@
 //! Items for the shoot's own instancetypes and preferences.
 
 use crate::plan::planner::{Planner, present};
-use crate::state::action::{Content, Wanted};
-use crate::state::desired::instancetypes::{Meant, own, role};
+use crate::state::action::{Desired, Payload};
+use crate::state::desired::instancetypes::{ResolvedType, owned_types, role};
 use crate::state::failure::Failure;
 use crate::state::hash::Hash;
-use crate::state::key::Key;
-use crate::state::plan::{Need, State};
+use crate::state::key::ObjectKey;
+use crate::state::plan::{Dependency, ItemState};
 use crate::validate::ValidShoot;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Items of the shoot's own types.
-pub(crate) type Own = BTreeMap<Key, Need>;
+pub(crate) type OwnedTypes = BTreeMap<ObjectKey, Dependency>;
 
 /// A pool may name its kind, and another one leave it out: it is one object all the same.
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Need) -> Own {
+pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency) -> OwnedTypes {
     let observed = planner.observed;
-    let mut all = Own::new();
-    for (key, relied, meant) in own(shoot, &observed.facts) {
+    let mut all = OwnedTypes::new();
+    for (key, relied, meant) in owned_types(shoot, &observed.facts) {
         if all.contains_key(&key) {
             continue;
         }
-        let state = match (meant, observed.facts.unseen.get(&key.kind)) {
-            (Meant::Ours(_), Some(why)) => {
+        let state = match (meant, observed.facts.unreadable.get(&key.kind)) {
+            (ResolvedType::Owned(_), Some(why)) => {
                 let message = format!("{relied} cannot be kept: {}", why.message);
-                State::Failed(Failure::new(why.class, message))
+                ItemState::Failed(Failure::new(why.class, message))
             }
-            (Meant::Ours(spec), None) => present(observed, wanted(&key, &spec), |_| State::Done),
-            _ => State::Done,
+            (ResolvedType::Owned(spec), None) => {
+                present(observed, wanted(&key, &spec), |_| ItemState::Done)
+            }
+            _ => ItemState::Done,
         };
         let id = format!("{}/{}", role(key.kind), key.name).into();
         let need = planner.add(id, format!("Apply {relied}"), [record], state);
@@ -38,11 +40,11 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Need) -> Ow
     all
 }
 
-fn wanted(key: &Key, spec: &Arc<Value>) -> Wanted {
-    Wanted {
+fn wanted(key: &ObjectKey, spec: &Arc<Value>) -> Desired {
+    Desired {
         key: key.clone(),
         hash: Hash::of(&**spec),
-        content: Content::Plain,
+        payload: Payload::Plain,
     }
 }
 

@@ -4,14 +4,16 @@ use super::*;
 use crate::plan::{delete, plan_of_machines};
 use crate::render::instancetype::matcher;
 use crate::state::action::Action;
-use crate::state::desired::instancetypes::{PREFERENCE, lack, meant, wanted_of};
-use crate::state::facts::{Fact, Facts, Look, Machine, Object, Record};
-use crate::state::failure::Class;
-use crate::state::key::Kind;
+use crate::state::desired::instancetypes::{PREFERENCE, is_missing, resolve, wanted_of};
+use crate::state::facts::{
+    Facts, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject, ObservedRecord,
+};
+use crate::state::failure::ErrorClass;
+use crate::state::key::ObjectKind;
 use crate::state::names;
 use crate::state::observed::Observed;
 use crate::state::plan::Plan;
-use crate::state::prerequisite::{Family, Found, Relied};
+use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use crate::state::testing::{self, machine};
 use crate::validate::testing::{PROFILE, SHOOT, valid_for_tests};
 use serde_json::json;
@@ -35,16 +37,16 @@ fn shoot(named: &str, profile: &str) -> ValidShoot {
     valid_for_tests(&format!("{shoot}---\n{profile}"))
 }
 
-fn relied(family: Family, kind: Option<&str>, name: &str) -> Relied {
-    Relied {
-        family,
+fn relied(family: PrerequisiteKind, kind: Option<&str>, name: &str) -> Prerequisite {
+    Prerequisite {
+        prerequisite_kind: family,
         kind: kind.map(Arc::from),
         name: name.into(),
     }
 }
 
-fn there(kind: &str) -> Found {
-    Found::There(kind.into())
+fn there(kind: &str) -> Lookup {
+    Lookup::Found(kind.into())
 }
 
 fn spec(text: &str) -> Arc<Value> {
@@ -54,10 +56,10 @@ fn spec(text: &str) -> Arc<Value> {
 const OWN: &str = "VirtualMachineInstancetype";
 const SHARED: &str = "VirtualMachineClusterInstancetype";
 
-fn object(hash: Hash) -> Object {
-    Object {
+fn object(hash: Hash) -> ObservedObject {
+    ObservedObject {
         hash,
-        ..testing::object(Fact::None)
+        ..testing::object(ObjectStatus::None)
     }
 }
 
@@ -66,29 +68,29 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
  {
     let shoot = shoot("instancetype: {name: a}", "");
     let with_copy = |name: &str| {
-        let key = Key::provider(Kind::Instancetype, format!("{ID}-{name}"));
+        let key = ObjectKey::provider(ObjectKind::Instancetype, format!("{ID}-{name}"));
         [(key, object(Hash(1)))].into()
     };
     let standard = || {
-        Meant::Ours(Arc::new(
+        ResolvedType::Owned(Arc::new(
             json!({ "cpu": { "guest": 4 }, "memory": { "guest": "16Gi" } }),
         ))
     };
-    let theirs = |kind: &str| Meant::Theirs(Some(kind.into()));
+    let theirs = |kind: &str| ResolvedType::External(Some(kind.into()));
     for (kind, name, found, has_copy, wanted) in [
         (None, "standard-4", Some(there(OWN)), true, theirs(OWN)),
         (
             None,
             "standard-4",
-            Some(Found::Template(spec("a"))),
+            Some(Lookup::Template(spec("a"))),
             true,
-            Meant::Ours(spec("a")),
+            ResolvedType::Owned(spec("a")),
         ),
         (None, "standard-4", Some(there(SHARED)), false, standard()),
         (
             Some(OWN),
             "standard-4",
-            Some(Found::Nothing),
+            Some(Lookup::NotFound),
             false,
             standard(),
         ),
@@ -96,15 +98,33 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
         (
             None,
             "other",
-            Some(Found::Template(spec("b"))),
+            Some(Lookup::Template(spec("b"))),
             false,
-            Meant::Ours(spec("b")),
+            ResolvedType::Owned(spec("b")),
         ),
         (None, "other", Some(there(SHARED)), false, theirs(SHARED)),
         // The template is gone, or the standard ones are turned off: nothing changes for who has a copy.
-        (None, "other", Some(there(SHARED)), true, Meant::Kept),
-        (None, "other", Some(Found::Nothing), true, Meant::Kept),
-        (None, "other", Some(Found::Nothing), false, Meant::Nothing),
+        (
+            None,
+            "other",
+            Some(there(SHARED)),
+            true,
+            ResolvedType::Retained,
+        ),
+        (
+            None,
+            "other",
+            Some(Lookup::NotFound),
+            true,
+            ResolvedType::Retained,
+        ),
+        (
+            None,
+            "other",
+            Some(Lookup::NotFound),
+            false,
+            ResolvedType::NotFound,
+        ),
         // Who names the cluster's means it.
         (
             Some(SHARED),
@@ -116,22 +136,22 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
         (
             Some(SHARED),
             "standard-4",
-            Some(Found::Nothing),
+            Some(Lookup::NotFound),
             true,
-            Meant::Nothing,
+            ResolvedType::NotFound,
         ),
         // Nobody looked.
-        (None, "other", None, false, Meant::Theirs(None)),
+        (None, "other", None, false, ResolvedType::External(None)),
         (Some(SHARED), "standard-4", None, false, theirs(SHARED)),
     ] {
-        let relied = relied(Family::Instancetype, kind, name);
+        let relied = relied(PrerequisiteKind::Instancetype, kind, name);
         let facts = Facts {
             objects: if has_copy { with_copy(name) } else { [].into() },
-            relied: found.into_iter().map(|it| (relied.clone(), it)).collect(),
+            prerequisites: found.into_iter().map(|it| (relied.clone(), it)).collect(),
             ..Facts::default()
         };
         assert_eq!(
-            meant(&shoot, &facts, &relied),
+            resolve(&shoot, &facts, &relied),
             wanted,
             "{relied:?} {facts:?}"
         );
@@ -141,12 +161,12 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
 #[test]
 fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
     let facts = Facts::default();
-    let means = |shoot: &ValidShoot, family, name| match meant(
+    let means = |shoot: &ValidShoot, family, name| match resolve(
         shoot,
         &facts,
         &relied(family, None, name),
     ) {
-        Meant::Ours(spec) => spec.to_string(),
+        ResolvedType::Owned(spec) => spec.to_string(),
         other => format!("{other:?}"),
     };
     let plain = shoot("instancetype: {name: a}", "");
@@ -157,21 +177,21 @@ fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
     );
     for (family, name, wanted) in [
         (
-            Family::Instancetype,
+            PrerequisiteKind::Instancetype,
             "standard-2",
             r#"{"cpu":{"guest":2},"memory":{"guest":"8Gi"}}"#,
         ),
         (
-            Family::Instancetype,
+            PrerequisiteKind::Instancetype,
             "standard-8",
             r#"{"cpu":{"guest":8},"memory":{"guest":"32Gi"}}"#,
         ),
         (
-            Family::Preference,
+            PrerequisiteKind::Preference,
             PREFERENCE,
             r#"{"cpu":{"preferredCPUTopology":"preferSockets"}}"#,
         ),
-        (Family::Preference, "standard-2", "Theirs(None)"),
+        (PrerequisiteKind::Preference, "standard-2", "Theirs(None)"),
     ] {
         assert_eq!(means(&plain, family, name), wanted);
         assert_eq!(means(&off, family, name), "Theirs(None)");
@@ -182,10 +202,10 @@ fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
 fn observed(change: impl FnOnce(&mut Facts)) -> Observed {
     let mut facts = Facts {
         namespace: "ns".into(),
-        record: Some(Record {
+        record: Some(ObservedRecord {
             name: ID.into(),
             uid: "record".into(),
-            ..Record::default()
+            ..ObservedRecord::default()
         }),
         ..Facts::default()
     };
@@ -208,10 +228,10 @@ fn lines(plan: &Plan) -> Vec<String> {
     let is_of_types = |it: &&crate::state::plan::Item| {
         it.title.contains(" instancetype ") || it.title.contains(" preference ")
     };
-    let told = |state: &State| match state {
-        State::Due(Action::Apply(it)) => format!("apply {}", it.key),
-        State::Due(Action::Delete(it)) => format!("delete {}", it.key),
-        State::Failed(failure) => failure.message.clone(),
+    let told = |state: &ItemState| match state {
+        ItemState::Due(Action::Apply(it)) => format!("apply {}", it.key),
+        ItemState::Due(Action::Delete(it)) => format!("delete {}", it.key),
+        ItemState::Failed(failure) => failure.message.clone(),
         other => format!("{other:?}"),
     };
     let items = plan.items.iter().filter(is_of_types);
@@ -242,7 +262,7 @@ fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
     );
     let pool = &shoot.pools[0];
     assert_eq!(
-        matcher(&shoot, &observed.facts, pool, Family::Preference),
+        matcher(&shoot, &observed.facts, pool, PrerequisiteKind::Preference),
         Some(
             json!({ "kind": "VirtualMachinePreference", "name": "shoot--dev--demo-sockets-advantage" })
         )
@@ -253,8 +273,8 @@ fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
 fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
     let blind = |named: &str| {
         let observed = observed(|it| {
-            let why = Failure::new(Class::NotAllowed, "not allowed to list them");
-            it.unseen.insert(Kind::Instancetype, why);
+            let why = Failure::new(ErrorClass::NotAllowed, "not allowed to list them");
+            it.unreadable.insert(ObjectKind::Instancetype, why);
         });
         planned(&shoot(named, ""), observed)
     };
@@ -273,14 +293,14 @@ fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
 fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
     let hash = crate::state::desired::pool_hash(shoot, &shoot.pools[0], &[]);
     let name: Arc<str> = names::machine(ID, &shoot.pools[0].name, 0, hash, 0).into();
-    let machine = Machine {
+    let machine = ObservedMachine {
         hash,
         types: [format!("{OWN} {ID}-standard-2").into()].into(),
-        ..machine(Look::Ready)
+        ..machine(MachinePhase::Ready)
     };
     let pool = facts.machines.entry(shoot.pools[0].name.as_str().into());
     pool.or_default().insert(name, machine);
-    let key = Key::provider(Kind::Instancetype, format!("{ID}-standard-2"));
+    let key = ObjectKey::provider(ObjectKind::Instancetype, format!("{ID}-standard-2"));
     facts.objects.insert(key, object(Hash(1)));
 }
 
@@ -296,8 +316,8 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
     // Somebody keeps one of that name now: no machine goes, and what it was made by stays.
     let somebodys = observed(|it| {
         with_machine(&two, it);
-        let relied = relied(Family::Instancetype, None, "standard-2");
-        it.relied.insert(relied, there(OWN));
+        let relied = relied(PrerequisiteKind::Instancetype, None, "standard-2");
+        it.prerequisites.insert(relied, there(OWN));
     });
     assert_eq!(
         planned(&two, somebodys),
@@ -342,11 +362,11 @@ fn what_is_there_as_it_should_be_asks_for_no_rights() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let hash = |it: &Facts| wanted_of(&two, it).into_values().next().expect("one");
     let mut observed = observed(|it| with_machine(&two, it));
-    assert!(lack(&two, &observed.facts));
+    assert!(is_missing(&two, &observed.facts));
     let facts = Arc::make_mut(&mut observed.facts);
     let hash = hash(facts);
     facts.objects.values_mut().for_each(|it| it.hash = hash);
-    assert!(!lack(&two, facts));
+    assert!(!is_missing(&two, facts));
     let plain = valid_for_tests(SHOOT);
-    assert!(!lack(&plain, &Facts::default()));
+    assert!(!is_missing(&plain, &Facts::default()));
 }

@@ -24,12 +24,12 @@ mod system;
 
 use crate::state::desired;
 use crate::state::observed::Observed;
-use crate::state::plan::{Need, Plan};
+use crate::state::plan::{Dependency, Plan};
 use crate::validate::ValidShoot;
 pub(crate) use delete::delete;
 use planner::Planner;
-use pool::consumers::Users;
-use pool::target::Wants;
+use pool::consumers::Consumers;
+use pool::target::PoolTarget;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,16 +49,16 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 /// What machines are made from.
 struct Base {
-    attachments: Vec<desired::Attachment>,
-    record: Need,
+    attachments: Vec<desired::NetworkAttachment>,
+    record: Dependency,
     /// With the policies that hold for them.
-    networks: Vec<Need>,
-    relied: Vec<Need>,
-    types: instancetypes::Own,
+    networks: Vec<Dependency>,
+    relied: Vec<Dependency>,
+    types: instancetypes::OwnedTypes,
     /// By name.
-    images: HashMap<Arc<str>, Need>,
+    images: HashMap<Arc<str>, Dependency>,
     /// Of each zone of each pool, in order.
-    golden: Vec<Vec<Option<Need>>>,
+    golden: Vec<Vec<Option<Dependency>>>,
 }
 
 fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
@@ -68,10 +68,10 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
     let mut networks = network::add(planner, shoot, &attachments, record);
     let policies = network_policy::add(planner, shoot, record);
     networks.extend(policies);
-    let import: Arc<[Need]> = [record].into_iter().chain(policies).collect();
+    let import: Arc<[Dependency]> = [record].into_iter().chain(policies).collect();
     let relied = prerequisites::add(planner, shoot);
     let types = instancetypes::add(planner, shoot, record);
-    let mut images: HashMap<Arc<str>, Need> = HashMap::new();
+    let mut images: HashMap<Arc<str>, Dependency> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
         let need = image::add(planner, &one, &import);
         images.insert(one.name.clone(), need);
@@ -80,7 +80,7 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
     for pool in &shoot.pools {
         let mut zones = Vec::with_capacity(pool.zones.len());
         for zone in 0..pool.zones.len() {
-            let one = desired::golden(shoot, &observed.facts, pool, zone);
+            let one = desired::image_volume(shoot, &observed.facts, pool, zone);
             zones.push(one.map(|one| {
                 *images
                     .entry(one.name.clone())
@@ -101,20 +101,20 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
 }
 
 /// `join` is what has to be there so that a machine can become a node.
-fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Need]) {
+fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Dependency]) {
     let observed = planner.observed;
-    let mut users = Users::default();
+    let mut users = Consumers::default();
     for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
         let all = all.chain(base.relied.iter().copied());
         let all = all.chain(base.types.values().copied());
-        let needs: Vec<Arc<[Need]>> = golden
+        let needs: Vec<Arc<[Dependency]>> = golden
             .iter()
             .map(|image| all.clone().chain(*image).collect())
             .collect();
         let hash = desired::pool_hash(shoot, pool, &base.attachments);
-        let wanted = Wants::of(shoot, observed, pool, hash, &needs);
+        let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
         pool::add(planner, &wanted, &mut users);
     }
     // A pool that is no longer wanted is one of which none are wanted.
@@ -125,7 +125,7 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Need]
         .keys()
         .filter(|it| !known.contains(&&***it))
     {
-        pool::add(planner, &Wants::none(&shoot.id, name), &mut users);
+        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut users);
     }
     prune::unwanted(planner, shoot, &base.images, &base.types, &users);
 }

@@ -1,21 +1,21 @@
 //! Networks: shared ones are looked for, tenant ones are made.
 
 use crate::plan::planner::{Planner, present};
-use crate::state::action::{Content, Wanted};
-use crate::state::desired::{Attachment, config_hash};
-use crate::state::failure::{Class, Failure};
-use crate::state::key::{Key, Kind};
+use crate::state::action::{Desired, Payload};
+use crate::state::desired::{NetworkAttachment, config_hash};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
-use crate::state::plan::{Need, State};
+use crate::state::plan::{Dependency, ItemState};
 use crate::validate::{Network, ValidShoot};
 
 /// An item for each network, in the order of the attachments.
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
-    attachments: &[Attachment],
-    record: Need,
-) -> Vec<Need> {
+    attachments: &[NetworkAttachment],
+    record: Dependency,
+) -> Vec<Dependency> {
     let pairs = shoot.networks.iter().zip(attachments);
     pairs
         .map(|(network, attachment)| add_one(planner, shoot, network, attachment, record))
@@ -26,14 +26,14 @@ fn add_one(
     planner: &mut Planner,
     shoot: &ValidShoot,
     network: &Network,
-    attachment: &Attachment,
-    record: Need,
-) -> Need {
+    attachment: &NetworkAttachment,
+    record: Dependency,
+) -> Dependency {
     let observed = planner.observed;
     match network {
         Network::Tenant { name, config, .. } => {
             let wanted = wanted(shoot, name, config);
-            let state = present(observed, wanted, |_| State::Done);
+            let state = present(observed, wanted, |_| ItemState::Done);
             planner.add(
                 format!("network/{name}").into(),
                 format!("Apply network {name}"),
@@ -43,10 +43,10 @@ fn add_one(
         }
         Network::Shared { .. } => {
             let reference = &attachment.reference;
-            let state = match observed.facts.shared.get(reference) {
-                Some(Some(_)) => State::Done,
-                _ => State::Failed(Failure::new(
-                    Class::Missing,
+            let state = match observed.facts.shared_networks.get(reference) {
+                Some(Some(_)) => ItemState::Done,
+                _ => ItemState::Failed(Failure::new(
+                    ErrorClass::Missing,
                     format!("there is no NetworkAttachmentDefinition {reference}"),
                 )),
             };
@@ -60,11 +60,14 @@ fn add_one(
     }
 }
 
-fn wanted(shoot: &ValidShoot, name: &str, config: &str) -> Wanted {
-    let key = Key::provider(Kind::Network, names::tenant_network(&shoot.id, name));
-    Wanted {
+fn wanted(shoot: &ValidShoot, name: &str, config: &str) -> Desired {
+    let key = ObjectKey::provider(
+        ObjectKind::NetworkAttachmentDefinition,
+        names::tenant_network(&shoot.id, name),
+    );
+    Desired {
         key,
         hash: config_hash(config),
-        content: Content::Plain,
+        payload: Payload::Plain,
     }
 }

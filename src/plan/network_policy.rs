@@ -4,20 +4,24 @@ use crate::plan::component;
 use crate::plan::control_plane::ControlPlane;
 use crate::plan::planner::Planner;
 use crate::render::network_policy::{general, isolation};
-use crate::state::key::Side;
-use crate::state::plan::Need;
+use crate::state::key::ClusterSide;
+use crate::state::plan::Dependency;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
 /// Those that need nothing to be known: they are there before anything is imported.
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Need) -> Option<Need> {
+pub(crate) fn add(
+    planner: &mut Planner,
+    shoot: &ValidShoot,
+    record: Dependency,
+) -> Option<Dependency> {
     let observed = planner.observed;
     let component = general(shoot)?;
     let site = Site::of(shoot, &observed.facts);
     Some(component::add(
         planner,
         component,
-        Side::Provider,
+        ClusterSide::Provider,
         &site,
         [record],
     ))
@@ -28,14 +32,14 @@ pub(crate) fn isolate(
     planner: &mut Planner,
     shoot: &ValidShoot,
     cluster: &ControlPlane,
-) -> Option<Need> {
+) -> Option<Dependency> {
     let observed = planner.observed;
     let component = isolation(shoot, &cluster.known)?;
     let site = Site::of(shoot, &observed.facts);
     Some(component::add(
         planner,
         component,
-        Side::Provider,
+        ClusterSide::Provider,
         &site,
         [cluster.services],
     ))

@@ -1,10 +1,10 @@
 //! A plan in the making, with the observation that it is made from.
 
-use crate::state::action::{Action, Wanted};
-use crate::state::facts::Object;
-use crate::state::failure::{Class, Failure};
+use crate::state::action::{Action, Desired};
+use crate::state::facts::ObservedObject;
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::observed::Observed;
-use crate::state::plan::{Id, Item, Need, Plan, State};
+use crate::state::plan::{Dependency, Item, ItemId, ItemState, Plan};
 use std::sync::Arc;
 
 /// Collects the items of a plan.
@@ -27,16 +27,16 @@ impl<'a> Planner<'a> {
     /// certificate. What was sent is waited for, and what was refused as it stands has failed.
     pub(crate) fn add(
         &mut self,
-        id: Id,
+        id: ItemId,
         title: String,
-        needs: impl Into<Arc<[Need]>>,
-        state: State,
-    ) -> Need {
+        needs: impl Into<Arc<[Dependency]>>,
+        state: ItemState,
+    ) -> Dependency {
         let needs = needs.into();
         let is_open = || self.observed.ahead || needs.iter().all(|it| self.plan.is_done(*it));
         let state = match state {
-            State::Due(_) if !is_open() => State::Blocked,
-            State::Due(action) => self.in_run(action),
+            ItemState::Due(_) if !is_open() => ItemState::Blocked,
+            ItemState::Due(action) => self.in_run(action),
             other => other,
         };
         self.plan.push(Item {
@@ -48,13 +48,15 @@ impl<'a> Planner<'a> {
     }
 
     /// What this run knows about an action that is due.
-    pub(crate) fn in_run(&self, action: Action) -> State {
+    pub(crate) fn in_run(&self, action: Action) -> ItemState {
         if self.observed.sent.contains_key(action.key()) {
-            return State::Waiting(self.sent_for(&action));
+            return ItemState::Waiting(self.sent_for(&action));
         }
         match self.observed.refused.get(action.key()) {
-            Some((refused, failure)) if refused.is_same(&action) => State::Failed(failure.clone()),
-            _ => State::Due(action),
+            Some((refused, failure)) if refused.is_same(&action) => {
+                ItemState::Failed(failure.clone())
+            }
+            _ => ItemState::Due(action),
         }
     }
 
@@ -73,16 +75,16 @@ impl<'a> Planner<'a> {
 /// Due unless it is there with the wanted content; then `ready` says how far it is.
 pub(crate) fn present(
     observed: &Observed,
-    wanted: Wanted,
-    ready: impl Fn(&Object) -> State,
-) -> State {
+    wanted: Desired,
+    ready: impl Fn(&ObservedObject) -> ItemState,
+) -> ItemState {
     if observed.facts.foreign.contains_key(&wanted.key) {
         let message = format!("{} exists and is of another shoot of that name", wanted.key);
-        return State::Failed(Failure::new(Class::Foreign, message));
+        return ItemState::Failed(Failure::new(ErrorClass::Foreign, message));
     }
     match observed.facts.objects.get(&wanted.key) {
-        Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
+        Some(it) if it.leaving => ItemState::Waiting("the old one to be gone".into()),
         Some(it) if it.hash == wanted.hash => ready(it),
-        _ => State::Due(Action::Apply(wanted)),
+        _ => ItemState::Due(Action::Apply(wanted)),
     }
 }

@@ -3,29 +3,34 @@
 use crate::plan::planner::Planner;
 use crate::plan::pool::zone_distribution;
 use crate::state::desired;
-use crate::state::desired::instancetypes::{self, Meant};
+use crate::state::desired::instancetypes::{self, ResolvedType};
 use crate::state::facts::Facts;
-use crate::state::failure::{Class, Failure};
-use crate::state::plan::{Need, State};
-use crate::state::prerequisite::{Found, of};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::plan::{Dependency, ItemState};
+use crate::state::prerequisite::{Lookup, of};
 use crate::validate::{Pool, ValidShoot};
 
 /// What the shoot keeps itself is not looked for here.
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Need> {
+pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> {
     let observed = planner.observed;
     let facts = &observed.facts;
     let all = of(shoot, &facts.namespace).into_iter();
-    let found: Vec<Need> = all
+    let found: Vec<Dependency> = all
         .filter_map(|it| {
-            let is_missing = match instancetypes::meant(shoot, facts, &it) {
-                Meant::Ours(_) | Meant::Kept => return None,
-                Meant::Nothing => true,
+            let is_missing = match instancetypes::resolve(shoot, facts, &it) {
+                ResolvedType::Owned(_) | ResolvedType::Retained => return None,
+                ResolvedType::NotFound => true,
                 // What nobody looked for is taken to be there.
-                Meant::Theirs(_) => facts.relied.get(&it) == Some(&Found::Nothing),
+                ResolvedType::External(_) => {
+                    facts.prerequisites.get(&it) == Some(&Lookup::NotFound)
+                }
             };
             let state = match is_missing {
-                true => State::Failed(Failure::new(Class::Missing, it.missing(&facts.namespace))),
-                false => State::Done,
+                true => ItemState::Failed(Failure::new(
+                    ErrorClass::Missing,
+                    it.missing(&facts.namespace),
+                )),
+                false => ItemState::Done,
             };
             let id = format!("relied/{it}").into();
             Some(planner.add(id, format!("Find {it}"), [], state))
@@ -34,8 +39,8 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Need> {
     let apart = shoot.pools.iter().filter(|it| is_apart(it));
     let hosts = apart.map(|pool| {
         let state = match hosts_missing(pool, &observed.facts) {
-            Some(message) => State::Failed(Failure::new(Class::Missing, message)),
-            None => State::Done,
+            Some(message) => ItemState::Failed(Failure::new(ErrorClass::Missing, message)),
+            None => ItemState::Done,
         };
         let title = format!("Find a host for each machine of pool {}", pool.name);
         planner.add(format!("hosts/{}", pool.name).into(), title, [], state)

@@ -1,14 +1,14 @@
 //! What machines share, and what belongs to one: it goes after its last user.
 
 use crate::plan::deletion::{removal, title};
-use crate::plan::instancetypes::Own;
+use crate::plan::instancetypes::OwnedTypes;
 use crate::plan::planner::Planner;
-use crate::plan::pool::consumers::{Users, series};
-use crate::state::facts::Object;
-use crate::state::key::{Key, Kind};
+use crate::plan::pool::consumers::{Consumers, series};
+use crate::state::facts::ObservedObject;
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::state::plan::Need;
+use crate::state::plan::Dependency;
 use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 pub(crate) fn unwanted(
     planner: &mut Planner,
     shoot: &ValidShoot,
-    images: &HashMap<Arc<str>, Need>,
-    types: &Own,
-    users: &Users,
+    images: &HashMap<Arc<str>, Dependency>,
+    types: &OwnedTypes,
+    users: &Consumers,
 ) {
     let observed = planner.observed;
     let made_by = types_of_staying(observed, users);
@@ -28,18 +28,18 @@ pub(crate) fn unwanted(
         .iter()
         .filter_map(|it| tenant(shoot, it))
         .collect();
-    let wanted = |key: &Key| match key.kind {
-        Kind::Network => networks.contains(&*key.name),
-        Kind::Image => images.contains_key(&key.name),
+    let wanted = |key: &ObjectKey| match key.kind {
+        ObjectKind::NetworkAttachmentDefinition => networks.contains(&*key.name),
+        ObjectKind::ImageVolume => images.contains_key(&key.name),
         // A type may be wanted no more, and no machine has to go for it.
-        Kind::Instancetype | Kind::Preference => {
+        ObjectKind::Instancetype | ObjectKind::Preference => {
             types.contains_key(key) || made_by.contains(&*key.to_string())
         }
-        Kind::UserData => users.staying.contains(&key.name),
+        ObjectKind::UserData => users.staying.contains(&key.name),
         // Judged where they are made.
         _ => true,
     };
-    let mut unwanted: Vec<(&Key, &Object)> = observed
+    let mut unwanted: Vec<(&ObjectKey, &ObservedObject)> = observed
         .facts
         .objects
         .iter()
@@ -58,7 +58,7 @@ pub(crate) fn unwanted(
 }
 
 /// What machines were made by that nobody means to remove.
-fn types_of_staying<'a>(observed: &'a Observed, users: &Users) -> HashSet<&'a str> {
+fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'a str> {
     let machines = observed.facts.machines.values().flatten();
     let staying = machines.filter(|it| users.staying.contains(it.0));
     staying
@@ -67,14 +67,16 @@ fn types_of_staying<'a>(observed: &'a Observed, users: &Users) -> HashSet<&'a st
 }
 
 /// Its users are gone first; and user data that the next machine of that name may take goes when there is none to come.
-fn needs(observed: &Observed, users: &Users, key: &Key) -> Arc<[Need]> {
+fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
     let used_as = match key.kind {
-        Kind::Network => format!("{}/{}", observed.facts.namespace, key.name).into(),
-        Kind::Instancetype | Kind::Preference => key.to_string().into(),
+        ObjectKind::NetworkAttachmentDefinition => {
+            format!("{}/{}", observed.facts.namespace, key.name).into()
+        }
+        ObjectKind::Instancetype | ObjectKind::Preference => key.to_string().into(),
         _ => key.name.clone(),
     };
     let places = users.places.get(series(&key.name));
-    let places = places.filter(|_| key.kind == Kind::UserData);
+    let places = places.filter(|_| key.kind == ObjectKind::UserData);
     let leaving = users.leaving.get(&used_as);
     match (leaving, places) {
         (None, Some(places)) => places.clone(),

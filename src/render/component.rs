@@ -2,7 +2,7 @@
 
 use crate::render::metadata::owner;
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use crate::state::site::Site;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ pub(crate) struct Component {
 
 impl Component {
     /// What its objects are called.
-    pub(crate) fn keys(&self, side: Side, site: &Site) -> Vec<Key> {
+    pub(crate) fn keys(&self, side: ClusterSide, site: &Site) -> Vec<ObjectKey> {
         let objects = self.objects.iter();
         objects
             .map(|it| finish(side, site, self.name, it.clone()).0)
@@ -28,7 +28,7 @@ impl Component {
     }
 
     /// The objects as they are sent, with their keys and hashes.
-    pub(crate) fn finished(self, side: Side, site: &Site) -> Vec<(Key, Hash, Value)> {
+    pub(crate) fn finished(self, side: ClusterSide, site: &Site) -> Vec<(ObjectKey, Hash, Value)> {
         let name = self.name;
         let objects = self.objects.into_iter();
         objects
@@ -38,9 +38,9 @@ impl Component {
 }
 
 /// An address that the provider assigned once is asked for again, and is no wish of ours.
-pub(crate) fn hash(side: Side, object: &Value) -> Hash {
+pub(crate) fn hash(side: ClusterSide, object: &Value) -> Hash {
     let address = &object["spec"]["clusterIP"];
-    let is_given = side == Side::Provider && object["kind"] == "Service";
+    let is_given = side == ClusterSide::Provider && object["kind"] == "Service";
     if !is_given || address.is_null() || address == "None" {
         return Hash::of(object);
     }
@@ -52,16 +52,16 @@ pub(crate) fn hash(side: Side, object: &Value) -> Hash {
 }
 
 pub(crate) fn finish(
-    side: Side,
+    side: ClusterSide,
     site: &Site,
     component: &str,
     mut object: Value,
-) -> (Key, Hash, Value) {
+) -> (ObjectKey, Hash, Value) {
     let hash = hash(side, &object);
-    let kind = object["kind"].as_str().and_then(Kind::generic);
+    let kind = object["kind"].as_str().and_then(ObjectKind::generic);
     let kind = kind.expect("components are made of kinds that are looked at");
     let metadata = &mut object["metadata"];
-    if side == Side::Provider {
+    if side == ClusterSide::Provider {
         metadata["namespace"] = json!(site.namespace);
         metadata["ownerReferences"] = json!([owner(site)]);
     }
@@ -81,10 +81,10 @@ pub(crate) fn finish(
     metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
     let name = metadata["name"].as_str().unwrap_or_default();
     let name = match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
+        (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
         _ => name.to_owned(),
     };
-    let key = Key {
+    let key = ObjectKey {
         side,
         kind,
         name: name.into(),

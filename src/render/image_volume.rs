@@ -1,7 +1,7 @@
 //! DataVolumes of golden volumes.
 
 use crate::render::metadata::metadata;
-use crate::state::desired::Golden;
+use crate::state::desired::ImageVolume;
 use crate::state::desired::volumes::{claim, source};
 use crate::state::facts::Facts;
 use crate::state::names::{self, role};
@@ -10,7 +10,7 @@ use crate::validate::{Claiming, Volume};
 use serde_json::{Value, json};
 
 /// The DataVolume: bound at once, since nothing uses it, and kept when it is done.
-pub(crate) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
+pub(crate) fn object(golden: &ImageVolume, site: &Site, facts: &Facts) -> Value {
     let mut metadata = metadata(site, role::IMAGE, &golden.name, golden.hash);
     let annotations = &mut metadata["annotations"];
     annotations["cdi.kubevirt.io/storage.bind.immediate.requested"] = json!("true");

@@ -1,21 +1,26 @@
 //! Instancetypes and preferences, and how VMs name them.
 
 use crate::render::metadata::metadata;
-use crate::state::desired::instancetypes::{Meant, key, kind, meant, own, role};
+use crate::state::desired::instancetypes::{ResolvedType, key, kind, owned_types, resolve, role};
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::json::set;
-use crate::state::key::Key;
-use crate::state::prerequisite::{self, Family};
+use crate::state::json::set_if_some;
+use crate::state::key::ObjectKey;
+use crate::state::prerequisite::{self, PrerequisiteKind};
 use crate::state::site::Site;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 
 /// The object of a key that [`add`] gave.
-pub(crate) fn object(shoot: &ValidShoot, facts: &Facts, site: &Site, key: &Key) -> Option<Value> {
-    let mut all = own(shoot, facts);
+pub(crate) fn object(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    site: &Site,
+    key: &ObjectKey,
+) -> Option<Value> {
+    let mut all = owned_types(shoot, facts);
     let spec = all.find_map(|(it, _, meant)| match meant {
-        Meant::Ours(spec) if it == *key => Some(spec),
+        ResolvedType::Owned(spec) if it == *key => Some(spec),
         _ => None,
     })?;
     let role = role(key.kind);
@@ -32,21 +37,21 @@ pub(crate) fn matcher(
     shoot: &ValidShoot,
     facts: &Facts,
     pool: &Pool,
-    family: Family,
+    family: PrerequisiteKind,
 ) -> Option<Value> {
     let relied = prerequisite::named(pool, family)?;
     let kind = kind(family)?;
-    Some(match meant(shoot, facts, &relied) {
-        Meant::Ours(_) | Meant::Kept => {
+    Some(match resolve(shoot, facts, &relied) {
+        ResolvedType::Owned(_) | ResolvedType::Retained => {
             let key = key(shoot, kind, &relied);
             json!({ "name": &*key.name, "kind": kind.to_string() })
         }
-        Meant::Theirs(kind) => {
+        ResolvedType::External(kind) => {
             let mut matcher = json!({ "name": &*relied.name });
-            set(&mut matcher, "kind", kind.map(|it| json!(&*it)));
+            set_if_some(&mut matcher, "kind", kind.map(|it| json!(&*it)));
             matcher
         }
-        Meant::Nothing => json!({ "name": &*relied.name }),
+        ResolvedType::NotFound => json!({ "name": &*relied.name }),
     })
 }
 
@@ -57,7 +62,7 @@ pub(crate) fn of_machine(
     facts: &Facts,
     pool: &Pool,
 ) -> std::sync::Arc<[std::sync::Arc<str>]> {
-    let families = [Family::Instancetype, Family::Preference].into_iter();
+    let families = [PrerequisiteKind::Instancetype, PrerequisiteKind::Preference].into_iter();
     let own = families.filter_map(|family| {
         let (matcher, kind) = (
             matcher(shoot, facts, pool, family)?,

@@ -15,17 +15,17 @@ mod storage_classes;
 pub(crate) mod system;
 mod user_data;
 
-use crate::state::action::{Action, Content, Wanted};
+use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::Facts;
-use crate::state::key::Kind;
-use crate::state::prerequisite::Family;
+use crate::state::key::ObjectKind;
+use crate::state::prerequisite::PrerequisiteKind;
 use crate::state::site::Site;
 use crate::state::{desired, names};
 use crate::validate::{Pool, ValidShoot};
 use control_plane::known::known;
 use machine::{node, spec, token, virtual_machine};
 use serde_json::{Map, Value, json};
-use user_data::join::Join;
+use user_data::join::JoinConfig;
 
 /// What `action` sends: for a machine its user data first. Empty for what sends no object.
 pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
@@ -33,29 +33,29 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
         return Vec::new();
     };
     let site = Site::of(shoot, facts);
-    match (&wanted.content, wanted.key.kind) {
-        (Content::Plain, Kind::Record) => vec![record::object(shoot, &site, facts)],
-        (Content::Plain, Kind::Network) => {
+    match (&wanted.payload, wanted.key.kind) {
+        (Payload::Plain, ObjectKind::Record) => vec![record::object(shoot, &site, facts)],
+        (Payload::Plain, ObjectKind::NetworkAttachmentDefinition) => {
             network::object(shoot, &site, &wanted.key.name, wanted.hash)
                 .into_iter()
                 .collect()
         }
-        (Content::Plain, Kind::Image) => golden(shoot, facts, &site, &wanted.key.name)
+        (Payload::Plain, ObjectKind::ImageVolume) => golden(shoot, facts, &site, &wanted.key.name)
             .into_iter()
             .collect(),
-        (Content::Plain, Kind::Instancetype | Kind::Preference) => {
+        (Payload::Plain, ObjectKind::Instancetype | ObjectKind::Preference) => {
             let own = instancetype::object(shoot, facts, &site, &wanted.key);
             own.into_iter().collect()
         }
-        (Content::Machine { pool, zone, .. }, _) => {
+        (Payload::Machine { pool, zone, .. }, _) => {
             machine(shoot, facts, site, wanted, pool, *zone)
         }
-        (Content::UserData { pool }, _) => find(shoot, pool)
+        (Payload::UserData { pool }, _) => find(shoot, pool)
             .map(|it| user_data(shoot, facts, &site, wanted, it))
             .into_iter()
             .collect(),
-        (Content::Token { machine }, _) => vec![token::object(&site, machine)],
-        (Content::Metadata { pool, .. }, Kind::Node) => {
+        (Payload::Token { machine }, _) => vec![token::object(&site, machine)],
+        (Payload::Metadata { pool, .. }, ObjectKind::Node) => {
             let node = facts.nodes.get(&wanted.key.name);
             let pool = find(shoot, pool);
             let patch = node.zip(pool).map(|(node, pool)| {
@@ -64,14 +64,14 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
             });
             patch.into_iter().collect()
         }
-        (Content::Metadata { pool, .. }, _) => find(shoot, pool)
+        (Payload::Metadata { pool, .. }, _) => find(shoot, pool)
             .map(|it| metadata(facts, wanted, it))
             .into_iter()
             .collect(),
-        (Content::Objects(objects), _) => objects.to_vec(),
-        (Content::Bundle(bundle), _) => bundle.objects.clone(),
-        (Content::Issue(issue), _) => vec![issue.object.clone()],
-        (Content::Plain, _) => Vec::new(),
+        (Payload::Objects(objects), _) => objects.to_vec(),
+        (Payload::Manifests(bundle), _) => bundle.objects.clone(),
+        (Payload::Issue(issue), _) => vec![issue.object.clone()],
+        (Payload::Plain, _) => Vec::new(),
     }
 }
 
@@ -81,7 +81,7 @@ fn golden(shoot: &ValidShoot, facts: &Facts, site: &Site, name: &str) -> Option<
         .iter()
         .flat_map(|pool| (0..pool.zones.len()).map(move |zone| (pool, zone)));
     let golden = zones
-        .filter_map(|(pool, zone)| desired::golden(shoot, facts, pool, zone))
+        .filter_map(|(pool, zone)| desired::image_volume(shoot, facts, pool, zone))
         .chain(desired::disks(shoot, facts))
         .find(|it| *it.name == *name)?;
     Some(image_volume::object(&golden, site, facts))
@@ -91,15 +91,15 @@ fn machine(
     shoot: &ValidShoot,
     facts: &Facts,
     site: Site,
-    wanted: &Wanted,
+    wanted: &Desired,
     pool: &str,
     zone: usize,
 ) -> Vec<Value> {
     let Some(pool) = find(shoot, pool).filter(|it| zone < it.zones.len()) else {
         return Vec::new();
     };
-    let golden = desired::golden(shoot, facts, pool, zone);
-    let machine = spec::Machine {
+    let golden = desired::image_volume(shoot, facts, pool, zone);
+    let machine = spec::MachineSpec {
         site,
         region: &shoot.region,
         pool,
@@ -108,8 +108,8 @@ fn machine(
         name: &wanted.key.name,
         attachments: &desired::attachments(shoot, facts),
         golden: golden.as_ref(),
-        instancetype: instancetype::matcher(shoot, facts, pool, Family::Instancetype),
-        preference: instancetype::matcher(shoot, facts, pool, Family::Preference),
+        instancetype: instancetype::matcher(shoot, facts, pool, PrerequisiteKind::Instancetype),
+        preference: instancetype::matcher(shoot, facts, pool, PrerequisiteKind::Preference),
     };
     vec![
         user_data(shoot, facts, &site, wanted, pool),
@@ -122,11 +122,11 @@ fn user_data(
     shoot: &ValidShoot,
     facts: &Facts,
     site: &Site,
-    wanted: &Wanted,
+    wanted: &Desired,
     pool: &Pool,
 ) -> Value {
     let known = known(shoot, facts);
-    let join = Join {
+    let join = JoinConfig {
         machine: &wanted.key.name,
         pool,
         shoot,
@@ -137,7 +137,7 @@ fn user_data(
 }
 
 /// A merge patch: what the pool wants, and nothing for what it no longer wants.
-pub(crate) fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
+pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &Pool) -> Value {
     let machine = facts
         .machines
         .get(pool.name.as_str())

@@ -1,6 +1,6 @@
 //! The provider's storage classes that a cluster has beside the volume types of its profile.
 
-use crate::state::facts::{ClassOffer, StorageClass};
+use crate::state::facts::{InfraStorageClass, StorageClass};
 use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 pub(crate) fn offered<'a>(
     shoot: &'a ValidShoot,
     classes: &'a BTreeMap<Arc<str>, StorageClass>,
-) -> BTreeMap<&'a str, ClassOffer> {
+) -> BTreeMap<&'a str, InfraStorageClass> {
     let marked = classes.iter();
     let marked = marked.filter_map(|(name, it)| Some((&**name, it.offered.clone()?)));
-    let mut all: BTreeMap<&str, ClassOffer> = marked.collect();
+    let mut all: BTreeMap<&str, InfraStorageClass> = marked.collect();
     let listed = &shoot.profile.spec.provider_config.storage_classes;
     if listed.iter().any(|it| it.is_default_class) {
         all.values_mut().for_each(|it| it.is_default = false);
     }
     for class in listed {
         let text = |given: &Option<String>, usual: &str| given.as_deref().unwrap_or(usual).into();
-        let offer = ClassOffer {
+        let offer = InfraStorageClass {
             is_default: class.is_default_class,
             binding_mode: text(&class.volume_binding_mode, "Immediate"),
             reclaim_policy: text(&class.reclaim_policy, "Delete"),

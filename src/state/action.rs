@@ -1,8 +1,8 @@
 //! What is to be done: objects to write and to delete, as data.
 
-use crate::state::failure::Class;
+use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
-use crate::state::key::Key;
+use crate::state::key::ObjectKey;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
     /// Makes the object, or brings it to the wanted content.
-    Apply(Wanted),
-    Delete(Target),
+    Apply(Desired),
+    Delete(DeleteTarget),
     /// Marks the machine as leaving (that write is the decision), then empties its node.
-    Drain(Target),
+    Drain(DeleteTarget),
 }
 
 /// An object to be, as data; rendered only when it is performed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
-    pub(crate) key: Key,
+pub(crate) struct Desired {
+    pub(crate) key: ObjectKey,
     /// Of all that decides the content.
     pub(crate) hash: Hash,
-    pub(crate) content: Content,
+    pub(crate) payload: Payload,
 }
 
 /// What rendering needs beyond the shoot itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Content {
+pub(crate) enum Payload {
     /// The name says it all.
     Plain,
     /// A new machine with its user data; `zone` is the index in the pool.
@@ -45,14 +45,14 @@ pub(crate) enum Content {
     /// Whole objects, one after the other.
     Objects(Arc<[Value]>),
     /// Somebody else's objects, and what is no longer among them.
-    Bundle(Arc<Bundle>),
+    Manifests(Arc<ManifestSet>),
     /// A Secret whose content is made when it is written: nobody plans a private key.
-    Issue(Arc<Issue>),
+    Issue(Arc<IssuedSecret>),
 }
 
 /// Objects that are known by a list of them, so that those which are no longer wanted can be removed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bundle {
+pub(crate) struct ManifestSet {
     pub(crate) name: Arc<str>,
     /// The ConfigMap of the list, without its data.
     pub(crate) inventory: Value,
@@ -61,17 +61,17 @@ pub(crate) struct Bundle {
 
 /// A Secret of keys and certificates: `object` without its data.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Issue {
+pub(crate) struct IssuedSecret {
     pub(crate) object: Value,
-    pub(crate) what: Issued,
+    pub(crate) what: KeyMaterial,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Issued {
+pub(crate) enum KeyMaterial {
     /// `tls.crt`, `tls.key`, and `ca.crt`, which holds all roots that are trusted.
     Root { common_name: &'static str },
     /// `tls.crt`, `tls.key`, `ca.crt` of its root, and `kubeconfig` when a server is named.
-    Leaf(Leaf),
+    Leaf(LeafCertificate),
     /// `key` and `pub`: signs the tokens of service accounts.
     SigningKey,
     /// `config.yaml`: an EncryptionConfiguration with a random key.
@@ -79,7 +79,7 @@ pub(crate) enum Issued {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Leaf {
+pub(crate) struct LeafCertificate {
     /// Name of the root's Secret.
     pub(crate) root: Arc<str>,
     pub(crate) common_name: String,
@@ -94,8 +94,8 @@ pub(crate) struct Leaf {
 
 /// An object that is there: a new one of the same name is not meant.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Target {
-    pub(crate) key: Key,
+pub(crate) struct DeleteTarget {
+    pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
     /// The newest that is known of it; an action that decides for good is tied to it.
     pub(crate) version: Arc<str>,
@@ -104,22 +104,22 @@ pub(crate) struct Target {
     /// How long emptying it may take; None where nothing is to be emptied.
     pub(crate) drain: Option<Duration>,
     /// Set when it goes because it failed; counts against its zone in this run.
-    pub(crate) setback: Option<Setback>,
+    pub(crate) zone_failure: Option<ZoneFailure>,
 }
 
 /// Where a machine failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setback {
+pub(crate) struct ZoneFailure {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
-    pub(crate) class: Class,
+    pub(crate) class: ErrorClass,
     /// What was known of the cause.
     pub(crate) why: Arc<str>,
 }
 
 impl Action {
-    pub(crate) fn key(&self) -> &Key {
+    pub(crate) fn key(&self) -> &ObjectKey {
         match self {
             Action::Apply(it) => &it.key,
             Action::Delete(it) | Action::Drain(it) => &it.key,

@@ -10,46 +10,46 @@ const NAMED: usize = 3;
 
 /// A part of a cluster, and what it misses; nothing when all is well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ComponentHealth {
     pub(crate) name: Arc<str>,
     pub(crate) why: Option<Arc<str>>,
 }
 
 /// All that health rests on.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Seen {
-    pub(crate) images: Vec<Part>,
-    pub(crate) machines: Vec<Part>,
+pub(crate) struct HealthInput {
+    pub(crate) images: Vec<ComponentHealth>,
+    pub(crate) machines: Vec<ComponentHealth>,
     /// How many machines the manifest asks for at least.
     pub(crate) wanted: usize,
     /// Workloads in the provider namespace.
-    pub(crate) control_plane: Vec<Part>,
+    pub(crate) control_plane: Vec<ComponentHealth>,
     /// The certificate that ends first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
     /// Seconds since 1970.
     pub(crate) now: i64,
-    pub(crate) inside: Inside,
+    pub(crate) inside: ShootHealth,
     /// The shoot has networking: without, no node becomes ready by kvshoot's doing.
     pub(crate) has_network: bool,
 }
 
 /// What the shoot's own API server tells.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Inside {
+pub(crate) enum ShootHealth {
     /// Says why it does not answer.
     Unreachable(String),
-    Seen {
-        nodes: Vec<Part>,
+    Reachable {
+        nodes: Vec<ComponentHealth>,
         /// Deployments and DaemonSets of kube-system.
-        workloads: Vec<Part>,
+        workloads: Vec<ComponentHealth>,
         /// APIServices.
-        answers: Vec<Part>,
+        answers: Vec<ComponentHealth>,
     },
 }
 
-impl Default for Inside {
+impl Default for ShootHealth {
     fn default() -> Self {
-        Inside::Unreachable("it was not asked".to_owned())
+        ShootHealth::Unreachable("it was not asked".to_owned())
     }
 }
 
@@ -81,10 +81,10 @@ pub(crate) const CONDITIONS: [&str; 8] = [
     API_SERVICES,
 ];
 
-impl Seen {
+impl HealthInput {
     /// How many nodes are as they should be; None while nobody says.
     pub(crate) fn ready_nodes(&self) -> Option<usize> {
-        let Inside::Seen { nodes, .. } = &self.inside else {
+        let ShootHealth::Reachable { nodes, .. } = &self.inside else {
             return None;
         };
         let ready = nodes
@@ -95,7 +95,7 @@ impl Seen {
 }
 
 /// Healthy is a shoot of which all are true.
-pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
+pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
     let mut conditions = vec![
         of_parts(IMAGES, &seen.images, 0, "images are imported"),
         of_parts(MACHINES, &seen.machines, seen.wanted, "machines run"),
@@ -103,12 +103,12 @@ pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
         certificates(seen.expiry.as_ref(), seen.now),
     ];
     match &seen.inside {
-        Inside::Unreachable(why) => conditions.push(Condition {
+        ShootHealth::Unreachable(why) => conditions.push(Condition {
             kind: API_SERVER,
             is_true: false,
             message: why.clone(),
         }),
-        Inside::Seen {
+        ShootHealth::Reachable {
             nodes,
             workloads,
             answers,
@@ -134,13 +134,13 @@ pub(crate) fn conditions(seen: &Seen) -> Vec<Condition> {
 }
 
 /// Machines that nobody's network makes ready are there as soon as they have joined.
-fn nodes_ready(nodes: &[Part], seen: &Seen) -> Condition {
+fn nodes_ready(nodes: &[ComponentHealth], seen: &HealthInput) -> Condition {
     if seen.has_network {
         return of_parts(NODES, nodes, seen.wanted, "nodes are ready");
     }
-    let joined: Vec<Part> = nodes
+    let joined: Vec<ComponentHealth> = nodes
         .iter()
-        .map(|it| Part {
+        .map(|it| ComponentHealth {
             name: it.name.clone(),
             why: None,
         })
@@ -153,7 +153,7 @@ fn nodes_ready(nodes: &[Part], seen: &Seen) -> Condition {
     )
 }
 
-fn of_parts(kind: &'static str, parts: &[Part], least: usize, what: &str) -> Condition {
+fn of_parts(kind: &'static str, parts: &[ComponentHealth], least: usize, what: &str) -> Condition {
     let wrong: Vec<String> = parts
         .iter()
         .filter_map(|it| it.why.as_ref().map(|why| format!("{}: {why}", it.name)))
@@ -200,22 +200,22 @@ pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condit
 mod tests {
     use super::*;
 
-    fn part(name: &str, why: Option<&str>) -> Part {
-        Part {
+    fn part(name: &str, why: Option<&str>) -> ComponentHealth {
+        ComponentHealth {
             name: name.into(),
             why: why.map(Arc::from),
         }
     }
 
-    fn well() -> Seen {
-        Seen {
+    fn well() -> HealthInput {
+        HealthInput {
             images: vec![part("image", None)],
             machines: vec![part("a", None), part("b", None)],
             wanted: 2,
             control_plane: vec![part("kube-apiserver", None)],
             expiry: Some((100 * DAY, "leaf".into())),
             now: DAY,
-            inside: Inside::Seen {
+            inside: ShootHealth::Reachable {
                 nodes: vec![part("a", None), part("b", None)],
                 workloads: vec![part("coredns", None)],
                 answers: vec![part("v1.", None)],
@@ -225,7 +225,7 @@ mod tests {
     }
 
     /// Kinds of the conditions that are not true.
-    fn wrong(seen: &Seen) -> Vec<&'static str> {
+    fn wrong(seen: &HealthInput) -> Vec<&'static str> {
         let conditions = conditions(seen).into_iter();
         conditions
             .filter(|it| !it.is_true)
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_machine_that_has_not_joined_is_missed() {
         let mut seen = well();
-        let Inside::Seen { nodes, .. } = &mut seen.inside else {
+        let ShootHealth::Reachable { nodes, .. } = &mut seen.inside else {
             unreachable!()
         };
         nodes.pop();
@@ -263,14 +263,14 @@ mod tests {
     #[test]
     fn without_an_answer_nothing_inside_is_judged() {
         let mut seen = well();
-        seen.inside = Inside::Unreachable("it does not answer".to_owned());
+        seen.inside = ShootHealth::Unreachable("it does not answer".to_owned());
         assert_eq!(wrong(&seen), [API_SERVER]);
     }
 
     #[test]
     fn without_a_network_of_kvshoot_s_nodes_need_only_join() {
         let mut seen = well();
-        let Inside::Seen {
+        let ShootHealth::Reachable {
             nodes, workloads, ..
         } = &mut seen.inside
         else {
@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn long_lists_of_what_is_wrong_are_cut() {
-        let parts: Vec<Part> = (0..9).map(|it| part(&it.to_string(), Some("no"))).collect();
+        let parts: Vec<ComponentHealth> =
+            (0..9).map(|it| part(&it.to_string(), Some("no"))).collect();
         let told = of_parts("Any", &parts, 0, "are well").message;
         assert_eq!(told, "0 of 9 are well; 0: no; 1: no; 2: no; and 6 more");
     }

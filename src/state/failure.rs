@@ -3,14 +3,14 @@
 /// Why something cannot be done, and whose matter that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    pub(crate) class: Class,
+    pub(crate) class: ErrorClass,
     /// A lower-case fragment that names the object and the cause.
     pub(crate) message: String,
 }
 
 /// Judged by the typed status of an answer, never by its text; decides the exit code and Gardener's error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Class {
+pub(crate) enum ErrorClass {
     /// A right is missing: 401 or 403.
     NotAllowed,
     /// 403 of the quota admission.
@@ -30,7 +30,7 @@ pub(crate) enum Class {
 }
 
 impl Failure {
-    pub(crate) fn new(class: Class, message: impl Into<String>) -> Failure {
+    pub(crate) fn new(class: ErrorClass, message: impl Into<String>) -> Failure {
         Failure {
             class,
             message: message.into(),
@@ -38,15 +38,17 @@ impl Failure {
     }
 }
 
-impl Class {
+impl ErrorClass {
     /// The code that Gardener gives such an error, as its `last errors` have it.
     pub(crate) fn gardener_code(self) -> Option<&'static str> {
         match self {
-            Class::NotAllowed => Some("ERR_INFRA_UNAUTHORIZED"),
-            Class::Quota => Some("ERR_INFRA_QUOTA_EXCEEDED"),
-            Class::Missing | Class::Foreign | Class::Refused => Some("ERR_CONFIGURATION_PROBLEM"),
-            Class::Infrastructure | Class::Guest => Some("ERR_INFRA_DEPENDENCIES"),
-            Class::Unreachable => None,
+            ErrorClass::NotAllowed => Some("ERR_INFRA_UNAUTHORIZED"),
+            ErrorClass::Quota => Some("ERR_INFRA_QUOTA_EXCEEDED"),
+            ErrorClass::Missing | ErrorClass::Foreign | ErrorClass::Refused => {
+                Some("ERR_CONFIGURATION_PROBLEM")
+            }
+            ErrorClass::Infrastructure | ErrorClass::Guest => Some("ERR_INFRA_DEPENDENCIES"),
+            ErrorClass::Unreachable => None,
         }
     }
 }

@@ -38,7 +38,7 @@ impl Hash {
     }
 
     /// Another one that shows the same tag.
-    pub(crate) fn beside(self) -> Hash {
+    pub(crate) fn sibling(self) -> Hash {
         Hash(self.0 ^ 1)
     }
 
@@ -128,8 +128,8 @@ mod tests {
             let hash = Hash(number);
             prop_assert_eq!(hash.short(), &hash.to_string()[..5]);
             prop_assert_eq!(u64::from_str_radix(&hash.short(), 16), Ok(hash.tag()));
-            prop_assert_ne!(hash.beside(), hash);
-            prop_assert_eq!(hash.beside().tag(), hash.tag());
+            prop_assert_ne!(hash.sibling(), hash);
+            prop_assert_eq!(hash.sibling().tag(), hash.tag());
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// A value of the model without what was not given: nothing, and empty lists.
-pub(crate) fn given(value: &impl Serialize) -> Value {
+pub(crate) fn to_sparse_json(value: &impl Serialize) -> Value {
     let mut value =
         serde_json::to_value(value).expect("the model has text keys and finite numbers");
     prune(&mut value);
@@ -24,7 +24,7 @@ fn prune(value: &mut Value) {
 }
 
 /// Puts a field into an object when there is something to put.
-pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
+pub(crate) fn set_if_some(object: &mut Value, field: &str, value: Option<Value>) {
     if let Some(value) = value {
         object[field] = value;
     }

@@ -4,20 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Side {
+pub(crate) enum ClusterSide {
     Provider,
     /// The cluster that is made.
     Shoot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// The ConfigMap that stands for the shoot.
     Record,
     /// A tenant network's NetworkAttachmentDefinition.
-    Network,
+    NetworkAttachmentDefinition,
     /// A golden volume's DataVolume.
-    Image,
+    ImageVolume,
     /// The shoot's own VirtualMachineInstancetype.
     Instancetype,
     /// The shoot's own VirtualMachinePreference.
@@ -29,28 +29,28 @@ pub(crate) enum Kind {
     /// Several objects that come up together; no object itself.
     Component,
     /// A machine's VirtualMachineInstance.
-    Instance,
+    VirtualMachineInstance,
     /// A machine's bootstrap token, a Secret of the shoot.
-    Token,
+    BootstrapToken,
     /// A node of the shoot.
     Node,
     /// Of the shoot, for as long as it is deleted: a Service of type LoadBalancer.
-    Balancer,
+    ShootLoadBalancer,
     /// A PersistentVolumeClaim.
-    Claim,
+    PersistentVolumeClaim,
     /// A PersistentVolume.
-    Volume,
+    PersistentVolume,
     /// A StorageClass that new volumes could be made by.
-    VolumeClass,
+    ShootStorageClass,
     Pod,
     ValidatingWebhook,
     MutatingWebhook,
     /// What a Balancer is in the provider: a Service.
-    Mirror,
+    ProviderLoadBalancer,
     /// What a Volume is in the provider: a DataVolume.
-    Disk,
+    ProviderDataVolume,
     /// A VolumeSnapshot that the shoot's driver made in the provider.
-    Snapshot,
+    VolumeSnapshot,
     /// The rest are whatever the API calls so.
     Service,
     Secret,
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
     StatefulSet,
     Deployment,
     DaemonSet,
-    DisruptionBudget,
+    PodDisruptionBudget,
     NetworkPolicy,
     EndpointSlice,
     StorageClass,
@@ -74,126 +74,129 @@ pub(crate) enum Kind {
 
 /// One object on one side: what tells actions apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
-    pub(crate) side: Side,
-    pub(crate) kind: Kind,
+pub(crate) struct ObjectKey {
+    pub(crate) side: ClusterSide,
+    pub(crate) kind: ObjectKind,
     pub(crate) name: Arc<str>,
 }
 
-impl Key {
-    pub(crate) fn provider(kind: Kind, name: impl Into<Arc<str>>) -> Key {
-        Key {
-            side: Side::Provider,
+impl ObjectKey {
+    pub(crate) fn provider(kind: ObjectKind, name: impl Into<Arc<str>>) -> ObjectKey {
+        ObjectKey {
+            side: ClusterSide::Provider,
             kind,
             name: name.into(),
         }
     }
 
     /// What has a namespace is called `namespace/name`.
-    pub(crate) fn shoot(kind: Kind, name: impl Into<Arc<str>>) -> Key {
-        Key {
-            side: Side::Shoot,
+    pub(crate) fn shoot(kind: ObjectKind, name: impl Into<Arc<str>>) -> ObjectKey {
+        ObjectKey {
+            side: ClusterSide::Shoot,
             kind,
             name: name.into(),
         }
     }
 }
 
-impl Kind {
+impl ObjectKind {
     /// What users of a shoot and its controllers make, which does not carry our labels.
-    pub(crate) fn is_of_guest(self) -> bool {
-        use Kind::{
-            Balancer, Claim, Disk, Mirror, MutatingWebhook, Pod, Snapshot, ValidatingWebhook,
-            Volume, VolumeClass,
+    pub(crate) fn is_user_resource(self) -> bool {
+        use ObjectKind::{
+            MutatingWebhook, PersistentVolume, PersistentVolumeClaim, Pod, ProviderDataVolume,
+            ProviderLoadBalancer, ShootLoadBalancer, ShootStorageClass, ValidatingWebhook,
+            VolumeSnapshot,
         };
         matches!(
             self,
-            Balancer
-                | Claim
-                | Volume
-                | VolumeClass
+            ShootLoadBalancer
+                | PersistentVolumeClaim
+                | PersistentVolume
+                | ShootStorageClass
                 | Pod
                 | ValidatingWebhook
                 | MutatingWebhook
-                | Mirror
-                | Disk
-                | Snapshot
+                | ProviderLoadBalancer
+                | ProviderDataVolume
+                | VolumeSnapshot
         )
     }
 
     /// Kinds of objects that components are made of.
-    pub(crate) const GENERIC: [Kind; 18] = [
-        Kind::Service,
-        Kind::Secret,
-        Kind::ConfigMap,
-        Kind::ServiceAccount,
-        Kind::Role,
-        Kind::RoleBinding,
-        Kind::ClusterRole,
-        Kind::ClusterRoleBinding,
-        Kind::StatefulSet,
-        Kind::Deployment,
-        Kind::DaemonSet,
-        Kind::DisruptionBudget,
-        Kind::NetworkPolicy,
-        Kind::EndpointSlice,
-        Kind::StorageClass,
-        Kind::CsiDriver,
-        Kind::IngressClass,
-        Kind::ApiService,
+    pub(crate) const GENERIC: [ObjectKind; 18] = [
+        ObjectKind::Service,
+        ObjectKind::Secret,
+        ObjectKind::ConfigMap,
+        ObjectKind::ServiceAccount,
+        ObjectKind::Role,
+        ObjectKind::RoleBinding,
+        ObjectKind::ClusterRole,
+        ObjectKind::ClusterRoleBinding,
+        ObjectKind::StatefulSet,
+        ObjectKind::Deployment,
+        ObjectKind::DaemonSet,
+        ObjectKind::PodDisruptionBudget,
+        ObjectKind::NetworkPolicy,
+        ObjectKind::EndpointSlice,
+        ObjectKind::StorageClass,
+        ObjectKind::CsiDriver,
+        ObjectKind::IngressClass,
+        ObjectKind::ApiService,
     ];
 
     /// Of an object of a component, by its `kind` field.
-    pub(crate) fn generic(text: &str) -> Option<Kind> {
-        Kind::GENERIC.into_iter().find(|it| it.to_string() == text)
+    pub(crate) fn generic(text: &str) -> Option<ObjectKind> {
+        ObjectKind::GENERIC
+            .into_iter()
+            .find(|it| it.to_string() == text)
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ObjectKind {
     /// As kubectl names the kind of the object.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Record => "ConfigMap",
-            Kind::Network => "NetworkAttachmentDefinition",
-            Kind::Image => "DataVolume",
-            Kind::Instancetype => "VirtualMachineInstancetype",
-            Kind::Preference => "VirtualMachinePreference",
-            Kind::UserData | Kind::Token | Kind::Secret => "Secret",
-            Kind::Machine => "VirtualMachine",
-            Kind::Instance => "VirtualMachineInstance",
-            Kind::Component => "component",
-            Kind::Node => "Node",
-            Kind::Balancer | Kind::Mirror => "Service",
-            Kind::Claim => "PersistentVolumeClaim",
-            Kind::Volume => "PersistentVolume",
-            Kind::VolumeClass => "StorageClass",
-            Kind::Pod => "Pod",
-            Kind::ValidatingWebhook => "ValidatingWebhookConfiguration",
-            Kind::MutatingWebhook => "MutatingWebhookConfiguration",
-            Kind::Disk => "DataVolume",
-            Kind::Snapshot => "VolumeSnapshot",
-            Kind::Service => "Service",
-            Kind::ConfigMap => "ConfigMap",
-            Kind::ServiceAccount => "ServiceAccount",
-            Kind::Role => "Role",
-            Kind::RoleBinding => "RoleBinding",
-            Kind::ClusterRole => "ClusterRole",
-            Kind::ClusterRoleBinding => "ClusterRoleBinding",
-            Kind::StatefulSet => "StatefulSet",
-            Kind::Deployment => "Deployment",
-            Kind::DaemonSet => "DaemonSet",
-            Kind::DisruptionBudget => "PodDisruptionBudget",
-            Kind::NetworkPolicy => "NetworkPolicy",
-            Kind::EndpointSlice => "EndpointSlice",
-            Kind::StorageClass => "StorageClass",
-            Kind::CsiDriver => "CSIDriver",
-            Kind::IngressClass => "IngressClass",
-            Kind::ApiService => "APIService",
+            ObjectKind::Record => "ConfigMap",
+            ObjectKind::NetworkAttachmentDefinition => "NetworkAttachmentDefinition",
+            ObjectKind::ImageVolume => "DataVolume",
+            ObjectKind::Instancetype => "VirtualMachineInstancetype",
+            ObjectKind::Preference => "VirtualMachinePreference",
+            ObjectKind::UserData | ObjectKind::BootstrapToken | ObjectKind::Secret => "Secret",
+            ObjectKind::Machine => "VirtualMachine",
+            ObjectKind::VirtualMachineInstance => "VirtualMachineInstance",
+            ObjectKind::Component => "component",
+            ObjectKind::Node => "Node",
+            ObjectKind::ShootLoadBalancer | ObjectKind::ProviderLoadBalancer => "Service",
+            ObjectKind::PersistentVolumeClaim => "PersistentVolumeClaim",
+            ObjectKind::PersistentVolume => "PersistentVolume",
+            ObjectKind::ShootStorageClass => "StorageClass",
+            ObjectKind::Pod => "Pod",
+            ObjectKind::ValidatingWebhook => "ValidatingWebhookConfiguration",
+            ObjectKind::MutatingWebhook => "MutatingWebhookConfiguration",
+            ObjectKind::ProviderDataVolume => "DataVolume",
+            ObjectKind::VolumeSnapshot => "VolumeSnapshot",
+            ObjectKind::Service => "Service",
+            ObjectKind::ConfigMap => "ConfigMap",
+            ObjectKind::ServiceAccount => "ServiceAccount",
+            ObjectKind::Role => "Role",
+            ObjectKind::RoleBinding => "RoleBinding",
+            ObjectKind::ClusterRole => "ClusterRole",
+            ObjectKind::ClusterRoleBinding => "ClusterRoleBinding",
+            ObjectKind::StatefulSet => "StatefulSet",
+            ObjectKind::Deployment => "Deployment",
+            ObjectKind::DaemonSet => "DaemonSet",
+            ObjectKind::PodDisruptionBudget => "PodDisruptionBudget",
+            ObjectKind::NetworkPolicy => "NetworkPolicy",
+            ObjectKind::EndpointSlice => "EndpointSlice",
+            ObjectKind::StorageClass => "StorageClass",
+            ObjectKind::CsiDriver => "CSIDriver",
+            ObjectKind::IngressClass => "IngressClass",
+            ObjectKind::ApiService => "APIService",
         })
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.name)
     }

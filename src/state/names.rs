@@ -129,7 +129,7 @@ pub(crate) fn parts(id: &str) -> (&str, &str) {
 }
 
 /// What a person calls a shoot, out of its technical ID: the inverse of [`id_of`].
-pub(crate) fn called(id: &str) -> String {
+pub(crate) fn display_name(id: &str) -> String {
     match parts(id) {
         ("local", name) => name.to_owned(),
         (project, name) => format!("{project}/{name}"),
@@ -301,8 +301,8 @@ mod tests {
             assert_eq!(id_of(name), "shoot--local--a", "{name}");
         }
         assert_eq!(parts(&id_of("dev/a-b")), ("dev", "a-b"));
-        assert_eq!(called(&id_of("dev/a-b")), "dev/a-b");
-        assert_eq!(called(&id_of("a")), "a");
+        assert_eq!(display_name(&id_of("dev/a-b")), "dev/a-b");
+        assert_eq!(display_name(&id_of("a")), "a");
     }
 
     #[test]

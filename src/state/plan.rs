@@ -2,7 +2,7 @@
 
 use crate::state::action::Action;
 use crate::state::failure::Failure;
-use crate::state::key::Key;
+use crate::state::key::ObjectKey;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 /// Names the thing wanted, not how it is done, so it outlives a replaced machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Id(pub(crate) Arc<str>);
+pub(crate) struct ItemId(pub(crate) Arc<str>);
 
 /// An item already in the plan. Only [`Plan::push`] makes one, so no cycle can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Need(u32);
+pub(crate) struct Dependency(u32);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
-    pub(crate) id: Id,
+    pub(crate) id: ItemId,
     /// A sentence that the person sees.
     pub(crate) title: String,
-    pub(crate) needs: Arc<[Need]>,
-    pub(crate) state: State,
+    pub(crate) needs: Arc<[Dependency]>,
+    pub(crate) state: ItemState,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum State {
+pub(crate) enum ItemState {
     Done,
     /// May be done now.
     Due(Action),
@@ -43,24 +43,24 @@ pub(crate) struct Plan {
     /// When time alone would change the plan, since the run began.
     pub(crate) wake: Option<Duration>,
     /// What components consist of: whatever else is there of their kinds is to go.
-    pub(crate) parts: HashSet<Key>,
+    pub(crate) parts: HashSet<ObjectKey>,
 }
 
 impl Plan {
     /// Adds an item, whose needs are all in the plan already.
-    pub(crate) fn push(&mut self, item: Item) -> Need {
+    pub(crate) fn push(&mut self, item: Item) -> Dependency {
         self.items.push(item);
-        Need(
+        Dependency(
             u32::try_from(self.items.len() - 1)
                 .expect("fewer items than machines that a cluster can hold"),
         )
     }
 
-    pub(crate) fn is_done(&self, need: Need) -> bool {
-        self.items[need.0 as usize].state == State::Done
+    pub(crate) fn is_done(&self, need: Dependency) -> bool {
+        self.items[need.0 as usize].state == ItemState::Done
     }
 
-    pub(crate) fn item(&self, need: Need) -> &Item {
+    pub(crate) fn item(&self, need: Dependency) -> &Item {
         &self.items[need.0 as usize]
     }
 
@@ -69,13 +69,13 @@ impl Plan {
     }
 }
 
-impl From<String> for Id {
-    fn from(text: String) -> Id {
-        Id(text.into())
+impl From<String> for ItemId {
+    fn from(text: String) -> ItemId {
+        ItemId(text.into())
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// An object of the provider that a pool names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Relied {
-    pub(crate) family: Family,
+pub(crate) struct Prerequisite {
+    pub(crate) prerequisite_kind: PrerequisiteKind,
     /// The one that is meant; that of the namespace, or else that of the cluster, when absent.
     pub(crate) kind: Option<Arc<str>>,
     /// Of a claim its namespace too: `namespace/name`.
@@ -17,39 +17,39 @@ pub(crate) struct Relied {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Family {
+pub(crate) enum PrerequisiteKind {
     Instancetype,
     Preference,
     /// A volume that machines clone.
-    Claim,
+    PersistentVolumeClaim,
     /// The right of the account that clones for machines, to one of another namespace.
-    Cloning,
+    ClonePermission,
     /// A StorageClass whose volumes several machines may have at once; its kind says that the manifest vouches for it
     /// where the provider knows nothing.
-    Shared,
+    SharedStorageClass,
 }
 
-impl fmt::Display for Relied {
+impl fmt::Display for Prerequisite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let family = match self.family {
-            Family::Instancetype => "instancetype",
-            Family::Preference => "preference",
-            Family::Claim => "volume",
-            Family::Cloning => "the right to clone volume",
-            Family::Shared => "shared volumes of class",
+        let family = match self.prerequisite_kind {
+            PrerequisiteKind::Instancetype => "instancetype",
+            PrerequisiteKind::Preference => "preference",
+            PrerequisiteKind::PersistentVolumeClaim => "volume",
+            PrerequisiteKind::ClonePermission => "the right to clone volume",
+            PrerequisiteKind::SharedStorageClass => "shared volumes of class",
         };
         write!(f, "{family} {}", self.name)
     }
 }
 
-impl Relied {
+impl Prerequisite {
     pub(crate) fn missing(&self, namespace: &str) -> String {
-        match self.family {
-            Family::Cloning => format!(
+        match self.prerequisite_kind {
+            PrerequisiteKind::ClonePermission => format!(
                 "machines may not clone {}: in its namespace, ServiceAccount default of {namespace} has no right to create datavolumes/source of cdi.kubevirt.io",
                 self.name
             ),
-            Family::Shared => format!(
+            PrerequisiteKind::SharedStorageClass => format!(
                 "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
                 self.name
             ),
@@ -60,20 +60,20 @@ impl Relied {
 
 /// What was found of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Found {
-    Nothing,
+pub(crate) enum Lookup {
+    NotFound,
     /// An object of this kind that others keep.
-    There(Arc<str>),
+    Found(Arc<str>),
     /// In the namespace of templates, and says this.
     Template(Arc<Value>),
 }
 
 /// All that a shoot's pools name.
-pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Relied> {
+pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> {
     let mut all = BTreeSet::new();
     for pool in &shoot.pools {
-        all.extend(named(pool, Family::Instancetype));
-        all.extend(named(pool, Family::Preference));
+        all.extend(named(pool, PrerequisiteKind::Instancetype));
+        all.extend(named(pool, PrerequisiteKind::Preference));
         if pool.worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
             let data = pool.data.iter().map(|it| &it.volume);
             all.extend([&pool.root].into_iter().chain(data).map(shared));
@@ -84,37 +84,39 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Relied> {
         } = &pool.image.source
         {
             let of = of.as_deref().unwrap_or(namespace);
-            let relied = |family| Relied {
-                family,
+            let relied = |family| Prerequisite {
+                prerequisite_kind: family,
                 kind: None,
                 name: format!("{of}/{name}").into(),
             };
-            all.insert(relied(Family::Claim));
-            all.extend((of != namespace).then(|| relied(Family::Cloning)));
+            all.insert(relied(PrerequisiteKind::PersistentVolumeClaim));
+            all.extend((of != namespace).then(|| relied(PrerequisiteKind::ClonePermission)));
         }
     }
     all
 }
 
 /// What is to migrate has its volumes on two hosts for a while.
-fn shared(volume: &Volume) -> Relied {
+fn shared(volume: &Volume) -> Prerequisite {
     let vouched = !matches!(volume.claiming, Claiming::Completed { access: None });
-    Relied {
-        family: Family::Shared,
+    Prerequisite {
+        prerequisite_kind: PrerequisiteKind::SharedStorageClass,
         kind: vouched.then(|| "ReadWriteMany".into()),
         name: volume.class.as_str().into(),
     }
 }
 
 /// The instancetype or the preference of a pool.
-pub(crate) fn named(pool: &Pool, family: Family) -> Option<Relied> {
+pub(crate) fn named(pool: &Pool, family: PrerequisiteKind) -> Option<Prerequisite> {
     let matched = match family {
-        Family::Instancetype => pool.worker.instancetype.as_ref()?,
-        Family::Preference => pool.worker.preference.as_ref()?,
-        Family::Claim | Family::Cloning | Family::Shared => return None,
+        PrerequisiteKind::Instancetype => pool.worker.instancetype.as_ref()?,
+        PrerequisiteKind::Preference => pool.worker.preference.as_ref()?,
+        PrerequisiteKind::PersistentVolumeClaim
+        | PrerequisiteKind::ClonePermission
+        | PrerequisiteKind::SharedStorageClass => return None,
     };
-    Some(Relied {
-        family,
+    Some(Prerequisite {
+        prerequisite_kind: family,
         kind: matched.kind.as_deref().map(Arc::from),
         name: matched.name.as_str().into(),
     })

@@ -2,11 +2,11 @@
 
 use super::desired;
 use crate::model::{CloudProfile, Shoot};
-use crate::state::action::{Content, Wanted};
+use crate::state::action::{Desired, Payload};
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::json::given;
-use crate::state::key::{Key, Kind};
+use crate::state::json::to_sparse_json;
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::validate::ValidShoot;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub(crate) struct LastError {
 /// One run that changed something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Run {
+pub(crate) struct RunRecord {
     pub(crate) id: String,
     pub(crate) verb: String,
     pub(crate) started: String,
@@ -61,16 +61,16 @@ pub(crate) struct Run {
     pub(crate) result: String,
 }
 
-pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Wanted {
+pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Desired {
     let content = (
         manifest_of(&shoot.manifest),
         written(&used_part(&shoot.profile, shoot)),
         sizes(shoot, facts),
     );
-    Wanted {
-        key: Key::provider(Kind::Record, shoot.id.as_str()),
+    Desired {
+        key: ObjectKey::provider(ObjectKind::Record, shoot.id.as_str()),
         hash: Hash::of(&content),
-        content: Content::Plain,
+        payload: Payload::Plain,
     }
 }
 
@@ -146,7 +146,7 @@ const SWITCHES: [&str; 8] = [
 
 /// As a person would have written it.
 pub(crate) fn written(value: &impl Serialize) -> Value {
-    let mut value = given(value);
+    let mut value = to_sparse_json(value);
     without_defaults(&mut value);
     value
 }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// A resourceVersion: a positive decimal of any length. Comparable within one
 /// kind on one server, by promise since Kubernetes 1.35 and in fact ever since etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Version(Arc<str>);
+pub(crate) struct ResourceVersion(Arc<str>);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Object<T> {
+pub(crate) struct StoredObject<T> {
     pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
-    pub(crate) version: Version,
+    pub(crate) version: ResourceVersion,
     pub(crate) fact: T,
 }
 
@@ -25,18 +25,18 @@ pub(crate) struct Store<T> {
     /// A uid never comes back.
     dead: HashSet<Arc<str>>,
     /// Of the newest LIST: what is older and was not in it is gone.
-    listed: Version,
+    listed: ResourceVersion,
 }
 
 #[derive(Debug)]
 struct Newest<T> {
-    version: Version,
-    object: Option<Object<T>>,
+    version: ResourceVersion,
+    object: Option<StoredObject<T>>,
 }
 
 impl<T> Store<T> {
     /// A LIST, first or later. What we know to be newer than it stays.
-    pub(crate) fn list(&mut self, version: Version, objects: Vec<Object<T>>) {
+    pub(crate) fn list(&mut self, version: ResourceVersion, objects: Vec<StoredObject<T>>) {
         let there: HashSet<Arc<str>> = objects.iter().map(|it| it.name.clone()).collect();
         for object in objects {
             self.put(object);
@@ -51,7 +51,7 @@ impl<T> Store<T> {
     }
 
     /// An object that a LIST, an ADDED or MODIFIED event or an answer of ours shows.
-    pub(crate) fn put(&mut self, object: Object<T>) {
+    pub(crate) fn put(&mut self, object: StoredObject<T>) {
         let known = self
             .names
             .get(&object.name)
@@ -77,7 +77,7 @@ impl<T> Store<T> {
     }
 
     /// A DELETED event; its version is that of the deletion.
-    pub(crate) fn gone(&mut self, name: Arc<str>, uid: Arc<str>, version: Version) {
+    pub(crate) fn gone(&mut self, name: Arc<str>, uid: Arc<str>, version: ResourceVersion) {
         self.dead.insert(uid);
         let newest = self.names.entry(name).or_insert(Newest {
             version: self.listed.clone(),
@@ -99,11 +99,11 @@ impl<T> Store<T> {
         self.dead.insert(uid);
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Object<T>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&StoredObject<T>> {
         self.names.get(name)?.object.as_ref()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Object<T>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &StoredObject<T>> {
         self.names.values().filter_map(|it| it.object.as_ref())
     }
 }
@@ -113,7 +113,7 @@ impl<T> Default for Store<T> {
         Store {
             names: HashMap::new(),
             dead: HashSet::new(),
-            listed: Version("0".into()),
+            listed: ResourceVersion("0".into()),
         }
     }
 }
@@ -124,13 +124,13 @@ impl<T> Newest<T> {
     }
 }
 
-impl Version {
+impl ResourceVersion {
     /// None for what is no version at all: such a server is refused, not guessed at.
-    pub(crate) fn parse(text: &str) -> Option<Version> {
+    pub(crate) fn parse(text: &str) -> Option<ResourceVersion> {
         let is_number = !text.is_empty()
             && text.bytes().all(|it| it.is_ascii_digit())
             && !text.starts_with('0');
-        is_number.then(|| Version(text.into()))
+        is_number.then(|| ResourceVersion(text.into()))
     }
 
     pub(crate) fn text(&self) -> &Arc<str> {
@@ -138,13 +138,13 @@ impl Version {
     }
 }
 
-impl Ord for Version {
+impl Ord for ResourceVersion {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.0.len(), &self.0).cmp(&(other.0.len(), &other.0))
     }
 }
 
-impl PartialOrd for Version {
+impl PartialOrd for ResourceVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -154,12 +154,12 @@ impl PartialOrd for Version {
 mod tests {
     use super::*;
 
-    fn version(number: u32) -> Version {
-        Version::parse(&number.to_string()).expect("not zero")
+    fn version(number: u32) -> ResourceVersion {
+        ResourceVersion::parse(&number.to_string()).expect("not zero")
     }
 
-    fn object(name: &str, uid: &str, at: u32) -> Object<()> {
-        Object {
+    fn object(name: &str, uid: &str, at: u32) -> StoredObject<()> {
+        StoredObject {
             name: name.into(),
             uid: uid.into(),
             version: version(at),
@@ -169,7 +169,7 @@ mod tests {
 
     /// All that is there, as `name uid@version`.
     fn shown(store: &Store<()>) -> String {
-        let one = |it: &Object<()>| format!("{} {}@{}", it.name, it.uid, it.version.0);
+        let one = |it: &StoredObject<()>| format!("{} {}@{}", it.name, it.uid, it.version.0);
         let mut all: Vec<String> = store.iter().map(one).collect();
         all.sort();
         all.join(", ")
@@ -178,14 +178,14 @@ mod tests {
     #[test]
     fn versions_are_compared_as_numbers_of_any_length() {
         assert!(version(9) < version(10));
-        let long = |text| Version::parse(text).expect("a number");
+        let long = |text| ResourceVersion::parse(text).expect("a number");
         assert!(long("99999999999999999999999") < long("100000000000000000000000"));
     }
 
     #[test]
     fn what_is_no_version_is_refused() {
         for text in ["", "0", "01", "-1", "+1", "1.0", "abc", "١"] {
-            assert_eq!(Version::parse(text), None, "{text}");
+            assert_eq!(ResourceVersion::parse(text), None, "{text}");
         }
     }
 

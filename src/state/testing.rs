@@ -1,18 +1,20 @@
 //! What stands in observations of tests; each says itself what matters to it.
 
-use crate::state::facts::{Fact, Look, Machine, Node, Object};
+use crate::state::facts::{
+    MachinePhase, ObjectStatus, ObservedMachine, ObservedNode, ObservedObject,
+};
 use std::time::Duration;
 
 /// One that runs in the first zone.
-pub(crate) fn machine(look: Look) -> Machine {
-    Machine {
+pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
+    ObservedMachine {
         uid: "machine".into(),
         version: "1".into(),
         hash: Default::default(),
         zone: 0,
         ordinal: 0,
         born: 0,
-        look,
+        phase: look,
         runs: true,
         evacuating: false,
         since: Duration::ZERO,
@@ -26,8 +28,8 @@ pub(crate) fn machine(look: Look) -> Machine {
 }
 
 /// One that serves.
-pub(crate) fn node() -> Node {
-    Node {
+pub(crate) fn node() -> ObservedNode {
+    ObservedNode {
         uid: "node".into(),
         version: "1".into(),
         serves: true,
@@ -38,12 +40,12 @@ pub(crate) fn node() -> Node {
     }
 }
 
-pub(crate) fn object(fact: Fact) -> Object {
-    Object {
+pub(crate) fn object(fact: ObjectStatus) -> ObservedObject {
+    ObservedObject {
         uid: "object".into(),
         version: "1".into(),
         hash: Default::default(),
         leaving: false,
-        fact,
+        status: fact,
     }
 }

@@ -6,7 +6,7 @@ use super::super::project::text;
 use super::asked::INSIDE;
 use super::logs::Place;
 use super::{Evidence, Found, fields, send};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
@@ -52,7 +52,7 @@ impl Evidence {
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
-                let events = events.map(|it| (EventSeen::of(Side::Shoot, &it), it));
+                let events = events.map(|it| (EventSeen::of(ClusterSide::Shoot, &it), it));
                 self.tell_events(found, SIDE, events.collect()).await;
             }
             Err(why) => {

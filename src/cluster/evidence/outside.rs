@@ -7,7 +7,7 @@ use super::asked::{OF_NAMESPACE, OF_PROVIDER, OF_SHOOT};
 use super::belong::Family;
 use super::logs::Place;
 use super::{Evidence, Found, send};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::state::names::MANAGED_BY;
 use crate::state::record::{PROFILE, SHOOT};
 use futures::future::{join, join_all};
@@ -66,7 +66,7 @@ impl Evidence {
         match events {
             Ok(events) => {
                 let ours = events.items.into_iter().filter(|it| family.is_about(it));
-                let ours = ours.map(|it| (EventSeen::of(Side::Provider, &it), it));
+                let ours = ours.map(|it| (EventSeen::of(ClusterSide::Provider, &it), it));
                 self.tell_events(found, SIDE, ours.collect()).await;
             }
             Err(why) => {

@@ -2,7 +2,7 @@
 
 use super::super::{CommandError, doctor, images, nodes, plan, status};
 use crate::cluster::{Found, Provider, RecordSeen, Redactor};
-use crate::state::record::{HISTORY, PROFILE, Run, SHOOT};
+use crate::state::record::{HISTORY, PROFILE, RunRecord, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn manifest(text: &str, redactor: &Redactor) -> String {
 
 /// How long each run took, and how it ended.
 fn history(text: &str) -> String {
-    let runs: Vec<Run> = serde_json::from_str(text).unwrap_or_default();
+    let runs: Vec<RunRecord> = serde_json::from_str(text).unwrap_or_default();
     let lines = runs.iter().map(|it| {
         format!(
             "{}  {:<8} {:>6} s  {:<12} {}\n",

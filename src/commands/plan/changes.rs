@@ -3,10 +3,10 @@
 use super::{Change, Field, Verb, fields};
 use crate::commands::load::Before;
 use crate::plan::preview::first_apply;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Facts, Machine};
-use crate::state::key::{Key, Kind, Side};
-use crate::state::plan::{Item, Plan, State};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
+use crate::state::plan::{Item, ItemState, Plan};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,29 +45,29 @@ struct View<'a> {
 impl View<'_> {
     fn changes(&self, item: &Item) -> Vec<Change> {
         match &item.state {
-            State::Due(Action::Apply(Wanted {
+            ItemState::Due(Action::Apply(Desired {
                 key,
-                content: Content::Objects(objects),
+                payload: Payload::Objects(objects),
                 ..
             })) => {
                 let of = |it| self.part(item, key.side, it);
                 objects.iter().filter_map(of).collect()
             }
-            State::Due(action) => vec![self.due(item, action)],
-            State::Blocked => self.blocked(item).into_iter().collect(),
-            State::Done | State::Waiting(_) | State::Failed(_) => Vec::new(),
+            ItemState::Due(action) => vec![self.due(item, action)],
+            ItemState::Blocked => self.blocked(item).into_iter().collect(),
+            ItemState::Done | ItemState::Waiting(_) | ItemState::Failed(_) => Vec::new(),
         }
     }
 
     /// One object of a component.
-    fn part(&self, item: &Item, side: Side, object: &Value) -> Option<Change> {
-        let kind = Kind::generic(object["kind"].as_str()?)?;
+    fn part(&self, item: &Item, side: ClusterSide, object: &Value) -> Option<Change> {
+        let kind = ObjectKind::generic(object["kind"].as_str()?)?;
         let name = object["metadata"]["name"].as_str()?;
         let name = match (side, object["metadata"]["namespace"].as_str()) {
-            (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
+            (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
             _ => name.to_owned(),
         };
-        let key = Key {
+        let key = ObjectKey {
             side,
             kind,
             name: name.as_str().into(),
@@ -82,22 +82,22 @@ impl View<'_> {
     fn due(&self, item: &Item, action: &Action) -> Change {
         let key = action.key();
         let is_there = match key.kind {
-            Kind::Record => self.facts.record.is_some(),
+            ObjectKind::Record => self.facts.record.is_some(),
             _ => self.facts.objects.contains_key(key),
         };
         let verb = match action {
-            Action::Apply(it) if matches!(it.content, Content::Metadata { .. }) => Verb::Change,
+            Action::Apply(it) if matches!(it.payload, Payload::Metadata { .. }) => Verb::Change,
             Action::Apply(_) if is_there => Verb::Change,
             Action::Apply(_) => Verb::Create,
             Action::Delete(_) | Action::Drain(_) => Verb::Delete,
         };
         let mut change = self.of(verb, key.kind, Some(&key.name), item);
         change.fields = match (verb, key.kind) {
-            (Verb::Change, Kind::Record) => self
+            (Verb::Change, ObjectKind::Record) => self
                 .before
                 .map(|it| fields::manifest_fields(self.shoot, it))
                 .unwrap_or_default(),
-            (Verb::Change, Kind::Machine) => {
+            (Verb::Change, ObjectKind::Machine) => {
                 fields::metadata_fields(self.shoot, self.facts, action)
             }
             (Verb::Create, _) => fields::created_fields(self.shoot, self.facts, action),
@@ -109,21 +109,29 @@ impl View<'_> {
     /// What is held back has no action yet; its id and its title say what it will be.
     fn blocked(&self, item: &Item) -> Option<Change> {
         let (verb, kind, name) = match item.id.0.split_once('/')? {
-            ("machine", _) => (Verb::Create, Kind::Machine, machine_named(&item.title)),
-            ("image", name) => (Verb::Create, Kind::Image, Some(name)),
-            ("network", name) => (Verb::Create, Kind::Network, Some(name)),
-            ("instancetype", name) => (Verb::Create, Kind::Instancetype, Some(name)),
-            ("preference", name) => (Verb::Create, Kind::Preference, Some(name)),
-            ("certificate", part) => (Verb::Create, Kind::Secret, Some(part)),
+            ("machine", _) => (
+                Verb::Create,
+                ObjectKind::Machine,
+                machine_named(&item.title),
+            ),
+            ("image", name) => (Verb::Create, ObjectKind::ImageVolume, Some(name)),
+            ("network", name) => (
+                Verb::Create,
+                ObjectKind::NetworkAttachmentDefinition,
+                Some(name),
+            ),
+            ("instancetype", name) => (Verb::Create, ObjectKind::Instancetype, Some(name)),
+            ("preference", name) => (Verb::Create, ObjectKind::Preference, Some(name)),
+            ("certificate", part) => (Verb::Create, ObjectKind::Secret, Some(part)),
             // What is inside is judged once it is seen.
             ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
-                (Verb::Create, Kind::Component, Some(name))
+                (Verb::Create, ObjectKind::Component, Some(name))
             }
-            ("control-plane", name) => (Verb::Change, Kind::Component, Some(name)),
+            ("control-plane", name) => (Verb::Change, ObjectKind::Component, Some(name)),
             ("remove", uid) => {
                 let (kind, name) = self.with_uid(uid)?;
                 // It goes with its machine.
-                if kind == Kind::UserData {
+                if kind == ObjectKind::UserData {
                     return None;
                 }
                 (Verb::Delete, kind, Some(name))
@@ -132,7 +140,7 @@ impl View<'_> {
         };
         let mut change = self.of(verb, kind, name, item);
         change.waits = Some(match (verb, kind, name) {
-            (Verb::Create, Kind::Machine, None) => LATER.to_owned(),
+            (Verb::Create, ObjectKind::Machine, None) => LATER.to_owned(),
             _ => self.waits(item),
         });
         if verb == Verb::Create {
@@ -148,17 +156,21 @@ impl View<'_> {
         object.map(fields::of_object).unwrap_or_default()
     }
 
-    fn of(&self, verb: Verb, kind: Kind, name: Option<&str>, item: &Item) -> Change {
-        let place = self.place(item, name).filter(|_| kind == Kind::Machine);
+    fn of(&self, verb: Verb, kind: ObjectKind, name: Option<&str>, item: &Item) -> Change {
+        let place = self
+            .place(item, name)
+            .filter(|_| kind == ObjectKind::Machine);
         let zone = place
             .as_ref()
             .and_then(|(pool, zone)| self.zone(pool, *zone));
         let pool = place.map(|it| it.0);
         let about = match (verb, kind) {
-            (Verb::Create, Kind::Record) => Some("the record of the shoot".to_owned()),
-            (Verb::Create, Kind::Image) => item.title.strip_prefix("Import ").map(str::to_owned),
-            (Verb::Create, Kind::Machine) => self.pool(pool.as_deref()).map(about),
-            (Verb::Delete, Kind::Machine) => {
+            (Verb::Create, ObjectKind::Record) => Some("the record of the shoot".to_owned()),
+            (Verb::Create, ObjectKind::ImageVolume) => {
+                item.title.strip_prefix("Import ").map(str::to_owned)
+            }
+            (Verb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
+            (Verb::Delete, ObjectKind::Machine) => {
                 let machine = self.machines().find(|it| Some(&**it.1) == name);
                 let evacuating = machine.is_some_and(|it| it.2.evacuating);
                 evacuating.then(|| "its host is being emptied".to_owned())
@@ -179,9 +191,11 @@ impl View<'_> {
     }
 
     /// A tenant network's item has the name that the manifest gives it.
-    fn whole(&self, kind: Kind, name: &str) -> String {
+    fn whole(&self, kind: ObjectKind, name: &str) -> String {
         match kind {
-            Kind::Network | Kind::Secret if !name.starts_with(&self.shoot.id) => {
+            ObjectKind::NetworkAttachmentDefinition | ObjectKind::Secret
+                if !name.starts_with(&self.shoot.id) =>
+            {
                 format!("{}-{name}", self.shoot.id)
             }
             _ => name.to_owned(),
@@ -215,14 +229,14 @@ impl View<'_> {
         pools.iter().find(|it| Some(it.name.as_str()) == name)
     }
 
-    fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &Machine)> {
+    fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &ObservedMachine)> {
         let pools = self.facts.machines.iter();
         pools.flat_map(|(pool, it)| it.iter().map(move |(name, it)| (pool, name, it)))
     }
 
-    fn with_uid(&self, uid: &str) -> Option<(Kind, &str)> {
+    fn with_uid(&self, uid: &str) -> Option<(ObjectKind, &str)> {
         if let Some((_, name, _)) = self.machines().find(|it| *it.2.uid == *uid) {
-            return Some((Kind::Machine, name));
+            return Some((ObjectKind::Machine, name));
         }
         let (key, _) = self.facts.objects.iter().find(|it| *it.1.uid == *uid)?;
         Some((key.kind, &key.name))
@@ -231,7 +245,7 @@ impl View<'_> {
     /// In few words: the last of what it needs, which needs the others itself.
     fn waits(&self, item: &Item) -> String {
         let mut needs = item.needs.iter().map(|it| self.plan.item(*it));
-        let Some(need) = needs.rfind(|it| it.state != State::Done) else {
+        let Some(need) = needs.rfind(|it| it.state != ItemState::Done) else {
             return LATER.to_owned();
         };
         match need.id.0.split('/').next() {

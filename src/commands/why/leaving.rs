@@ -35,12 +35,12 @@ pub(in super::super) async fn holding(
         let message = format!("kept by {}", it.finalizers.join(", "));
         chains.push(Chain::of(link, message).advised(Advice::Finalizer));
     }
-    let own = Link::new("Shoot", names::called(id), "being deleted");
+    let own = Link::new("Shoot", names::display_name(id), "being deleted");
     let message = format!("{} on the way out", counted(left.len(), "object"));
     chains.insert(0, Chain::of(own, message).advised(Advice::Delete));
     let advice = advice::Around {
         provider,
-        name: names::called(id),
+        name: names::display_name(id),
         writer: provider.writer(id).await.ok().flatten(),
     };
     let finding = |chain: Chain| Finding {

@@ -1,11 +1,11 @@
 //! What of a shoot is not there, although the record says that it should be.
 
 use crate::cluster::{Advice, Chain, Link, RecordSeen};
-use crate::state::action::{Action, Content, Wanted};
+use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::Facts;
-use crate::state::failure::Class;
-use crate::state::key::{Key, Kind};
-use crate::state::plan::{Plan, State};
+use crate::state::failure::ErrorClass;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{ItemState, Plan};
 use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// So many of what is missing are named; the others are counted.
@@ -33,17 +33,19 @@ pub(super) fn chains(
     for item in &plan.items {
         match &item.state {
             // Anything else that failed is seen to by what was looked at.
-            State::Failed(it) if matches!(it.class, Class::Foreign | Class::Missing) => {
+            ItemState::Failed(it)
+                if matches!(it.class, ErrorClass::Foreign | ErrorClass::Missing) =>
+            {
                 chains.push(Chain::of(own(item.title.as_str()), it.message.as_str()));
             }
-            State::Due(Action::Apply(wanted)) if facts.lack(wanted) => {
+            ItemState::Due(Action::Apply(wanted)) if facts.is_missing(wanted) => {
                 let title = &item.title;
                 match errors.iter().find_map(|it| said_of(it, wanted, title)) {
                     Some(words) => chains.push(not_made(&wanted.key, words)),
                     None => titles.push(title.as_str()),
                 }
             }
-            State::Waiting(why) => waits.push((&item.title, why)),
+            ItemState::Waiting(why) => waits.push((&item.title, why)),
             _ => {}
         }
     }
@@ -70,11 +72,11 @@ pub(super) fn chains(
 }
 
 /// What the last run was told of an object. That of a machine may have been about its place only.
-fn said_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a str> {
+fn said_of<'a>(error: &'a LastError, wanted: &Desired, title: &str) -> Option<&'a str> {
     let words = &error.description;
     let named = words.strip_prefix(&format!("{}: ", wanted.key));
-    let place = match &wanted.content {
-        Content::Machine { pool, .. } => {
+    let place = match &wanted.payload {
+        Payload::Machine { pool, .. } => {
             let zone = title.rsplit(" in zone ").next().unwrap_or_default();
             format!("Make a machine of pool {pool} in zone {zone}")
         }
@@ -84,11 +86,11 @@ fn said_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a
     named.or_else(|| is_its.then_some(words))
 }
 
-fn not_made(key: &Key, words: &str) -> Chain {
+fn not_made(key: &ObjectKey, words: &str) -> Chain {
     let own = Link::new(key.kind.to_string(), key.name.clone(), "missing");
     let chain = Chain::said(own, words);
     match key.kind {
-        Kind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
+        ObjectKind::Machine => chain.under(Link::new("Machine", key.name.clone(), "")),
         _ => chain,
     }
 }

@@ -3,7 +3,7 @@ use crate::state::failure::Failure;
 use crate::state::hash::Hash;
 use crate::state::plan::Item;
 
-fn item(title: &str, state: State) -> Item {
+fn item(title: &str, state: ItemState) -> Item {
     Item {
         id: title.to_owned().into(),
         title: title.to_owned(),
@@ -12,21 +12,21 @@ fn item(title: &str, state: State) -> Item {
     }
 }
 
-fn make(kind: Kind, name: &str, content: Content) -> State {
-    State::Due(Action::Apply(Wanted {
-        key: Key::provider(kind, name),
+fn make(kind: ObjectKind, name: &str, content: Payload) -> ItemState {
+    ItemState::Due(Action::Apply(Desired {
+        key: ObjectKey::provider(kind, name),
         hash: Hash::default(),
-        content,
+        payload: content,
     }))
 }
 
-fn machine(name: &str) -> State {
-    let content = Content::Machine {
+fn machine(name: &str) -> ItemState {
+    let content = Payload::Machine {
         pool: "cpu".into(),
         zone: 0,
         ordinal: 0,
     };
-    make(Kind::Machine, name, content)
+    make(ObjectKind::Machine, name, content)
 }
 
 fn error(title: &str, description: &str) -> LastError {
@@ -52,7 +52,10 @@ fn what_was_never_made_is_named_with_what_the_last_run_was_told_of_it() {
     let items = vec![
         item("Make machine m-0 in zone z", machine("m-0")),
         item("Make machine m-1 in zone y", machine("m-1")),
-        item("Run etcd", make(Kind::StatefulSet, "etcd", Content::Plain)),
+        item(
+            "Run etcd",
+            make(ObjectKind::StatefulSet, "etcd", Payload::Plain),
+        ),
     ];
     let errors = [
         error(
@@ -77,7 +80,7 @@ fn what_was_never_made_is_named_with_what_the_last_run_was_told_of_it() {
 
 #[test]
 fn of_much_that_is_to_do_the_first_is_named() {
-    let run = |it: &str| item(it, make(Kind::Deployment, it, Content::Plain));
+    let run = |it: &str| item(it, make(ObjectKind::Deployment, it, Payload::Plain));
     let items = ["Run a", "Run b", "Run c", "Run d", "Run e"]
         .map(run)
         .to_vec();
@@ -92,7 +95,7 @@ fn what_is_awaited_or_cannot_be_begun_is_told_where_nothing_else_tells_it() {
     let wait = || {
         item(
             "Apply the Services",
-            State::Waiting("an address".to_owned()),
+            ItemState::Waiting("an address".to_owned()),
         )
     };
     assert_eq!(
@@ -102,11 +105,14 @@ fn what_is_awaited_or_cannot_be_begun_is_told_where_nothing_else_tells_it() {
     assert_eq!(told(vec![wait()], &[], true), [""; 0]);
     let failed = |class| {
         let failure = Failure::new(class, "network blue is not there".to_owned());
-        vec![item("Find network blue", State::Failed(failure)), wait()]
+        vec![
+            item("Find network blue", ItemState::Failed(failure)),
+            wait(),
+        ]
     };
     assert_eq!(
-        told(failed(Class::Missing), &[], true),
+        told(failed(ErrorClass::Missing), &[], true),
         ["Shoot a: Find network blue: network blue is not there"]
     );
-    assert_eq!(told(failed(Class::Infrastructure), &[], true), [""; 0]);
+    assert_eq!(told(failed(ErrorClass::Infrastructure), &[], true), [""; 0]);
 }

@@ -1,14 +1,16 @@
 //! How long a plan takes, and that it does not take longer for each machine when there are more.
 
-use super::world::manifests::{A, Pool, shoot};
+use super::simulation::manifests::{A, Pool, shoot};
 use crate::plan::plan_of_machines as plan;
 use crate::render::instancetype;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Fact, Facts, Import, Look, Machine, Object, Record};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{
+    Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject, ObservedRecord,
+};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use crate::state::{desired, testing};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
@@ -40,14 +42,14 @@ fn ten_pools(machines: usize) -> (ValidShoot, Observed) {
 }
 
 fn is_all_but_machines(shoot: &ValidShoot, observed: &Observed) -> bool {
-    let makes = |it: &Wanted| matches!(it.content, Content::Machine { .. });
+    let makes = |it: &Desired| matches!(it.payload, Payload::Machine { .. });
     due(shoot, observed).iter().all(makes)
 }
 
-fn due(shoot: &ValidShoot, observed: &Observed) -> Vec<Wanted> {
+fn due(shoot: &ValidShoot, observed: &Observed) -> Vec<Desired> {
     let items = plan(shoot, observed).items.into_iter();
     let due = items.filter_map(|it| match it.state {
-        State::Due(Action::Apply(wanted)) => Some(wanted),
+        ItemState::Due(Action::Apply(wanted)) => Some(wanted),
         _ => None,
     });
     due.collect()
@@ -57,9 +59,9 @@ fn due(shoot: &ValidShoot, observed: &Observed) -> Vec<Wanted> {
 fn perform(shoot: &ValidShoot, observed: &mut Observed) {
     for wanted in due(shoot, observed) {
         let facts = Arc::make_mut(&mut observed.facts);
-        match (&wanted.content, wanted.key.kind) {
+        match (&wanted.payload, wanted.key.kind) {
             (
-                Content::Machine {
+                Payload::Machine {
                     pool,
                     zone,
                     ordinal,
@@ -68,26 +70,28 @@ fn perform(shoot: &ValidShoot, observed: &mut Observed) {
             ) => {
                 let machine = machine(shoot, facts, &wanted, pool, *zone, *ordinal);
                 let name = wanted.key.name.clone();
-                let data = Key::provider(Kind::UserData, name.clone());
-                facts.objects.insert(data, object(&wanted, Fact::None));
+                let data = ObjectKey::provider(ObjectKind::UserData, name.clone());
+                facts
+                    .objects
+                    .insert(data, object(&wanted, ObjectStatus::None));
                 let pool = facts.machines.entry(pool.clone()).or_default();
                 pool.insert(name, machine);
             }
-            (_, Kind::Record) => {
-                facts.record = Some(Record {
+            (_, ObjectKind::Record) => {
+                facts.record = Some(ObservedRecord {
                     name: wanted.key.name.clone(),
                     hash: wanted.hash,
-                    ..Record::default()
+                    ..ObservedRecord::default()
                 });
             }
             (_, kind) => {
-                let done = Import {
+                let done = ImageImport {
                     done: true,
-                    ..Import::default()
+                    ..ImageImport::default()
                 };
                 let fact = match kind {
-                    Kind::Image => Fact::Image(done),
-                    _ => Fact::None,
+                    ObjectKind::ImageVolume => ObjectStatus::Image(done),
+                    _ => ObjectStatus::None,
                 };
                 facts
                     .objects
@@ -97,8 +101,8 @@ fn perform(shoot: &ValidShoot, observed: &mut Observed) {
     }
 }
 
-fn object(wanted: &Wanted, fact: Fact) -> Object {
-    Object {
+fn object(wanted: &Desired, fact: ObjectStatus) -> ObservedObject {
+    ObservedObject {
         uid: format!("{:?}/{}", wanted.key.kind, wanted.key.name).into(),
         hash: wanted.hash,
         ..testing::object(fact)
@@ -108,25 +112,25 @@ fn object(wanted: &Wanted, fact: Fact) -> Object {
 fn machine(
     shoot: &ValidShoot,
     facts: &Facts,
-    wanted: &Wanted,
+    wanted: &Desired,
     pool: &str,
     zone: usize,
     ordinal: u32,
-) -> Machine {
+) -> ObservedMachine {
     let pool = shoot.pools.iter().find(|it| it.name == pool);
     let pool = pool.expect("only pools of the manifest get machines");
     let attachments = desired::attachments(shoot, facts);
-    Machine {
+    ObservedMachine {
         uid: wanted.key.name.clone(),
         hash: wanted.hash,
         zone,
         ordinal,
         born: ordinal.into(),
-        image: desired::golden(shoot, facts, pool, zone).map(|it| it.name),
+        image: desired::image_volume(shoot, facts, pool, zone).map(|it| it.name),
         networks: attachments.into_iter().map(|it| it.reference).collect(),
         types: instancetype::of_machine(shoot, facts, pool),
         metadata: desired::pool_metadata(pool).into(),
-        ..testing::machine(Look::Ready)
+        ..testing::machine(MachinePhase::Ready)
     }
 }
 

@@ -1,21 +1,21 @@
 //! The rolling update as a person would tell it.
 
 use super::NOW;
-use crate::plan::pool::rolling_update::{Machine, Phase, Pool, roll};
+use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, roll};
 use crate::state::hash::Hash;
 
 /// What may be done with such machines, oldest first, each as `new zone/ordinal Phase`.
 fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&str]) -> String {
-    let pool = Pool {
+    let pool = RollingPool {
         hash: NOW,
         targets,
         surge,
         unavailable,
-        setbacks: &[],
-        patience: 1,
-        haunted: &[],
+        failures: &[],
+        failure_limit: 1,
+        reserved_names: &[],
     };
-    let parsed: Vec<Machine> = (0..).zip(machines).map(machine).collect();
+    let parsed: Vec<RollingMachine> = (0..).zip(machines).map(machine).collect();
     let moves = roll(&pool, &parsed);
     let create = moves.create.iter();
     let create = create.map(|(zone, ordinal)| format!("create {zone}/{ordinal}"));
@@ -24,21 +24,21 @@ fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&s
     create.chain(remove).collect::<Vec<_>>().join(", ")
 }
 
-fn machine((born, text): (u64, &&str)) -> Machine {
+fn machine((born, text): (u64, &&str)) -> RollingMachine {
     let [hash, name, phase] = text.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{text} is no machine");
     };
     let (zone, ordinal) = name.split_once('/').expect("zone/ordinal");
     let phases = [
-        Phase::Creating,
-        Phase::Ready,
-        Phase::NotReady,
-        Phase::Failed,
-        Phase::Draining,
-        Phase::Deleting,
+        RollingPhase::Creating,
+        RollingPhase::Ready,
+        RollingPhase::NotReady,
+        RollingPhase::Failed,
+        RollingPhase::Draining,
+        RollingPhase::Deleting,
     ];
     let phase = phases.into_iter().find(|it| format!("{it:?}") == phase);
-    Machine {
+    RollingMachine {
         hash: if hash == "new" { NOW } else { Hash(3 << 44) },
         zone: zone.parse().expect("a zone"),
         ordinal: ordinal.parse().expect("an ordinal"),
@@ -73,14 +73,14 @@ fn a_machine_that_leaves_counts_until_it_is_gone() {
 
 #[test]
 fn a_new_machine_never_takes_a_name_whose_disk_is_still_there() {
-    let pool = Pool {
+    let pool = RollingPool {
         hash: NOW,
         targets: &[2],
         surge: 1,
         unavailable: 0,
-        setbacks: &[],
-        patience: 1,
-        haunted: &[(0, 0), (1, 1)],
+        failures: &[],
+        failure_limit: 1,
+        reserved_names: &[(0, 0), (1, 1)],
     };
     assert_eq!(roll(&pool, &[]).create, [(0, 1), (0, 2)]);
 }

@@ -1,7 +1,7 @@
 //! What must hold in every state of a pool, and for every move that is due in it.
 
 use super::{NOW, Rule};
-use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool};
+use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, Transition};
 use std::fmt;
 
 type Invariant = (&'static str, fn(&Case) -> bool);
@@ -31,9 +31,9 @@ pub(crate) const ORDER_IS_FREE: Invariant = ("order is free", order_is_free);
 /// One state, and what the rule makes of it.
 pub(crate) struct Case<'a> {
     rule: Rule,
-    pool: &'a Pool<'a>,
-    machines: &'a [Machine],
-    moves: Moves,
+    pool: &'a RollingPool<'a>,
+    machines: &'a [RollingMachine],
+    moves: Transition,
     /// For each machine, whether it is to go.
     goes: Vec<bool>,
     zones: Vec<Zone>,
@@ -75,24 +75,31 @@ impl Count {
     }
 }
 
-fn is_live(machine: &Machine) -> bool {
-    !is_leaving(machine) && machine.phase != Phase::Failed
+fn is_live(machine: &RollingMachine) -> bool {
+    !is_leaving(machine) && machine.phase != RollingPhase::Failed
 }
 
-fn is_leaving(machine: &Machine) -> bool {
-    matches!(machine.phase, Phase::Draining | Phase::Deleting)
+fn is_leaving(machine: &RollingMachine) -> bool {
+    matches!(
+        machine.phase,
+        RollingPhase::Draining | RollingPhase::Deleting
+    )
 }
 
-fn is_ready(machine: &Machine) -> bool {
-    machine.phase == Phase::Ready
+fn is_ready(machine: &RollingMachine) -> bool {
+    machine.phase == RollingPhase::Ready
 }
 
-fn is_old(machine: &Machine) -> bool {
+fn is_old(machine: &RollingMachine) -> bool {
     machine.hash != NOW
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(rule: Rule, pool: &'a Pool, machines: &'a [Machine]) -> Case<'a> {
+    pub(crate) fn new(
+        rule: Rule,
+        pool: &'a RollingPool,
+        machines: &'a [RollingMachine],
+    ) -> Case<'a> {
         let moves = rule(pool, machines);
         let mut goes = vec![false; machines.len()];
         for index in &moves.remove {
@@ -125,7 +132,8 @@ impl<'a> Case<'a> {
             self.ready.add(ready, *goes);
             self.supply.add(ready || live && old, *goes);
             self.leaving.add(is_leaving(machine), *goes);
-            self.failed.add(machine.phase == Phase::Failed, *goes);
+            self.failed
+                .add(machine.phase == RollingPhase::Failed, *goes);
             let zone = &mut self.zones[machine.zone];
             zone.live.add(live, *goes);
             zone.current.add(live && !old, *goes);
@@ -150,15 +158,15 @@ impl<'a> Case<'a> {
     }
 
     /// Whether `look` likes what each single move leads to.
-    fn each_step(&self, look: impl Fn(&[Machine]) -> bool) -> bool {
+    fn each_step(&self, look: impl Fn(&[RollingMachine]) -> bool) -> bool {
         let mut after = self.machines.to_vec();
         let born = after.iter().map(|it| it.born + 1).max().unwrap_or(0);
         let made = self.moves.create.iter().all(|&(zone, ordinal)| {
-            after.push(Machine {
+            after.push(RollingMachine {
                 hash: NOW,
                 zone,
                 ordinal,
-                phase: Phase::Creating,
+                phase: RollingPhase::Creating,
                 born,
             });
             let likes = look(&after);
@@ -168,8 +176,8 @@ impl<'a> Case<'a> {
         made && self.moves.remove.iter().all(|&index| {
             let phase = after[index].phase;
             after[index].phase = match phase {
-                Phase::Creating | Phase::Failed => Phase::Deleting,
-                _ => Phase::Draining,
+                RollingPhase::Creating | RollingPhase::Failed => RollingPhase::Deleting,
+                _ => RollingPhase::Draining,
             };
             let likes = look(&after);
             after[index].phase = phase;
@@ -179,13 +187,13 @@ impl<'a> Case<'a> {
 }
 
 /// Zones of the pool, and those beyond that machines are in.
-fn zones(pool: &Pool, machines: &[Machine]) -> Vec<Zone> {
+fn zones(pool: &RollingPool, machines: &[RollingMachine]) -> Vec<Zone> {
     let beyond = machines.iter().map(|it| it.zone + 1).max().unwrap_or(0);
     let zone = |index| {
-        let setbacks: Option<&u32> = pool.setbacks.get(index);
+        let setbacks: Option<&u32> = pool.failures.get(index);
         Zone {
             target: pool.targets.get(index).copied().unwrap_or(0),
-            gave_up: setbacks.is_some_and(|it| *it >= pool.patience),
+            gave_up: setbacks.is_some_and(|it| *it >= pool.failure_limit),
             ..Zone::default()
         }
     };
@@ -217,7 +225,8 @@ fn once(case: &Case) -> bool {
 fn names(case: &Case) -> bool {
     let create = &case.moves.create;
     create.iter().enumerate().all(|(index, new)| {
-        let same = |it: &Machine| it.hash.tag() == NOW.tag() && (it.zone, it.ordinal) == *new;
+        let same =
+            |it: &RollingMachine| it.hash.tag() == NOW.tag() && (it.zone, it.ordinal) == *new;
         !create[..index].contains(new) && !case.machines.iter().any(same)
     })
 }
@@ -282,26 +291,26 @@ fn gets_nearer(case: &Case) -> bool {
     case.each_step(|after| distance(case.pool, after) < before)
 }
 
-fn distance(pool: &Pool, machines: &[Machine]) -> usize {
+fn distance(pool: &RollingPool, machines: &[RollingMachine]) -> usize {
     let zones = pool.targets.iter().enumerate();
     let missing: usize = zones
         .map(|(zone, target)| {
-            let is_current = |it: &&Machine| it.zone == zone && !is_old(it) && is_live(it);
+            let is_current = |it: &&RollingMachine| it.zone == zone && !is_old(it) && is_live(it);
             target.saturating_sub(machines.iter().filter(is_current).count())
         })
         .sum();
-    let weight = |it: &Machine| match it.phase {
-        Phase::Creating | Phase::NotReady => 5,
-        Phase::Ready | Phase::Failed => 4,
-        Phase::Draining => 2,
-        Phase::Deleting => 1,
+    let weight = |it: &RollingMachine| match it.phase {
+        RollingPhase::Creating | RollingPhase::NotReady => 5,
+        RollingPhase::Ready | RollingPhase::Failed => 4,
+        RollingPhase::Draining => 2,
+        RollingPhase::Deleting => 1,
     };
     6 * missing + machines.iter().map(weight).sum::<usize>()
 }
 
 /// No move, and a world at rest, only where the pool is as it should be.
 fn ends_at_the_goal(case: &Case) -> bool {
-    let moves = |it: &Machine| is_leaving(it) || is_live(it) && !is_ready(it);
+    let moves = |it: &RollingMachine| is_leaving(it) || is_live(it) && !is_ready(it);
     if case.moves() > 0 || case.machines.iter().any(moves) {
         return true;
     }

@@ -7,23 +7,23 @@
 //! cargo test --release -- --ignored exhaustive --nocapture
 //! ```
 
-use crate::plan::pool::rolling_update::{Machine, Moves, Pool};
+use crate::plan::pool::rolling_update::{RollingMachine, RollingPool, Transition};
 use crate::state::hash::Hash;
 
 mod bench;
-mod broken;
-mod dice;
+mod bootstrap;
+mod counterexample;
 mod examples;
-mod first;
 mod interleave;
 mod invariants;
-mod mutants;
-mod stale;
+mod mutations;
+mod rng;
+mod simulation;
+mod stale_cache;
 mod states;
-mod world;
 
 /// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
-type Rule = fn(&Pool, &[Machine]) -> Moves;
+type Rule = fn(&RollingPool, &[RollingMachine]) -> Transition;
 
 /// What is wanted, wherever every state is searched.
 const NOW: Hash = Hash(7 << 44);

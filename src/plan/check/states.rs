@@ -4,10 +4,10 @@
 //! run's leftovers are just other states. What holds in each state and for each single move holds for every
 //! history. Enumerating all multisets needs no set of visited states.
 
-use super::broken::Broken;
+use super::counterexample::Broken;
 use super::invariants::{Case, INVARIANTS, ORDER_IS_FREE};
 use super::{NOW, Rule};
-use crate::plan::pool::rolling_update::{Machine, Phase, Pool, roll};
+use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, roll};
 use crate::plan::pool::zone_distribution::spread;
 use crate::state::hash::Hash;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::fmt;
 const OLD: Hash = Hash(3 << 44);
 
 /// Hash, zone and phase: all by which the rule tells machines apart, but age and ordinal.
-type Kind = (Hash, usize, Phase);
+type Kind = (Hash, usize, RollingPhase);
 
 /// A family of pools and of the machines that they may have.
 #[derive(Debug, Clone, Copy)]
@@ -65,14 +65,14 @@ impl Search {
                 let targets = spread(desired, zones);
                 for (surge, unavailable) in bounds(desired) {
                     for setbacks in self.memories(zones) {
-                        let pool = Pool {
+                        let pool = RollingPool {
                             hash: NOW,
                             targets: &targets,
                             surge,
                             unavailable,
-                            setbacks: &setbacks,
-                            patience: 2,
-                            haunted: &[],
+                            failures: &setbacks,
+                            failure_limit: 2,
+                            reserved_names: &[],
                         };
                         let room = desired + surge + self.beyond;
                         found.configurations += 1;
@@ -98,10 +98,10 @@ impl Search {
     /// All multisets of at most `room` machines of these kinds.
     fn states(
         &self,
-        pool: &Pool,
+        pool: &RollingPool,
         kinds: &[Kind],
         room: usize,
-        machines: &mut Vec<Machine>,
+        machines: &mut Vec<RollingMachine>,
         found: &mut Found,
     ) {
         if self.until.is_some_and(|it| found.broken.has(it)) {
@@ -113,12 +113,12 @@ impl Search {
         let before = machines.len();
         self.states(pool, rest, room, machines, found);
         for n in 1..=room {
-            let same_name = |it: &&Machine| (it.hash.tag(), it.zone) == (hash.tag(), zone);
+            let same_name = |it: &&RollingMachine| (it.hash.tag(), it.zone) == (hash.tag(), zone);
             let ordinal = machines.iter().filter(same_name).count();
             // Ages run against the order of the kinds in odd places, so that no phase is always the oldest.
             let place = machines.len() as u64;
             let born = if n % 2 == 0 { 100 + place } else { 100 - place };
-            machines.push(Machine {
+            machines.push(RollingMachine {
                 hash,
                 zone,
                 ordinal: u32::try_from(ordinal).expect("a small pool"),
@@ -130,7 +130,7 @@ impl Search {
         machines.truncate(before);
     }
 
-    fn state(&self, pool: &Pool, machines: &[Machine], found: &mut Found) {
+    fn state(&self, pool: &RollingPool, machines: &[RollingMachine], found: &mut Found) {
         let case = Case::new(self.rule, pool, machines);
         found.states += 1;
         found.moves += case.moves() as u64;
@@ -149,16 +149,16 @@ fn bounds(desired: usize) -> impl Iterator<Item = (usize, usize)> {
         .filter(move |it| desired == 0 || *it != (0, 0))
 }
 
-const LIVE_OR_FAILED: [Phase; 4] = [
-    Phase::Creating,
-    Phase::Ready,
-    Phase::NotReady,
-    Phase::Failed,
+const LIVE_OR_FAILED: [RollingPhase; 4] = [
+    RollingPhase::Creating,
+    RollingPhase::Ready,
+    RollingPhase::NotReady,
+    RollingPhase::Failed,
 ];
 
 /// One wanted hash and one other; machines that leave are all alike.
 fn kinds(zones: usize) -> Vec<Kind> {
-    let mut kinds = vec![(NOW, 0, Phase::Deleting)];
+    let mut kinds = vec![(NOW, 0, RollingPhase::Deleting)];
     kinds.extend(product(&[NOW, OLD], zones, &LIVE_OR_FAILED));
     kinds
 }
@@ -166,7 +166,10 @@ fn kinds(zones: usize) -> Vec<Kind> {
 /// An old hash whose names look like those of the wanted one.
 fn kinds_with_a_collision(zones: usize) -> Vec<Kind> {
     let alike = Hash(NOW.0 + 1);
-    let mut kinds = vec![(NOW, 0, Phase::Deleting), (alike, 0, Phase::Deleting)];
+    let mut kinds = vec![
+        (NOW, 0, RollingPhase::Deleting),
+        (alike, 0, RollingPhase::Deleting),
+    ];
     kinds.extend(product(&[NOW, alike], zones, &LIVE_OR_FAILED));
     kinds
 }
@@ -178,12 +181,12 @@ fn kinds_in_one_zone_more(zones: usize) -> Vec<Kind> {
 
 /// Three hashes, and nothing left out for being alike.
 fn all_kinds(zones: usize) -> Vec<Kind> {
-    let leaving = [Phase::Draining, Phase::Deleting];
+    let leaving = [RollingPhase::Draining, RollingPhase::Deleting];
     let phases = [&LIVE_OR_FAILED[..], &leaving].concat();
     product(&[NOW, OLD, Hash(9 << 44)], zones, &phases)
 }
 
-fn product(hashes: &[Hash], zones: usize, phases: &[Phase]) -> Vec<Kind> {
+fn product(hashes: &[Hash], zones: usize, phases: &[RollingPhase]) -> Vec<Kind> {
     let mut kinds = Vec::new();
     for hash in hashes {
         for zone in 0..zones {

@@ -2,14 +2,18 @@
 
 use crate::plan::planner::Planner;
 use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
-use crate::render::control_plane::certificate_subjects::{self, Named, Reach};
-use crate::state::action::{Action, Content, Issued, Leaf, Wanted};
-use crate::state::facts::{Certificate, Fact, Facts, Object, Secret};
-use crate::state::failure::{Class, Failure};
-use crate::state::key::{Key, Kind};
+use crate::render::control_plane::certificate_subjects::{
+    self, ApiServerAddresses, CertificateSubject,
+};
+use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
+use crate::state::facts::{
+    Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
+};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::state::plan::{Need, State};
+use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::HashMap;
@@ -20,77 +24,91 @@ pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
     site: &Site,
-    reach: Option<&Reach>,
-    (record, services): (Need, Need),
-) -> Vec<Need> {
+    reach: Option<&ApiServerAddresses>,
+    (record, services): (Dependency, Dependency),
+) -> Vec<Dependency> {
     let observed = planner.observed;
-    let mut one = |part: &str, title: String, issued: Option<Issued>, needs: &[Need]| {
+    let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
         let state = match issued {
             Some(issued) => state(observed, wanted(site, part, issued)),
-            None => State::Blocked,
+            None => ItemState::Blocked,
         };
         let id = format!("certificate/{part}").into();
         let name = names::control_plane(site.id, part);
-        planner.plan.parts.insert(Key::provider(Kind::Secret, name));
+        planner
+            .plan
+            .parts
+            .insert(ObjectKey::provider(ObjectKind::Secret, name));
         planner.add(id, title, needs, state)
     };
     let mut needs = Vec::new();
-    let mut roots: HashMap<Arc<str>, Need> = HashMap::new();
+    let mut roots: HashMap<Arc<str>, Dependency> = HashMap::new();
     for (part, common_name, of) in ROOTS {
         let title = format!("Make the root certificate of {of}");
-        let need = one(part, title, Some(Issued::Root { common_name }), &[record]);
+        let need = one(
+            part,
+            title,
+            Some(KeyMaterial::Root { common_name }),
+            &[record],
+        );
         roots.insert(names::control_plane(site.id, part).into(), need);
         needs.push(need);
     }
     for (part, title, issued) in KEYS {
         needs.push(one(part, title.to_owned(), Some(issued), &[record]));
     }
-    for Named { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
+    for CertificateSubject { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
-        let held_back: Vec<Need> = root.into_iter().copied().chain([services]).collect();
+        let held_back: Vec<Dependency> = root.into_iter().copied().chain([services]).collect();
         let title = format!("Issue the certificate of {of}");
-        needs.push(one(part, title, leaf.map(Issued::Leaf), &held_back));
+        needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }
     needs
 }
 
-fn state(observed: &Observed, wanted: Wanted) -> State {
+fn state(observed: &Observed, wanted: Desired) -> ItemState {
     let key = &wanted.key;
-    let fail = |class, message| State::Failed(Failure::new(class, message));
+    let fail = |class, message| ItemState::Failed(Failure::new(class, message));
     if observed.facts.foreign.contains_key(key) {
         let message = format!("{key} exists and is of another shoot of that name");
-        return fail(Class::Foreign, message);
+        return fail(ErrorClass::Foreign, message);
     }
     let Some(there) = observed.facts.objects.get(key) else {
-        return State::Due(Action::Apply(wanted));
+        return ItemState::Due(Action::Apply(wanted));
     };
     if there.leaving {
-        return State::Waiting("the old one to be gone".into());
+        return ItemState::Waiting("the old one to be gone".into());
     }
-    match &wanted.content {
-        Content::Issue(issue) => match &issue.what {
-            Issued::Leaf(leaf)
+    match &wanted.payload {
+        Payload::Issue(issue) => match &issue.what {
+            KeyMaterial::Leaf(leaf)
                 if there.hash != wanted.hash || !is_good(observed, leaf, certificate(there)) =>
             {
-                State::Due(Action::Apply(wanted))
+                ItemState::Due(Action::Apply(wanted))
             }
             // What was signed or encrypted with it would be lost with it, so it stays as it is.
-            Issued::Root { .. } => match root_trouble(&observed.facts, there) {
-                Some(trouble) => fail(Class::Infrastructure, format!("{key} {trouble}")),
-                None => State::Done,
+            KeyMaterial::Root { .. } => match root_trouble(&observed.facts, there) {
+                Some(trouble) => fail(ErrorClass::Infrastructure, format!("{key} {trouble}")),
+                None => ItemState::Done,
             },
-            Issued::Leaf(_) | Issued::SigningKey | Issued::EncryptionKey => State::Done,
+            KeyMaterial::Leaf(_) | KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => {
+                ItemState::Done
+            }
         },
-        _ => State::Done,
+        _ => ItemState::Done,
     }
 }
 
 /// Superfluous names do no harm, so one that comes and goes does not change a certificate for ever.
-fn is_good(observed: &Observed, leaf: &Leaf, there: Option<&Certificate>) -> bool {
+fn is_good(
+    observed: &Observed,
+    leaf: &LeafCertificate,
+    there: Option<&ObservedCertificate>,
+) -> bool {
     let facts = &observed.facts;
     let root = facts
         .objects
-        .get(&Key::provider(Kind::Secret, leaf.root.clone()))
+        .get(&ObjectKey::provider(ObjectKind::Secret, leaf.root.clone()))
         .and_then(certificate);
     there.is_some_and(|it| {
         root.is_none_or(|root| root.key == it.issuer)
@@ -99,7 +117,7 @@ fn is_good(observed: &Observed, leaf: &Leaf, there: Option<&Certificate>) -> boo
     })
 }
 
-fn root_trouble(facts: &Facts, there: &Object) -> Option<&'static str> {
+fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {
     match (certificate(there), &secret(there)?.ca) {
         (Some(it), Some(_)) if it.expires > facts.time => None,
         (Some(_), Some(_)) => Some("holds a root certificate that has expired"),
@@ -107,13 +125,13 @@ fn root_trouble(facts: &Facts, there: &Object) -> Option<&'static str> {
     }
 }
 
-fn certificate(object: &Object) -> Option<&Certificate> {
+fn certificate(object: &ObservedObject) -> Option<&ObservedCertificate> {
     secret(object)?.certificate.as_ref()
 }
 
-fn secret(object: &Object) -> Option<&Secret> {
-    match &object.fact {
-        Fact::Secret(it) => Some(it),
+fn secret(object: &ObservedObject) -> Option<&ObservedSecret> {
+    match &object.status {
+        ObjectStatus::Secret(it) => Some(it),
         _ => None,
     }
 }

@@ -43,8 +43,8 @@ impl World {
         world
     }
 
-    fn plan(&self) -> (Plan, Vec<Need>) {
-        let reach = Reach {
+    fn plan(&self) -> (Plan, Vec<Dependency>) {
+        let reach = ApiServerAddresses {
             cluster_ip: "10.96.0.7",
             external: Some(&self.external),
             node_address: None,
@@ -52,7 +52,7 @@ impl World {
         self.plan_for(Some(&reach))
     }
 
-    fn plan_for(&self, reach: Option<&Reach>) -> (Plan, Vec<Need>) {
+    fn plan_for(&self, reach: Option<&ApiServerAddresses>) -> (Plan, Vec<Dependency>) {
         let observed = Observed {
             facts: Arc::new(self.facts.clone()),
             ..Observed::default()
@@ -65,7 +65,7 @@ impl World {
         let mut planner = Planner::new(&observed);
         let mut done = |id: &str| {
             let id = id.to_owned();
-            planner.add(id.clone().into(), id, [], State::Done)
+            planner.add(id.clone().into(), id, [], ItemState::Done)
         };
         let needs = (done("record"), done("services"));
         let made = add(&mut planner, &self.shoot, &site, reach, needs);
@@ -78,7 +78,7 @@ impl World {
         due(&plan).map(|it| self.part(it)).collect()
     }
 
-    fn part(&self, wanted: &Wanted) -> String {
+    fn part(&self, wanted: &Desired) -> String {
         let part = wanted.key.name.strip_prefix(&*self.shoot.id);
         part.expect("names begin with the shoot")[1..].to_owned()
     }
@@ -86,7 +86,7 @@ impl World {
     fn make_all(&mut self) {
         loop {
             let (plan, _) = self.plan();
-            let due: Vec<Wanted> = due(&plan).cloned().collect();
+            let due: Vec<Desired> = due(&plan).cloned().collect();
             if due.is_empty() {
                 return;
             }
@@ -96,20 +96,20 @@ impl World {
         }
     }
 
-    fn make(&mut self, wanted: &Wanted) {
-        let Content::Issue(issue) = &wanted.content else {
+    fn make(&mut self, wanted: &Desired) {
+        let Payload::Issue(issue) = &wanted.payload else {
             panic!("{wanted:?} is not issued");
         };
         self.keys += 1;
         let (key, time) = (Hash(self.keys), self.facts.time);
         let (names, issuer, years) = match &issue.what {
-            Issued::Root { .. } => (Vec::new(), Some(key), 10),
-            Issued::Leaf(it) => (it.names.clone(), Some(self.of_root(&it.root).key), 1),
-            Issued::SigningKey | Issued::EncryptionKey => (Vec::new(), None, 0),
+            KeyMaterial::Root { .. } => (Vec::new(), Some(key), 10),
+            KeyMaterial::Leaf(it) => (it.names.clone(), Some(self.of_root(&it.root).key), 1),
+            KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => (Vec::new(), None, 0),
         };
-        let secret = Secret {
+        let secret = ObservedSecret {
             checksum: key,
-            certificate: issuer.map(|issuer| Certificate {
+            certificate: issuer.map(|issuer| ObservedCertificate {
                 names: names.iter().map(|it| it.as_str().into()).collect(),
                 key,
                 issuer,
@@ -118,23 +118,23 @@ impl World {
             }),
             ca: (years == 10).then(|| "PEM".into()),
         };
-        let object = Object {
+        let object = ObservedObject {
             uid: "u".into(),
             version: "1".into(),
             hash: wanted.hash,
             leaving: false,
-            fact: Fact::Secret(secret),
+            status: ObjectStatus::Secret(secret),
         };
         self.facts.objects.insert(wanted.key.clone(), object);
     }
 
-    fn of_root(&mut self, name: &str) -> &mut Certificate {
+    fn of_root(&mut self, name: &str) -> &mut ObservedCertificate {
         let object = self
             .facts
             .objects
-            .get_mut(&Key::provider(Kind::Secret, name));
-        match object.map(|it| &mut it.fact) {
-            Some(Fact::Secret(Secret {
+            .get_mut(&ObjectKey::provider(ObjectKind::Secret, name));
+        match object.map(|it| &mut it.status) {
+            Some(ObjectStatus::Secret(ObservedSecret {
                 certificate: Some(it),
                 ..
             })) => it,
@@ -142,15 +142,15 @@ impl World {
         }
     }
 
-    fn of(&mut self, part: &str) -> &mut Certificate {
+    fn of(&mut self, part: &str) -> &mut ObservedCertificate {
         let name = names::control_plane(&self.shoot.id, part);
         self.of_root(&name)
     }
 }
 
-fn due(plan: &Plan) -> impl Iterator<Item = &Wanted> {
+fn due(plan: &Plan) -> impl Iterator<Item = &Desired> {
     plan.items.iter().filter_map(|it| match &it.state {
-        State::Due(Action::Apply(wanted)) => Some(wanted),
+        ItemState::Due(Action::Apply(wanted)) => Some(wanted),
         _ => None,
     })
 }
@@ -195,7 +195,10 @@ fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
 #[test]
 fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
     let (plan, _) = World::complete().plan_for(None);
-    let blocked = plan.items.iter().filter(|it| it.state == State::Blocked);
+    let blocked = plan
+        .items
+        .iter()
+        .filter(|it| it.state == ItemState::Blocked);
     let blocked: Vec<&str> = blocked.map(|it| &*it.id.0).collect();
     assert_eq!(
         blocked,
@@ -266,7 +269,7 @@ fn kubeconfigs_lead_to_the_address_of_the_service() {
         namespace: "clusters",
         uid: NO_UID,
     };
-    let reach = Reach {
+    let reach = ApiServerAddresses {
         cluster_ip: "fd00::7",
         external: None,
         node_address: None,
@@ -346,7 +349,7 @@ fn a_leaf_is_issued_anew_when_it_is_for_another() {
     let object = world
         .facts
         .objects
-        .get_mut(&Key::provider(Kind::Secret, key));
+        .get_mut(&ObjectKey::provider(ObjectKind::Secret, key));
     object.expect("it is there").hash = Hash(5);
     assert_eq!(world.due(), ["kube-scheduler"]);
 }
@@ -355,9 +358,9 @@ fn a_leaf_is_issued_anew_when_it_is_for_another() {
 fn roots_and_keys_stay_as_they_are() {
     let mut world = World::complete();
     for object in world.facts.objects.values_mut() {
-        if let Fact::Secret(Secret {
+        if let ObjectStatus::Secret(ObservedSecret {
             certificate: None, ..
-        }) = object.fact
+        }) = object.status
         {
             object.hash = Hash(5);
         }
@@ -366,7 +369,7 @@ fn roots_and_keys_stay_as_they_are() {
     assert_eq!(world.due(), Vec::<String>::new());
     let (plan, _) = world.plan();
     let failed = plan.items.iter().find_map(|it| match &it.state {
-        State::Failed(failure) => Some(failure.message.clone()),
+        ItemState::Failed(failure) => Some(failure.message.clone()),
         _ => None,
     });
     let message = format!(

@@ -5,49 +5,55 @@ mod certificates;
 use crate::plan::component;
 use crate::plan::planner::Planner;
 use crate::render::component::Component;
-use crate::render::control_plane::certificate_subjects::Reach;
-use crate::render::control_plane::context::{Context, Known};
+use crate::render::control_plane::certificate_subjects::ApiServerAddresses;
+use crate::render::control_plane::context::{ControlPlaneContext, ControlPlaneFacts};
 use crate::render::control_plane::known::known;
 use crate::render::control_plane::{
     api_server, cloud_controller, controller_manager, csi, etcd, scheduler, service,
 };
-use crate::state::facts::Inside;
-use crate::state::key::Side;
-use crate::state::plan::{Need, State};
+use crate::state::facts::ShootApi;
+use crate::state::key::ClusterSide;
+use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
 /// What the rest of a plan takes from the control plane.
 pub(crate) struct ControlPlane {
-    pub(crate) known: Known,
+    pub(crate) known: ControlPlaneFacts,
     /// Every address is known.
-    pub(crate) services: Need,
+    pub(crate) services: Dependency,
     /// All of its replicas are as they are wanted: nothing may be newer than they are.
-    pub(crate) api_server: Need,
+    pub(crate) api_server: Dependency,
     /// The shoot's API server is looked at.
-    pub(crate) inside: Need,
+    pub(crate) inside: Dependency,
     /// Certificates are signed, tokens work, nodes get their ranges.
-    pub(crate) controllers: Need,
+    pub(crate) controllers: Dependency,
 }
 
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Need) -> ControlPlane {
+pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency) -> ControlPlane {
     let observed = planner.observed;
     let facts = &observed.facts;
     let known = known(shoot, facts);
-    let context = Context {
+    let context = ControlPlaneContext {
         shoot,
         site: Site::of(shoot, facts),
         known: &known,
-        classes: &facts.classes,
+        classes: &facts.storage_classes,
     };
     let context = &context;
-    let add = |planner: &mut Planner, component: Component, needs: &[Need]| {
-        component::add(planner, component, Side::Provider, &context.site, needs)
+    let add = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
+        component::add(
+            planner,
+            component,
+            ClusterSide::Provider,
+            &context.site,
+            needs,
+        )
     };
     let before = facts.record.as_ref();
     let cluster_ip = before.and_then(|it| it.cluster_ip.as_deref());
     let services = add(planner, service::services(shoot, cluster_ip), &[record]);
-    let reach = Reach {
+    let reach = ApiServerAddresses {
         cluster_ip: &known.cluster_ip,
         external: known.external.as_ref(),
         node_address: Some(&known.node_address),
@@ -73,13 +79,15 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Need) -> Co
 }
 
 /// Whether kvshoot itself can talk to the shoot.
-fn reached(planner: &mut Planner, api_server: Need) -> Need {
+fn reached(planner: &mut Planner, api_server: Dependency) -> Dependency {
     let observed = planner.observed;
-    let state = match &observed.facts.inside {
-        Inside::Observed => State::Done,
-        Inside::Unreachable(why) => State::Waiting(why.to_string()),
-        Inside::Absent if planner.plan.is_done(api_server) => State::Waiting("an answer".into()),
-        Inside::Absent => State::Blocked,
+    let state = match &observed.facts.shoot_api {
+        ShootApi::Reachable => ItemState::Done,
+        ShootApi::Unreachable(why) => ItemState::Waiting(why.to_string()),
+        ShootApi::Absent if planner.plan.is_done(api_server) => {
+            ItemState::Waiting("an answer".into())
+        }
+        ShootApi::Absent => ItemState::Blocked,
     };
     let title = "Reach the shoot's API server".into();
     let id = "reach".to_owned();

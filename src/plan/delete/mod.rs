@@ -7,11 +7,11 @@ mod user_resource_cleanup;
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
 use crate::plan::pool::removal::gone;
-use crate::state::action::{Action, Target};
-use crate::state::facts::{Look, Machine, Object, Record};
-use crate::state::key::{Key, Kind, Side};
+use crate::state::action::{Action, DeleteTarget};
+use crate::state::facts::{MachinePhase, ObservedMachine, ObservedObject, ObservedRecord};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Id, Need, Plan, State};
+use crate::state::plan::{Dependency, ItemId, ItemState, Plan};
 use std::sync::Arc;
 
 /// What users have in the provider through the shoot, then machines, the control plane, what all of them used, and the
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     let mut planner = Planner::new(observed);
     let mut needs = user_resource_cleanup::add(&mut planner, keep_volumes).to_vec();
-    let of_guest: Arc<[Need]> = needs.as_slice().into();
+    let of_guest: Arc<[Dependency]> = needs.as_slice().into();
     for (name, machine) in observed.facts.machines.values().flatten() {
         needs.push(planner.add(
             format!("remove/{}", machine.uid).into(),
@@ -32,7 +32,9 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     }
     // What is in the shoot goes with it.
     let ours = observed.facts.objects.iter();
-    let mut objects: Vec<_> = ours.filter(|it| it.0.side == Side::Provider).collect();
+    let mut objects: Vec<_> = ours
+        .filter(|it| it.0.side == ClusterSide::Provider)
+        .collect();
     objects.sort_by_key(|it| it.0);
     let (workloads, rest): (Vec<_>, Vec<_>) =
         objects.into_iter().partition(|it| is_workload(it.0.kind));
@@ -41,8 +43,8 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     remove(&mut planner, [rest, left].concat(), &mut needs);
     // Left by an earlier shoot of the same name: the labels say that it is to go as well.
     let foreign = observed.facts.foreign.iter();
-    for (key, object) in foreign.filter(|it| it.0.side == Side::Provider) {
-        let id: Id = format!("remove/{}", object.uid).into();
+    for (key, object) in foreign.filter(|it| it.0.side == ClusterSide::Provider) {
+        let id: ItemId = format!("remove/{}", object.uid).into();
         needs.push(planner.add(id, title(key), [], removal(key, object)));
     }
     if let Some(record) = &observed.facts.record {
@@ -57,44 +59,48 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
 }
 
 /// After all that is in `needs`, to which they are added.
-fn remove(planner: &mut Planner, objects: Vec<(&Key, &Object)>, needs: &mut Vec<Need>) {
-    let before: Arc<[Need]> = needs.as_slice().into();
+fn remove(
+    planner: &mut Planner,
+    objects: Vec<(&ObjectKey, &ObservedObject)>,
+    needs: &mut Vec<Dependency>,
+) {
+    let before: Arc<[Dependency]> = needs.as_slice().into();
     for (key, object) in objects {
-        let id: Id = format!("remove/{}", object.uid).into();
+        let id: ItemId = format!("remove/{}", object.uid).into();
         let state = removal(key, object);
         needs.push(planner.add(id, title(key), before.clone(), state));
     }
 }
 
 /// Its pods use the rest, and would bring load balancers and volumes back.
-fn is_workload(kind: Kind) -> bool {
-    matches!(kind, Kind::Deployment | Kind::StatefulSet)
+fn is_workload(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::Deployment | ObjectKind::StatefulSet)
 }
 
-fn remove_machine(name: &Arc<str>, machine: &Machine) -> State {
-    match machine.look {
-        Look::Deleting => State::Waiting(gone(machine)),
-        _ => State::Due(Action::Delete(Target {
-            key: Key::provider(Kind::Machine, name.clone()),
+fn remove_machine(name: &Arc<str>, machine: &ObservedMachine) -> ItemState {
+    match machine.phase {
+        MachinePhase::Deleting => ItemState::Waiting(gone(machine)),
+        _ => ItemState::Due(Action::Delete(DeleteTarget {
+            key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
             uid: machine.uid.clone(),
             version: machine.version.clone(),
             unless_ready: false,
             drain: None,
-            setback: None,
+            zone_failure: None,
         })),
     }
 }
 
-fn remove_record(record: &Record) -> State {
+fn remove_record(record: &ObservedRecord) -> ItemState {
     if record.leaving {
-        return State::Waiting("it to be gone".into());
+        return ItemState::Waiting("it to be gone".into());
     }
-    State::Due(Action::Delete(Target {
-        key: Key::provider(Kind::Record, record.name.clone()),
+    ItemState::Due(Action::Delete(DeleteTarget {
+        key: ObjectKey::provider(ObjectKind::Record, record.name.clone()),
         uid: record.uid.clone(),
         version: record.version.clone(),
         unless_ready: false,
         drain: None,
-        setback: None,
+        zone_failure: None,
     }))
 }

@@ -1,37 +1,39 @@
 //! In which order a shoot goes, and that nothing in it can hold that up for long.
 
 use super::delete;
-use crate::plan::delete::user_resource_cleanup::PATIENCE;
+use crate::plan::delete::user_resource_cleanup::STALL_LIMIT;
 use crate::state::action::Action;
-use crate::state::facts::{Fact, Facts, Guests, Inside, Look, Object, Record};
-use crate::state::failure::{Class, Failure};
-use crate::state::key::{Key, Kind};
+use crate::state::facts::{
+    Facts, MachinePhase, ObjectStatus, ObservedObject, ObservedRecord, ShootApi, UserResources,
+};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use crate::state::testing::{self, machine};
 use std::sync::Arc;
 use std::time::Duration;
 
 const ID: &str = "shoot--local--a";
 
-fn object(uid: &str, leaving: bool, holds: &[&str]) -> Object {
+fn object(uid: &str, leaving: bool, holds: &[&str]) -> ObservedObject {
     let holds: Arc<[Arc<str>]> = holds.iter().map(|it| Arc::from(*it)).collect();
-    Object {
+    ObservedObject {
         uid: uid.into(),
         leaving,
-        ..testing::object(Fact::Holds(holds))
+        ..testing::object(ObjectStatus::Holds(holds))
     }
 }
 
 /// A whole shoot with one machine, whose users have a load balancer and a volume that a pod mounts.
 fn shoot() -> Observed {
     let mut facts = Facts {
-        record: Some(Record {
+        record: Some(ObservedRecord {
             name: ID.into(),
             uid: "record".into(),
-            ..Record::default()
+            ..ObservedRecord::default()
         }),
-        inside: Inside::Observed,
+        shoot_api: ShootApi::Reachable,
         ..Facts::default()
     };
     for part in [
@@ -39,42 +41,70 @@ fn shoot() -> Observed {
         "cloud-controller-manager",
         "csi-controller",
     ] {
-        let key = Key::provider(Kind::Deployment, format!("{ID}-{part}"));
+        let key = ObjectKey::provider(ObjectKind::Deployment, format!("{ID}-{part}"));
         facts.objects.insert(key, object(part, false, &[]));
     }
-    let key = Key::provider(Kind::Secret, format!("{ID}-ca"));
+    let key = ObjectKey::provider(ObjectKind::Secret, format!("{ID}-ca"));
     facts.objects.insert(key, object("secret", false, &[]));
-    let key = Key::shoot(Kind::Deployment, "kube-system/coredns");
+    let key = ObjectKey::shoot(ObjectKind::Deployment, "kube-system/coredns");
     facts.objects.insert(key, object("coredns", false, &[]));
     facts.machines.insert(
         "worker".into(),
-        [("worker-1".into(), machine(Look::Ready))]
+        [("worker-1".into(), machine(MachinePhase::Ready))]
             .into_iter()
             .collect(),
     );
     let things = [
-        (Key::shoot(Kind::ValidatingWebhook, "no"), "hook", &[][..]),
-        (Key::shoot(Kind::VolumeClass, "standard"), "class", &[]),
-        (Key::shoot(Kind::Balancer, "default/web"), "balancer", &[]),
-        (Key::shoot(Kind::Claim, "default/data"), "claim", &[]),
         (
-            Key::shoot(Kind::Volume, "pvc-1"),
+            ObjectKey::shoot(ObjectKind::ValidatingWebhook, "no"),
+            "hook",
+            &[][..],
+        ),
+        (
+            ObjectKey::shoot(ObjectKind::ShootStorageClass, "standard"),
+            "class",
+            &[],
+        ),
+        (
+            ObjectKey::shoot(ObjectKind::ShootLoadBalancer, "default/web"),
+            "balancer",
+            &[],
+        ),
+        (
+            ObjectKey::shoot(ObjectKind::PersistentVolumeClaim, "default/data"),
+            "claim",
+            &[],
+        ),
+        (
+            ObjectKey::shoot(ObjectKind::PersistentVolume, "pvc-1"),
             "volume",
             &["default/data"],
         ),
         (
-            Key::shoot(Kind::Pod, "default/db"),
+            ObjectKey::shoot(ObjectKind::Pod, "default/db"),
             "pod",
             &["default/data"],
         ),
-        (Key::provider(Kind::Mirror, "a1"), "mirror", &[]),
-        (Key::provider(Kind::Disk, "pvc-1"), "disk", &[]),
-        (Key::provider(Kind::Snapshot, "snap-1"), "snapshot", &[]),
+        (
+            ObjectKey::provider(ObjectKind::ProviderLoadBalancer, "a1"),
+            "mirror",
+            &[],
+        ),
+        (
+            ObjectKey::provider(ObjectKind::ProviderDataVolume, "pvc-1"),
+            "disk",
+            &[],
+        ),
+        (
+            ObjectKey::provider(ObjectKind::VolumeSnapshot, "snap-1"),
+            "snapshot",
+            &[],
+        ),
     ];
     let things = things.map(|(key, uid, holds)| (key, object(uid, false, holds)));
-    facts.guests = Guests {
-        things: things.into_iter().collect(),
-        moved: Duration::ZERO,
+    facts.user_resources = UserResources {
+        objects: things.into_iter().collect(),
+        last_progress: Duration::ZERO,
     };
     Observed {
         facts: Arc::new(facts),
@@ -92,7 +122,7 @@ fn due(plan: &Plan) -> Vec<&str> {
         .items
         .iter()
         .filter_map(|it| match &it.state {
-            State::Due(Action::Delete(target)) => Some(&*target.uid),
+            ItemState::Due(Action::Delete(target)) => Some(&*target.uid),
             _ => None,
         })
         .collect();
@@ -118,12 +148,12 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
             for machines in facts.machines.values_mut() {
                 machines.retain(|_, it| is_there(&it.uid));
             }
-            let things = &mut facts.guests.things;
+            let things = &mut facts.user_resources.objects;
             let mounted = things.values().any(|it| &*it.uid == "pod") && is_there(&"pod".into());
             let mut gone = Vec::new();
             for (key, thing) in things.iter_mut().filter(|it| !is_there(&it.1.uid)) {
                 match key.kind {
-                    Kind::Claim if mounted => thing.leaving = true,
+                    ObjectKind::PersistentVolumeClaim if mounted => thing.leaving = true,
                     _ => gone.push(key.clone()),
                 }
             }
@@ -131,7 +161,8 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
                 things.remove(it);
             });
             // What the shoot's own controllers and the API server do about it.
-            let has = |things: &std::collections::BTreeMap<Key, Object>, uid: &str| {
+            let has = |things: &std::collections::BTreeMap<ObjectKey, ObservedObject>,
+                       uid: &str| {
                 things.values().any(|it| &*it.uid == uid)
             };
             if !has(things, "pod") {
@@ -167,19 +198,19 @@ fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_t
 fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
     let mut observed = shoot();
     let volumes = [
-        Kind::VolumeClass,
-        Kind::Claim,
-        Kind::Volume,
-        Kind::Pod,
-        Kind::Disk,
-        Kind::Snapshot,
+        ObjectKind::ShootStorageClass,
+        ObjectKind::PersistentVolumeClaim,
+        ObjectKind::PersistentVolume,
+        ObjectKind::Pod,
+        ObjectKind::ProviderDataVolume,
+        ObjectKind::VolumeSnapshot,
     ];
     let plan = delete(&observed, true);
     assert_eq!(due(&plan), ["hook"]);
     let titles = plan.items.iter().map(|it| &it.title);
     assert!(!titles.into_iter().any(|it| it.contains("pvc-1")));
     change(&mut observed, |facts| {
-        let things = &mut facts.guests.things;
+        let things = &mut facts.user_resources.objects;
         things.retain(|key, _| volumes.contains(&key.kind));
     });
     assert_eq!(due(&delete(&observed, true)), ["machine"]);
@@ -189,23 +220,24 @@ fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
 fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_provider() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
-        facts.inside = Inside::Unreachable("no answer".into());
+        facts.shoot_api = ShootApi::Unreachable("no answer".into());
     });
     let plan = delete(&observed, false);
     assert_eq!(due(&plan), Vec::<&str>::new());
-    let waits = |it: &State| matches!(it, State::Waiting(why) if why.ends_with("no answer"));
+    let waits =
+        |it: &ItemState| matches!(it, ItemState::Waiting(why) if why.ends_with("no answer"));
     assert!(plan.items.iter().any(|it| waits(&it.state)));
-    assert_eq!(plan.wake, Some(PATIENCE));
+    assert_eq!(plan.wake, Some(STALL_LIMIT));
 
-    observed.now = PATIENCE;
+    observed.now = STALL_LIMIT;
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 
     observed.now = Duration::ZERO;
     change(&mut observed, |facts| {
         facts
-            .guests
-            .things
-            .retain(|key, _| key.kind == Kind::Volume);
+            .user_resources
+            .objects
+            .retain(|key, _| key.kind == ObjectKind::PersistentVolume);
     });
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 }
@@ -213,7 +245,7 @@ fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_prov
 #[test]
 fn without_an_api_server_nobody_is_waited_for() {
     let mut observed = shoot();
-    let key = Key::provider(Kind::Deployment, format!("{ID}-kube-apiserver"));
+    let key = ObjectKey::provider(ObjectKind::Deployment, format!("{ID}-kube-apiserver"));
     change(&mut observed, |facts| {
         facts.objects.get_mut(&key).unwrap().leaving = true;
     });
@@ -230,26 +262,33 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts
-            .guests
-            .things
+            .user_resources
+            .objects
             .values_mut()
             .for_each(|it| it.leaving = true);
-        facts.guests.moved = Duration::from_secs(30);
-        for (key, it) in &mut facts.guests.things {
-            it.leaving = !matches!(key.kind, Kind::Mirror | Kind::Disk | Kind::Snapshot);
+        facts.user_resources.last_progress = Duration::from_secs(30);
+        for (key, it) in &mut facts.user_resources.objects {
+            it.leaving = !matches!(
+                key.kind,
+                ObjectKind::ProviderLoadBalancer
+                    | ObjectKind::ProviderDataVolume
+                    | ObjectKind::VolumeSnapshot
+            );
         }
     });
-    observed.now = Duration::from_secs(29) + PATIENCE;
+    observed.now = Duration::from_secs(29) + STALL_LIMIT;
     let plan = delete(&observed, false);
     assert_eq!(due(&plan), Vec::<&str>::new());
-    assert_eq!(plan.wake, Some(Duration::from_secs(30) + PATIENCE));
+    assert_eq!(plan.wake, Some(Duration::from_secs(30) + STALL_LIMIT));
     observed.now += Duration::from_secs(1);
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
     change(&mut observed, |facts| facts.machines.clear());
     let controllers = ["cloud-controller-manager", "csi-controller"];
     assert_eq!(due(&delete(&observed, false))[..2], controllers);
     change(&mut observed, |facts| {
-        facts.objects.retain(|key, _| key.kind == Kind::Secret);
+        facts
+            .objects
+            .retain(|key, _| key.kind == ObjectKind::Secret);
     });
     assert_eq!(
         due(&delete(&observed, false)),
@@ -262,17 +301,19 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
 fn what_the_shoot_refuses_to_delete_fails_no_run() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
-        facts
-            .guests
-            .things
-            .retain(|key, _| matches!(key.kind, Kind::Balancer | Kind::Mirror));
+        facts.user_resources.objects.retain(|key, _| {
+            matches!(
+                key.kind,
+                ObjectKind::ShootLoadBalancer | ObjectKind::ProviderLoadBalancer
+            )
+        });
     });
     let plan = delete(&observed, false);
     assert_eq!(due(&plan), ["balancer"]);
-    let State::Due(action) = plan.items[0].state.clone() else {
+    let ItemState::Due(action) = plan.items[0].state.clone() else {
         panic!("{:?}", plan.items[0]);
     };
-    let failure = Failure::new(Class::Refused, "denied");
+    let failure = Failure::new(ErrorClass::Refused, "denied");
     observed
         .refused
         .insert(action.key().clone(), (action, failure));
@@ -284,10 +325,16 @@ fn what_the_shoot_refuses_to_delete_fails_no_run() {
 fn who_has_no_controller_any_more_is_not_waited_for() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
-        let key = Key::provider(Kind::Deployment, format!("{ID}-cloud-controller-manager"));
+        let key = ObjectKey::provider(
+            ObjectKind::Deployment,
+            format!("{ID}-cloud-controller-manager"),
+        );
         facts.objects.remove(&key);
-        let hooks = Kind::ValidatingWebhook;
-        facts.guests.things.retain(|key, _| key.kind != hooks);
+        let hooks = ObjectKind::ValidatingWebhook;
+        facts
+            .user_resources
+            .objects
+            .retain(|key, _| key.kind != hooks);
     });
     assert_eq!(due(&delete(&observed, false)), ["class"]);
     assert_eq!(due(&delete(&observed, true)), ["machine"]);

@@ -2,75 +2,92 @@
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
-use crate::state::facts::{Fact, Inside, Object};
-use crate::state::key::{Key, Kind};
+use crate::state::facts::{ObjectStatus, ObservedObject, ShootApi};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::state::observed::Observed;
-use crate::state::plan::{Id, Need, State};
+use crate::state::plan::{Dependency, ItemId, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a shoot may stand still that is to remove what is in it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const STALL_LIMIT: Duration = Duration::from_secs(120);
 
 /// Items for the inside of the shoot. All of them are open: those that follow have nothing to need when there is
 /// nothing more to wait for, be it that all is gone or that nothing moves.
-pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Need]> {
+pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Dependency]> {
     let observed = planner.observed;
-    let guests = &observed.facts.guests;
+    let guests = &observed.facts.user_resources;
     let wanted = wanted(observed, keep_volumes);
     if !serves(observed, part::API_SERVER) || !is_open(observed, &wanted, keep_volumes) {
         return [].into();
     }
-    let end = guests.moved.saturating_add(PATIENCE);
+    let end = guests.last_progress.saturating_add(STALL_LIMIT);
     if observed.now >= end {
         return given_up(planner);
     }
     planner.plan.wake_at(end);
-    match &observed.facts.inside {
-        Inside::Observed => inside(planner, &wanted),
-        Inside::Absent => [reach(planner, "it is not up")].into(),
-        Inside::Unreachable(why) => [reach(planner, why)].into(),
+    match &observed.facts.shoot_api {
+        ShootApi::Reachable => inside(planner, &wanted),
+        ShootApi::Absent => [reach(planner, "it is not up")].into(),
+        ShootApi::Unreachable(why) => [reach(planner, why)].into(),
     }
 }
 
 /// What is left outside, once nobody inside removes it any more.
-pub(crate) fn outside(observed: &Observed, keep_volumes: bool) -> Vec<(&Key, &Object)> {
-    let things = observed.facts.guests.things.iter();
+pub(crate) fn outside(
+    observed: &Observed,
+    keep_volumes: bool,
+) -> Vec<(&ObjectKey, &ObservedObject)> {
+    let things = observed.facts.user_resources.objects.iter();
     let things = things.filter(|(key, _)| match key.kind {
-        Kind::Mirror => true,
-        Kind::Disk | Kind::Snapshot => !keep_volumes,
+        ObjectKind::ProviderLoadBalancer => true,
+        ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => !keep_volumes,
         _ => false,
     });
     things.collect()
 }
 
 /// Things inside that somebody there can remove.
-fn wanted(observed: &Observed, keep_volumes: bool) -> Vec<(&Key, &Object)> {
+fn wanted(observed: &Observed, keep_volumes: bool) -> Vec<(&ObjectKey, &ObservedObject)> {
     let balancers = serves(observed, part::CLOUD_CONTROLLER);
     let volumes = !keep_volumes && serves(observed, part::CSI_CONTROLLER);
-    let things = observed.facts.guests.things.iter();
+    let things = observed.facts.user_resources.objects.iter();
     let things = things.filter(|(key, _)| match key.kind {
-        Kind::Balancer => balancers,
-        Kind::Claim | Kind::Volume | Kind::VolumeClass | Kind::Pod => volumes,
-        Kind::ValidatingWebhook | Kind::MutatingWebhook => true,
+        ObjectKind::ShootLoadBalancer => balancers,
+        ObjectKind::PersistentVolumeClaim
+        | ObjectKind::PersistentVolume
+        | ObjectKind::ShootStorageClass
+        | ObjectKind::Pod => volumes,
+        ObjectKind::ValidatingWebhook | ObjectKind::MutatingWebhook => true,
         _ => false,
     });
     things.collect()
 }
 
 /// Where nothing of a guest is in the provider, nobody has to be reached for it.
-fn is_open(observed: &Observed, wanted: &[(&Key, &Object)], keep_volumes: bool) -> bool {
-    if observed.facts.inside == Inside::Observed {
-        let holds = |kind: Kind| matches!(kind, Kind::Balancer | Kind::Claim | Kind::Volume);
+fn is_open(
+    observed: &Observed,
+    wanted: &[(&ObjectKey, &ObservedObject)],
+    keep_volumes: bool,
+) -> bool {
+    if observed.facts.shoot_api == ShootApi::Reachable {
+        let holds = |kind: ObjectKind| {
+            matches!(
+                kind,
+                ObjectKind::ShootLoadBalancer
+                    | ObjectKind::PersistentVolumeClaim
+                    | ObjectKind::PersistentVolume
+            )
+        };
         return wanted.iter().any(|it| holds(it.0.kind));
     }
     let volumes = serves(observed, part::CSI_CONTROLLER);
     let balancers = serves(observed, part::CLOUD_CONTROLLER);
     let mut outside = outside(observed, keep_volumes).into_iter();
     outside.any(|(key, _)| match key.kind {
-        Kind::Disk => volumes,
+        ObjectKind::ProviderDataVolume => volumes,
         _ => balancers,
     })
 }
@@ -81,37 +98,40 @@ fn serves(observed: &Observed, part: &str) -> bool {
     let Some(record) = &observed.facts.record else {
         return false;
     };
-    let key = Key::provider(Kind::Deployment, names::control_plane(&record.name, part));
+    let key = ObjectKey::provider(
+        ObjectKind::Deployment,
+        names::control_plane(&record.name, part),
+    );
     objects.get(&key).is_some_and(|it| !it.leaving)
 }
 
-fn reach(planner: &mut Planner, why: &str) -> Need {
+fn reach(planner: &mut Planner, why: &str) -> Dependency {
     planner.add(
         "inside".to_owned().into(),
         "Reach the shoot, which has load balancers or volumes".into(),
         [],
-        State::Waiting(format!(
+        ItemState::Waiting(format!(
             "an answer, for {} s at most: {why}",
-            PATIENCE.as_secs()
+            STALL_LIMIT.as_secs()
         )),
     )
 }
 
-fn given_up(planner: &mut Planner) -> Arc<[Need]> {
+fn given_up(planner: &mut Planner) -> Arc<[Dependency]> {
     planner.add(
         "inside".to_owned().into(),
         "Go on without the shoot's own controllers, which do not answer or get on".into(),
         [],
-        State::Done,
+        ItemState::Done,
     );
     [].into()
 }
 
 /// Webhooks first, for they could be in the way; and classes, so that no volume comes back with its claim.
-fn inside(planner: &mut Planner, wanted: &[(&Key, &Object)]) -> Arc<[Need]> {
+fn inside(planner: &mut Planner, wanted: &[(&ObjectKey, &ObservedObject)]) -> Arc<[Dependency]> {
     let leaving: HashSet<&Arc<str>> = wanted
         .iter()
-        .filter(|(key, it)| key.kind == Kind::Claim && it.leaving)
+        .filter(|(key, it)| key.kind == ObjectKind::PersistentVolumeClaim && it.leaving)
         .map(|it| &it.0.name)
         .collect();
     let mut hooks = Vec::new();
@@ -121,12 +141,14 @@ fn inside(planner: &mut Planner, wanted: &[(&Key, &Object)]) -> Arc<[Need]> {
         let state = removal(key, object);
         hooks.extend(remove(planner, (key, object), [].into(), state));
     }
-    let hooks: Arc<[Need]> = hooks.into();
+    let hooks: Arc<[Dependency]> = hooks.into();
     for (key, object) in rest {
         let state = match key.kind {
-            Kind::Volume => State::Waiting("its claim and the CSI driver".into()),
+            ObjectKind::PersistentVolume => {
+                ItemState::Waiting("its claim and the CSI driver".into())
+            }
             // A pod that comes back finds no claim.
-            Kind::Pod if !held(object).any(|it| leaving.contains(it)) => continue,
+            ObjectKind::Pod if !held(object).any(|it| leaving.contains(it)) => continue,
             _ => removal(key, object),
         };
         all.extend(remove(planner, (key, object), hooks.clone(), state));
@@ -135,16 +157,16 @@ fn inside(planner: &mut Planner, wanted: &[(&Key, &Object)]) -> Arc<[Need]> {
     all.into()
 }
 
-fn is_in_the_way(kind: Kind) -> bool {
+fn is_in_the_way(kind: ObjectKind) -> bool {
     matches!(
         kind,
-        Kind::ValidatingWebhook | Kind::MutatingWebhook | Kind::VolumeClass
+        ObjectKind::ValidatingWebhook | ObjectKind::MutatingWebhook | ObjectKind::ShootStorageClass
     )
 }
 
-fn held(object: &Object) -> impl Iterator<Item = &Arc<str>> {
-    let claims: &[Arc<str>] = match &object.fact {
-        Fact::Holds(claims) => claims,
+fn held(object: &ObservedObject) -> impl Iterator<Item = &Arc<str>> {
+    let claims: &[Arc<str>] = match &object.status {
+        ObjectStatus::Holds(claims) => claims,
         _ => &[],
     };
     claims.iter()
@@ -153,15 +175,15 @@ fn held(object: &Object) -> impl Iterator<Item = &Arc<str>> {
 /// What the shoot refuses to remove is removed without it.
 fn remove(
     planner: &mut Planner,
-    (key, object): (&Key, &Object),
-    needs: Arc<[Need]>,
-    state: State,
-) -> Option<Need> {
-    if let State::Due(action) = &state
-        && let State::Failed(_) = planner.in_run(action.clone())
+    (key, object): (&ObjectKey, &ObservedObject),
+    needs: Arc<[Dependency]>,
+    state: ItemState,
+) -> Option<Dependency> {
+    if let ItemState::Due(action) = &state
+        && let ItemState::Failed(_) = planner.in_run(action.clone())
     {
         return None;
     }
-    let id: Id = format!("remove/{}", object.uid).into();
+    let id: ItemId = format!("remove/{}", object.uid).into();
     Some(planner.add(id, title(key), needs, state))
 }

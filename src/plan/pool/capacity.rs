@@ -14,7 +14,7 @@ const PODS: [&str; 2] = ["pods", "count/pods"];
 /// as for their launchers, is not counted.
 pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     let asked = asked(shoot, facts);
-    let quotas = facts.bounds.quotas.iter().flat_map(|quota| {
+    let quotas = facts.namespace_limits.quotas.iter().flat_map(|quota| {
         let asked = &asked;
         quota.hard.iter().filter_map(move |(resource, hard)| {
             let asked = asked.get(resource.as_str()).filter(|it| **it > 0.0)?;
@@ -96,7 +96,7 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
         .max_by(|a, b| a.value.total_cmp(&b.value));
     let machine = [("cpu", cpu), ("memory", memory)];
     let mut told = Vec::new();
-    for limit in &facts.bounds.limits {
+    for limit in &facts.namespace_limits.limits {
         let asked: Vec<(&str, &Quantity)> = match &*limit.of {
             "PersistentVolumeClaim" => largest.map(|it| ("storage", it)).into_iter().collect(),
             "Container" | "Pod" => machine.to_vec(),
@@ -165,8 +165,8 @@ mod tests {
         };
         let mut facts = Facts::default();
         assert_eq!(shortages(&shoot, &facts), Vec::<String>::new());
-        facts.bounds.quotas.push(quota);
-        facts.bounds.limits.push(limit);
+        facts.namespace_limits.quotas.push(quota);
+        facts.namespace_limits.limits.push(limit);
         assert_eq!(
             shortages(&shoot, &facts),
             [
@@ -192,8 +192,8 @@ mod tests {
             most: amounts(&[("memory", "8Gi")]),
         };
         let mut facts = Facts::default();
-        facts.bounds.quotas.push(quota);
-        facts.bounds.limits.push(limit);
+        facts.namespace_limits.quotas.push(quota);
+        facts.namespace_limits.limits.push(limit);
         assert_eq!(
             shortages(&shoot, &facts),
             [

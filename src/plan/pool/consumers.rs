@@ -1,18 +1,18 @@
 //! Who still needs what machines use.
 
-use crate::state::plan::Need;
+use crate::state::plan::Dependency;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Who still needs what machines use.
 #[derive(Default)]
-pub(crate) struct Users {
+pub(crate) struct Consumers {
     /// Items that must be gone before what they use may go, by the name of that.
-    pub(crate) leaving: HashMap<Arc<str>, Vec<Need>>,
+    pub(crate) leaving: HashMap<Arc<str>, Vec<Dependency>>,
     /// Names of machines that stay, or are being made.
     pub(crate) staying: HashSet<Arc<str>>,
     /// Places that machines may still come to, by all of their names but the ordinal.
-    pub(crate) places: HashMap<Arc<str>, Arc<[Need]>>,
+    pub(crate) places: HashMap<Arc<str>, Arc<[Dependency]>>,
 }
 
 /// A machine's name without its ordinal.

@@ -14,24 +14,24 @@ pub(crate) mod zone_distribution;
 use crate::plan::planner::Planner;
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::state::plan::Need;
-use consumers::{Users, series};
-use pool_state::look;
+use crate::state::plan::Dependency;
+use consumers::{Consumers, series};
+use pool_state::pool_state;
 use std::collections::HashSet;
 use std::sync::Arc;
-use target::{PATIENCE, Wants};
+use target::{PoolTarget, ZONE_FAILURE_LIMIT};
 
-pub(crate) fn add(planner: &mut Planner, wants: &Wants, users: &mut Users) {
+pub(crate) fn add(planner: &mut Planner, wants: &PoolTarget, users: &mut Consumers) {
     let observed = planner.observed;
-    let mut seen = look(planner, wants);
-    let pool = rolling_update::Pool {
+    let mut seen = pool_state(planner, wants);
+    let pool = rolling_update::RollingPool {
         hash: wants.hash,
         targets: &wants.targets,
         surge: wants.surge,
         unavailable: wants.unavailable,
-        setbacks: &seen.setbacks,
-        patience: PATIENCE,
-        haunted: &haunted(observed, wants),
+        failures: &seen.zone_failures,
+        failure_limit: ZONE_FAILURE_LIMIT,
+        reserved_names: &reserved_names(observed, wants),
     };
     let moves = rolling_update::roll(&pool, &seen.judged);
     seen.chosen.extend(&moves.remove);
@@ -42,7 +42,7 @@ pub(crate) fn add(planner: &mut Planner, wants: &Wants, users: &mut Users) {
     for zone in 0..wants.targets.len() {
         places.extend(slot::add(planner, wants, &seen, &mut late, zone));
     }
-    let places: Arc<[Need]> = places.into();
+    let places: Arc<[Dependency]> = places.into();
     let made = seen.create.iter().map(|it| wants.name(it.0, it.1));
     users
         .staying
@@ -54,14 +54,14 @@ pub(crate) fn add(planner: &mut Planner, wants: &Wants, users: &mut Users) {
 
 /// Places in the series of this hash that disks of machines still have that are gone, or nodes: a machine would be taken
 /// for one that has joined, and lose its bootstrap token before it used it.
-fn haunted(observed: &Observed, wants: &Wants) -> Vec<(usize, u32)> {
+fn reserved_names(observed: &Observed, wants: &PoolTarget) -> Vec<(usize, u32)> {
     let of = |machine: &str| {
         let ordinal = names::ordinal(machine)?;
         let zone = (0..wants.targets.len()).find(|it| *wants.name(*it, ordinal) == *machine)?;
         Some((zone, ordinal))
     };
     let facts = &observed.facts;
-    let names = facts.disks.iter().chain(facts.nodes.keys());
+    let names = facts.remaining_disks.iter().chain(facts.nodes.keys());
     names.filter_map(|it| of(it)).collect()
 }
 
@@ -93,7 +93,7 @@ mod tests {
         let next = format!("{next}-1");
 
         let mut facts = Facts::default();
-        facts.disks.insert(name.clone());
+        facts.remaining_disks.insert(name.clone());
         assert_eq!(made(&facts)[0], next);
 
         let mut facts = Facts::default();

@@ -3,12 +3,12 @@
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
 use crate::plan::pool::token;
-use crate::state::action::{Action, Content, Target, Wanted};
-use crate::state::facts::Inside;
+use crate::state::action::{Action, DeleteTarget, Desired, Payload};
+use crate::state::facts::ShootApi;
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,12 +16,15 @@ use std::sync::Arc;
 pub(crate) fn add(planner: &mut Planner) {
     let observed = planner.observed;
     let facts = &observed.facts;
-    if facts.inside != Inside::Observed {
+    if facts.shoot_api != ShootApi::Reachable {
         return;
     }
     let seen = facts.machines.values().flat_map(|it| it.keys());
     // Those on their way have a token, and may have a node, before anybody sees them.
-    let sent = observed.sent.keys().filter(|it| it.kind == Kind::Machine);
+    let sent = observed
+        .sent
+        .keys()
+        .filter(|it| it.kind == ObjectKind::Machine);
     let machines: HashSet<&Arc<str>> = seen.chain(sent.map(|it| &it.name)).collect();
     for (name, node) in &facts.nodes {
         // Others than machines of ours may be nodes as well.
@@ -29,7 +32,7 @@ pub(crate) fn add(planner: &mut Planner) {
             continue;
         }
         let state = delete(
-            Key::shoot(Kind::Node, name.clone()),
+            ObjectKey::shoot(ObjectKind::Node, name.clone()),
             &node.uid,
             &node.version,
         );
@@ -38,7 +41,10 @@ pub(crate) fn add(planner: &mut Planner) {
     }
     let coming = machines.iter().filter(|it| !facts.nodes.contains_key(**it));
     let needed: HashSet<Arc<str>> = coming.map(|it| token::key(it).name).collect();
-    let tokens = facts.objects.iter().filter(|it| it.0.kind == Kind::Token);
+    let tokens = facts
+        .objects
+        .iter()
+        .filter(|it| it.0.kind == ObjectKind::BootstrapToken);
     let mut tokens: Vec<_> = tokens.filter(|it| !needed.contains(&it.0.name)).collect();
     tokens.sort_by_key(|it| it.0);
     for (key, token) in tokens {
@@ -47,14 +53,14 @@ pub(crate) fn add(planner: &mut Planner) {
     }
 }
 
-fn delete(key: Key, uid: &Arc<str>, version: &Arc<str>) -> State {
-    State::Due(Action::Delete(Target {
+fn delete(key: ObjectKey, uid: &Arc<str>, version: &Arc<str>) -> ItemState {
+    ItemState::Due(Action::Delete(DeleteTarget {
         key,
         uid: uid.clone(),
         version: version.clone(),
         unless_ready: false,
         drain: None,
-        setback: None,
+        zone_failure: None,
     }))
 }
 
@@ -64,19 +70,19 @@ pub(crate) fn metadata(
     pool: &Arc<str>,
     name: &Arc<str>,
     wanted: &str,
-) -> Option<State> {
+) -> Option<ItemState> {
     let node = observed.facts.nodes.get(name)?;
-    if *node.metadata == *wanted || observed.facts.inside != Inside::Observed {
+    if *node.metadata == *wanted || observed.facts.shoot_api != ShootApi::Reachable {
         return None;
     }
-    let content = Content::Metadata {
+    let content = Payload::Metadata {
         pool: pool.clone(),
         uid: node.uid.clone(),
     };
-    Some(State::Due(Action::Apply(Wanted {
-        key: Key::shoot(Kind::Node, name.clone()),
+    Some(ItemState::Due(Action::Apply(Desired {
+        key: ObjectKey::shoot(ObjectKind::Node, name.clone()),
         hash: Hash::of(&wanted),
-        content,
+        payload: content,
     })))
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::render::machine::node::{NAMESPACE, ROLE, patch};
-use crate::state::facts::{Fact, Facts, Look, Node, Object};
+use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedNode, ObservedObject};
 use crate::state::{names, testing};
 use crate::validate::Pool;
 use crate::validate::testing::{SHOOT, valid_for_tests};
@@ -13,8 +13,8 @@ fn pool() -> Pool {
     valid_for_tests(SHOOT).pools.remove(0)
 }
 
-fn node(metadata: &Value) -> Node {
-    Node {
+fn node(metadata: &Value) -> ObservedNode {
+    ObservedNode {
         metadata: metadata.to_string().into(),
         ..testing::node()
     }
@@ -78,7 +78,7 @@ fn a_new_node_loses_nothing() {
 
 fn inside() -> Facts {
     Facts {
-        inside: Inside::Observed,
+        shoot_api: ShootApi::Reachable,
         ..Facts::default()
     }
 }
@@ -89,18 +89,18 @@ fn with_node(mut facts: Facts) -> Facts {
 }
 
 fn with_machine(mut facts: Facts) -> Facts {
-    let pool = BTreeMap::from([(MACHINE.into(), testing::machine(Look::Coming))]);
+    let pool = BTreeMap::from([(MACHINE.into(), testing::machine(MachinePhase::Provisioning))]);
     facts.machines.insert("cpu".into(), pool);
     facts
 }
 
 fn with_token(mut facts: Facts) -> Facts {
-    let token = Object {
+    let token = ObservedObject {
         uid: "t".into(),
         version: "1".into(),
         hash: Hash(1),
         leaving: false,
-        fact: Fact::None,
+        status: ObjectStatus::None,
     };
     facts.objects.insert(token::key(MACHINE), token);
     facts
@@ -114,11 +114,11 @@ fn observed(facts: Facts) -> Observed {
 }
 
 /// Names of what goes.
-fn going(observed: &Observed) -> Vec<Kind> {
+fn going(observed: &Observed) -> Vec<ObjectKind> {
     let mut planner = Planner::new(observed);
     add(&mut planner);
     let items = planner.plan.items.iter().map(|it| match &it.state {
-        State::Due(Action::Delete(it)) => it.key.kind,
+        ItemState::Due(Action::Delete(it)) => it.key.kind,
         other => panic!("{other:?}"),
     });
     items.collect()
@@ -126,7 +126,7 @@ fn going(observed: &Observed) -> Vec<Kind> {
 
 #[test]
 fn a_node_goes_when_its_machine_is_gone() {
-    assert_eq!(going(&observed(with_node(inside()))), [Kind::Node]);
+    assert_eq!(going(&observed(with_node(inside()))), [ObjectKind::Node]);
     let both = with_machine(with_node(inside()));
     assert_eq!(going(&observed(both)), []);
     let mut others = with_node(inside());
@@ -139,8 +139,14 @@ fn a_node_goes_when_its_machine_is_gone() {
 fn a_token_goes_when_its_node_is_there_and_not_before() {
     let joins = with_token(with_machine(inside()));
     assert_eq!(going(&observed(joins.clone())), []);
-    assert_eq!(going(&observed(with_node(joins))), [Kind::Token]);
-    assert_eq!(going(&observed(with_token(inside()))), [Kind::Token]);
+    assert_eq!(
+        going(&observed(with_node(joins))),
+        [ObjectKind::BootstrapToken]
+    );
+    assert_eq!(
+        going(&observed(with_token(inside()))),
+        [ObjectKind::BootstrapToken]
+    );
 }
 
 /// It is written before the machine, which nobody has seen yet.
@@ -149,11 +155,11 @@ fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
     let observed = observed(with_token(inside()));
     let mut joined = observed.clone();
     joined.facts = with_node(inside()).into();
-    let key = Key::provider(Kind::Machine, MACHINE);
-    let action = Action::Apply(Wanted {
+    let key = ObjectKey::provider(ObjectKind::Machine, MACHINE);
+    let action = Action::Apply(Desired {
         key: key.clone(),
         hash: Hash(1),
-        content: Content::Plain,
+        payload: Payload::Plain,
     });
     for mut observed in [observed, joined] {
         observed.sent.insert(key.clone(), action.clone());
@@ -164,7 +170,7 @@ fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
 #[test]
 fn nothing_goes_while_the_shoot_is_not_looked_at() {
     let mut facts = with_token(with_node(inside()));
-    facts.inside = Inside::Unreachable("no answer".into());
+    facts.shoot_api = ShootApi::Unreachable("no answer".into());
     assert_eq!(going(&observed(facts)), []);
 }
 
@@ -175,9 +181,9 @@ fn a_node_is_labelled_once() {
     let mut facts = with_node(inside());
     let due = |facts: &Facts| metadata(&observed(facts.clone()), &pool, &name, &wanted).is_some();
     assert!(due(&facts));
-    facts.inside = Inside::Absent;
+    facts.shoot_api = ShootApi::Absent;
     assert!(!due(&facts));
-    facts.inside = Inside::Observed;
+    facts.shoot_api = ShootApi::Reachable;
     let node = facts.nodes.values_mut().next().expect("there is one");
     node.metadata = wanted.as_str().into();
     assert!(!due(&facts));

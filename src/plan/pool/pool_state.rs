@@ -1,21 +1,21 @@
 //! What the rolling update judges: what is there, and what is on its way.
 
-use super::rolling_update::{self, Phase};
-use super::target::Wants;
+use super::rolling_update::{self, RollingPhase};
+use super::target::PoolTarget;
 use crate::plan::planner::Planner;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Look, Machine};
-use crate::state::key::{Key, Kind};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{MachinePhase, ObservedMachine};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What the rolling update judges: what is there, what was sent, and what it says.
-pub(crate) struct Seen<'a> {
-    pub(crate) machines: Vec<(&'a Arc<str>, &'a Machine)>,
-    pub(crate) judged: Vec<rolling_update::Machine>,
-    pub(crate) setbacks: Vec<u32>,
+pub(crate) struct PoolState<'a> {
+    pub(crate) machines: Vec<(&'a Arc<str>, &'a ObservedMachine)>,
+    pub(crate) judged: Vec<rolling_update::RollingMachine>,
+    pub(crate) zone_failures: Vec<u32>,
     /// Those that may go now.
     pub(crate) chosen: HashSet<usize>,
     pub(crate) create: Vec<(usize, u32)>,
@@ -23,22 +23,22 @@ pub(crate) struct Seen<'a> {
     pub(crate) coming: Vec<Arc<str>>,
 }
 
-pub(crate) fn look<'a>(planner: &mut Planner<'a>, wants: &Wants) -> Seen<'a> {
+pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> PoolState<'a> {
     let observed = planner.observed;
-    let mut seen = Seen {
+    let mut seen = PoolState {
         machines: Vec::new(),
         judged: Vec::new(),
-        setbacks: setbacks(observed, wants),
+        zone_failures: setbacks(observed, wants),
         chosen: HashSet::new(),
         create: Vec::new(),
         coming: Vec::new(),
     };
     for (name, machine) in observed.pool(&wants.pool) {
         let phase = phase(observed.now, machine, wants.creation_limit);
-        if phase == Phase::Creating && wants.creation_limit < Duration::MAX {
+        if phase == RollingPhase::Creating && wants.creation_limit < Duration::MAX {
             planner.plan.wake_at(machine.since + wants.creation_limit);
         }
-        let Machine {
+        let ObservedMachine {
             zone,
             ordinal,
             born,
@@ -46,11 +46,11 @@ pub(crate) fn look<'a>(planner: &mut Planner<'a>, wants: &Wants) -> Seen<'a> {
         } = *machine;
         // Its host is being emptied: it is to be replaced, and keeps its name until it is gone.
         let hash = match machine.evacuating && machine.hash == wants.hash {
-            true => wants.hash.beside(),
+            true => wants.hash.sibling(),
             false => machine.hash,
         };
         seen.machines.push((name, machine));
-        seen.judged.push(rolling_update::Machine {
+        seen.judged.push(rolling_update::RollingMachine {
             hash,
             zone,
             ordinal,
@@ -63,26 +63,26 @@ pub(crate) fn look<'a>(planner: &mut Planner<'a>, wants: &Wants) -> Seen<'a> {
 }
 
 /// Requests without an answer count as if they had happened.
-fn in_flight(observed: &Observed, wants: &Wants, seen: &mut Seen) {
+fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
     for (index, (name, machine)) in seen.machines.iter().enumerate() {
         let removed = match observed
             .sent
-            .get(&Key::provider(Kind::Machine, (*name).clone()))
+            .get(&ObjectKey::provider(ObjectKind::Machine, (*name).clone()))
         {
-            Some(Action::Delete(target)) if target.uid == machine.uid => Phase::Deleting,
-            Some(Action::Drain(target)) if target.uid == machine.uid => Phase::Draining,
+            Some(Action::Delete(target)) if target.uid == machine.uid => RollingPhase::Deleting,
+            Some(Action::Drain(target)) if target.uid == machine.uid => RollingPhase::Draining,
             _ => continue,
         };
-        if seen.judged[index].phase != Phase::Deleting {
+        if seen.judged[index].phase != RollingPhase::Deleting {
             seen.judged[index].phase = removed;
         }
     }
     for action in observed.sent.values() {
-        let Action::Apply(Wanted {
+        let Action::Apply(Desired {
             key,
             hash,
-            content:
-                Content::Machine {
+            payload:
+                Payload::Machine {
                     pool,
                     zone,
                     ordinal,
@@ -97,11 +97,11 @@ fn in_flight(observed: &Observed, wants: &Wants, seen: &mut Seen) {
         seen.coming.push(key.name.clone());
         let there = observed.facts.machines.get(pool);
         if there.is_none_or(|it| !it.contains_key(&key.name)) {
-            seen.judged.push(rolling_update::Machine {
+            seen.judged.push(rolling_update::RollingMachine {
                 hash: *hash,
                 zone: *zone,
                 ordinal: *ordinal,
-                phase: Phase::Creating,
+                phase: RollingPhase::Creating,
                 born: u64::MAX,
             });
         }
@@ -109,35 +109,41 @@ fn in_flight(observed: &Observed, wants: &Wants, seen: &mut Seen) {
 }
 
 /// A zone whose machine was refused is as good as given up: nothing would take an old one's place.
-fn setbacks(observed: &Observed, wants: &Wants) -> Vec<u32> {
+fn setbacks(observed: &Observed, wants: &PoolTarget) -> Vec<u32> {
     let key = (wants.pool.clone(), wants.hash);
-    let mut setbacks = observed.setbacks.get(&key).cloned().unwrap_or_default();
+    let mut setbacks = observed
+        .zone_failures
+        .get(&key)
+        .cloned()
+        .unwrap_or_default();
     setbacks.resize(wants.targets.len(), 0);
     for (action, _) in observed.refused.values() {
-        if let Action::Apply(Wanted {
-            content: Content::Machine { pool, zone, .. },
+        if let Action::Apply(Desired {
+            payload: Payload::Machine { pool, zone, .. },
             hash,
             ..
         }) = action
             && (pool, *hash) == (&wants.pool, wants.hash)
             && let Some(count) = setbacks.get_mut(*zone)
         {
-            *count = crate::plan::pool::target::PATIENCE;
+            *count = crate::plan::pool::target::ZONE_FAILURE_LIMIT;
         }
     }
     setbacks
 }
 
 /// Time has a part in it only here: one that never served fails at its limit.
-fn phase(now: Duration, machine: &Machine, limit: Duration) -> Phase {
-    match machine.look {
-        Look::Coming if now.saturating_sub(machine.since) >= limit => Phase::Failed,
-        Look::Coming => Phase::Creating,
-        Look::Ready => Phase::Ready,
-        Look::NotReady => Phase::NotReady,
-        Look::Broken => Phase::Failed,
-        Look::Draining | Look::Drained => Phase::Draining,
-        Look::Deleting => Phase::Deleting,
+fn phase(now: Duration, machine: &ObservedMachine, limit: Duration) -> RollingPhase {
+    match machine.phase {
+        MachinePhase::Provisioning if now.saturating_sub(machine.since) >= limit => {
+            RollingPhase::Failed
+        }
+        MachinePhase::Provisioning => RollingPhase::Creating,
+        MachinePhase::Ready => RollingPhase::Ready,
+        MachinePhase::NotReady => RollingPhase::NotReady,
+        MachinePhase::Failed => RollingPhase::Failed,
+        MachinePhase::Draining | MachinePhase::Drained => RollingPhase::Draining,
+        MachinePhase::Deleting => RollingPhase::Deleting,
     }
 }
 
@@ -146,15 +152,15 @@ mod tests {
     use super::*;
     use crate::state::hash::Hash;
 
-    fn phase(since: u64, now: u64, limit: Duration) -> Phase {
-        let machine = Machine {
+    fn phase(since: u64, now: u64, limit: Duration) -> RollingPhase {
+        let machine = ObservedMachine {
             uid: "u".into(),
             version: "1".into(),
             hash: Hash::default(),
             zone: 0,
             ordinal: 0,
             born: 0,
-            look: Look::Coming,
+            phase: MachinePhase::Provisioning,
             runs: false,
             evacuating: false,
             since: Duration::from_secs(since),
@@ -171,13 +177,13 @@ mod tests {
     #[test]
     fn who_never_served_fails_at_its_limit_and_not_before() {
         let limit = Duration::from_secs(60);
-        assert_eq!(phase(5, 64, limit), Phase::Creating);
-        assert_eq!(phase(5, 65, limit), Phase::Failed);
+        assert_eq!(phase(5, 64, limit), RollingPhase::Creating);
+        assert_eq!(phase(5, 65, limit), RollingPhase::Failed);
     }
 
     /// Machines of a pool that is gone from the manifest have none.
     #[test]
     fn a_limit_without_end_never_passes() {
-        assert_eq!(phase(5, 1_000_000, Duration::MAX), Phase::Creating);
+        assert_eq!(phase(5, 1_000_000, Duration::MAX), RollingPhase::Creating);
     }
 }

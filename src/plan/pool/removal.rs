@@ -1,32 +1,32 @@
 //! Machines that must go: when, and whether they are drained first.
 
-use super::consumers::Users;
-use super::pool_state::Seen;
-use super::rolling_update::Phase;
-use super::target::Wants;
+use super::consumers::Consumers;
+use super::pool_state::PoolState;
+use super::rolling_update::RollingPhase;
+use super::target::PoolTarget;
 use crate::plan::planner::Planner;
-use crate::state::action::{Action, Setback, Target};
-use crate::state::facts::{Look, Machine};
-use crate::state::failure::Class;
-use crate::state::key::{Key, Kind};
-use crate::state::plan::{Id, Need, State};
+use crate::state::action::{Action, DeleteTarget, ZoneFailure};
+use crate::state::facts::{MachinePhase, ObservedMachine};
+use crate::state::failure::ErrorClass;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{Dependency, ItemId, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) fn add(
     planner: &mut Planner,
-    wants: &Wants,
-    seen: &Seen,
+    wants: &PoolTarget,
+    seen: &PoolState,
     late: &HashSet<usize>,
-    places: &Arc<[Need]>,
-    users: &mut Users,
+    places: &Arc<[Dependency]>,
+    users: &mut Consumers,
 ) {
     for (index, (name, machine)) in seen.machines.iter().enumerate() {
         let Some((state, needs)) = removal(wants, seen, late, places, index) else {
             users.staying.insert((*name).clone());
             continue;
         };
-        let id: Id = format!("remove/{}", machine.uid).into();
+        let id: ItemId = format!("remove/{}", machine.uid).into();
         let why = match machine.evacuating {
             true => " from a host that is being emptied",
             false => "",
@@ -42,63 +42,66 @@ pub(crate) fn add(
 }
 
 fn removal(
-    wants: &Wants,
-    seen: &Seen,
+    wants: &PoolTarget,
+    seen: &PoolState,
     late: &HashSet<usize>,
-    places: &Arc<[Need]>,
+    places: &Arc<[Dependency]>,
     index: usize,
-) -> Option<(State, Arc<[Need]>)> {
+) -> Option<(ItemState, Arc<[Dependency]>)> {
     let (_, machine) = seen.machines[index];
     let phase = seen.judged[index].phase;
-    let free: Arc<[Need]> = Arc::new([]);
-    let delete = || State::Due(Action::Delete(target(wants, seen, index)));
-    let drain = || State::Due(Action::Drain(target(wants, seen, index)));
+    let free: Arc<[Dependency]> = Arc::new([]);
+    let delete = || ItemState::Due(Action::Delete(target(wants, seen, index)));
+    let drain = || ItemState::Due(Action::Drain(target(wants, seen, index)));
     let chosen = seen.chosen.contains(&index);
     let outdated = seen.judged[index].hash != wants.hash;
-    Some(match (machine.look, phase) {
-        (Look::Deleting, _) => (State::Waiting(gone(machine)), free),
-        (Look::Drained, _) => (delete(), free),
+    Some(match (machine.phase, phase) {
+        (MachinePhase::Deleting, _) => (ItemState::Waiting(gone(machine)), free),
+        (MachinePhase::Drained, _) => (delete(), free),
         // Begun, and perhaps cut off: to begin again does no harm.
-        (Look::Draining, _) => (drain(), free),
+        (MachinePhase::Draining, _) => (drain(), free),
         // Sent, and not answered: it says so by itself.
-        (_, Phase::Deleting) => (delete(), free),
-        (_, Phase::Draining) => (drain(), free),
-        (_, Phase::Creating | Phase::Failed) if chosen => (delete(), free),
+        (_, RollingPhase::Deleting) => (delete(), free),
+        (_, RollingPhase::Draining) => (drain(), free),
+        (_, RollingPhase::Creating | RollingPhase::Failed) if chosen => (delete(), free),
         // What serves goes only when all that its successor needs is there.
         _ if chosen && outdated => (drain(), wants.needs(machine.zone)),
         _ if chosen => (drain(), free),
         // Too much, or outdated, but still needed.
-        _ if outdated || late.contains(&index) => (State::Blocked, places.clone()),
+        _ if outdated || late.contains(&index) => (ItemState::Blocked, places.clone()),
         _ => return None,
     })
 }
 
 /// What a machine that was deleted waits for.
-pub(crate) fn gone(machine: &Machine) -> String {
+pub(crate) fn gone(machine: &ObservedMachine) -> String {
     machine.cause.as_deref().map_or_else(
         || "it to be gone".to_owned(),
         |it| format!("it to be gone: {it}"),
     )
 }
 
-fn target(wants: &Wants, seen: &Seen, index: usize) -> Target {
+fn target(wants: &PoolTarget, seen: &PoolState, index: usize) -> DeleteTarget {
     let ((name, machine), phase) = (seen.machines[index], seen.judged[index].phase);
-    let setback = (phase == Phase::Failed).then(|| Setback {
+    let setback = (phase == RollingPhase::Failed).then(|| ZoneFailure {
         pool: wants.pool.clone(),
         hash: seen.judged[index].hash,
         zone: machine.zone,
         class: match machine.runs {
-            true => Class::Guest,
-            false => Class::Infrastructure,
+            true => ErrorClass::Guest,
+            false => ErrorClass::Infrastructure,
         },
         why: machine.cause.clone().unwrap_or(machine.status.clone()),
     });
-    Target {
-        key: Key::provider(Kind::Machine, name.clone()),
+    DeleteTarget {
+        key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
         uid: machine.uid.clone(),
         version: machine.version.clone(),
-        unless_ready: !matches!(phase, Phase::Ready | Phase::Deleting | Phase::Draining),
+        unless_ready: !matches!(
+            phase,
+            RollingPhase::Ready | RollingPhase::Deleting | RollingPhase::Draining
+        ),
         drain: Some(wants.drain_limit),
-        setback,
+        zone_failure: setback,
     }
 }

@@ -10,23 +10,23 @@ use std::collections::{HashSet, VecDeque};
 
 /// What one pool should be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pool<'a> {
+pub(crate) struct RollingPool<'a> {
     pub(crate) hash: Hash,
     /// Machines wanted in each zone; their sum is the desired number.
     pub(crate) targets: &'a [usize],
     pub(crate) surge: usize,
     pub(crate) unavailable: usize,
     /// Machines of this hash that failed in this run, by zone.
-    pub(crate) setbacks: &'a [u32],
+    pub(crate) failures: &'a [u32],
     /// So many setbacks, and a zone is given up for this run.
-    pub(crate) patience: u32,
+    pub(crate) failure_limit: u32,
     /// Zone and ordinal of names whose disks are still there, though their machines are gone: a machine of that name
     /// would start from them.
-    pub(crate) haunted: &'a [(usize, u32)],
+    pub(crate) reserved_names: &'a [(usize, u32)],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Phase {
+pub(crate) enum RollingPhase {
     /// Made, or being made; its node was never ready.
     Creating,
     Ready,
@@ -40,35 +40,35 @@ pub(crate) enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Machine {
+pub(crate) struct RollingMachine {
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
     pub(crate) ordinal: u32,
-    pub(crate) phase: Phase,
+    pub(crate) phase: RollingPhase,
     /// Place in the order of creation.
     pub(crate) born: u64,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Moves {
+pub(crate) struct Transition {
     /// Zone and ordinal of each machine to make.
     pub(crate) create: Vec<(usize, u32)>,
     /// Index of each machine to drain, or to delete at once if it never served.
     pub(crate) remove: Vec<usize>,
 }
 
-impl Machine {
+impl RollingMachine {
     fn is_leaving(&self) -> bool {
-        matches!(self.phase, Phase::Draining | Phase::Deleting)
+        matches!(self.phase, RollingPhase::Draining | RollingPhase::Deleting)
     }
 
     /// Serves, or may yet.
     fn is_live(&self) -> bool {
-        !self.is_leaving() && self.phase != Phase::Failed
+        !self.is_leaving() && self.phase != RollingPhase::Failed
     }
 }
 
-impl Pool<'_> {
+impl RollingPool<'_> {
     pub(crate) fn desired(&self) -> usize {
         self.targets.iter().sum()
     }
@@ -78,13 +78,13 @@ impl Pool<'_> {
     }
 
     fn gave_up(&self, zone: usize) -> bool {
-        self.setbacks
+        self.failures
             .get(zone)
-            .is_some_and(|it| *it >= self.patience)
+            .is_some_and(|it| *it >= self.failure_limit)
     }
 }
 
-pub(crate) fn roll(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(crate) fn roll(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let zones = machines
         .iter()
         .map(|it| it.zone + 1)
@@ -103,14 +103,18 @@ pub(crate) fn roll(pool: &Pool, machines: &[Machine]) -> Moves {
     for (zone, _) in &create {
         live[*zone] += 1;
     }
-    Moves {
+    Transition {
         remove: removals(pool, machines, live, &current),
         create,
     }
 }
 
 /// As many as there is room for, first where most of this hash are missing.
-fn creations(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<(usize, u32)> {
+fn creations(
+    pool: &RollingPool,
+    machines: &[RollingMachine],
+    current: &[usize],
+) -> Vec<(usize, u32)> {
     let mut room = (pool.desired() + pool.surge).saturating_sub(machines.len());
     let mut lack: Vec<usize> = (0..pool.targets.len())
         .map(|it| pool.target(it).saturating_sub(current[it]))
@@ -123,13 +127,13 @@ fn creations(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<(usize
         .iter()
         .filter(|it| it.hash.tag() == pool.hash.tag())
         .map(|it| (it.zone, it.ordinal))
-        .chain(pool.haunted.iter().copied())
+        .chain(pool.reserved_names.iter().copied())
         .collect();
     let mut next = vec![0; lack.len()];
     let mut create = Vec::new();
     while room > 0 {
         let open = (0..lack.len()).filter(|it| lack[*it] > 0 && !pool.gave_up(*it));
-        let setbacks = |zone: usize| pool.setbacks.get(zone).copied().unwrap_or(0);
+        let setbacks = |zone: usize| pool.failures.get(zone).copied().unwrap_or(0);
         let Some(zone) = open.min_by_key(|it| (setbacks(*it), Reverse(lack[*it]))) else {
             break;
         };
@@ -146,45 +150,50 @@ fn creations(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<(usize
 
 /// What failed; what is too much and does not serve; then, as far as the bounds
 /// allow, what is outdated (idle before serving), and what is too much.
-fn removals(pool: &Pool, machines: &[Machine], live: Vec<usize>, current: &[usize]) -> Vec<usize> {
+fn removals(
+    pool: &RollingPool,
+    machines: &[RollingMachine],
+    live: Vec<usize>,
+    current: &[usize],
+) -> Vec<usize> {
     let floor = pool.desired().saturating_sub(pool.unavailable);
-    let is_outdated = |it: &Machine| it.hash != pool.hash;
+    let is_outdated = |it: &RollingMachine| it.hash != pool.hash;
     let ready = machines
         .iter()
-        .filter(|it| it.phase == Phase::Ready)
+        .filter(|it| it.phase == RollingPhase::Ready)
         .count();
     let idle_old = machines
         .iter()
-        .filter(|it| it.is_live() && it.phase != Phase::Ready && is_outdated(it))
+        .filter(|it| it.is_live() && it.phase != RollingPhase::Ready && is_outdated(it))
         .count();
 
     let surplus = surplus(pool, machines, current);
     let (serving, idle): (Vec<usize>, Vec<usize>) = surplus
         .into_iter()
-        .partition(|it| machines[*it].phase == Phase::Ready);
-    let mut going = Going {
+        .partition(|it| machines[*it].phase == RollingPhase::Ready);
+    let mut going = RemovalSelection {
         pool,
         machines,
         live,
         remove: Vec::new(),
     };
-    going.all(|it| it.phase == Phase::Failed);
+    going.all(|it| it.phase == RollingPhase::Failed);
     for index in idle {
         going.one(index);
     }
     // An idle old machine may come back, so it counts until new ones serve.
     let mut budget = (ready + idle_old).saturating_sub(floor);
     let outdated = |phase| oldest_first(machines, |it| it.phase == phase && is_outdated(it));
-    going.some(outdated(Phase::Creating), &mut budget);
-    going.some(outdated(Phase::NotReady), &mut budget);
+    going.some(outdated(RollingPhase::Creating), &mut budget);
+    going.some(outdated(RollingPhase::NotReady), &mut budget);
     let mut budget = ready.saturating_sub(floor).min(budget);
-    going.some(outdated(Phase::Ready), &mut budget);
+    going.some(outdated(RollingPhase::Ready), &mut budget);
     going.some(serving, &mut budget);
     going.remove
 }
 
 /// Current machines beyond their zone's target: idle before serving, newest first.
-fn surplus(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<usize> {
+fn surplus(pool: &RollingPool, machines: &[RollingMachine], current: &[usize]) -> Vec<usize> {
     let mut extra: Vec<usize> = (0..current.len())
         .map(|it| current[it].saturating_sub(pool.target(it)))
         .collect();
@@ -195,8 +204,8 @@ fn surplus(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<usize> {
         .filter(|it| machines[*it].is_live() && machines[*it].hash == pool.hash)
         .collect();
     let rank = |phase| match phase {
-        Phase::Creating => 0,
-        Phase::NotReady => 1,
+        RollingPhase::Creating => 0,
+        RollingPhase::NotReady => 1,
         _ => 2,
     };
     order.sort_by_key(|it| (rank(machines[*it].phase), Reverse(machines[*it].born)));
@@ -209,7 +218,10 @@ fn surplus(pool: &Pool, machines: &[Machine], current: &[usize]) -> Vec<usize> {
     order
 }
 
-fn oldest_first(machines: &[Machine], which: impl Fn(&Machine) -> bool) -> Vec<usize> {
+fn oldest_first(
+    machines: &[RollingMachine],
+    which: impl Fn(&RollingMachine) -> bool,
+) -> Vec<usize> {
     let mut order: Vec<usize> = (0..machines.len())
         .filter(|it| which(&machines[*it]))
         .collect();
@@ -218,14 +230,14 @@ fn oldest_first(machines: &[Machine], which: impl Fn(&Machine) -> bool) -> Vec<u
 }
 
 /// The machines chosen to go so far, and what would be left.
-struct Going<'a> {
-    pool: &'a Pool<'a>,
-    machines: &'a [Machine],
+struct RemovalSelection<'a> {
+    pool: &'a RollingPool<'a>,
+    machines: &'a [RollingMachine],
     live: Vec<usize>,
     remove: Vec<usize>,
 }
 
-impl Going<'_> {
+impl RemovalSelection<'_> {
     fn one(&mut self, index: usize) {
         let machine = &self.machines[index];
         if machine.is_live() {
@@ -234,7 +246,7 @@ impl Going<'_> {
         self.remove.push(index);
     }
 
-    fn all(&mut self, which: impl Fn(&Machine) -> bool) {
+    fn all(&mut self, which: impl Fn(&RollingMachine) -> bool) {
         for index in 0..self.machines.len() {
             if which(&self.machines[index]) {
                 self.one(index);

@@ -1,18 +1,18 @@
 //! The places of a pool: who has them, and what becomes of those that are empty.
 
-use super::pool_state::Seen;
-use super::rolling_update::{self, Phase};
-use super::target::{PATIENCE, Wants};
+use super::pool_state::PoolState;
+use super::rolling_update::{self, RollingPhase};
+use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use super::token;
 use crate::plan::planner::Planner;
 use crate::plan::pool::node;
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::Machine;
-use crate::state::failure::{Class, Failure};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::ObservedMachine;
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Id, Need, State};
+use crate::state::plan::{Dependency, ItemId, ItemState};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use std::sync::Arc;
 /// must go, but are still needed.
 pub(crate) fn add(
     planner: &mut Planner,
-    wants: &Wants,
-    seen: &Seen,
+    wants: &PoolTarget,
+    seen: &PoolState,
     late: &mut HashSet<usize>,
     zone: usize,
-) -> Vec<Need> {
+) -> Vec<Dependency> {
     let observed = planner.observed;
     let mut here: Vec<usize> = (0..seen.judged.len())
         .filter(|it| takes_place(&seen.judged[*it], wants.hash, zone))
@@ -33,7 +33,7 @@ pub(crate) fn add(
     here.retain(|it| !seen.chosen.contains(it));
     here.sort_by_key(|it| {
         (
-            Reverse(seen.judged[*it].phase == Phase::Ready),
+            Reverse(seen.judged[*it].phase == RollingPhase::Ready),
             seen.judged[*it].ordinal,
         )
     });
@@ -53,48 +53,53 @@ pub(crate) fn add(
                 None => empty(observed, wants, seen, zone),
             },
         };
-        let id: Id = format!("machine/{}/z{}/{place}", wants.pool, zone + 1).into();
+        let id: ItemId = format!("machine/{}/z{}/{place}", wants.pool, zone + 1).into();
         places.push(planner.add(id, title, wants.needs(zone), state));
     }
     places
 }
 
-fn takes_place(machine: &rolling_update::Machine, hash: Hash, zone: usize) -> bool {
+fn takes_place(machine: &rolling_update::RollingMachine, hash: Hash, zone: usize) -> bool {
     machine.hash == hash
         && machine.zone == zone
         && matches!(
             machine.phase,
-            Phase::Creating | Phase::Ready | Phase::NotReady
+            RollingPhase::Creating | RollingPhase::Ready | RollingPhase::NotReady
         )
 }
 
 /// A place that a machine has, or will have when our request is answered.
-fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (String, State) {
+fn taken(
+    observed: &Observed,
+    wants: &PoolTarget,
+    seen: &PoolState,
+    index: usize,
+) -> (String, ItemState) {
     let judged = &seen.judged[index];
     let Some((name, machine)) = seen.machines.get(index) else {
         let name = wants.name(judged.zone, judged.ordinal);
         return (
             format!("Make machine {name}"),
-            State::Waiting("an answer".into()),
+            ItemState::Waiting("an answer".into()),
         );
     };
-    let data = Key::provider(Kind::UserData, (*name).clone());
+    let data = ObjectKey::provider(ObjectKind::UserData, (*name).clone());
     let there = observed.facts.objects.get(&data);
     if there.is_some_and(|it| it.leaving) {
         return (format!("Apply user data of machine {name}"), old_data());
     }
     if there.is_none() && !is_sent(observed, name) {
-        let content = Content::UserData {
+        let content = Payload::UserData {
             pool: wants.pool.clone(),
         };
-        let wanted = Wanted {
+        let wanted = Desired {
             key: data,
             hash: wants.hash,
-            content,
+            payload: content,
         };
         return (
             format!("Apply user data of machine {name}"),
-            State::Due(Action::Apply(wanted)),
+            ItemState::Due(Action::Apply(wanted)),
         );
     }
     if let Some(metadata) = wants
@@ -102,19 +107,19 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
         .as_deref()
         .filter(|it| **it != *machine.metadata)
     {
-        let content = Content::Metadata {
+        let content = Payload::Metadata {
             pool: wants.pool.clone(),
             uid: machine.uid.clone(),
         };
         let hash = Hash::of(&metadata);
-        let wanted = Wanted {
-            key: Key::provider(Kind::Machine, (*name).clone()),
+        let wanted = Desired {
+            key: ObjectKey::provider(ObjectKind::Machine, (*name).clone()),
             hash,
-            content,
+            payload: content,
         };
         return (
             format!("Change labels and annotations of machine {name}"),
-            State::Due(Action::Apply(wanted)),
+            ItemState::Due(Action::Apply(wanted)),
         );
     }
     if let Some(state) = token::missing(observed, name, machine) {
@@ -128,10 +133,10 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
         return (format!("Label node {name}"), state);
     }
     match judged.phase {
-        Phase::Ready => (format!("Machine {name} is ready"), State::Done),
+        RollingPhase::Ready => (format!("Machine {name} is ready"), ItemState::Done),
         _ => (
             format!("Start machine {name}"),
-            State::Waiting(why(machine)),
+            ItemState::Waiting(why(machine)),
         ),
     }
 }
@@ -139,10 +144,10 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
 fn is_sent(observed: &Observed, name: &Arc<str>) -> bool {
     observed
         .sent
-        .contains_key(&Key::provider(Kind::Machine, name.clone()))
+        .contains_key(&ObjectKey::provider(ObjectKind::Machine, name.clone()))
 }
 
-fn why(machine: &Machine) -> String {
+fn why(machine: &ObservedMachine) -> String {
     match (&machine.cause, &*machine.status) {
         (Some(cause), _) => cause.to_string(),
         (None, "") => "KubeVirt to see it".into(),
@@ -150,20 +155,25 @@ fn why(machine: &Machine) -> String {
     }
 }
 
-fn old_data() -> State {
-    State::Waiting("its old user data to be gone".into())
+fn old_data() -> ItemState {
+    ItemState::Waiting("its old user data to be gone".into())
 }
 
 /// What is left of an earlier machine of that name is used, unless it is about to go.
 fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
-    let key = Key::provider(Kind::UserData, name.clone());
+    let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
     let there = observed.facts.objects.get(&key);
     there.is_some_and(|it| it.leaving) || matches!(observed.sent.get(&key), Some(Action::Delete(_)))
 }
 
-fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> (String, State) {
+fn to_be_made(
+    observed: &Observed,
+    wants: &PoolTarget,
+    zone: usize,
+    ordinal: u32,
+) -> (String, ItemState) {
     let name = wants.name(zone, ordinal);
-    let content = Content::Machine {
+    let content = Payload::Machine {
         pool: wants.pool.clone(),
         zone,
         ordinal,
@@ -172,51 +182,56 @@ fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> 
     let mut pools = observed.facts.machines.values();
     // Another one's, as far as its marks go; it is on its way out.
     if pools.any(|it| it.contains_key(&name)) {
-        return (title, State::Blocked);
+        return (title, ItemState::Blocked);
     }
     if loses_data(observed, &name) {
         return (title, old_data());
     }
     (
         title,
-        State::Due(Action::Apply(Wanted {
-            key: Key::provider(Kind::Machine, name),
+        ItemState::Due(Action::Apply(Desired {
+            key: ObjectKey::provider(ObjectKind::Machine, name),
             hash: wants.hash,
-            content,
+            payload: content,
         })),
     )
 }
 
 /// A place that no machine may take now: a bound holds it back, or its zone was given up.
-fn empty(observed: &Observed, wants: &Wants, seen: &Seen, zone: usize) -> (String, State) {
+fn empty(
+    observed: &Observed,
+    wants: &PoolTarget,
+    seen: &PoolState,
+    zone: usize,
+) -> (String, ItemState) {
     let title = format!(
         "Make a machine of pool {} in zone {}",
         wants.pool,
         wants.zone(zone)
     );
-    if seen.setbacks[zone] < PATIENCE {
-        return (title, State::Blocked);
+    if seen.zone_failures[zone] < ZONE_FAILURE_LIMIT {
+        return (title, ItemState::Blocked);
     }
     let refusal = observed
         .refused
         .values()
         .find_map(|(action, failure)| match action {
-            Action::Apply(Wanted {
-                content: Content::Machine { pool, zone: it, .. },
+            Action::Apply(Desired {
+                payload: Payload::Machine { pool, zone: it, .. },
                 ..
             }) if (pool, *it) == (&wants.pool, zone) => Some(failure.clone()),
             _ => None,
         });
     let given_up = || {
-        let last = observed.last_setback.get(&(wants.pool.clone(), zone));
+        let last = observed.last_zone_failure.get(&(wants.pool.clone(), zone));
         let why = last.map(|(_, it)| format!(", the last one with {it}"));
-        let count = seen.setbacks[zone];
+        let count = seen.zone_failures[zone];
         let message = format!(
             "{count} machines failed here in this run{}",
             why.unwrap_or_default()
         );
-        let class = last.map_or(Class::Infrastructure, |it| it.0);
+        let class = last.map_or(ErrorClass::Infrastructure, |it| it.0);
         Failure::new(class, message)
     };
-    (title, State::Failed(refusal.unwrap_or_else(given_up)))
+    (title, ItemState::Failed(refusal.unwrap_or_else(given_up)))
 }

@@ -3,19 +3,19 @@
 use super::zone_distribution::spread;
 use crate::state::hash::Hash;
 use crate::state::observed::Observed;
-use crate::state::plan::Need;
+use crate::state::plan::Dependency;
 use crate::state::{desired, names};
 use crate::validate::{Pool, ValidShoot};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// So many machines may fail in a zone, and it is given up for this run.
-pub(crate) const PATIENCE: u32 = 3;
+pub(crate) const ZONE_FAILURE_LIMIT: u32 = 3;
 /// Of a pool that is no longer in the manifest; as Gardener has it.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// What a pool should be.
-pub(crate) struct Wants {
+pub(crate) struct PoolTarget {
     pub(crate) id: Arc<str>,
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
@@ -25,7 +25,7 @@ pub(crate) struct Wants {
     pub(crate) surge: usize,
     pub(crate) unavailable: usize,
     /// What a machine of each zone needs before it can be made.
-    pub(crate) needs: Vec<Arc<[Need]>>,
+    pub(crate) needs: Vec<Arc<[Dependency]>>,
     /// Labels and annotations that its machines should show; none where none are wanted.
     pub(crate) metadata: Option<String>,
     pub(crate) creation_limit: Duration,
@@ -33,16 +33,16 @@ pub(crate) struct Wants {
     pub(crate) drain_limit: Duration,
 }
 
-impl Wants {
+impl PoolTarget {
     pub(crate) fn of(
         shoot: &ValidShoot,
         observed: &Observed,
         pool: &Pool,
         hash: Hash,
-        needs: &[Arc<[Need]>],
-    ) -> Wants {
+        needs: &[Arc<[Dependency]>],
+    ) -> PoolTarget {
         let size = desired::size(&observed.facts, pool);
-        Wants {
+        PoolTarget {
             id: shoot.id.as_str().into(),
             pool: pool.name.as_str().into(),
             hash,
@@ -58,8 +58,8 @@ impl Wants {
     }
 
     /// A pool that is no longer in the manifest.
-    pub(crate) fn none(id: &str, pool: &Arc<str>) -> Wants {
-        Wants {
+    pub(crate) fn none(id: &str, pool: &Arc<str>) -> PoolTarget {
+        PoolTarget {
             id: id.into(),
             pool: pool.clone(),
             hash: Hash::default(),
@@ -75,7 +75,7 @@ impl Wants {
     }
 
     /// A zone that is not the pool's needs whatever any of them needs.
-    pub(crate) fn needs(&self, zone: usize) -> Arc<[Need]> {
+    pub(crate) fn needs(&self, zone: usize) -> Arc<[Dependency]> {
         self.needs
             .get(zone)
             .or(self.needs.first())

@@ -1,32 +1,39 @@
 //! Bootstrap tokens: one for each machine, for as long as it takes to join.
 
-use crate::state::action::{Action, Content, Wanted};
-use crate::state::facts::{Inside, Look, Machine};
+use crate::state::action::{Action, Desired, Payload};
+use crate::state::facts::{MachinePhase, ObservedMachine, ShootApi};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self};
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use std::sync::Arc;
 
-pub(crate) fn key(machine: &str) -> Key {
+pub(crate) fn key(machine: &str) -> ObjectKey {
     let id = names::token_id(machine);
-    Key::shoot(Kind::Token, format!("kube-system/bootstrap-token-{id}"))
+    ObjectKey::shoot(
+        ObjectKind::BootstrapToken,
+        format!("kube-system/bootstrap-token-{id}"),
+    )
 }
 
 /// Due for a machine that has not joined, and whose token has expired or was never written.
-pub(crate) fn missing(observed: &Observed, name: &Arc<str>, machine: &Machine) -> Option<State> {
+pub(crate) fn missing(
+    observed: &Observed,
+    name: &Arc<str>,
+    machine: &ObservedMachine,
+) -> Option<ItemState> {
     let facts = &observed.facts;
     let key = key(name);
-    let joins = facts.inside == Inside::Observed
-        && machine.look == Look::Coming
+    let joins = facts.shoot_api == ShootApi::Reachable
+        && machine.phase == MachinePhase::Provisioning
         && !facts.nodes.contains_key(name)
         && !facts.objects.contains_key(&key);
     joins.then(|| {
-        State::Due(Action::Apply(Wanted {
+        ItemState::Due(Action::Apply(Desired {
             key,
             hash: Hash::of(&&**name),
-            content: Content::Token {
+            payload: Payload::Token {
                 machine: name.clone(),
             },
         }))
@@ -37,13 +44,13 @@ pub(crate) fn missing(observed: &Observed, name: &Arc<str>, machine: &Machine) -
 mod tests {
     use super::*;
     use crate::render::machine::token::object;
-    use crate::state::facts::{Fact, Facts, Node, Object};
+    use crate::state::facts::{Facts, ObjectStatus, ObservedNode, ObservedObject};
     use crate::state::site::Site;
     use crate::state::testing::{machine, node};
 
     const NAME: &str = "shoot--dev--demo-cpu-z1-abcde-0";
 
-    fn is_due(facts: Facts, look: Look) -> bool {
+    fn is_due(facts: Facts, look: MachinePhase) -> bool {
         let observed = Observed {
             facts: facts.into(),
             ..Observed::default()
@@ -51,56 +58,61 @@ mod tests {
         let state = missing(&observed, &NAME.into(), &machine(look));
         match state {
             None => false,
-            Some(State::Due(Action::Apply(Wanted { key: it, .. }))) => it == key(NAME),
+            Some(ItemState::Due(Action::Apply(Desired { key: it, .. }))) => it == key(NAME),
             Some(other) => panic!("{other:?}"),
         }
     }
 
     fn inside() -> Facts {
         Facts {
-            inside: Inside::Observed,
+            shoot_api: ShootApi::Reachable,
             ..Facts::default()
         }
     }
 
     #[test]
     fn a_machine_that_has_not_joined_gets_another_token_when_its_own_is_gone() {
-        assert!(is_due(inside(), Look::Coming));
+        assert!(is_due(inside(), MachinePhase::Provisioning));
         let mut facts = inside();
-        let token = Object {
+        let token = ObservedObject {
             uid: "t".into(),
             version: "1".into(),
             hash: Hash(1),
             leaving: false,
-            fact: Fact::None,
+            status: ObjectStatus::None,
         };
         facts.objects.insert(key(NAME), token);
-        assert!(!is_due(facts, Look::Coming));
+        assert!(!is_due(facts, MachinePhase::Provisioning));
     }
 
     #[test]
     fn who_has_joined_or_is_going_needs_none() {
-        for look in [Look::Ready, Look::NotReady, Look::Broken, Look::Deleting] {
+        for look in [
+            MachinePhase::Ready,
+            MachinePhase::NotReady,
+            MachinePhase::Failed,
+            MachinePhase::Deleting,
+        ] {
             assert!(!is_due(inside(), look), "{look:?}");
         }
         let mut facts = inside();
-        let node = Node {
+        let node = ObservedNode {
             serves: false,
             ..node()
         };
         facts.nodes.insert(NAME.into(), node);
-        assert!(!is_due(facts, Look::Coming));
+        assert!(!is_due(facts, MachinePhase::Provisioning));
     }
 
     /// Whether one is there cannot be seen.
     #[test]
     fn nothing_is_due_while_the_shoot_is_not_looked_at() {
-        for inside in [Inside::Absent, Inside::Unreachable("no".into())] {
+        for inside in [ShootApi::Absent, ShootApi::Unreachable("no".into())] {
             let facts = Facts {
-                inside,
+                shoot_api: inside,
                 ..Facts::default()
             };
-            assert!(!is_due(facts, Look::Coming));
+            assert!(!is_due(facts, MachinePhase::Provisioning));
         }
     }
 

@@ -6,16 +6,16 @@
 use crate::plan::planner::Planner;
 use crate::render::metadata::labels;
 use crate::render::system::addons::manifests::prepared;
-use crate::render::system::context::Context;
+use crate::render::system::context::SystemContext;
 use crate::render::system::objects::NAMESPACE;
-use crate::state::action::{self, Action, Content, Wanted};
-use crate::state::facts::{Fact, Inside};
-use crate::state::failure::{Class, Failure};
+use crate::state::action::{self, Action, Desired, Payload};
+use crate::state::facts::{ObjectStatus, ShootApi};
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, BUNDLE, SPEC_HASH};
 use crate::state::observed::Observed;
-use crate::state::plan::{Need, State};
+use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
 use crate::validate::{Bundle, ValidShoot};
 use serde_json::{Value, json};
@@ -23,18 +23,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Kinds that come up, and that are waited for.
-const AWAITED: [Kind; 3] = [Kind::Deployment, Kind::DaemonSet, Kind::ApiService];
+const AWAITED: [ObjectKind; 3] = [
+    ObjectKind::Deployment,
+    ObjectKind::DaemonSet,
+    ObjectKind::ApiService,
+];
 
 /// `own` are the objects of ours, which nobody else may bring.
 pub(crate) fn add(
     planner: &mut Planner,
-    context: &Context,
+    context: &SystemContext,
     bundle: &Bundle,
-    own: &HashSet<Key>,
-    needs: [Need; 2],
-) -> Need {
+    own: &HashSet<ObjectKey>,
+    needs: [Dependency; 2],
+) -> Dependency {
     let observed = planner.observed;
-    let is_seen = observed.facts.inside == Inside::Observed;
+    let is_seen = observed.facts.shoot_api == ShootApi::Reachable;
     let state = match bundle
         .objects
         .iter()
@@ -43,9 +47,9 @@ pub(crate) fn add(
     {
         Some(key) => {
             let message = format!("add-on {} has {key}, which kvshoot brings", bundle.name);
-            State::Failed(Failure::new(Class::Foreign, message))
+            ItemState::Failed(Failure::new(ErrorClass::Foreign, message))
         }
-        None if !is_seen => State::Blocked,
+        None if !is_seen => ItemState::Blocked,
         None => {
             let objects = prepared(context.shoot, bundle);
             state(observed, &context.site, bundle, objects)
@@ -62,7 +66,7 @@ fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
     }
 }
 
-fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Value>) -> State {
+fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Value>) -> ItemState {
     let facts = &observed.facts;
     let hash = Hash::of(&objects);
     let role = format!("bundle-{}", bundle.name);
@@ -77,7 +81,7 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
         }
     }
     let name = names::inventory(&bundle.name);
-    let inventory = Key::shoot(Kind::ConfigMap, format!("{NAMESPACE}/{name}"));
+    let inventory = ObjectKey::shoot(ObjectKind::ConfigMap, format!("{NAMESPACE}/{name}"));
     let is_applied = facts
         .objects
         .get(&inventory)
@@ -87,14 +91,14 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
     for key in awaited {
         match facts.objects.get(&key) {
             Some(it) if it.leaving => {
-                return State::Waiting(format!("the old {key} to be gone"));
+                return ItemState::Waiting(format!("the old {key} to be gone"));
             }
-            Some(it) => waits = waits.or_else(|| why(&key, &it.fact)),
+            Some(it) => waits = waits.or_else(|| why(&key, &it.status)),
             None => is_there = false,
         }
     }
     if is_applied && is_there {
-        return waits.map_or(State::Done, State::Waiting);
+        return waits.map_or(ItemState::Done, ItemState::Waiting);
     }
     let inventory = json!({
         "apiVersion": "v1",
@@ -107,10 +111,10 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
         },
     });
     let name: Arc<str> = bundle.name.as_str().into();
-    State::Due(Action::Apply(Wanted {
-        key: Key::shoot(Kind::Component, role),
+    ItemState::Due(Action::Apply(Desired {
+        key: ObjectKey::shoot(ObjectKind::Component, role),
         hash,
-        content: Content::Bundle(Arc::new(action::Bundle {
+        payload: Payload::Manifests(Arc::new(action::ManifestSet {
             name,
             inventory,
             objects,
@@ -118,30 +122,30 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
     }))
 }
 
-fn why(key: &Key, fact: &Fact) -> Option<String> {
+fn why(key: &ObjectKey, fact: &ObjectStatus) -> Option<String> {
     let why = match fact {
-        Fact::Rollout(rollout) => rollout.why.as_ref(),
-        Fact::Answer(why) => why.as_ref(),
+        ObjectStatus::Rollout(rollout) => rollout.why.as_ref(),
+        ObjectStatus::Answer(why) => why.as_ref(),
         _ => None,
     };
     why.map(|why| format!("{key}: {why}"))
 }
 
 /// None for kinds that are not looked at.
-fn key(object: &Value) -> Option<Key> {
-    let kind = Kind::generic(object["kind"].as_str()?)?;
+fn key(object: &Value) -> Option<ObjectKey> {
+    let kind = ObjectKind::generic(object["kind"].as_str()?)?;
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str()?;
     Some(match metadata["namespace"].as_str() {
-        Some(namespace) => Key::shoot(kind, format!("{namespace}/{name}")),
-        None => Key::shoot(kind, name),
+        Some(namespace) => ObjectKey::shoot(kind, format!("{namespace}/{name}")),
+        None => ObjectKey::shoot(kind, name),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::facts::{Facts, Object, Rollout};
+    use crate::state::facts::{Facts, ObservedObject, Rollout};
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     const SITE: Site = Site {
@@ -166,7 +170,7 @@ mod tests {
         }
     }
 
-    fn judge(facts: &Facts, shoot: &ValidShoot) -> State {
+    fn judge(facts: &Facts, shoot: &ValidShoot) -> ItemState {
         let observed = Observed {
             facts: Arc::new(facts.clone()),
             ..Observed::default()
@@ -175,16 +179,16 @@ mod tests {
         state(&observed, &SITE, &bundle, prepared(shoot, &bundle))
     }
 
-    fn put(facts: &mut Facts, object: &Value, fact: Fact) {
+    fn put(facts: &mut Facts, object: &Value, fact: ObjectStatus) {
         let hash = object["metadata"]["annotations"][SPEC_HASH].as_str();
         let object = (
             key(object).expect("a kind that is looked at"),
-            Object {
+            ObservedObject {
                 uid: "u".into(),
                 version: "1".into(),
                 hash: hash.and_then(Hash::parse).unwrap_or_default(),
                 leaving: false,
-                fact,
+                status: fact,
             },
         );
         facts.objects.extend([object]);
@@ -194,28 +198,32 @@ mod tests {
     fn a_bundle_is_due_until_all_of_it_is_there_and_then_its_workloads_are_waited_for() {
         let shoot = valid_for_tests(SHOOT);
         let mut facts = Facts::default();
-        let State::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
+        let ItemState::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
             panic!("nothing is there");
         };
-        let Content::Bundle(whole) = wanted.content else {
+        let Payload::Manifests(whole) = wanted.payload else {
             panic!("it is a bundle");
         };
-        put(&mut facts, &whole.inventory, Fact::None);
-        assert!(matches!(judge(&facts, &shoot), State::Due(_)));
+        put(&mut facts, &whole.inventory, ObjectStatus::None);
+        assert!(matches!(judge(&facts, &shoot), ItemState::Due(_)));
         let why = Some("0 of 1 pods are available".into());
         let rollout = Rollout { why, available: 0 };
-        put(&mut facts, &whole.objects[1], Fact::Rollout(rollout));
-        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
-        assert_eq!(judge(&facts, &shoot), State::Waiting(told.into()));
         put(
             &mut facts,
             &whole.objects[1],
-            Fact::Rollout(Rollout::default()),
+            ObjectStatus::Rollout(rollout),
         );
-        assert_eq!(judge(&facts, &shoot), State::Done);
+        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
+        assert_eq!(judge(&facts, &shoot), ItemState::Waiting(told.into()));
+        put(
+            &mut facts,
+            &whole.objects[1],
+            ObjectStatus::Rollout(Rollout::default()),
+        );
+        assert_eq!(judge(&facts, &shoot), ItemState::Done);
         let mut other = shoot.clone();
         other.control_plane.registry = Some("registry.example.org".into());
-        assert!(matches!(judge(&facts, &other), State::Due(_)));
+        assert!(matches!(judge(&facts, &other), ItemState::Due(_)));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use crate::plan::control_plane::ControlPlane;
 use crate::plan::planner::Planner;
 use crate::render::system::addons::snapshots;
 use crate::render::system::components;
-use crate::render::system::context::Context;
-use crate::state::key::Side;
-use crate::state::plan::Need;
+use crate::render::system::context::SystemContext;
+use crate::state::key::ClusterSide;
+use crate::state::plan::Dependency;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::HashSet;
@@ -18,21 +18,25 @@ use std::collections::HashSet;
 const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
 
 /// Gives what a machine needs in order to join.
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, cluster: &ControlPlane) -> Vec<Need> {
+pub(crate) fn add(
+    planner: &mut Planner,
+    shoot: &ValidShoot,
+    cluster: &ControlPlane,
+) -> Vec<Dependency> {
     let observed = planner.observed;
-    let context = Context {
+    let context = SystemContext {
         shoot,
         site: Site::of(shoot, &observed.facts),
         known: &cluster.known,
-        classes: &observed.facts.classes,
+        classes: &observed.facts.storage_classes,
     };
     let mut own = HashSet::new();
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
-        own.extend(component.keys(Side::Shoot, &context.site));
+        own.extend(component.keys(ClusterSide::Shoot, &context.site));
         let needs = [cluster.api_server, cluster.inside];
-        let need = component::add(planner, component, Side::Shoot, &context.site, needs);
+        let need = component::add(planner, component, ClusterSide::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {
             join.push(need);
         }

@@ -1,11 +1,11 @@
 //! kube-apiserver, with the konnectivity server at its side.
 
 use super::authentication::{self, limits_anonymous};
-use super::context::{Context, KONNECTIVITY_PORT, Known};
+use super::context::{ControlPlaneContext, ControlPlaneFacts, KONNECTIVITY_PORT};
 use super::parts::flags::Flags;
 use super::parts::network_policy::{allow, policy};
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use super::{etcd, konnectivity};
 use crate::model::{KubeApiServer, Kubernetes, Quantity};
 use crate::render::component::Component;
@@ -21,7 +21,7 @@ const NAME: &str = "kube-apiserver";
 const SHUTDOWN_DELAY: &str = "15s";
 const GRACE: u32 = 75;
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let kubernetes = &context.shoot.manifest.spec.kubernetes;
     let settings = kubernetes.kube_api_server.clone().unwrap_or_default();
     let files = Files::of(context, &settings);
@@ -62,7 +62,7 @@ pub(crate) fn component(context: &Context) -> Component {
 struct Files {
     /// Of the ConfigMap.
     data: Map<String, Value>,
-    volumes: Vec<Volume>,
+    volumes: Vec<PodVolume>,
     has_authentication: bool,
     /// The audit policy, and the whole AuthenticationConfiguration, where a person gives it.
     audit: Option<usize>,
@@ -80,7 +80,7 @@ const SOCKET: usize = 7;
 const KONNECTIVITY: usize = 8;
 
 impl Files {
-    fn of(context: &Context, settings: &KubeApiServer) -> Files {
+    fn of(context: &ControlPlaneContext, settings: &KubeApiServer) -> Files {
         let socket = konnectivity::socket_directory();
         let audit = audit_config_map(settings);
         let given = settings.structured_authentication.as_ref();
@@ -100,7 +100,7 @@ impl Files {
         if let Some(it) = settings::admission(settings) {
             file("admission.yaml", text(&it));
         }
-        let secret = |part| Volume::secret(context, part);
+        let secret = |part| PodVolume::secret(context, part);
         let mut volumes = vec![
             secret(NAME),
             secret("kube-apiserver-kubelet-client"),
@@ -108,12 +108,12 @@ impl Files {
             secret("front-proxy-client"),
             secret("service-account-key"),
             secret("encryption-key"),
-            Volume::config(context, NAME, &data),
+            PodVolume::config(context, NAME, &data),
             socket,
             secret("konnectivity-server"),
         ];
         let mut of_person = |name, config_map: Option<&str>| {
-            volumes.push(Volume::of_person(name, config_map?));
+            volumes.push(PodVolume::of_person(name, config_map?));
             Some(volumes.len() - 1)
         };
         Files {
@@ -128,7 +128,7 @@ impl Files {
         }
     }
 
-    fn volume(&self, index: usize) -> &Volume {
+    fn volume(&self, index: usize) -> &PodVolume {
         &self.volumes[index]
     }
 
@@ -166,7 +166,7 @@ pub(crate) fn text(value: &Value) -> String {
 }
 
 /// Nothing but what is inside the shoot goes through konnectivity.
-fn egress(socket_directory: &Volume) -> Value {
+fn egress(socket_directory: &PodVolume) -> Value {
     json!({
         "apiVersion": "apiserver.k8s.io/v1beta1",
         "kind": "EgressSelectorConfiguration",
@@ -181,7 +181,7 @@ fn egress(socket_directory: &Volume) -> Value {
 }
 
 fn api_server(
-    context: &Context,
+    context: &ControlPlaneContext,
     kubernetes: &Kubernetes,
     settings: &KubeApiServer,
     files: &Files,
@@ -206,7 +206,7 @@ fn api_server(
     };
     let command = settings::flags(flags, kubernetes, settings, |file| files.path(CONFIG, file));
     let requests = requests(settings);
-    let mounts: Vec<&Volume> = files
+    let mounts: Vec<&PodVolume> = files
         .volumes
         .iter()
         .enumerate()
@@ -226,7 +226,7 @@ fn api_server(
 }
 
 /// For information only, as nothing is published; but it has to be an address.
-fn advertised(known: &Known) -> &str {
+fn advertised(known: &ControlPlaneFacts) -> &str {
     let host = known.node_address.host.as_str();
     match host.parse::<Ipv4Addr>() {
         Ok(_) => host,

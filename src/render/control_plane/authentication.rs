@@ -1,6 +1,6 @@
 //! Whom the API server believes: an AuthenticationConfiguration.
 
-use super::context::Context;
+use super::context::ControlPlaneContext;
 use crate::model::{KubeApiServer, OidcConfig};
 use crate::render::images::minor;
 use serde_json::{Value, json};
@@ -14,7 +14,10 @@ const OPEN: [&str; 4] = [
 ];
 
 /// None where there is nothing to say, and flags say the rest.
-pub(crate) fn configuration(context: &Context, settings: &KubeApiServer) -> Option<Value> {
+pub(crate) fn configuration(
+    context: &ControlPlaneContext,
+    settings: &KubeApiServer,
+) -> Option<Value> {
     let minor = minor(context.shoot);
     let mut configuration = json!({
         "apiVersion": if minor < 34 { "apiserver.config.k8s.io/v1beta1" } else { "apiserver.config.k8s.io/v1" },

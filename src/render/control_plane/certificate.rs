@@ -2,9 +2,9 @@
 
 use super::certificate_subjects;
 use crate::render::metadata::metadata;
-use crate::state::action::{Content, Issue, Issued, Wanted};
+use crate::state::action::{Desired, IssuedSecret, KeyMaterial, Payload};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, role};
 use crate::state::site::Site;
 use serde_json::json;
@@ -21,25 +21,25 @@ pub(crate) const ROOTS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-pub(crate) const KEYS: [(&str, &str, Issued); 2] = [
+pub(crate) const KEYS: [(&str, &str, KeyMaterial); 2] = [
     (
         "service-account-key",
         "Make the key that signs the tokens of service accounts",
-        Issued::SigningKey,
+        KeyMaterial::SigningKey,
     ),
     (
         "encryption-key",
         "Make the key that encrypts Secrets",
-        Issued::EncryptionKey,
+        KeyMaterial::EncryptionKey,
     ),
 ];
 
-pub(crate) fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
+pub(crate) fn wanted(site: &Site, part: &str, issued: KeyMaterial) -> Desired {
     let name = names::control_plane(site.id, part);
     let hash = match &issued {
-        Issued::Root { common_name } => Hash::of(&json!(["root", common_name])),
+        KeyMaterial::Root { common_name } => Hash::of(&json!(["root", common_name])),
         // Without the names: a certificate may have more than are wanted, and they are compared by themselves.
-        Issued::Leaf(it) => Hash::of(&json!([
+        KeyMaterial::Leaf(it) => Hash::of(&json!([
             "leaf",
             &*it.root,
             it.common_name,
@@ -48,8 +48,8 @@ pub(crate) fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
             it.client,
             it.kubeconfig,
         ])),
-        Issued::SigningKey => Hash::of(&json!(["signing key"])),
-        Issued::EncryptionKey => Hash::of(&json!(["encryption key"])),
+        KeyMaterial::SigningKey => Hash::of(&json!(["signing key"])),
+        KeyMaterial::EncryptionKey => Hash::of(&json!(["encryption key"])),
     };
     let object = json!({
         "apiVersion": "v1",
@@ -57,10 +57,10 @@ pub(crate) fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
         "type": "Opaque",
         "metadata": metadata(site, role::CERTIFICATE, &name, hash),
     });
-    Wanted {
-        key: Key::provider(Kind::Secret, name),
+    Desired {
+        key: ObjectKey::provider(ObjectKind::Secret, name),
         hash,
-        content: Content::Issue(Arc::new(Issue {
+        payload: Payload::Issue(Arc::new(IssuedSecret {
             object,
             what: issued,
         })),

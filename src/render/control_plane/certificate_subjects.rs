@@ -1,7 +1,7 @@
 //! Whom the certificates of a control plane name, and where its kubeconfigs lead to.
 
 use crate::model::Cidr;
-use crate::state::action::Leaf;
+use crate::state::action::LeafCertificate;
 use crate::state::names::control_plane;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// By what the API server is reached, as far as that is known by now.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reach<'a> {
+pub(crate) struct ApiServerAddresses<'a> {
     pub(crate) cluster_ip: &'a str,
     /// From outside of the provider cluster.
     pub(crate) external: Option<&'a Address>,
@@ -19,11 +19,11 @@ pub(crate) struct Reach<'a> {
 }
 
 /// A leaf, the last part of its Secret's name, and the end of "Issue the certificate of …".
-pub(crate) struct Named {
+pub(crate) struct CertificateSubject {
     pub(crate) part: &'static str,
     pub(crate) of: &'static str,
     /// None while what it has to say is not known.
-    pub(crate) leaf: Option<Leaf>,
+    pub(crate) leaf: Option<LeafCertificate>,
 }
 
 pub(crate) use crate::state::names::part::CA;
@@ -34,7 +34,11 @@ const DOMAIN: &str = "cluster.local";
 /// So many members has an etcd at most; one that is not there does no harm in a certificate.
 const MEMBERS: usize = 3;
 
-pub(crate) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec<Named> {
+pub(crate) fn all(
+    shoot: &ValidShoot,
+    site: &Site,
+    reach: Option<&ApiServerAddresses>,
+) -> Vec<CertificateSubject> {
     let mut all = etcd(site);
     all.extend([
         named(
@@ -47,10 +51,10 @@ pub(crate) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec
             "kube-apiserver for kubelets",
             client(site, CA, "kube-apiserver-kubelet-client"),
         ),
-        Named {
+        CertificateSubject {
             part: "kube-apiserver",
             of: "kube-apiserver",
-            leaf: reach.map(|reach| Leaf {
+            leaf: reach.map(|reach| LeafCertificate {
                 names: api_server(shoot, site, reach),
                 server: true,
                 client: false,
@@ -66,11 +70,11 @@ pub(crate) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec
         ("csi-controller", inside),
         ("konnectivity-server", inside),
     ] {
-        let leaf = server.map(|host| Leaf {
+        let leaf = server.map(|host| LeafCertificate {
             kubeconfig: Some(url(host)),
             ..client(site, CA, &format!("system:{part}"))
         });
-        all.push(Named {
+        all.push(CertificateSubject {
             part,
             of: part,
             leaf,
@@ -79,11 +83,11 @@ pub(crate) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec
     all
 }
 
-fn etcd(site: &Site) -> Vec<Named> {
+fn etcd(site: &Site) -> Vec<CertificateSubject> {
     let members = members(site);
     let clients = [loopback(), service(site, "etcd-client"), members.clone()].concat();
     // Members are clients of each other, and the gateway of each is one of its own.
-    let server = |part, names| Leaf {
+    let server = |part, names| LeafCertificate {
         names,
         server: true,
         ..client(site, ETCD_CA, part)
@@ -104,16 +108,16 @@ fn etcd(site: &Site) -> Vec<Named> {
     ]
 }
 
-fn named(part: &'static str, of: &'static str, leaf: Leaf) -> Named {
-    Named {
+fn named(part: &'static str, of: &'static str, leaf: LeafCertificate) -> CertificateSubject {
+    CertificateSubject {
         part,
         of,
         leaf: Some(leaf),
     }
 }
 
-fn client(site: &Site, root: &str, common_name: &str) -> Leaf {
-    Leaf {
+fn client(site: &Site, root: &str, common_name: &str) -> LeafCertificate {
+    LeafCertificate {
         root: control_plane(site.id, root).into(),
         common_name: common_name.to_owned(),
         organization: None,
@@ -124,7 +128,7 @@ fn client(site: &Site, root: &str, common_name: &str) -> Leaf {
     }
 }
 
-fn api_server(shoot: &ValidShoot, site: &Site, reach: &Reach) -> Vec<String> {
+fn api_server(shoot: &ValidShoot, site: &Site, reach: &ApiServerAddresses) -> Vec<String> {
     let inside = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];
     let mut names = loopback();
     names.extend(inside.map(str::to_owned));

@@ -1,12 +1,12 @@
 //! KubeVirt's cloud controller manager: tells nodes their addresses, and makes load balancers.
 
 use super::api_server::text;
-use super::context::Context;
-use super::parts::account::{Rule, account};
+use super::context::ControlPlaneContext;
+use super::parts::account::{RoleRule, account};
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::images::KUBEVIRT_CCM;
 use serde_json::{Map, Value, json};
@@ -16,18 +16,18 @@ const PORT: u16 = 10258;
 const FILE: &str = "cloud-config";
 
 /// What it does in the provider namespace.
-pub(crate) const RULES: [Rule; 3] = [
-    Rule {
+pub(crate) const RULES: [RoleRule; 3] = [
+    RoleRule {
         group: "kubevirt.io",
         resources: &["virtualmachines"],
         verbs: &["get", "list", "watch"],
     },
-    Rule {
+    RoleRule {
         group: "kubevirt.io",
         resources: &["virtualmachineinstances"],
         verbs: &["get", "list", "watch", "update"],
     },
-    Rule {
+    RoleRule {
         group: "",
         resources: &["services"],
         verbs: &[
@@ -36,11 +36,11 @@ pub(crate) const RULES: [Rule; 3] = [
     },
 ];
 
-pub(crate) fn component(context: &Context) -> Component {
-    let own = Volume::secret(context, NAME);
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
+    let own = PodVolume::secret(context, NAME);
     let configuration = configuration(context);
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
-    let config = Volume::config(context, NAME, &data);
+    let config = PodVolume::config(context, NAME, &data);
     let container = manager(context, &own, &config);
     let config_map = json!({
         "apiVersion": "v1",
@@ -70,7 +70,7 @@ pub(crate) fn component(context: &Context) -> Component {
 
 /// Without a kubeconfig the pod's own account is meant; the namespace has to be said even so. Zones and regions are
 /// those of the provider's nodes, which no Role can let it read; kubelets tell those of their machines.
-fn configuration(context: &Context) -> Value {
+fn configuration(context: &ControlPlaneContext) -> Value {
     json!({
         "kubeconfig": "",
         "namespace": context.site.namespace,
@@ -79,7 +79,7 @@ fn configuration(context: &Context) -> Value {
     })
 }
 
-fn manager(context: &Context, own: &Volume, config: &Volume) -> Value {
+fn manager(context: &ControlPlaneContext, own: &PodVolume, config: &PodVolume) -> Value {
     let kubeconfig = own.file("kubeconfig");
     let gates = &context.shoot.control_plane.cloud_controller_gates;
     let command = Flags::of("/bin/kubevirt-cloud-controller-manager")

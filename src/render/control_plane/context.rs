@@ -15,16 +15,16 @@ pub(crate) const CLIENT_PORT: u16 = 2379;
 pub(crate) const PEER_PORT: u16 = 2380;
 
 /// What the objects of a control plane are made of.
-pub(crate) struct Context<'a> {
+pub(crate) struct ControlPlaneContext<'a> {
     pub(crate) shoot: &'a ValidShoot,
     pub(crate) site: Site<'a>,
-    pub(crate) known: &'a Known,
+    pub(crate) known: &'a ControlPlaneFacts,
     /// StorageClasses of the provider.
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
 /// What has to be seen before pods can be written down.
-pub(crate) struct Known {
+pub(crate) struct ControlPlaneFacts {
     /// ClusterIP of the API server's Service.
     pub(crate) cluster_ip: Arc<str>,
     /// By which people reach the API server, where it is exposed.

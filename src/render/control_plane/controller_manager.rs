@@ -1,10 +1,10 @@
 //! kube-controller-manager: also signs what kubelets ask for, so it alone has the key of the root.
 
-use super::context::Context;
+use super::context::ControlPlaneContext;
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use crate::model::KubeControllerManager;
 use crate::render::component::Component;
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 const NAME: &str = "kube-controller-manager";
 const PORT: u16 = 10257;
 
-pub(crate) fn component(context: &Context) -> Component {
-    let own = Volume::secret(context, NAME);
-    let root = Volume::secret(context, "ca").only(&["tls.crt", "tls.key"]);
-    let proxy = Volume::secret(context, "front-proxy-client").only(&["ca.crt"]);
-    let accounts = Volume::secret(context, "service-account-key").only(&["key"]);
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
+    let own = PodVolume::secret(context, NAME);
+    let root = PodVolume::secret(context, "ca").only(&["tls.crt", "tls.key"]);
+    let proxy = PodVolume::secret(context, "front-proxy-client").only(&["ca.crt"]);
+    let accounts = PodVolume::secret(context, "service-account-key").only(&["key"]);
     let volumes = [own, root, proxy, accounts];
     let pods = Pods {
         part: NAME,
@@ -37,7 +37,7 @@ pub(crate) fn component(context: &Context) -> Component {
     }
 }
 
-fn manager(context: &Context, volumes: &[Volume; 4]) -> Value {
+fn manager(context: &ControlPlaneContext, volumes: &[PodVolume; 4]) -> Value {
     let [own, root, proxy, accounts] = volumes;
     let shoot = context.shoot;
     let kubeconfig = own.file("kubeconfig");
@@ -72,7 +72,7 @@ fn manager(context: &Context, volumes: &[Volume; 4]) -> Value {
         .kube_controller_manager
         .clone();
     let command = settings_of(flags, &settings.unwrap_or_default()).done();
-    let mounts: Vec<&Volume> = volumes.iter().collect();
+    let mounts: Vec<&PodVolume> = volumes.iter().collect();
     let mut it = container(context, NAME, command, ("100m", "128Mi"), &mounts);
     it["ports"] = json!([{ "name": "https", "containerPort": PORT }]);
     it["startupProbe"] = probe("HTTPS", PORT, "/healthz", 2, 120);

@@ -3,12 +3,12 @@
 //!
 //! Where the profile lists classes of snapshots, what makes these runs beside it.
 
-use super::context::Context;
-use super::parts::account::{Rule, account};
+use super::context::ControlPlaneContext;
+use super::parts::account::{RoleRule, account};
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::images::KUBEVIRT_CSI;
 use crate::render::storage_classes::offered;
@@ -20,18 +20,18 @@ const NAME: &str = "csi-controller";
 const HEALTH_PORT: u16 = 10301;
 
 /// What it does in the provider namespace.
-const RULES: [Rule; 4] = [
-    Rule {
+const RULES: [RoleRule; 4] = [
+    RoleRule {
         group: "cdi.kubevirt.io",
         resources: &["datavolumes"],
         verbs: &["get", "create", "delete"],
     },
-    Rule {
+    RoleRule {
         group: "kubevirt.io",
         resources: &["virtualmachines", "virtualmachineinstances"],
         verbs: &["get", "list"],
     },
-    Rule {
+    RoleRule {
         group: "subresources.kubevirt.io",
         resources: &[
             "virtualmachines/addvolume",
@@ -41,7 +41,7 @@ const RULES: [Rule; 4] = [
         ],
         verbs: &["update"],
     },
-    Rule {
+    RoleRule {
         group: "",
         resources: &["persistentvolumeclaims"],
         verbs: &["get", "list", "watch", "patch"],
@@ -49,15 +49,15 @@ const RULES: [Rule; 4] = [
 ];
 
 /// Where there are classes of snapshots.
-const SNAPSHOT_RULE: Rule = Rule {
+const SNAPSHOT_RULE: RoleRule = RoleRule {
     group: "snapshot.storage.k8s.io",
     resources: &["volumesnapshots"],
     verbs: &["get", "list", "create", "delete"],
 };
 
-pub(crate) fn component(context: &Context) -> Component {
-    let own = Volume::secret(context, NAME);
-    let socket = Volume::memory("socket", "/csi");
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
+    let own = PodVolume::secret(context, NAME);
+    let socket = PodVolume::memory("socket", "/csi");
     let pods = Pods {
         part: NAME,
         replicas: context.replicas(),
@@ -78,19 +78,19 @@ pub(crate) fn component(context: &Context) -> Component {
     }
 }
 
-fn rules(context: &Context) -> Vec<Rule> {
+fn rules(context: &ControlPlaneContext) -> Vec<RoleRule> {
     let snapshots = (!snapshot_classes(context).is_empty()).then_some(SNAPSHOT_RULE);
     RULES.into_iter().chain(snapshots).collect()
 }
 
 /// By name.
-fn snapshot_classes<'a>(context: &Context<'a>) -> Vec<&'a str> {
+fn snapshot_classes<'a>(context: &ControlPlaneContext<'a>) -> Vec<&'a str> {
     let config = &context.shoot.profile.spec.provider_config;
     let classes = config.volume_snapshot_classes.iter();
     classes.map(|it| it.name.as_str()).collect()
 }
 
-fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
+fn containers(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) -> Vec<Value> {
     let address = socket.file("csi.sock");
     let helper = |component: &str, adjust: &dyn Fn(Flags) -> Flags| {
         // Longer than the driver itself waits for a disk.
@@ -139,7 +139,7 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
 }
 
 /// Binds what people ask for to what the driver makes; it serves this cluster alone, and needs nothing inside it.
-fn snapshot_controller(context: &Context, own: &Volume) -> Value {
+fn snapshot_controller(context: &ControlPlaneContext, own: &PodVolume) -> Value {
     const NAME: &str = "snapshot-controller";
     let command = Flags::of(&format!("/{NAME}"))
         .set("kubeconfig", own.file("kubeconfig"))
@@ -149,7 +149,7 @@ fn snapshot_controller(context: &Context, own: &Volume) -> Value {
     container(context, NAME, command, ("10m", "32Mi"), &[own])
 }
 
-fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
+fn driver(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) -> Value {
     let command = Flags::of("/kubevirt-csi-driver")
         .set("endpoint", format!("unix://{}", socket.file("csi.sock")))
         .set("infra-cluster-namespace", context.site.namespace)
@@ -178,7 +178,7 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
 }
 
 /// All that the shoot has a class for, and the provider's default one.
-fn classes(context: &Context) -> String {
+fn classes(context: &ControlPlaneContext) -> String {
     let types = context.shoot.profile.spec.volume_types.iter();
     let usable = types.filter(|it| it.usable != Some(false));
     let usable = usable.map(|it| it.class.as_str());

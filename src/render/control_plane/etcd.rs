@@ -1,11 +1,11 @@
 //! etcd: one member, or three that stand apart.
 
-use super::context::{CLIENT_PORT, Context, PEER_PORT};
+use super::context::{CLIENT_PORT, ControlPlaneContext, PEER_PORT};
 use super::parts::flags::Flags;
 use super::parts::network_policy::{allow, policy};
 use super::parts::pod::{Pods, container, labels, probe};
 use super::parts::replicas::budget;
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::metadata::owner;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// More than this etcd is not made for.
 const MOST_MIB: f64 = 8192.0;
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let members = context.members();
     let budget = budget(context, ETCD, members);
     let policy = policy(
@@ -38,7 +38,7 @@ pub(crate) fn component(context: &Context) -> Component {
 }
 
 /// What clients are told: every member, so that none of them is in the way of the others.
-pub(crate) fn endpoints(context: &Context) -> String {
+pub(crate) fn endpoints(context: &ControlPlaneContext) -> String {
     let of = |ordinal| {
         format!(
             "https://{}:{CLIENT_PORT}",
@@ -49,20 +49,20 @@ pub(crate) fn endpoints(context: &Context) -> String {
     members.join(",")
 }
 
-fn member(context: &Context, ordinal: u32) -> String {
+fn member(context: &ControlPlaneContext, ordinal: u32) -> String {
     format!("{}-{ordinal}", context.name(ETCD))
 }
 
 /// Without the domain of the provider cluster, which nobody has to tell us.
-fn host(context: &Context, pod: &str) -> String {
+fn host(context: &ControlPlaneContext, pod: &str) -> String {
     let service = context.name("etcd-peers");
     format!("{pod}.{service}.{}.svc", context.site.namespace)
 }
 
-fn stateful_set(context: &Context, members: u32) -> Value {
-    let server = Volume::secret(context, "etcd-server");
-    let peer = Volume::secret(context, "etcd-peer");
-    let data = Volume::claim("data", "/var/lib/etcd");
+fn stateful_set(context: &ControlPlaneContext, members: u32) -> Value {
+    let server = PodVolume::secret(context, "etcd-server");
+    let peer = PodVolume::secret(context, "etcd-peer");
+    let data = PodVolume::claim("data", "/var/lib/etcd");
     let command = command(context, &server, &peer, &data);
     let mut container = container(
         context,
@@ -114,7 +114,7 @@ fn stateful_set(context: &Context, members: u32) -> Value {
 }
 
 /// Outlives the StatefulSet, but not the shoot.
-fn claim(context: &Context) -> Value {
+fn claim(context: &ControlPlaneContext) -> Value {
     let control_plane = &context.shoot.control_plane;
     let size = control_plane.etcd_size.to_string();
     let mut claim = json!({
@@ -136,7 +136,12 @@ fn claim(context: &Context) -> Value {
     claim
 }
 
-fn command(context: &Context, server: &Volume, peer: &Volume, data: &Volume) -> Vec<String> {
+fn command(
+    context: &ControlPlaneContext,
+    server: &PodVolume,
+    peer: &PodVolume,
+    data: &PodVolume,
+) -> Vec<String> {
     let own = host(context, "$(POD_NAME)");
     let members = (0..context.members()).map(|ordinal| {
         let name = member(context, ordinal);
@@ -182,7 +187,7 @@ fn command(context: &Context, server: &Volume, peer: &Volume, data: &Volume) -> 
 }
 
 /// A part of the disk, so that etcd says no before the disk does: logs and snapshots want room too.
-fn quota(context: &Context) -> u64 {
+fn quota(context: &ControlPlaneContext) -> u64 {
     let size = context.shoot.control_plane.etcd_size.value / MIB;
     let mib = (size * 0.8).clamp(1.0, MOST_MIB);
     // Whole MiB below a bound: the conversion loses nothing.

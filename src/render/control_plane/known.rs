@@ -1,8 +1,8 @@
 //! What is known of a control plane so far.
 
-use crate::render::control_plane::context::{KONNECTIVITY_PORT, Known};
-use crate::state::facts::{Fact, Facts, Service};
-use crate::state::key::{Key, Kind, Side};
+use crate::render::control_plane::context::{ControlPlaneFacts, KONNECTIVITY_PORT};
+use crate::state::facts::{Facts, ObjectStatus, ObservedService};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address, Exposure};
@@ -12,28 +12,31 @@ use std::sync::Arc;
 const UNKNOWN: &str = "0.0.0.0";
 
 /// What the facts say, and placeholders for what they do not say yet.
-pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
+pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
     let fact = |kind, part| {
-        let key = Key::provider(kind, names::control_plane(&shoot.id, part));
-        facts.objects.get(&key).map(|it| &it.fact)
+        let key = ObjectKey::provider(kind, names::control_plane(&shoot.id, part));
+        facts.objects.get(&key).map(|it| &it.status)
     };
-    let service = |part| match fact(Kind::Service, part) {
-        Some(Fact::Service(it)) => it.clone(),
-        _ => Service::default(),
+    let service = |part| match fact(ObjectKind::Service, part) {
+        Some(ObjectStatus::Service(it)) => it.clone(),
+        _ => ObservedService::default(),
     };
     let cluster_ip = facts.cluster_ip(&shoot.id);
     let cluster_ip = cluster_ip.unwrap_or_else(|| UNKNOWN.into());
     let (external, outer_konnectivity) = external(shoot, &service(part::EXTERNAL));
-    let ca = match fact(Kind::Secret, part::CA) {
-        Some(Fact::Secret(it)) => it.ca.clone(),
+    let ca = match fact(ObjectKind::Secret, part::CA) {
+        Some(ObjectStatus::Secret(it)) => it.ca.clone(),
         _ => None,
     };
-    let checksums = facts.objects.iter().filter_map(|(key, it)| match &it.fact {
-        Fact::Secret(secret) if key.side == Side::Provider => {
-            Some((key.name.clone(), secret.checksum))
-        }
-        _ => None,
-    });
+    let checksums = facts
+        .objects
+        .iter()
+        .filter_map(|(key, it)| match &it.status {
+            ObjectStatus::Secret(secret) if key.side == ClusterSide::Provider => {
+                Some((key.name.clone(), secret.checksum))
+            }
+            _ => None,
+        });
     let inner = Address {
         host: cluster_ip.to_string(),
         port: API_PORT,
@@ -47,7 +50,7 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
         None if has_pod_network(shoot) => (inner, KONNECTIVITY_PORT),
         None => outer.unwrap_or((inner, KONNECTIVITY_PORT)),
     };
-    Known {
+    ControlPlaneFacts {
         cluster_ip,
         external,
         node_address,
@@ -58,7 +61,7 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
 }
 
 /// By which people reach the API server, and the port of the konnectivity server there.
-pub(crate) fn external(shoot: &ValidShoot, service: &Service) -> (Option<Address>, u16) {
+pub(crate) fn external(shoot: &ValidShoot, service: &ObservedService) -> (Option<Address>, u16) {
     let unknown: Arc<str> = UNKNOWN.into();
     match &shoot.control_plane.exposure {
         Exposure::None => (None, KONNECTIVITY_PORT),

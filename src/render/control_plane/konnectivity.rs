@@ -1,10 +1,10 @@
 //! The server by which the API server opens connections into the shoot. It stands in the API server's pod: they
 //! talk through a socket that nobody else sees.
 
-use super::context::{Context, KONNECTIVITY_PORT};
+use super::context::{ControlPlaneContext, KONNECTIVITY_PORT};
 use super::parts::flags::Flags;
 use super::parts::pod::{container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use serde_json::{Value, json};
 
 const NAME: &str = "konnectivity-server";
@@ -13,22 +13,22 @@ const HEALTH_PORT: u16 = 8134;
 /// Whom the tokens of agents are for.
 pub(crate) const AUDIENCE: &str = "system:konnectivity-server";
 
-pub(crate) fn socket_directory() -> Volume {
-    Volume::memory("konnectivity", "/run/konnectivity")
+pub(crate) fn socket_directory() -> PodVolume {
+    PodVolume::memory("konnectivity", "/run/konnectivity")
 }
 
 /// Where [`socket_directory`] is mounted.
-pub(crate) fn socket(directory: &Volume) -> String {
+pub(crate) fn socket(directory: &PodVolume) -> String {
     directory.file("konnectivity-server.socket")
 }
 
 /// A native sidecar: its socket is there before the API server starts. `serving` is the pair that agents verify,
 /// `client` leads to the API server, which judges the agents' tokens.
 pub(crate) fn sidecar(
-    context: &Context,
-    socket_directory: &Volume,
-    serving: &Volume,
-    client: &Volume,
+    context: &ControlPlaneContext,
+    socket_directory: &PodVolume,
+    serving: &PodVolume,
+    client: &PodVolume,
 ) -> Value {
     let command = Flags::of("/proxy-server")
         .set("logtostderr", true)

@@ -1,11 +1,11 @@
 //! kube-scheduler.
 
 use super::api_server::text;
-use super::context::Context;
+use super::context::ControlPlaneContext;
 use super::parts::flags::Flags;
 use super::parts::network_policy::closed;
 use super::parts::pod::{Pods, container, probe};
-use super::parts::volume::Volume;
+use super::parts::volume::PodVolume;
 use crate::model::KubeScheduler;
 use crate::render::component::Component;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ const NAME: &str = "kube-scheduler";
 const PORT: u16 = 10259;
 const FILE: &str = "scheduler.yaml";
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &ControlPlaneContext) -> Component {
     let settings = context
         .shoot
         .manifest
@@ -23,10 +23,10 @@ pub(crate) fn component(context: &Context) -> Component {
         .kube_scheduler
         .clone();
     let settings = settings.unwrap_or_default();
-    let own = Volume::secret(context, NAME);
+    let own = PodVolume::secret(context, NAME);
     let configuration = configuration(&settings, &own.file("kubeconfig"));
     let data = Map::from_iter([(FILE.to_owned(), json!(text(&configuration)))]);
-    let config = Volume::config(context, NAME, &data);
+    let config = PodVolume::config(context, NAME, &data);
     let container = scheduler(context, &settings, &own, &config);
     let config_map = json!({
         "apiVersion": "v1",
@@ -53,7 +53,12 @@ pub(crate) fn component(context: &Context) -> Component {
     }
 }
 
-fn scheduler(context: &Context, settings: &KubeScheduler, own: &Volume, config: &Volume) -> Value {
+fn scheduler(
+    context: &ControlPlaneContext,
+    settings: &KubeScheduler,
+    own: &PodVolume,
+    config: &PodVolume,
+) -> Value {
     let kubeconfig = own.file("kubeconfig");
     let command = Flags::of(NAME)
         .set("config", config.file(FILE))

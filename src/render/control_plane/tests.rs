@@ -1,11 +1,11 @@
 //! The objects of a control plane, as they would be sent.
 
-use super::context::{Context, KONNECTIVITY_PORT, Known};
+use super::context::{ControlPlaneContext, ControlPlaneFacts, KONNECTIVITY_PORT};
 use super::*;
 use crate::render::component::Component;
-use crate::state::facts::{ClassOffer, StorageClass};
+use crate::state::facts::{InfraStorageClass, StorageClass};
 use crate::state::hash::Hash;
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::state::names;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -35,9 +35,9 @@ const SECRETS: [&str; 14] = [
     "encryption-key",
 ];
 
-fn known(id: &str) -> Known {
+fn known(id: &str) -> ControlPlaneFacts {
     let checksums = SECRETS.iter().enumerate();
-    Known {
+    ControlPlaneFacts {
         cluster_ip: "10.43.0.7".into(),
         external: None,
         node_address: Address {
@@ -55,13 +55,13 @@ fn known(id: &str) -> Known {
     }
 }
 
-fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
+fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&ControlPlaneContext) -> T) -> T {
     let site = Site {
         id: &shoot.id,
         namespace: "clusters",
         uid: "0c1a",
     };
-    let offered = ClassOffer {
+    let offered = InfraStorageClass {
         is_default: false,
         binding_mode: "Immediate".into(),
         reclaim_policy: "Delete".into(),
@@ -71,7 +71,7 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
         zonal: false,
         offered,
     };
-    look(&Context {
+    look(&ControlPlaneContext {
         shoot,
         site,
         known: &known(&shoot.id),
@@ -82,7 +82,7 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
     })
 }
 
-fn components(context: &Context) -> Vec<Component> {
+fn components(context: &ControlPlaneContext) -> Vec<Component> {
     vec![
         service::services(context.shoot, None),
         etcd::component(context),
@@ -98,7 +98,7 @@ fn components(context: &Context) -> Vec<Component> {
 fn objects(shoot: &ValidShoot) -> Vec<Value> {
     with(shoot, |context| {
         let components = components(context).into_iter();
-        let finished = components.flat_map(|it| it.finished(Side::Provider, &context.site));
+        let finished = components.flat_map(|it| it.finished(ClusterSide::Provider, &context.site));
         finished.map(|(_, _, object)| object).collect()
     })
 }

@@ -1,6 +1,6 @@
 //! What a pool puts on its nodes and machines.
 
-use crate::state::facts::Node;
+use crate::state::facts::ObservedNode;
 use crate::state::names;
 use crate::validate::Pool;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ pub(crate) const ROLE: &str = "node-role.kubernetes.io/worker";
 pub(crate) const NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 
 /// A merge patch: what the pool wants, and nothing for what it no longer wants. Taints of others stay.
-pub(crate) fn patch(node: &Node, namespace: &str, pool: &Pool, wanted: &str) -> Value {
+pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &Pool, wanted: &str) -> Value {
     let before: Value = serde_json::from_str(&node.metadata).unwrap_or_default();
     let mut labels = merged(&before["labels"], &pool.labels);
     labels.insert(ROLE.into(), json!(""));
@@ -38,10 +38,14 @@ pub(crate) fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<Stri
     old.chain(new).collect()
 }
 
-fn taints(node: &Node, before: &Value, pool: &Pool) -> Vec<Value> {
+fn taints(node: &ObservedNode, before: &Value, pool: &Pool) -> Vec<Value> {
     let is_same =
         |one: &Value, other: &Value| one["key"] == other["key"] && one["effect"] == other["effect"];
-    let wanted: Vec<Value> = pool.taints.iter().map(crate::state::json::given).collect();
+    let wanted: Vec<Value> = pool
+        .taints
+        .iter()
+        .map(crate::state::json::to_sparse_json)
+        .collect();
     let before = before.as_array().map(Vec::as_slice).unwrap_or_default();
     let ours = |it: &Value| {
         before.iter().any(|old| is_same(old, it)) || wanted.iter().any(|new| is_same(new, it))

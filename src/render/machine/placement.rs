@@ -1,12 +1,12 @@
 //! Where a machine may run: zone, hosts and the other machines of its pool.
 
-use super::spec::Machine;
+use super::spec::MachineSpec;
 use crate::model::{AffinityPresets, NodePreset};
 use crate::state::names;
 use serde_json::{Map, Value, json};
 
 /// Affinities of a VM, with those that its pool asks for by a preset of Kubermatic's.
-pub(crate) fn affinity(machine: &Machine) -> Value {
+pub(crate) fn affinity(machine: &MachineSpec) -> Value {
     let zone = &machine.pool.zones[machine.zone];
     let mut terms = vec![
         place(names::REGION_LABEL, machine.region),
@@ -59,7 +59,10 @@ fn labelled(preset: &NodePreset) -> Option<(bool, Value)> {
 }
 
 /// Near the other machines of the pool, or apart from them.
-fn between(presets: &AffinityPresets, machine: &Machine) -> impl Iterator<Item = (String, Value)> {
+fn between(
+    presets: &AffinityPresets,
+    machine: &MachineSpec,
+) -> impl Iterator<Item = (String, Value)> {
     let near = ("podAffinity", presets.pod_affinity_preset.as_deref());
     let apart = (
         "podAntiAffinity",
@@ -80,7 +83,7 @@ fn between(presets: &AffinityPresets, machine: &Machine) -> impl Iterator<Item =
 }
 
 /// Softly over hosts, unless the pool says otherwise.
-pub(crate) fn spread(machine: &Machine) -> Vec<Value> {
+pub(crate) fn spread(machine: &MachineSpec) -> Vec<Value> {
     let given = machine.pool.worker.topology_spread_constraints.iter();
     let mut spread: Vec<Value> = given
         .map(|it| {
@@ -103,7 +106,7 @@ pub(crate) fn spread(machine: &Machine) -> Vec<Value> {
     spread
 }
 
-fn constraint(machine: &Machine, skew: i32, key: &str, when: &str) -> Value {
+fn constraint(machine: &MachineSpec, skew: i32, key: &str, when: &str) -> Value {
     json!({
         "maxSkew": skew,
         "topologyKey": key,
@@ -113,6 +116,6 @@ fn constraint(machine: &Machine, skew: i32, key: &str, when: &str) -> Value {
 }
 
 /// The machines of the pool, and no others.
-fn selector(machine: &Machine) -> Value {
+fn selector(machine: &MachineSpec) -> Value {
     json!({ names::PART_OF: machine.site.id, names::POOL: machine.pool.name })
 }

@@ -1,13 +1,13 @@
 //! What decides one machine's object.
 
-use crate::state::desired::{Attachment, Golden};
+use crate::state::desired::{ImageVolume, NetworkAttachment};
 use crate::state::hash::Hash;
 use crate::state::site::Site;
 use crate::validate::Pool;
 use serde_json::Value;
 
 /// All that decides one machine's object.
-pub(crate) struct Machine<'a> {
+pub(crate) struct MachineSpec<'a> {
     pub(crate) site: Site<'a>,
     pub(crate) region: &'a str,
     pub(crate) pool: &'a Pool,
@@ -15,8 +15,8 @@ pub(crate) struct Machine<'a> {
     /// Index in the pool's zones.
     pub(crate) zone: usize,
     pub(crate) name: &'a str,
-    pub(crate) attachments: &'a [Attachment],
-    pub(crate) golden: Option<&'a Golden>,
+    pub(crate) attachments: &'a [NetworkAttachment],
+    pub(crate) golden: Option<&'a ImageVolume>,
     /// What the pool names, as the VM has it.
     pub(crate) instancetype: Option<Value>,
     pub(crate) preference: Option<Value>,

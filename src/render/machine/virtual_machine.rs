@@ -3,10 +3,10 @@
 use super::placement;
 use crate::model::{CpuFeature, Disk, WorkerConfig};
 use crate::render::image_volume;
-use crate::render::machine::spec::Machine;
+use crate::render::machine::spec::MachineSpec;
 use crate::render::metadata::{labels, metadata};
-use crate::state::desired::{Attachment, pool_metadata, volumes};
-use crate::state::json::{given, set};
+use crate::state::desired::{NetworkAttachment, pool_metadata, volumes};
+use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names::{self, role};
 use crate::validate::Volume;
 use serde_json::{Map, Value, json};
@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
 const GRACE: u32 = 90;
 
-pub(crate) fn object(machine: &Machine) -> Value {
+pub(crate) fn object(machine: &MachineSpec) -> Value {
     let worker = &machine.pool.worker;
     let mut template = json!({ "labels": template_labels(machine) });
     let notes = template_annotations(worker);
-    set(
+    set_if_some(
         &mut template,
         "annotations",
         (!notes.is_empty()).then_some(Value::Object(notes)),
@@ -29,8 +29,8 @@ pub(crate) fn object(machine: &Machine) -> Value {
         "dataVolumeTemplates": data_volumes(machine),
         "template": { "metadata": template, "spec": guest(machine) },
     });
-    set(&mut spec, "instancetype", machine.instancetype.clone());
-    set(&mut spec, "preference", machine.preference.clone());
+    set_if_some(&mut spec, "instancetype", machine.instancetype.clone());
+    set_if_some(&mut spec, "preference", machine.preference.clone());
     json!({
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",
@@ -57,7 +57,7 @@ fn template_annotations(worker: &WorkerConfig) -> Map<String, Value> {
     notes
 }
 
-fn vm_metadata(machine: &Machine) -> Value {
+fn vm_metadata(machine: &MachineSpec) -> Value {
     let mut metadata = metadata(&machine.site, role::MACHINE, machine.name, machine.hash);
     let pool = machine.pool;
     let mut all = not_ours(&pool.labels);
@@ -80,7 +80,7 @@ fn not_ours(given: &BTreeMap<String, String>) -> Map<String, Value> {
         .collect()
 }
 
-fn own_labels(machine: &Machine) -> Map<String, Value> {
+fn own_labels(machine: &MachineSpec) -> Map<String, Value> {
     let mut labels = labels(&machine.site, role::MACHINE);
     labels.insert(names::POOL.into(), json!(machine.pool.name));
     labels.insert(
@@ -92,7 +92,7 @@ fn own_labels(machine: &Machine) -> Map<String, Value> {
 }
 
 /// They reach the VMI and its pod, where load balancers look for them.
-fn template_labels(machine: &Machine) -> Map<String, Value> {
+fn template_labels(machine: &MachineSpec) -> Map<String, Value> {
     let mut labels = own_labels(machine);
     labels.insert(names::CAPI_ROLE.into(), json!("worker"));
     labels.insert(names::CAPI_CLUSTER.into(), json!(machine.site.id));
@@ -107,7 +107,7 @@ fn template_labels(machine: &Machine) -> Map<String, Value> {
     labels
 }
 
-fn data_volumes(machine: &Machine) -> Vec<Value> {
+fn data_volumes(machine: &MachineSpec) -> Vec<Value> {
     let root = match machine.golden {
         Some(golden) => {
             json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
@@ -129,7 +129,7 @@ fn data_volumes(machine: &Machine) -> Vec<Value> {
         .collect()
 }
 
-fn data_volume(machine: &Machine, name: &str, volume: &Volume, source: Value) -> Value {
+fn data_volume(machine: &MachineSpec, name: &str, volume: &Volume, source: Value) -> Value {
     let mut labels = labels(&machine.site, role::MACHINE_VOLUME);
     labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
     json!({
@@ -138,7 +138,7 @@ fn data_volume(machine: &Machine, name: &str, volume: &Volume, source: Value) ->
     })
 }
 
-fn guest(machine: &Machine) -> Value {
+fn guest(machine: &MachineSpec) -> Value {
     let worker = &machine.pool.worker;
     let mut guest = json!({
         "domain": domain(machine),
@@ -148,25 +148,25 @@ fn guest(machine: &Machine) -> Value {
         "networks": networks(machine),
         "volumes": volumes(machine),
     });
-    set(
+    set_if_some(
         &mut guest,
         "evictionStrategy",
-        worker.eviction_strategy.as_ref().map(given),
+        worker.eviction_strategy.as_ref().map(to_sparse_json),
     );
-    set(
+    set_if_some(
         &mut guest,
         "dnsPolicy",
-        worker.dns_policy.as_ref().map(given),
+        worker.dns_policy.as_ref().map(to_sparse_json),
     );
-    set(
+    set_if_some(
         &mut guest,
         "dnsConfig",
-        worker.dns_config.as_ref().map(given),
+        worker.dns_config.as_ref().map(to_sparse_json),
     );
     guest
 }
 
-fn domain(machine: &Machine) -> Value {
+fn domain(machine: &MachineSpec) -> Value {
     let (worker, kind) = (&machine.pool.worker, &machine.pool.machine_type);
     if worker.instancetype.is_some() {
         return json!({ "devices": devices(machine) });
@@ -191,15 +191,22 @@ fn domain(machine: &Machine) -> Value {
         resources["overcommitGuestOverhead"] = json!(true);
     }
     let mut domain = json!({ "resources": resources, "devices": devices(machine) });
-    set(
+    set_if_some(
         &mut domain,
         "cpu",
-        worker.cpu.as_ref().map(|it| cpu(given(it), &it.features)),
+        worker
+            .cpu
+            .as_ref()
+            .map(|it| cpu(to_sparse_json(it), &it.features)),
     );
     if let Some(vcpus) = vcpus {
         domain["cpu"]["cores"] = json!(vcpus.cores);
     }
-    set(&mut domain, "memory", worker.memory.as_ref().map(given));
+    set_if_some(
+        &mut domain,
+        "memory",
+        worker.memory.as_ref().map(to_sparse_json),
+    );
     domain
 }
 
@@ -207,7 +214,7 @@ fn domain(machine: &Machine) -> Value {
 fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
     let feature = |it: &CpuFeature| match it {
         CpuFeature::Name(name) => json!({ "name": name, "policy": "require" }),
-        CpuFeature::Object(object) => given(object),
+        CpuFeature::Object(object) => to_sparse_json(object),
     };
     if !features.is_empty() {
         cpu["features"] = features.iter().map(feature).collect();
@@ -215,18 +222,18 @@ fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
     cpu
 }
 
-fn devices(machine: &Machine) -> Value {
+fn devices(machine: &MachineSpec) -> Value {
     let given_devices = machine.pool.worker.devices.as_ref();
     let mut devices = json!({ "disks": disks(machine), "interfaces": interfaces(machine) });
     if let Some(it) = given_devices {
-        set(&mut devices, "rng", it.rng.as_ref().map(|_| json!({})));
-        set(
+        set_if_some(&mut devices, "rng", it.rng.as_ref().map(|_| json!({})));
+        set_if_some(
             &mut devices,
             "blockMultiQueue",
             it.block_multi_queue.then_some(Value::Bool(true)),
         );
         let multiqueue = it.network_interface_multiqueue || it.network_interface_multi_queue;
-        set(
+        set_if_some(
             &mut devices,
             "networkInterfaceMultiqueue",
             multiqueue.then_some(Value::Bool(true)),
@@ -236,7 +243,7 @@ fn devices(machine: &Machine) -> Value {
 }
 
 /// Their order is that of vda, vdb… in the guest: root, cloud-init, data volumes.
-fn disks(machine: &Machine) -> Vec<Value> {
+fn disks(machine: &MachineSpec) -> Vec<Value> {
     let given_disks = machine
         .pool
         .worker
@@ -261,12 +268,13 @@ fn disks(machine: &Machine) -> Vec<Value> {
 
 /// A disk that was given replaces the usual one, under the name of its volume.
 fn disk(configured: Option<&Disk>, name: &str) -> Value {
-    let mut disk = configured.map_or_else(|| json!({ "disk": { "bus": "virtio" } }), given);
+    let mut disk =
+        configured.map_or_else(|| json!({ "disk": { "bus": "virtio" } }), to_sparse_json);
     disk["name"] = json!(name);
     disk
 }
 
-fn volumes(machine: &Machine) -> Vec<Value> {
+fn volumes(machine: &MachineSpec) -> Vec<Value> {
     let mut cloud_init = json!({ "secretRef": { "name": machine.name } });
     if !machine.attachments.is_empty() {
         cloud_init["networkData"] = json!(NETWORK_DATA);
@@ -286,14 +294,14 @@ fn volumes(machine: &Machine) -> Vec<Value> {
 const NETWORK_DATA: &str =
     "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
 
-fn interfaces(machine: &Machine) -> Vec<Value> {
+fn interfaces(machine: &MachineSpec) -> Vec<Value> {
     network_names(machine)
         .map(|(name, _)| json!({ "name": name, "bridge": {} }))
         .collect()
 }
 
-fn networks(machine: &Machine) -> Vec<Value> {
-    let network = |(name, attachment): (String, Option<&Attachment>)| match attachment {
+fn networks(machine: &MachineSpec) -> Vec<Value> {
+    let network = |(name, attachment): (String, Option<&NetworkAttachment>)| match attachment {
         None => json!({ "name": name, "pod": {} }),
         Some(it) if it.default => {
             json!({ "name": name, "multus": { "networkName": &*it.reference, "default": true } })
@@ -306,8 +314,8 @@ fn networks(machine: &Machine) -> Vec<Value> {
 /// The first is always called `default`, be it the pod network or a tenant's: the cloud controller manager
 /// takes a node's address from the interface of that name.
 fn network_names<'a>(
-    machine: &Machine<'a>,
-) -> impl Iterator<Item = (String, Option<&'a Attachment>)> {
+    machine: &MachineSpec<'a>,
+) -> impl Iterator<Item = (String, Option<&'a NetworkAttachment>)> {
     let first = machine.attachments.iter().find(|it| it.default);
     let others = machine.attachments.iter().filter(|it| !it.default);
     let others = others

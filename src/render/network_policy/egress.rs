@@ -1,6 +1,6 @@
 //! What may be connected to. A rule of nothing at all would allow everything: a list that is empty makes no rule.
 
-use crate::render::control_plane::context::Known;
+use crate::render::control_plane::context::ControlPlaneFacts;
 use crate::state::names::PART_OF;
 use crate::validate::{Source, ValidShoot};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub(crate) fn world() -> Value {
 }
 
 /// By the address that machines use. None while it is not known, and of a name: then its pods are all there is.
-pub(crate) fn api_server(known: &Known) -> Option<Value> {
+pub(crate) fn api_server(known: &ControlPlaneFacts) -> Option<Value> {
     let address = &known.node_address;
     let ip = address.host.parse().ok().filter(is_given)?;
     let ports = [address.port, known.konnectivity_port];

@@ -11,8 +11,8 @@ mod tests;
 
 use crate::model::CustomNetworkPolicy;
 use crate::render::component::Component;
-use crate::render::control_plane::context::Known;
-use crate::state::json::given;
+use crate::render::control_plane::context::ControlPlaneFacts;
+use crate::state::json::to_sparse_json;
 use crate::state::names::{self, COMPONENT, PART_OF, part, role};
 use crate::validate::ValidShoot;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) fn general(shoot: &ValidShoot) -> Option<Component> {
     })
 }
 
-pub(crate) fn isolation(shoot: &ValidShoot, known: &Known) -> Option<Component> {
+pub(crate) fn isolation(shoot: &ValidShoot, known: &ControlPlaneFacts) -> Option<Component> {
     shoot.network_policies.default.then(|| Component {
         name: part::ISOLATION,
         title: "Isolate the machines".into(),
@@ -38,7 +38,7 @@ pub(crate) fn isolation(shoot: &ValidShoot, known: &Known) -> Option<Component> 
 }
 
 /// Of what machines open: what is opened to them stays open, or load balancers would lead nowhere.
-fn machines(shoot: &ValidShoot, known: &Known) -> Value {
+fn machines(shoot: &ValidShoot, known: &ControlPlaneFacts) -> Value {
     let rules = [
         Some(egress::own_pods(&shoot.id)),
         Some(egress::world()),
@@ -84,7 +84,7 @@ fn importer(shoot: &ValidShoot) -> Value {
 }
 
 fn custom(shoot: &ValidShoot, policy: &CustomNetworkPolicy) -> Value {
-    let mut spec = given(&policy.spec);
+    let mut spec = to_sparse_json(&policy.spec);
     if spec["podSelector"].is_null() {
         // Older API servers want it to be there.
         spec["podSelector"] = json!({});

@@ -5,9 +5,9 @@ use super::*;
 use crate::plan::preview::first_apply;
 use crate::render::control_plane::context::KONNECTIVITY_PORT;
 use crate::state::facts::Facts;
-use crate::state::key::{Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::State;
+use crate::state::plan::ItemState;
 use crate::validate::control_plane::Address;
 use crate::validate::network_policies::OURS;
 use crate::validate::testing::{SHOOT, valid_for_tests};
@@ -37,8 +37,8 @@ fn shoot() -> ValidShoot {
     shoot
 }
 
-fn known(host: &str) -> Known {
-    Known {
+fn known(host: &str) -> ControlPlaneFacts {
+    ControlPlaneFacts {
         cluster_ip: "10.43.0.7".into(),
         external: None,
         node_address: Address {
@@ -61,7 +61,7 @@ fn policies(shoot: &ValidShoot, host: &str) -> Vec<Value> {
     let known = known(host);
     let components = [general(shoot), isolation(shoot, &known)];
     let components = components.into_iter().flatten();
-    let finished = components.flat_map(|it| it.finished(Side::Provider, &site));
+    let finished = components.flat_map(|it| it.finished(ClusterSide::Provider, &site));
     finished.map(|it| it.2).collect()
 }
 
@@ -75,7 +75,7 @@ fn facts() -> Facts {
 /// Everything of the provider's side that a first apply makes.
 fn everything(shoot: &ValidShoot) -> Vec<Value> {
     let all = first_apply(shoot, &facts()).into_iter();
-    let ours = all.filter(|it| it.0 == Side::Provider);
+    let ours = all.filter(|it| it.0 == ClusterSide::Provider);
     ours.map(|it| it.1).collect()
 }
 
@@ -366,12 +366,12 @@ fn a_machine_waits_for_its_isolation_and_an_import_for_that_of_importers() {
     assert_eq!(needs(&machines), ["control-plane/services"]);
     let is_blocked = |id: &String| {
         let mut items = plan.items.iter();
-        items.any(|it| *it.id.0 == **id && it.state == State::Blocked)
+        items.any(|it| *it.id.0 == **id && it.state == ItemState::Blocked)
     };
     assert!(is_blocked(&machines));
     let kinds = plan
         .parts
         .iter()
-        .filter(|it| it.kind == Kind::NetworkPolicy);
+        .filter(|it| it.kind == ObjectKind::NetworkPolicy);
     assert_eq!(kinds.count(), OURS.len());
 }

@@ -2,7 +2,7 @@
 //!
 //! Machines of pools do not need it; a person who adds one by hand does.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, cluster_role, cluster_role_binding, config_map, group, role, role_binding, rule,
     rule_for, user,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const PUBLIC: &str = "kube-public";
 const CLUSTER_INFO: &str = "cluster-info";
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &SystemContext) -> Component {
     let mut objects = vec![
         cluster_info(context),
         config_map(
@@ -37,7 +37,7 @@ pub(crate) fn component(context: &Context) -> Component {
 
 /// Read by everybody. The controller manager adds a signature for each token beside `kubeconfig`: keys that are not
 /// ours, which an apply leaves alone.
-fn cluster_info(context: &Context) -> Value {
+fn cluster_info(context: &SystemContext) -> Value {
     use base64::Engine;
     let ca = base64::engine::general_purpose::STANDARD.encode(context.known.ca.as_bytes());
     let server = context.known.node_address.url();
@@ -56,7 +56,7 @@ fn cluster_info(context: &Context) -> Value {
 }
 
 /// The version of this API that every kubeadm from 1.31 on reads.
-fn cluster_configuration(context: &Context) -> Value {
+fn cluster_configuration(context: &SystemContext) -> Value {
     let shoot = context.shoot;
     let registry = shoot.control_plane.registry.as_deref();
     json!({

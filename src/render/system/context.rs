@@ -1,6 +1,6 @@
 //! What the objects inside a shoot are made of.
 
-use crate::render::control_plane::context::Known;
+use crate::render::control_plane::context::ControlPlaneFacts;
 use crate::state::facts::StorageClass;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the objects inside a shoot are made of.
-pub(crate) struct Context<'a> {
+pub(crate) struct SystemContext<'a> {
     pub(crate) shoot: &'a ValidShoot,
     pub(crate) site: Site<'a>,
-    pub(crate) known: &'a Known,
+    pub(crate) known: &'a ControlPlaneFacts,
     /// StorageClasses of the provider.
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }

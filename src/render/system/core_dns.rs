@@ -1,6 +1,6 @@
 //! CoreDNS: names inside the cluster.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
     service_account,
@@ -18,7 +18,7 @@ const APP: &str = "kube-dns";
 /// A ConfigMap of the person: `*.override` adds to the one server, `*.server` adds servers.
 const CUSTOM: &str = "coredns-custom";
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &SystemContext) -> Component {
     let config = config_map(NAME, &json!({ "Corefile": corefile() }));
     let rules = [
         rule(
@@ -72,7 +72,7 @@ import custom/*.server
     )
 }
 
-fn service(context: &Context) -> Value {
+fn service(context: &SystemContext) -> Value {
     let services = &context.shoot.networking.services;
     let port = |name: &str, port: u16, protocol: &str| json!({ "name": name, "port": port, "protocol": protocol, "targetPort": port });
     json!({
@@ -96,7 +96,7 @@ fn service(context: &Context) -> Value {
     })
 }
 
-fn deployment(context: &Context, config: &Value) -> Value {
+fn deployment(context: &SystemContext, config: &Value) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -127,7 +127,7 @@ fn deployment(context: &Context, config: &Value) -> Value {
     })
 }
 
-fn container(context: &Context) -> Value {
+fn container(context: &SystemContext) -> Value {
     let port = |name: &str, port: u16, protocol: &str| json!({ "name": name, "containerPort": port, "protocol": protocol });
     json!({
         "name": NAME,

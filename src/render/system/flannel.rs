@@ -1,6 +1,6 @@
 //! flannel: the network of the pods, where nothing else is asked for.
 
-use super::context::{Context, TUNNEL_PORT};
+use super::context::{SystemContext, TUNNEL_PORT};
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
     service_account,
@@ -15,7 +15,7 @@ const APP: &str = "kube-flannel";
 const CONFIG: &str = "kube-flannel-cfg";
 
 /// None where another network is asked for.
-pub(crate) fn component(context: &Context) -> Option<Component> {
+pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     if context.shoot.networking.type_ != NAME {
         return None;
     }
@@ -46,7 +46,7 @@ pub(crate) fn component(context: &Context) -> Option<Component> {
 }
 
 /// The range of each node is that which the controller manager gives it.
-fn network_configuration(context: &Context) -> Value {
+fn network_configuration(context: &SystemContext) -> Value {
     json!({
         "Network": context.shoot.networking.pods,
         "Backend": { "Type": "vxlan", "Port": TUNNEL_PORT },
@@ -68,7 +68,7 @@ fn json(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has text keys")
 }
 
-fn daemon_set(context: &Context, config: &Value) -> Value {
+fn daemon_set(context: &SystemContext, config: &Value) -> Value {
     let labels = json!({ "app": "flannel", "k8s-app": APP, "tier": "node" });
     json!({
         "apiVersion": "apps/v1",
@@ -100,7 +100,7 @@ fn daemon_set(context: &Context, config: &Value) -> Value {
     })
 }
 
-fn install_plugin(context: &Context) -> Value {
+fn install_plugin(context: &SystemContext) -> Value {
     json!({
         "name": "install-cni-plugin",
         "image": image(context.shoot, "flannel-cni-plugin"),
@@ -109,7 +109,7 @@ fn install_plugin(context: &Context) -> Value {
     })
 }
 
-fn install_configuration(context: &Context) -> Value {
+fn install_configuration(context: &SystemContext) -> Value {
     json!({
         "name": "install-cni",
         "image": image(context.shoot, NAME),
@@ -118,7 +118,7 @@ fn install_configuration(context: &Context) -> Value {
     })
 }
 
-fn daemon(context: &Context) -> Value {
+fn daemon(context: &SystemContext) -> Value {
     let [host, port] = api_server(context);
     json!({
         "name": APP,

@@ -1,6 +1,6 @@
 //! The konnectivity agents: by them the API server reaches kubelets, webhooks and aggregated APIs.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::service_account;
 use super::pods::{confined, mount_read_only, on_every_node};
 use crate::render::component::Component;
@@ -13,7 +13,7 @@ const FILES: &str = "/var/run/secrets/konnectivity";
 const ADMIN_PORT: u16 = 8133;
 const HEALTH_PORT: u16 = 8134;
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &SystemContext) -> Component {
     Component {
         name: NAME,
         title: "Run konnectivity agents".into(),
@@ -22,7 +22,7 @@ pub(crate) fn component(context: &Context) -> Component {
 }
 
 /// On every node, and on its network: a way in that rests neither on two chosen machines nor on the pods' network.
-fn daemon_set(context: &Context) -> Value {
+fn daemon_set(context: &SystemContext) -> Value {
     let pod = json!({
         "automountServiceAccountToken": false,
         "containers": [container(context)],
@@ -47,7 +47,7 @@ fn identity() -> Value {
     ])
 }
 
-fn container(context: &Context) -> Value {
+fn container(context: &SystemContext) -> Value {
     let known = context.known;
     json!({
         "name": NAME,

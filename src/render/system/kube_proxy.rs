@@ -1,6 +1,6 @@
 //! kube-proxy: Services on every node.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{account, checksum, cluster_role_binding, config_map, service_account};
 use super::pods::{field, host_path, mount, mount_read_only, on_every_node};
 use crate::render::component::Component;
@@ -12,7 +12,7 @@ const DIRECTORY: &str = "/var/lib/kube-proxy";
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// None where the manifest switches it off.
-pub(crate) fn component(context: &Context) -> Option<Component> {
+pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
     if settings.and_then(|it| it.enabled) == Some(false) {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn component(context: &Context) -> Option<Component> {
     })
 }
 
-fn configuration(context: &Context) -> Value {
+fn configuration(context: &SystemContext) -> Value {
     let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
     let mode = settings.and_then(|it| it.mode.as_deref());
     let gates = settings.and_then(|it| it.feature_gates.as_ref());
@@ -61,7 +61,7 @@ fn configuration(context: &Context) -> Value {
 }
 
 /// By the address that nodes have: the Service's own is there only once kube-proxy runs.
-fn kubeconfig(context: &Context) -> Value {
+fn kubeconfig(context: &SystemContext) -> Value {
     let server = context.known.node_address.url();
     json!({
         "apiVersion": "v1",
@@ -84,7 +84,7 @@ fn json(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has text keys")
 }
 
-fn daemon_set(context: &Context, config: &Value) -> Value {
+fn daemon_set(context: &SystemContext, config: &Value) -> Value {
     let container = json!({
         "name": NAME,
         "image": image(context.shoot, NAME),

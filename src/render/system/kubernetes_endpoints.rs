@@ -3,14 +3,14 @@
 //! The API servers do not write it themselves (`--endpoint-reconciler-type=none`): each would take it away as it
 //! stops, and with it the way of every client inside.
 
-use super::context::Context;
+use super::context::SystemContext;
 use crate::render::component::Component;
 use serde_json::json;
 use std::net::IpAddr;
 
 /// None where the address is a name, or one of the own host: Kubernetes takes neither for an endpoint. Pods find no
 /// API server then, but by the address itself.
-pub(crate) fn component(context: &Context) -> Option<Component> {
+pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     let address = &context.known.node_address;
     let ip: IpAddr = address.host.parse().ok()?;
     if ip.is_loopback() || ip.is_unspecified() {

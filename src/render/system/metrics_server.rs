@@ -1,6 +1,6 @@
 //! metrics-server: what nodes and pods use.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, account, cluster_role, cluster_role_binding, role_binding, rule, service_account,
 };
@@ -14,7 +14,7 @@ const NAME: &str = "metrics-server";
 const ROLE: &str = "system:metrics-server";
 const PORT: u16 = 10250;
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &SystemContext) -> Component {
     let mut objects = rights();
     objects.extend([service(), deployment(context)]);
     // The aggregation layer asks only once there is an answer to be had.
@@ -28,7 +28,7 @@ pub(crate) fn component(context: &Context) -> Component {
     }
 }
 
-fn replicas(context: &Context) -> u8 {
+fn replicas(context: &SystemContext) -> u8 {
     match context.shoot.control_plane.tolerance {
         Tolerance::None => 1,
         Tolerance::Node | Tolerance::Zone => 2,
@@ -92,7 +92,7 @@ fn api_service() -> Value {
     })
 }
 
-fn deployment(context: &Context) -> Value {
+fn deployment(context: &SystemContext) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -122,7 +122,7 @@ fn deployment(context: &Context) -> Value {
     })
 }
 
-fn container(context: &Context) -> Value {
+fn container(context: &SystemContext) -> Value {
     let probe =
         |path: &str| json!({ "httpGet": { "path": path, "port": PORT, "scheme": "HTTPS" } });
     let mut readiness = probe("/readyz");

@@ -22,10 +22,10 @@ mod tests;
 
 use crate::render::component::Component;
 use addons::{dashboard, nginx_ingress};
-use context::Context;
+use context::SystemContext;
 
 /// All that this shoot wants, in the order in which one rests on another.
-pub(crate) fn components(context: &Context) -> Vec<Component> {
+pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     [
         Some(rbac::component(context)),
         Some(bootstrap::component(context)),

@@ -1,6 +1,6 @@
 //! What pods of several components have in common.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::NAMESPACE;
 use crate::state::names::SYSTEM_COMPONENTS;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ pub(crate) fn field(name: &str, path: &str) -> Value {
 }
 
 /// Makes clients in a pod on the host's network reach the API server without kube-proxy, which may not be there yet.
-pub(crate) fn api_server(context: &Context) -> [Value; 2] {
+pub(crate) fn api_server(context: &SystemContext) -> [Value; 2] {
     let address = &context.known.node_address;
     [
         json!({ "name": "KUBERNETES_SERVICE_HOST", "value": address.host }),

@@ -1,6 +1,6 @@
 //! Who may do what: machines that join, the parts of the control plane, and people.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, cluster_role, cluster_role_binding, group, role, role_binding, rule, user,
 };
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) const ADMINS: &str = "kvshoot:cluster-admins";
 const NODES: &str = "system:nodes";
 
-pub(crate) fn component(_: &Context) -> Component {
+pub(crate) fn component(_: &SystemContext) -> Component {
     let mut objects = joining();
     objects.extend(control_plane());
     objects.extend(cloud_controller_manager());

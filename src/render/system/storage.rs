@@ -2,13 +2,13 @@
 //!
 //! The part that makes disks and attaches them to machines runs beside the control plane.
 
-use super::context::Context;
+use super::context::SystemContext;
 use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
 use super::pods::{field, host_path, mount, on_every_node};
 use crate::render::component::Component;
 use crate::render::images::{KUBEVIRT_CSI, image};
 use crate::render::storage_classes::offered;
-use crate::state::facts::ClassOffer;
+use crate::state::facts::InfraStorageClass;
 use crate::state::names;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub(crate) const DRIVER: &str = "csi.kubevirt.io";
 const KUBELET: &str = "/var/lib/kubelet";
 const HEALTH_PORT: u16 = 10300;
 
-pub(crate) fn component(context: &Context) -> Component {
+pub(crate) fn component(context: &SystemContext) -> Component {
     let mut objects = vec![driver()];
     objects.extend(classes(context));
     // It looks up which machine it runs on.
@@ -51,7 +51,7 @@ fn driver() -> Value {
 
 /// One for every volume type that the profile lets be used, and one for each class that the profile or the provider
 /// offers as it is. The first volume type is the default, unless one of those is.
-fn classes(context: &Context) -> Vec<Value> {
+fn classes(context: &SystemContext) -> Vec<Value> {
     let offered = offered(context.shoot, context.classes);
     let has_default = offered.values().any(|it| it.is_default);
     let types = context.shoot.profile.spec.volume_types.iter();
@@ -71,8 +71,8 @@ fn classes(context: &Context) -> Vec<Value> {
     classes
 }
 
-fn usual(is_default: bool) -> ClassOffer {
-    ClassOffer {
+fn usual(is_default: bool) -> InfraStorageClass {
+    InfraStorageClass {
         is_default,
         binding_mode: "Immediate".into(),
         reclaim_policy: "Delete".into(),
@@ -88,7 +88,7 @@ fn class_name(volume_type: &str) -> String {
 }
 
 /// Disks stand on the bus where the driver finds them: of a serial number, virtio keeps 20 characters.
-fn storage_class(name: &str, class: &str, offer: &ClassOffer) -> Value {
+fn storage_class(name: &str, class: &str, offer: &InfraStorageClass) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -104,7 +104,7 @@ fn storage_class(name: &str, class: &str, offer: &ClassOffer) -> Value {
     })
 }
 
-fn daemon_set(context: &Context) -> Value {
+fn daemon_set(context: &SystemContext) -> Value {
     let plugin = format!("{KUBELET}/plugins/{DRIVER}");
     let pod = json!({
         "containers": [node_driver(context), registrar(context), liveness_probe(context)],
@@ -119,7 +119,7 @@ fn daemon_set(context: &Context) -> Value {
     on_every_node(NAME, Value::Null, pod)
 }
 
-fn node_driver(context: &Context) -> Value {
+fn node_driver(context: &SystemContext) -> Value {
     json!({
         "name": "csi-driver",
         "image": image(context.shoot, KUBEVIRT_CSI),
@@ -149,7 +149,7 @@ fn node_driver(context: &Context) -> Value {
 }
 
 /// Tells kubelet of the driver.
-fn registrar(context: &Context) -> Value {
+fn registrar(context: &SystemContext) -> Value {
     json!({
         "name": "csi-node-driver-registrar",
         "image": image(context.shoot, "csi-node-driver-registrar"),
@@ -162,7 +162,7 @@ fn registrar(context: &Context) -> Value {
     })
 }
 
-fn liveness_probe(context: &Context) -> Value {
+fn liveness_probe(context: &SystemContext) -> Value {
     json!({
         "name": "csi-liveness-probe",
         "image": image(context.shoot, "livenessprobe"),

@@ -1,14 +1,14 @@
 //! What containerd is told: its own configuration, mirrors of registries, and a network where nobody else brings one.
 
 use super::file::{LIB, file};
-use super::join::Join;
+use super::join::JoinConfig;
 use crate::render::images::image;
 use serde_json::{Value, json};
 
 /// Registries that a mirror stands in for.
 const PUBLIC_REGISTRIES: [&str; 4] = ["docker.io", "ghcr.io", "quay.io", "registry.k8s.io"];
 
-pub(crate) fn files(join: &Join) -> Vec<Value> {
+pub(crate) fn files(join: &JoinConfig) -> Vec<Value> {
     let pause = image(join.shoot, "pause");
     let public = "0644";
     let mut files = vec![
@@ -89,7 +89,7 @@ fn mirror(registry: &str) -> String {
 /// Makes a node ready by itself. Version 1.0.0 is the last of which containerd does not ask the plugins how they
 /// are, so that they need not be there; and any other configuration sorts before this one. The range is a guess
 /// until the script knows the node's own.
-fn network(join: &Join) -> String {
+fn network(join: &JoinConfig) -> String {
     let networking = &join.shoot.networking;
     let first = networking.pods.split('/').next().unwrap_or_default();
     let range = format!("{first}/{}", networking.node_mask);

@@ -1,6 +1,6 @@
 //! What an image that was not made for Kubernetes has to fetch, from where, and how it is known to be that.
 
-use super::join::Join;
+use super::join::JoinConfig;
 use crate::model::Version;
 use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const RUNC: &str = "1.3.4";
 const CNI_PLUGINS: &str = "1.8.0";
 
 /// Lines of a name, an architecture, a URL and a digest; `-` where only the server can tell the digest.
-pub(crate) fn table(join: &Join) -> String {
+pub(crate) fn table(join: &JoinConfig) -> String {
     let lines = ARCHITECTURES
         .iter()
         .flat_map(|it| downloads(join.shoot, it));

@@ -2,7 +2,7 @@
 
 use super::{containerd, download, kubelet};
 use crate::render::user_data::file::{LIB, file};
-use crate::render::user_data::join::Join;
+use crate::render::user_data::join::JoinConfig;
 use serde_json::Value;
 
 /// Runs [`JOIN`] at every boot.
@@ -13,7 +13,7 @@ const PRIVATE: &str = "0600";
 const PUBLIC: &str = "0644";
 const PROGRAM: &str = "0755";
 
-pub(crate) fn all(join: &Join) -> Vec<Value> {
+pub(crate) fn all(join: &JoinConfig) -> Vec<Value> {
     let mut files = vec![
         file("/etc/kubernetes/pki/ca.crt", PUBLIC, join.ca),
         file(
@@ -65,7 +65,7 @@ pub(crate) fn all(join: &Join) -> Vec<Value> {
 }
 
 /// Read by the script as shell. No version, address or name has a quote in it.
-fn settings(join: &Join) -> String {
+fn settings(join: &JoinConfig) -> String {
     let settings = join.pool.kubelet.as_ref();
     let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
     let registry = join.shoot.control_plane.registry.is_some();

@@ -5,7 +5,7 @@ use crate::validate::{Pool, ValidShoot};
 
 /// All that a machine needs to know to join.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Join<'a> {
+pub(crate) struct JoinConfig<'a> {
     pub(crate) machine: &'a str,
     pub(crate) pool: &'a Pool,
     pub(crate) shoot: &'a ValidShoot,

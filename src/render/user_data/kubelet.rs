@@ -1,6 +1,6 @@
 //! What a kubelet is told: its configuration, its flags, and how it asks for a certificate.
 
-use super::join::Join;
+use super::join::JoinConfig;
 use crate::model::Taint;
 use crate::render::machine::kubelet::kubelet_configuration;
 use crate::state::names;
@@ -8,12 +8,12 @@ use base64::Engine;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub(crate) fn config(join: &Join) -> String {
+pub(crate) fn config(join: &JoinConfig) -> String {
     yaml(&kubelet_configuration(join.shoot, join.pool))
 }
 
 /// Good for asking for a certificate and no more. It goes when the certificate is there.
-pub(crate) fn bootstrap_kubeconfig(join: &Join) -> String {
+pub(crate) fn bootstrap_kubeconfig(join: &JoinConfig) -> String {
     let ca = base64::engine::general_purpose::STANDARD.encode(join.ca);
     let cluster = json!({ "server": join.node_address.url(), "certificate-authority-data": ca });
     yaml(&json!({
@@ -31,7 +31,7 @@ fn yaml(value: &Value) -> String {
 }
 
 /// The environment of kubeadm's drop-in. These are flags, since they differ from machine to machine.
-pub(crate) fn flags(join: &Join) -> String {
+pub(crate) fn flags(join: &JoinConfig) -> String {
     let mut flags = vec![
         format!("--hostname-override={}", join.machine),
         "--cloud-provider=external".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn flags(join: &Join) -> String {
     format!("KUBELET_KUBEADM_ARGS=\"{}\"\n", flags.join(" "))
 }
 
-fn labels(join: &Join) -> String {
+fn labels(join: &JoinConfig) -> String {
     let pool = join.pool;
     let mut labels: BTreeMap<&str, &str> = pool
         .labels

@@ -15,7 +15,7 @@ mod merge;
 mod tests;
 
 use crate::render::metadata::metadata;
-use crate::render::user_data::join::Join;
+use crate::render::user_data::join::JoinConfig;
 use crate::state::hash::Hash;
 use crate::state::names::{self, role};
 use crate::state::site::Site;
@@ -24,7 +24,7 @@ use serde_json::{Value as Json, json};
 use serde_yaml::{Mapping, Value};
 
 /// The cloud-config of a machine. [`names::TOKEN`] stands in it for the bootstrap token.
-pub(crate) fn cloud_config(join: &Join) -> String {
+pub(crate) fn cloud_config(join: &JoinConfig) -> String {
     let worker = &join.pool.worker;
     let base = worker.user_data.as_deref();
     let base = base.map_or(Ok(Mapping::new()), parse);
@@ -37,7 +37,7 @@ pub(crate) fn cloud_config(join: &Join) -> String {
 const KUBELET_WAITS: &str =
     "test -e /var/lib/kvshoot/joined || systemctl stop --no-block kubelet.service || true";
 
-fn own(join: &Join) -> Mapping {
+fn own(join: &JoinConfig) -> Mapping {
     let mut own = Mapping::new();
     let mut set = |key: &str, value: Json| {
         let value = serde_yaml::to_value(value).expect("JSON is YAML");
@@ -96,7 +96,7 @@ fn text(config: Mapping) -> String {
 }
 
 /// The Secret that a machine's VirtualMachine names. It is text, so that the token can be put in when it is written.
-pub(crate) fn object(site: &Site, hash: Hash, join: &Join) -> Json {
+pub(crate) fn object(site: &Site, hash: Hash, join: &JoinConfig) -> Json {
     let mut metadata = metadata(site, role::USER_DATA, join.machine, hash);
     metadata["labels"][names::POOL] = json!(join.pool.name);
     // Once more by itself, so that nobody has to look for it in the rest.

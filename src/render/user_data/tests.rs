@@ -13,7 +13,7 @@ fn read_as(shoot: &ValidShoot, machine: &str) -> Mapping {
         host: "10.0.0.1".into(),
         port: 6443,
     };
-    let join = Join {
+    let join = JoinConfig {
         machine,
         pool: &shoot.pools[0],
         shoot,

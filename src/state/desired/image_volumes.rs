@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A golden volume: one import, cloned by every machine of the same image, size and class.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Golden {
+pub(crate) struct ImageVolume {
     pub(crate) name: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) image: String,
@@ -25,12 +25,12 @@ pub(crate) struct Golden {
 }
 
 /// The golden volume for machines of one zone, unless each imports by itself.
-pub(crate) fn golden(
+pub(crate) fn image_volume(
     shoot: &ValidShoot,
     facts: &Facts,
     pool: &Pool,
     zone: usize,
-) -> Option<Golden> {
+) -> Option<ImageVolume> {
     if let Source::Own(name) = &pool.image.source {
         let disk = shoot.disks.iter().find(|it| it.name == *name)?;
         let zone = is_zonal(facts, &disk.volume).then(|| pool.zones[zone].clone());
@@ -52,7 +52,7 @@ pub(crate) fn golden(
         parts.push(volumes::claim(&pool.root));
     }
     let hash = Hash::of(&parts);
-    Some(Golden {
+    Some(ImageVolume {
         name: names::golden_volume(&shoot.id, &image.name, &image.version, hash).into(),
         hash,
         image: image.name.clone(),
@@ -65,15 +65,15 @@ pub(crate) fn golden(
 }
 
 /// The shoot's own disks that belong to no zone: they are there whether a pool clones them or not.
-pub(crate) fn disks(shoot: &ValidShoot, facts: &Facts) -> Vec<Golden> {
+pub(crate) fn disks(shoot: &ValidShoot, facts: &Facts) -> Vec<ImageVolume> {
     let disks = shoot.disks.iter();
     let everywhere = disks.filter(|it| !is_zonal(facts, &it.volume));
     everywhere.map(|it| local(shoot, it, None)).collect()
 }
 
-fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> Golden {
+fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> ImageVolume {
     let hash = Hash::of(&json!([content(disk), zone]));
-    Golden {
+    ImageVolume {
         name: names::golden_volume(&shoot.id, &disk.name, "", hash).into(),
         hash,
         image: disk.name.clone(),
@@ -96,6 +96,6 @@ pub(crate) fn content(disk: &LocalDisk) -> Value {
 }
 
 fn is_zonal(facts: &Facts, volume: &Volume) -> bool {
-    let class = facts.classes.get(volume.class.as_str());
+    let class = facts.storage_classes.get(volume.class.as_str());
     class.is_some_and(|it| it.zonal)
 }

@@ -7,23 +7,23 @@
 use crate::model::Quantity;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, role};
-use crate::state::prerequisite::{self, Family, Found, Relied};
+use crate::state::prerequisite::{self, Lookup, Prerequisite, PrerequisiteKind};
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What a name of a pool turned out to be.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Meant {
+pub(crate) enum ResolvedType {
     /// An object that others keep; of this kind, where that is known.
-    Theirs(Option<Arc<str>>),
+    External(Option<Arc<str>>),
     /// The shoot's own, and what it says.
-    Ours(Arc<Value>),
+    Owned(Arc<Value>),
     /// The shoot's own as it stands: what it was made from is no more.
-    Kept,
-    Nothing,
+    Retained,
+    NotFound,
 }
 
 /// The standard ones: name, CPUs, memory.
@@ -37,55 +37,59 @@ pub(crate) const PREFERENCE: &str = "sockets-advantage";
 /// The word of KubeVirt before 1.4, which all later versions take for `sockets`.
 const SOCKETS: &str = "preferSockets";
 
-pub(crate) fn meant(shoot: &ValidShoot, facts: &Facts, relied: &Relied) -> Meant {
-    let Some(kind) = kind(relied.family) else {
-        return Meant::Theirs(relied.kind.clone());
+pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) -> ResolvedType {
+    let Some(kind) = kind(relied.prerequisite_kind) else {
+        return ResolvedType::External(relied.kind.clone());
     };
-    let found = facts.relied.get(relied);
+    let found = facts.prerequisites.get(relied);
     let own = kind.to_string();
     if relied.kind.as_deref().is_none_or(|it| it == own) {
         match found {
-            Some(Found::There(kind)) if **kind == own => return Meant::Theirs(Some(kind.clone())),
-            Some(Found::Template(spec)) => return Meant::Ours(spec.clone()),
+            Some(Lookup::Found(kind)) if **kind == own => {
+                return ResolvedType::External(Some(kind.clone()));
+            }
+            Some(Lookup::Template(spec)) => return ResolvedType::Owned(spec.clone()),
             _ => {}
         }
         if let Some(spec) = standard(shoot, relied) {
-            return Meant::Ours(spec.into());
+            return ResolvedType::Owned(spec.into());
         }
         let there = facts.objects.get(&key(shoot, kind, relied));
         if there.is_some_and(|it| !it.leaving) {
-            return Meant::Kept;
+            return ResolvedType::Retained;
         }
     }
     match found {
-        Some(Found::There(kind)) => Meant::Theirs(Some(kind.clone())),
-        Some(Found::Template(_) | Found::Nothing) => Meant::Nothing,
+        Some(Lookup::Found(kind)) => ResolvedType::External(Some(kind.clone())),
+        Some(Lookup::Template(_) | Lookup::NotFound) => ResolvedType::NotFound,
         // What nobody looked for is as it was given.
-        None => Meant::Theirs(relied.kind.clone()),
+        None => ResolvedType::External(relied.kind.clone()),
     }
 }
 
-pub(crate) fn kind(family: Family) -> Option<Kind> {
+pub(crate) fn kind(family: PrerequisiteKind) -> Option<ObjectKind> {
     match family {
-        Family::Instancetype => Some(Kind::Instancetype),
-        Family::Preference => Some(Kind::Preference),
-        Family::Claim | Family::Cloning | Family::Shared => None,
+        PrerequisiteKind::Instancetype => Some(ObjectKind::Instancetype),
+        PrerequisiteKind::Preference => Some(ObjectKind::Preference),
+        PrerequisiteKind::PersistentVolumeClaim
+        | PrerequisiteKind::ClonePermission
+        | PrerequisiteKind::SharedStorageClass => None,
     }
 }
 
-pub(crate) fn key(shoot: &ValidShoot, kind: Kind, relied: &Relied) -> Key {
-    Key::provider(kind, names::own_type(&shoot.id, &relied.name))
+pub(crate) fn key(shoot: &ValidShoot, kind: ObjectKind, relied: &Prerequisite) -> ObjectKey {
+    ObjectKey::provider(kind, names::own_type(&shoot.id, &relied.name))
 }
 
-fn standard(shoot: &ValidShoot, relied: &Relied) -> Option<Value> {
+fn standard(shoot: &ValidShoot, relied: &Prerequisite) -> Option<Value> {
     let config = &shoot.profile.spec.provider_config;
     let is_named = |name: &str| *relied.name == *name;
-    match relied.family {
-        Family::Instancetype if !config.disable_default_instance_types => {
+    match relied.prerequisite_kind {
+        PrerequisiteKind::Instancetype if !config.disable_default_instance_types => {
             let (_, cpus, memory) = INSTANCETYPES.into_iter().find(|it| is_named(it.0))?;
             Some(json!({ "cpu": { "guest": cpus }, "memory": { "guest": memory } }))
         }
-        Family::Preference if !config.disable_default_preferences => {
+        PrerequisiteKind::Preference if !config.disable_default_preferences => {
             is_named(PREFERENCE).then(|| json!({ "cpu": { "preferredCPUTopology": SOCKETS } }))
         }
         _ => None,
@@ -93,23 +97,23 @@ fn standard(shoot: &ValidShoot, relied: &Relied) -> Option<Value> {
 }
 
 /// All that the shoot's pools name and the shoot keeps itself.
-pub(crate) fn own<'a>(
+pub(crate) fn owned_types<'a>(
     shoot: &'a ValidShoot,
     facts: &'a Facts,
-) -> impl Iterator<Item = (Key, Relied, Meant)> + 'a {
+) -> impl Iterator<Item = (ObjectKey, Prerequisite, ResolvedType)> + 'a {
     let all = prerequisite::of(shoot, &facts.namespace).into_iter();
     all.filter_map(|it| {
-        let meant = meant(shoot, facts, &it);
-        let is_own = matches!(meant, Meant::Ours(_) | Meant::Kept);
-        let key = key(shoot, kind(it.family)?, &it);
+        let meant = resolve(shoot, facts, &it);
+        let is_own = matches!(meant, ResolvedType::Owned(_) | ResolvedType::Retained);
+        let key = key(shoot, kind(it.prerequisite_kind)?, &it);
         is_own.then_some((key, it, meant))
     })
 }
 
 /// Whether the shoot's own types are not all there as they should be.
-pub(crate) fn lack(shoot: &ValidShoot, facts: &Facts) -> bool {
-    own(shoot, facts).any(|(key, _, meant)| match meant {
-        Meant::Ours(spec) => {
+pub(crate) fn is_missing(shoot: &ValidShoot, facts: &Facts) -> bool {
+    owned_types(shoot, facts).any(|(key, _, meant)| match meant {
+        ResolvedType::Owned(spec) => {
             let there = facts.objects.get(&key);
             there.is_none_or(|it| it.leaving || it.hash != Hash::of(&*spec))
         }
@@ -117,17 +121,17 @@ pub(crate) fn lack(shoot: &ValidShoot, facts: &Facts) -> bool {
     })
 }
 
-pub(crate) fn role(kind: Kind) -> &'static str {
+pub(crate) fn role(kind: ObjectKind) -> &'static str {
     match kind {
-        Kind::Preference => role::PREFERENCE,
+        ObjectKind::Preference => role::PREFERENCE,
         _ => role::INSTANCETYPE,
     }
 }
 
 /// What a machine of the pool has of it, where a type of the shoot's own says so and leaves nothing open.
 pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Quantity> {
-    let relied = prerequisite::named(pool, Family::Instancetype)?;
-    let Meant::Ours(spec) = meant(shoot, facts, &relied) else {
+    let relied = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
+    let ResolvedType::Owned(spec) = resolve(shoot, facts, &relied) else {
         return None;
     };
     let memory = spec["memory"].as_object()?;
@@ -142,9 +146,9 @@ pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Q
 pub(crate) fn wanted_of(
     shoot: &ValidShoot,
     facts: &Facts,
-) -> std::collections::BTreeMap<Key, Hash> {
-    let all = own(shoot, facts).filter_map(|(key, _, meant)| match meant {
-        Meant::Ours(spec) => Some((key, Hash::of(&*spec))),
+) -> std::collections::BTreeMap<ObjectKey, Hash> {
+    let all = owned_types(shoot, facts).filter_map(|(key, _, meant)| match meant {
+        ResolvedType::Owned(spec) => Some((key, Hash::of(&*spec))),
         _ => None,
     });
     all.collect()

@@ -7,6 +7,6 @@ mod pool;
 pub(crate) mod volumes;
 mod worker_config;
 
-pub(crate) use image_volumes::{Golden, disks, golden};
-pub(crate) use networks::{Attachment, attachments, config_hash};
+pub(crate) use image_volumes::{ImageVolume, disks, image_volume};
+pub(crate) use networks::{NetworkAttachment, attachments, config_hash};
 pub(crate) use pool::{pool_hash, pool_metadata, size};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A network as machines are attached to it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attachment {
+pub(crate) struct NetworkAttachment {
     /// `namespace/name` of the NetworkAttachmentDefinition.
     pub(crate) reference: Arc<str>,
     pub(crate) default: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Attachment {
     pub(crate) hash: Hash,
 }
 
-pub(crate) fn attachments(shoot: &ValidShoot, facts: &Facts) -> Vec<Attachment> {
+pub(crate) fn attachments(shoot: &ValidShoot, facts: &Facts) -> Vec<NetworkAttachment> {
     shoot
         .networks
         .iter()
@@ -25,7 +25,7 @@ pub(crate) fn attachments(shoot: &ValidShoot, facts: &Facts) -> Vec<Attachment> 
         .collect()
 }
 
-fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachment {
+fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> NetworkAttachment {
     match network {
         Network::Tenant {
             name,
@@ -33,7 +33,7 @@ fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachmen
             default,
         } => {
             let name = names::tenant_network(&shoot.id, name);
-            Attachment {
+            NetworkAttachment {
                 reference: format!("{}/{name}", facts.namespace).into(),
                 default: *default,
                 hash: config_hash(config),
@@ -46,7 +46,7 @@ fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachmen
             )
             .into();
             let config = facts
-                .shared
+                .shared_networks
                 .get(&reference)
                 .and_then(Option::as_deref)
                 .map(config_hash)
@@ -54,7 +54,7 @@ fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> Attachmen
             // The same name in another namespace is another network, even of the same configuration.
             let elsewhere = namespace.as_deref().filter(|it| **it != *facts.namespace);
             let hash = elsewhere.map_or(config, |it| Hash::of(&(it, config.to_string())));
-            Attachment {
+            NetworkAttachment {
                 reference,
                 default: false,
                 hash,

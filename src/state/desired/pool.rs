@@ -3,10 +3,10 @@
 use super::volumes;
 use crate::model::Quantity;
 use crate::state::desired::image_volumes::content;
-use crate::state::desired::networks::Attachment;
+use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::json::given;
+use crate::state::json::to_sparse_json;
 use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
 use serde_json::{Value, json};
 
@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 const USER_DATA_GENERATION: u32 = 2;
 
 /// What rolls a pool: everything that a machine cannot change while it lives.
-pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachment]) -> Hash {
+pub(crate) fn pool_hash(
+    shoot: &ValidShoot,
+    pool: &Pool,
+    attachments: &[NetworkAttachment],
+) -> Hash {
     let networks: Vec<Value> = attachments
         .iter()
         .map(|it| {
@@ -41,7 +45,7 @@ pub(crate) fn pool_hash(shoot: &ValidShoot, pool: &Pool, attachments: &[Attachme
         "worker": crate::state::desired::worker_config::canonical(&pool.worker),
         "networks": networks,
         "cri": pool.cri,
-        "kubelet": pool.kubelet.as_ref().map(given),
+        "kubelet": pool.kubelet.as_ref().map(to_sparse_json),
         "caBundle": pool.ca_bundle,
         "userData": [
             json!(USER_DATA_GENERATION),
@@ -89,6 +93,6 @@ pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
 
 /// What changes in place, as it stands on a machine: canonical, so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &Pool) -> String {
-    let taints: Vec<Value> = pool.taints.iter().map(given).collect();
+    let taints: Vec<Value> = pool.taints.iter().map(to_sparse_json).collect();
     json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()
 }

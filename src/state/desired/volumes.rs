@@ -1,6 +1,6 @@
 //! Volumes as CDI has them: claims, and what they are filled from.
 
-use crate::state::json::set;
+use crate::state::json::set_if_some;
 use crate::validate::{Claiming, Source, Volume};
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
         } => {
             let mut http = json!({ "url": url });
             let headers = (!headers.is_empty()).then(|| json!(headers));
-            set(&mut http, "extraHeaders", headers);
+            set_if_some(&mut http, "extraHeaders", headers);
             let headers = headers_secret.as_ref().map(|it| json!([it]));
-            set(&mut http, "secretExtraHeaders", headers);
-            set(&mut http, "secretRef", secret.as_ref().map(|it| json!(it)));
+            set_if_some(&mut http, "secretExtraHeaders", headers);
+            set_if_some(&mut http, "secretRef", secret.as_ref().map(|it| json!(it)));
             json!({ "http": http })
         }
         Source::Registry {
@@ -28,7 +28,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
         } => {
             let how = if *by_node { "node" } else { "pod" };
             let mut registry = json!({ "url": url, "pullMethod": how });
-            set(
+            set_if_some(
                 &mut registry,
                 "secretRef",
                 secret.as_ref().map(|it| json!(it)),
@@ -67,7 +67,7 @@ pub(crate) fn claim(volume: &Volume) -> Value {
         Claiming::Verbatim { access } => Some(access),
         Claiming::Completed { access } => access.as_ref(),
     };
-    set(&mut claim, "accessModes", access.map(|it| json!([it])));
+    set_if_some(&mut claim, "accessModes", access.map(|it| json!([it])));
     claim
 }
 

@@ -1,11 +1,11 @@
 //! A WorkerConfig without anything that makes no difference, so that defaults spelt out roll nothing.
 
 use crate::model::WorkerConfig;
-use crate::state::json::given;
+use crate::state::json::to_sparse_json;
 use serde_json::{Value, json};
 
 pub(crate) fn canonical(config: &WorkerConfig) -> Value {
-    let mut value = given(config);
+    let mut value = to_sparse_json(config);
     let Some(fields) = value.as_object_mut() else {
         return value;
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Machine {
+pub(crate) struct ObservedMachine {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     pub(crate) hash: Hash,
@@ -14,7 +14,7 @@ pub(crate) struct Machine {
     pub(crate) ordinal: u32,
     /// Seconds since 1970 by the server's clock: only the order counts.
     pub(crate) born: u64,
-    pub(crate) look: Look,
+    pub(crate) phase: MachinePhase,
     /// Its VM runs; whether its node serves is another question.
     pub(crate) runs: bool,
     /// KubeVirt waits for somebody to take it off its host, which is being emptied.
@@ -36,14 +36,14 @@ pub(crate) struct Machine {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum MachinePhase {
     /// Not running yet; what it waits for stands elsewhere.
-    Coming,
+    Provisioning,
     Ready,
     /// Was ready once.
     NotReady,
     /// The hypervisor says it will not run.
-    Broken,
+    Failed,
     Draining,
     /// Nothing runs on it any more.
     Drained,

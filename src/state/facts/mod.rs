@@ -10,21 +10,23 @@ mod shoot;
 mod volume;
 mod workload;
 
-pub(crate) use machine::{Look, Machine};
-pub(crate) use node::Node;
-pub(crate) use object::{Fact, Object};
-pub(crate) use provider::{Bounds, ClassOffer, Hosts, Limit, Quota, StorageClass, amounts};
-pub(crate) use record::Record;
-pub(crate) use secret::{Certificate, Secret};
-pub(crate) use shoot::{Guests, Inside};
-pub(crate) use volume::Import;
-pub(crate) use workload::{Rollout, Service};
+pub(crate) use machine::{MachinePhase, ObservedMachine};
+pub(crate) use node::ObservedNode;
+pub(crate) use object::{ObjectStatus, ObservedObject};
+pub(crate) use provider::{
+    InfraStorageClass, Limit, NamespaceLimits, Quota, StorageClass, ZoneHosts, amounts,
+};
+pub(crate) use record::ObservedRecord;
+pub(crate) use secret::{ObservedCertificate, ObservedSecret};
+pub(crate) use shoot::{ShootApi, UserResources};
+pub(crate) use volume::ImageImport;
+pub(crate) use workload::{ObservedService, Rollout};
 
 use super::names;
-use crate::state::action::{Content, Wanted};
+use crate::state::action::{Desired, Payload};
 use crate::state::failure::Failure;
-use crate::state::key::{Key, Kind, Side};
-use crate::state::prerequisite::{Found, Relied};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
+use crate::state::prerequisite::{Lookup, Prerequisite};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,53 +36,53 @@ use std::sync::Arc;
 pub(crate) struct Facts {
     /// Where the shoot's objects are.
     pub(crate) namespace: Arc<str>,
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<ObservedRecord>,
     /// Everything with our labels but the record and the machines.
-    pub(crate) objects: HashMap<Key, Object>,
+    pub(crate) objects: HashMap<ObjectKey, ObservedObject>,
     /// By pool, in order of name.
-    pub(crate) machines: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Machine>>,
+    pub(crate) machines: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ObservedMachine>>,
     /// Names of machines that are gone and of which a disk is still there, on its way out.
-    pub(crate) disks: BTreeSet<Arc<str>>,
+    pub(crate) remaining_disks: BTreeSet<Arc<str>>,
     /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
-    pub(crate) shared: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    pub(crate) shared_networks: BTreeMap<Arc<str>, Option<Arc<str>>>,
     /// What the shoot's pools name, and what was found of it. Empty where nobody looked.
-    pub(crate) relied: BTreeMap<Relied, Found>,
+    pub(crate) prerequisites: BTreeMap<Prerequisite, Lookup>,
     /// Kinds of which nothing can be seen, and why: they may be left out of a Role.
-    pub(crate) unseen: BTreeMap<Kind, Failure>,
+    pub(crate) unreadable: BTreeMap<ObjectKind, Failure>,
     /// StorageClasses by name; empty when they may not be read.
-    pub(crate) classes: BTreeMap<Arc<str>, StorageClass>,
+    pub(crate) storage_classes: BTreeMap<Arc<str>, StorageClass>,
     /// By zone of the provider; empty when nodes may not be read.
-    pub(crate) hosts: BTreeMap<Arc<str>, Hosts>,
-    pub(crate) bounds: Bounds,
+    pub(crate) hosts: BTreeMap<Arc<str>, ZoneHosts>,
+    pub(crate) namespace_limits: NamespaceLimits,
     /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
     /// their way out.
-    pub(crate) foreign: BTreeMap<Key, Object>,
+    pub(crate) foreign: BTreeMap<ObjectKey, ObservedObject>,
     /// Seconds since 1970 by the server's clock, when the run began.
     pub(crate) time: i64,
-    pub(crate) inside: Inside,
+    pub(crate) shoot_api: ShootApi,
     /// Of the shoot, by name.
-    pub(crate) nodes: BTreeMap<Arc<str>, Node>,
-    pub(crate) guests: Guests,
+    pub(crate) nodes: BTreeMap<Arc<str>, ObservedNode>,
+    pub(crate) user_resources: UserResources,
 }
 
 impl Facts {
     /// Whether something is not there that is wanted: that it differs is another matter.
-    pub(crate) fn lack(&self, wanted: &Wanted) -> bool {
+    pub(crate) fn is_missing(&self, wanted: &Desired) -> bool {
         let side = wanted.key.side;
         let is_there = |object: &Value| key_of(side, object).is_none_or(|it| self.has(&it));
-        match &wanted.content {
-            Content::Objects(objects) => !objects.iter().all(is_there),
-            Content::Bundle(bundle) => !is_there(&bundle.inventory),
+        match &wanted.payload {
+            Payload::Objects(objects) => !objects.iter().all(is_there),
+            Payload::Manifests(bundle) => !is_there(&bundle.inventory),
             _ => !self.has(&wanted.key),
         }
     }
 
-    fn has(&self, key: &Key) -> bool {
+    fn has(&self, key: &ObjectKey) -> bool {
         let is_machine = |name: &str| self.machines.values().any(|it| it.contains_key(name));
         match key.kind {
-            Kind::Record => self.record.is_some(),
-            Kind::Machine => is_machine(&key.name),
-            Kind::Node => self.nodes.contains_key(&key.name),
+            ObjectKind::Record => self.record.is_some(),
+            ObjectKind::Machine => is_machine(&key.name),
+            ObjectKind::Node => self.nodes.contains_key(&key.name),
             _ => self.objects.contains_key(key),
         }
     }
@@ -88,21 +90,25 @@ impl Facts {
     /// ClusterIP of the Service of a shoot's API server, if that is there.
     pub(crate) fn cluster_ip(&self, id: &str) -> Option<Arc<str>> {
         let name = names::control_plane(id, names::part::API_SERVER);
-        match &self.objects.get(&Key::provider(Kind::Service, name))?.fact {
-            Fact::Service(it) => it.cluster_ip.clone(),
+        match &self
+            .objects
+            .get(&ObjectKey::provider(ObjectKind::Service, name))?
+            .status
+        {
+            ObjectStatus::Service(it) => it.cluster_ip.clone(),
             _ => None,
         }
     }
 }
 
 /// As it is called in facts; None of a kind that is not looked at.
-fn key_of(side: Side, object: &Value) -> Option<Key> {
+fn key_of(side: ClusterSide, object: &Value) -> Option<ObjectKey> {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str()?;
     let name = match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}").into(),
+        (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{name}").into(),
         _ => name.into(),
     };
-    let kind = Kind::generic(object["kind"].as_str()?)?;
-    Some(Key { side, kind, name })
+    let kind = ObjectKind::generic(object["kind"].as_str()?)?;
+    Some(ObjectKey { side, kind, name })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A node of the shoot.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct ObservedNode {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     /// Ready, and known to the cloud controller manager.

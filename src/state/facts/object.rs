@@ -1,27 +1,27 @@
 //! Objects, with what is known of each kind.
 
-use crate::state::facts::secret::Secret;
-use crate::state::facts::volume::Import;
-use crate::state::facts::workload::{Rollout, Service};
+use crate::state::facts::secret::ObservedSecret;
+use crate::state::facts::volume::ImageImport;
+use crate::state::facts::workload::{ObservedService, Rollout};
 use crate::state::hash::Hash;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Object {
+pub(crate) struct ObservedObject {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) leaving: bool,
-    pub(crate) fact: Fact,
+    pub(crate) status: ObjectStatus,
 }
 
 /// What one kind tells beyond being there.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fact {
+pub(crate) enum ObjectStatus {
     None,
-    Image(Import),
-    Secret(Secret),
-    Service(Service),
+    Image(ImageImport),
+    Secret(ObservedSecret),
+    Service(ObservedService),
     Rollout(Rollout),
     /// Claims that a pod mounts, or that a volume is bound to, by `namespace/name`.
     Holds(Arc<[Arc<str>]>),

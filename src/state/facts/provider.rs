@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// What the namespace lets all of its objects have together, and each of them; as it was when the run began.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Bounds {
+pub(crate) struct NamespaceLimits {
     pub(crate) quotas: Vec<Quota>,
     pub(crate) limits: Vec<Limit>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Limit {
 
 /// The nodes of one zone of the provider; those of its control plane only when there is no other.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Hosts {
+pub(crate) struct ZoneHosts {
     /// The first by name, so that two runs choose the same.
     pub(crate) first: Arc<str>,
     pub(crate) count: usize,
@@ -41,12 +41,12 @@ pub(crate) struct StorageClass {
     /// Its volumes belong to one zone: bound when first used, or of limited topology.
     pub(crate) zonal: bool,
     /// The provider marks it as one that clusters have too.
-    pub(crate) offered: Option<ClassOffer>,
+    pub(crate) offered: Option<InfraStorageClass>,
 }
 
 /// How a cluster has a class of the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ClassOffer {
+pub(crate) struct InfraStorageClass {
     pub(crate) is_default: bool,
     pub(crate) binding_mode: Arc<str>,
     pub(crate) reclaim_policy: Arc<str>,

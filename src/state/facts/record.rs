@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The ConfigMap that stands for the shoot.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct ObservedRecord {
     /// The technical ID.
     pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,

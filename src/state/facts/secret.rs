@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 /// Keys and certificates.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Secret {
+pub(crate) struct ObservedSecret {
     /// Of all of its data.
     pub(crate) checksum: Hash,
     /// Its `tls.crt`, if that is one.
-    pub(crate) certificate: Option<Certificate>,
+    pub(crate) certificate: Option<ObservedCertificate>,
     /// Its `ca.crt`.
     pub(crate) ca: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Certificate {
+pub(crate) struct ObservedCertificate {
     /// DNS names and addresses.
     pub(crate) names: BTreeSet<Arc<str>>,
     /// Of its own key.

@@ -1,28 +1,28 @@
 //! The shoot's own API server, and what users have in the provider through it.
 
-use crate::state::facts::object::Object;
-use crate::state::key::Key;
+use crate::state::facts::object::ObservedObject;
+use crate::state::key::ObjectKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What users of the shoot have that is something in the provider as well; looked at only when the shoot goes.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Guests {
+pub(crate) struct UserResources {
     /// Of both sides; claims and pods only as far as they hold a volume.
-    pub(crate) things: BTreeMap<Key, Object>,
+    pub(crate) objects: BTreeMap<ObjectKey, ObservedObject>,
     /// When the last one of them went or began to, since the run began.
-    pub(crate) moved: Duration,
+    pub(crate) last_progress: Duration,
 }
 
 /// Whether the shoot's own API server is looked at.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) enum Inside {
+pub(crate) enum ShootApi {
     /// Nothing is known to be there yet.
     #[default]
     Absent,
     /// It should answer and does not; says why.
     Unreachable(Arc<str>),
     /// What is in the facts of that side is whole.
-    Observed,
+    Reachable,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// How far the import of a golden volume is.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Import {
+pub(crate) struct ImageImport {
     pub(crate) done: bool,
     /// Of the image, 0 to 100; None before it begins.
     pub(crate) percent: Option<f32>,

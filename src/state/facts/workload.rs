@@ -13,7 +13,7 @@ pub(crate) struct Rollout {
 }
 
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Service {
+pub(crate) struct ObservedService {
     pub(crate) cluster_ip: Option<Arc<str>>,
     /// Address or host name of a load balancer.
     pub(crate) ingress: Option<Arc<str>>,

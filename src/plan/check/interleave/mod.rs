@@ -1,15 +1,15 @@
 //! Random interleavings of a server, other writers, our own writes, and every way in which news of them can
 //! be late, doubled or out of order.
 
-use super::broken::Broken;
-use super::dice::Dice;
-use ear::{Ear, Flaw};
-use listener::Listener;
+use super::counterexample::Broken;
+use super::rng::Dice;
+use client_model::Listener;
 use server::Server;
+use store_model::{Ear, Flaw};
 
-mod ear;
-mod listener;
+mod client_model;
 mod server;
+mod store_model;
 
 /// Few names, so that one is soon used again.
 const NAMES: usize = 3;

@@ -1,13 +1,13 @@
 //! What a pod of the control plane may do in the namespace that it stands in: for the two that talk to the provider.
 
-use crate::render::control_plane::context::Context;
+use crate::render::control_plane::context::ControlPlaneContext;
 use serde_json::{Value, json};
 
 /// A ServiceAccount with a Role of these rules: groups, resources, verbs.
-pub(crate) fn account(context: &Context, part: &str, rules: &[Rule]) -> [Value; 3] {
+pub(crate) fn account(context: &ControlPlaneContext, part: &str, rules: &[RoleRule]) -> [Value; 3] {
     let name = context.name(part);
     let metadata = json!({ "name": name });
-    let rules: Value = rules.iter().map(Rule::value).collect();
+    let rules: Value = rules.iter().map(RoleRule::value).collect();
     [
         json!({
             "apiVersion": "v1",
@@ -35,13 +35,13 @@ pub(crate) fn account(context: &Context, part: &str, rules: &[Rule]) -> [Value; 
     ]
 }
 
-pub(crate) struct Rule {
+pub(crate) struct RoleRule {
     pub(crate) group: &'static str,
     pub(crate) resources: &'static [&'static str],
     pub(crate) verbs: &'static [&'static str],
 }
 
-impl Rule {
+impl RoleRule {
     fn value(&self) -> Value {
         json!({ "apiGroups": [self.group], "resources": self.resources, "verbs": self.verbs })
     }

@@ -2,8 +2,8 @@
 //! and spread as the shoot asks for.
 
 use super::replicas::{budget, spread};
-use super::volume::Volume;
-use crate::render::control_plane::context::Context;
+use super::volume::PodVolume;
+use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::images::image;
 use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID};
 use serde_json::{Map, Value, json};
@@ -13,11 +13,11 @@ const USER: u32 = 65532;
 
 /// A container, and what it asks for at least: processors and memory.
 pub(crate) fn container(
-    context: &Context,
+    context: &ControlPlaneContext,
     component: &str,
     command: Vec<String>,
     requests: (&str, &str),
-    volumes: &[&Volume],
+    volumes: &[&PodVolume],
 ) -> Value {
     let mounts: Value = volumes.iter().map(|it| it.mount()).collect();
     json!({
@@ -54,7 +54,7 @@ pub(crate) struct Pods<'a> {
     pub(crate) containers: Vec<Value>,
     /// Native ones: started before the containers, and ended after them.
     pub(crate) sidecars: Vec<Value>,
-    pub(crate) volumes: &'a [Volume],
+    pub(crate) volumes: &'a [PodVolume],
     /// Only what talks to the provider has an account there.
     pub(crate) account: Option<String>,
     /// Seconds that a pod has to end.
@@ -63,7 +63,7 @@ pub(crate) struct Pods<'a> {
 
 impl Pods<'_> {
     /// A Deployment, and a budget where there is something to keep.
-    pub(crate) fn deployment(&self, context: &Context) -> Vec<Value> {
+    pub(crate) fn deployment(&self, context: &ControlPlaneContext) -> Vec<Value> {
         let deployment = json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -84,10 +84,13 @@ impl Pods<'_> {
     }
 
     /// `revision` is the label that the pods of one template share.
-    pub(crate) fn template(&self, context: &Context, revision: Option<&str>) -> Value {
-        let checksums: Map<String, Value> =
-            self.volumes.iter().filter_map(Volume::checksum).collect();
-        let volumes: Value = self.volumes.iter().filter_map(Volume::of_pod).collect();
+    pub(crate) fn template(&self, context: &ControlPlaneContext, revision: Option<&str>) -> Value {
+        let checksums: Map<String, Value> = self
+            .volumes
+            .iter()
+            .filter_map(PodVolume::checksum)
+            .collect();
+        let volumes: Value = self.volumes.iter().filter_map(PodVolume::of_pod).collect();
         let mut spec = json!({
             "automountServiceAccountToken": self.account.is_some(),
             "containers": self.containers,
@@ -128,7 +131,7 @@ impl Pods<'_> {
 }
 
 /// Of what controllers of the provider make for us: found by them when the shoot goes.
-pub(crate) fn labels(context: &Context, part: &str) -> Value {
+pub(crate) fn labels(context: &ControlPlaneContext, part: &str) -> Value {
     json!({
         MANAGED_BY: KVSHOOT,
         PART_OF: context.shoot.id,

@@ -1,11 +1,11 @@
 //! How many there are of each, where they stand, and how many may be gone at a time.
 
-use crate::render::control_plane::context::Context;
+use crate::render::control_plane::context::ControlPlaneContext;
 use crate::state::names;
 use crate::validate::control_plane::Tolerance;
 use serde_json::{Value, json};
 
-impl Context<'_> {
+impl ControlPlaneContext<'_> {
     /// Of a Deployment of the control plane.
     pub(crate) fn replicas(&self) -> u32 {
         match self.shoot.control_plane.tolerance {
@@ -37,7 +37,7 @@ impl Context<'_> {
 ///
 /// `revision` is the label that tells the pods of an update from those before, which are on their way out.
 pub(crate) fn spread(
-    context: &Context,
+    context: &ControlPlaneContext,
     part: &str,
     replicas: u32,
     revision: Option<&str>,
@@ -75,7 +75,7 @@ pub(crate) fn spread(
 }
 
 /// None for a single replica: a budget would hold back every drain of its node.
-pub(crate) fn budget(context: &Context, part: &str, replicas: u32) -> Option<Value> {
+pub(crate) fn budget(context: &ControlPlaneContext, part: &str, replicas: u32) -> Option<Value> {
     (replicas > 1).then(|| {
         json!({
             "apiVersion": "policy/v1",

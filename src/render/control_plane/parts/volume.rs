@@ -1,12 +1,12 @@
 //! What the containers of a pod find in their files.
 
-use crate::render::control_plane::context::Context;
+use crate::render::control_plane::context::ControlPlaneContext;
 use crate::state::hash::Hash;
 use serde_json::{Map, Value, json};
 
 /// A directory in containers.
 #[derive(Debug)]
-pub(crate) struct Volume {
+pub(crate) struct PodVolume {
     name: String,
     path: String,
     source: Value,
@@ -17,12 +17,12 @@ pub(crate) struct Volume {
 
 const DIRECTORY: &str = "/etc/kubernetes";
 
-impl Volume {
+impl PodVolume {
     /// A Secret of keys and certificates, below `/etc/kubernetes`.
-    pub(crate) fn secret(context: &Context, part: &str) -> Volume {
+    pub(crate) fn secret(context: &ControlPlaneContext, part: &str) -> PodVolume {
         let name = context.name(part);
         let checksum = context.known.checksums.get(name.as_str()).copied();
-        Volume {
+        PodVolume {
             name: part.to_owned(),
             path: format!("{DIRECTORY}/{part}"),
             source: json!({ "secret": { "secretName": name, "defaultMode": 0o440 } }),
@@ -33,16 +33,20 @@ impl Volume {
 
     /// Of a Secret, only what the pod has to know.
     #[must_use]
-    pub(crate) fn only(mut self, keys: &[&str]) -> Volume {
+    pub(crate) fn only(mut self, keys: &[&str]) -> PodVolume {
         let items = keys.iter().map(|it| json!({ "key": it, "path": it }));
         self.source["secret"]["items"] = items.collect();
         self
     }
 
     /// A ConfigMap of the control plane with this content.
-    pub(crate) fn config(context: &Context, part: &str, data: &Map<String, Value>) -> Volume {
+    pub(crate) fn config(
+        context: &ControlPlaneContext,
+        part: &str,
+        data: &Map<String, Value>,
+    ) -> PodVolume {
         let name = context.name(part);
-        Volume {
+        PodVolume {
             name: "config".to_owned(),
             path: format!("{DIRECTORY}/config"),
             // Secrets have the same names: one must not stand in for the other.
@@ -53,8 +57,8 @@ impl Volume {
     }
 
     /// A ConfigMap that a person made. Its content is theirs: nothing here rolls when they change it.
-    pub(crate) fn of_person(name: &str, config_map: &str) -> Volume {
-        Volume {
+    pub(crate) fn of_person(name: &str, config_map: &str) -> PodVolume {
+        PodVolume {
             name: name.to_owned(),
             path: format!("{DIRECTORY}/{name}"),
             source: json!({ "configMap": { "name": config_map } }),
@@ -64,8 +68,8 @@ impl Volume {
     }
 
     /// A directory for sockets that containers of one pod share.
-    pub(crate) fn memory(name: &str, path: &str) -> Volume {
-        Volume {
+    pub(crate) fn memory(name: &str, path: &str) -> PodVolume {
+        PodVolume {
             name: name.to_owned(),
             path: path.to_owned(),
             source: json!({ "emptyDir": { "medium": "Memory" } }),
@@ -75,8 +79,8 @@ impl Volume {
     }
 
     /// What a claim template of the StatefulSet makes.
-    pub(crate) fn claim(name: &str, path: &str) -> Volume {
-        Volume {
+    pub(crate) fn claim(name: &str, path: &str) -> PodVolume {
+        PodVolume {
             name: name.to_owned(),
             path: path.to_owned(),
             source: Value::Null,

@@ -2,7 +2,7 @@
 
 use crate::render::component::Component;
 use crate::render::images::image;
-use crate::render::system::context::Context;
+use crate::render::system::context::SystemContext;
 use crate::render::system::objects::{
     NAMESPACE, account, cluster_role, cluster_role_binding, role, role_binding, rule, rule_for,
     service_account,
@@ -18,7 +18,7 @@ const CSRF: &str = "kubernetes-dashboard-csrf";
 const KEYS: &str = "kubernetes-dashboard-key-holder";
 
 /// None where the manifest does not ask for it.
-pub(crate) fn component(context: &Context) -> Option<Component> {
+pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     let addons = context.shoot.manifest.spec.addons.as_ref()?;
     addons
         .kubernetes_dashboard
@@ -119,7 +119,7 @@ fn deployment(name: &str, container: &Value) -> Value {
     })
 }
 
-fn dashboard(context: &Context) -> Value {
+fn dashboard(context: &SystemContext) -> Value {
     json!({
         "name": NAME,
         "image": image(context.shoot, "dashboard"),
@@ -136,7 +136,7 @@ fn dashboard(context: &Context) -> Value {
     })
 }
 
-fn scraper(context: &Context) -> Value {
+fn scraper(context: &SystemContext) -> Value {
     json!({
         "name": SCRAPER,
         "image": image(context.shoot, SCRAPER),

@@ -6,7 +6,7 @@
 use crate::model::NginxIngress;
 use crate::render::component::Component;
 use crate::render::images::image;
-use crate::render::system::context::Context;
+use crate::render::system::context::SystemContext;
 use crate::render::system::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, role,
     role_binding, rule, rule_for, service_account,
@@ -21,7 +21,7 @@ const CLASS: &str = "nginx";
 const CONTROLLER_CLASS: &str = "k8s.io/ingress-nginx";
 
 /// None where the manifest does not ask for it.
-pub(crate) fn component(context: &Context) -> Option<Component> {
+pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     let addons = context.shoot.manifest.spec.addons.as_ref()?;
     let settings = addons.nginx_ingress.as_ref().filter(|it| it.enabled)?;
     let given = settings.config.clone().unwrap_or_default();
@@ -107,7 +107,7 @@ fn service(settings: &NginxIngress) -> Value {
     service
 }
 
-fn deployment(context: &Context, config: &Value) -> Value {
+fn deployment(context: &SystemContext, config: &Value) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -132,7 +132,7 @@ fn deployment(context: &Context, config: &Value) -> Value {
     })
 }
 
-fn container(context: &Context) -> Value {
+fn container(context: &SystemContext) -> Value {
     let probe = |failures: u8| {
         json!({
             "httpGet": { "path": "/healthz", "port": 10254 },

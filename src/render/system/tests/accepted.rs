@@ -1,7 +1,7 @@
 //! Whether a real API server takes it all.
 
 use super::{inside, whole};
-use crate::state::key::Side;
+use crate::state::key::ClusterSide;
 use crate::state::site::Site;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -19,7 +19,7 @@ fn an_api_server_takes_everything_as_it_is() {
     };
     let components = inside(&shoot, "10.96.7.7").into_iter();
     let items: Vec<Value> = components
-        .flat_map(|it| it.finished(Side::Shoot, &site))
+        .flat_map(|it| it.finished(ClusterSide::Shoot, &site))
         .map(|(_, _, object)| object)
         .collect();
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });

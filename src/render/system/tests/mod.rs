@@ -2,12 +2,12 @@ mod accepted;
 mod parts;
 
 use super::components;
-use super::context::Context;
+use super::context::SystemContext;
 use crate::render::component::Component;
-use crate::render::control_plane::context::Known;
+use crate::render::control_plane::context::ControlPlaneFacts;
 use crate::render::images::image;
 use crate::state::facts::StorageClass;
-use crate::state::key::Kind;
+use crate::state::key::ObjectKind;
 use crate::state::names::SYSTEM_COMPONENTS;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub(crate) fn known(host: &str) -> Known {
-    Known {
+pub(crate) fn known(host: &str) -> ControlPlaneFacts {
+    ControlPlaneFacts {
         cluster_ip: "10.96.7.7".into(),
         external: None,
         node_address: Address {
@@ -49,7 +49,7 @@ pub(crate) fn inside_with(
         uid: "1",
     };
     let known = known(host);
-    components(&Context {
+    components(&SystemContext {
         shoot,
         site,
         known: &known,
@@ -120,7 +120,7 @@ fn every_object_has_a_kind_that_is_looked_at_and_its_place() {
     let mut seen = BTreeSet::new();
     for object in objects {
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-        assert!(Kind::generic(kind).is_some(), "{kind}");
+        assert!(ObjectKind::generic(kind).is_some(), "{kind}");
         let of_cluster = kind.starts_with("Cluster")
             || ["StorageClass", "CSIDriver", "IngressClass", "APIService"].contains(&kind);
         let namespace = &object["metadata"]["namespace"];

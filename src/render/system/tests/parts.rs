@@ -2,7 +2,7 @@
 
 use super::{find, inside, inside_with, objects, text, whole};
 use crate::render::component::Component;
-use crate::state::facts::{ClassOffer, StorageClass};
+use crate::state::facts::{InfraStorageClass, StorageClass};
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -148,13 +148,13 @@ fn classes_that_the_provider_marks_or_the_profile_lists_are_there_too() {
     let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
     shoot.profile.spec.provider_config.storage_classes =
         serde_json::from_value(listed).expect("a class");
-    let offer = ClassOffer {
+    let offer = InfraStorageClass {
         is_default: true,
         binding_mode: "WaitForFirstConsumer".into(),
         reclaim_policy: "Delete".into(),
         expandable: true,
     };
-    let class = |offered: Option<ClassOffer>| StorageClass {
+    let class = |offered: Option<InfraStorageClass>| StorageClass {
         zonal: true,
         offered,
     };

@@ -2,11 +2,13 @@
 
 use super::{Planner, plan, search};
 use crate::state::action::Action;
-use crate::state::facts::{Fact, Facts, Import, Look, Machine, Object};
+use crate::state::facts::{
+    Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject,
+};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, Plan, State};
+use crate::state::plan::{Item, ItemState, Plan};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 
@@ -58,7 +60,7 @@ fn told(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Item)) ->
     plan
 }
 
-fn machines(facts: &mut Facts) -> impl Iterator<Item = &mut Machine> {
+fn machines(facts: &mut Facts) -> impl Iterator<Item = &mut ObservedMachine> {
     facts.machines.values_mut().flat_map(|it| it.values_mut())
 }
 
@@ -66,11 +68,11 @@ fn imports_are_taken_for_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let imports = facts.objects.values_mut();
         imports
-            .filter(|it| matches!(it.fact, Fact::Image(_)))
+            .filter(|it| matches!(it.status, ObjectStatus::Image(_)))
             .for_each(|it| {
-                it.fact = Fact::Image(Import {
+                it.status = ObjectStatus::Image(ImageImport {
                     done: true,
-                    ..Import::default()
+                    ..ImageImport::default()
                 });
             });
     })
@@ -80,8 +82,8 @@ fn imports_flicker(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let is_odd = observed.now.as_secs() % 2 == 1;
     mistaken(shoot, observed, |facts| {
         let objects = facts.objects.values_mut();
-        for it in objects.filter(|it| is_odd && matches!(it.fact, Fact::Image(_))) {
-            it.fact = Fact::Image(Import::default());
+        for it in objects.filter(|it| is_odd && matches!(it.status, ObjectStatus::Image(_))) {
+            it.status = ObjectStatus::Image(ImageImport::default());
         }
     })
 }
@@ -100,10 +102,10 @@ fn evacuations_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 fn machines_need_no_user_data(shoot: &ValidShoot, observed: &Observed) -> Plan {
     told(shoot, observed, |it| {
-        if let State::Due(Action::Delete(target)) = &mut it.state
-            && target.key.kind == Kind::Machine
+        if let ItemState::Due(Action::Delete(target)) = &mut it.state
+            && target.key.kind == ObjectKind::Machine
         {
-            target.key.kind = Kind::UserData;
+            target.key.kind = ObjectKind::UserData;
         }
     })
 }
@@ -117,14 +119,14 @@ fn user_data_is_taken_for_there(shoot: &ValidShoot, observed: &Observed) -> Plan
             .cloned()
             .collect();
         for name in names {
-            let object = Object {
+            let object = ObservedObject {
                 uid: name.clone(),
                 version: "0".into(),
                 hash: Hash::default(),
                 leaving: false,
-                fact: Fact::None,
+                status: ObjectStatus::None,
             };
-            let key = Key::provider(Kind::UserData, name);
+            let key = ObjectKey::provider(ObjectKind::UserData, name);
             facts.objects.insert(key, object);
         }
     })
@@ -139,14 +141,14 @@ fn types_of_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Pl
 fn leaving_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let pools = facts.machines.values_mut();
-        pools.for_each(|it| it.retain(|_, it| it.look != Look::Deleting));
+        pools.for_each(|it| it.retain(|_, it| it.phase != MachinePhase::Deleting));
     })
 }
 
 fn machines_that_come_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
-        let coming = machines(facts).filter(|it| it.look == Look::Coming);
-        coming.for_each(|it| it.look = Look::Ready);
+        let coming = machines(facts).filter(|it| it.phase == MachinePhase::Provisioning);
+        coming.for_each(|it| it.phase = MachinePhase::Ready);
     })
 }
 
@@ -158,7 +160,7 @@ fn what_is_sent_is_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 fn ids_are_those_of_the_kind(shoot: &ValidShoot, observed: &Observed) -> Plan {
     // What is open is counted by the item, so progress takes these only.
-    let is_done = |it: &Item| it.state == State::Done;
+    let is_done = |it: &Item| it.state == ItemState::Done;
     told(shoot, observed, |it| {
         if !is_done(it) {
             return;
@@ -173,8 +175,8 @@ fn needs_undo_what_is_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut plan = plan(shoot, observed);
     for index in 0..plan.items.len() {
         let Item { needs, state, .. } = &plan.items[index];
-        if *state == State::Done && !needs.iter().all(|it| plan.is_done(*it)) {
-            plan.items[index].state = State::Blocked;
+        if *state == ItemState::Done && !needs.iter().all(|it| plan.is_done(*it)) {
+            plan.items[index].state = ItemState::Blocked;
         }
     }
     plan
@@ -193,16 +195,16 @@ fn old_pools_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 fn what_is_blocked_is_waited_for(shoot: &ValidShoot, observed: &Observed) -> Plan {
     told(shoot, observed, |it| {
-        if it.state == State::Blocked {
-            it.state = State::Waiting("what it needs".into());
+        if it.state == ItemState::Blocked {
+            it.state = ItemState::Waiting("what it needs".into());
         }
     })
 }
 
 fn nothing_is_drained(shoot: &ValidShoot, observed: &Observed) -> Plan {
     told(shoot, observed, |it| {
-        if matches!(it.state, State::Due(Action::Drain(_))) {
-            it.state = State::Blocked;
+        if matches!(it.state, ItemState::Due(Action::Drain(_))) {
+            it.state = ItemState::Blocked;
         }
     })
 }

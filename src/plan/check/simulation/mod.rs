@@ -1,15 +1,15 @@
 //! Whole plans in a small world: random order, requests in parts, faults, crashes, and edits of the manifest.
 
-use super::broken::Broken;
-use super::dice::Dice;
+use super::counterexample::Broken;
+use super::rng::Dice;
 use crate::flow::Progress;
 use crate::plan::{delete, plan_of_machines as plan};
 use crate::state::action::Action;
-use crate::state::facts::{Fact, Facts, Look, Object};
+use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedObject};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use crate::validate::ValidShoot;
 use requests::Request;
 use std::sync::{Arc, LazyLock};
@@ -74,9 +74,9 @@ enum Verdict {
 /// As the loop judges.
 fn verdict(plan: &Plan) -> Verdict {
     let mut states = plan.items.iter().map(|it| &it.state);
-    if states.clone().all(|it| *it == State::Done) {
+    if states.clone().all(|it| *it == ItemState::Done) {
         Verdict::Done
-    } else if states.any(|it| matches!(it, State::Due(_) | State::Waiting(_))) {
+    } else if states.any(|it| matches!(it, ItemState::Due(_) | ItemState::Waiting(_))) {
         Verdict::Moving
     } else {
         Verdict::Stuck
@@ -158,16 +158,19 @@ impl<'a> World<'a> {
 
     /// Objects of an earlier shoot of the same name, which go with this one.
     fn leave_something(&mut self) {
-        for kind in [Kind::Network, Kind::UserData] {
+        for kind in [
+            ObjectKind::NetworkAttachmentDefinition,
+            ObjectKind::UserData,
+        ] {
             let uid = self.next();
-            let object = Object {
+            let object = ObservedObject {
                 version: uid.clone(),
                 uid,
                 hash: Hash(0),
                 leaving: false,
-                fact: Fact::None,
+                status: ObjectStatus::None,
             };
-            let key = Key::provider(kind, "of-an-earlier-shoot");
+            let key = ObjectKey::provider(kind, "of-an-earlier-shoot");
             self.facts().foreign.insert(key, object);
         }
     }
@@ -183,7 +186,7 @@ impl<'a> World<'a> {
     /// Some of what is due is sent, on this one plan, while the world moves.
     fn work(&mut self, plan: &Plan, faults: bool) {
         let due = plan.items.iter().filter_map(|it| match &it.state {
-            State::Due(action) => Some(action.clone()),
+            ItemState::Due(action) => Some(action.clone()),
             _ => None,
         });
         self.queue = due.collect();
@@ -206,14 +209,14 @@ impl<'a> World<'a> {
         self.observed.now = Duration::ZERO;
         self.observed.sent.clear();
         self.observed.refused.clear();
-        self.observed.setbacks.clear();
+        self.observed.zone_failures.clear();
         let machines = self.facts().machines.values_mut();
         for machine in machines.flat_map(|it| it.values_mut()) {
             machine.since = Duration::ZERO;
-            machine.look = match machine.look {
-                Look::Drained => Look::Draining,
+            machine.phase = match machine.phase {
+                MachinePhase::Drained => MachinePhase::Draining,
                 // Whether it was ready once is not to be seen.
-                Look::NotReady if forgets_ready => Look::Coming,
+                MachinePhase::NotReady if forgets_ready => MachinePhase::Provisioning,
                 other => other,
             };
         }

@@ -6,8 +6,8 @@
 //! LIST is consistent. Without any of them one breaks.
 
 use super::Rule;
-use super::broken::Broken;
-use crate::plan::pool::rolling_update::{Phase, roll};
+use super::counterexample::Broken;
+use crate::plan::pool::rolling_update::{RollingPhase, roll};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
@@ -19,11 +19,11 @@ mod tests;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Look {
     Absent,
-    Is(Phase),
+    Is(RollingPhase),
     /// Our request to make it has no answer yet.
     MakeSent,
     /// Our request to remove it has no answer yet; it was decided on this phase.
-    RemoveSent(Phase),
+    RemoveSent(RollingPhase),
 }
 
 /// A machine in the world, and in the store.
@@ -96,7 +96,7 @@ impl World {
 
     /// All that is desired is there.
     fn first(&self) -> State {
-        let there = Look::Is(Phase::Ready);
+        let there = Look::Is(RollingPhase::Ready);
         let zones = self.targets.iter().enumerate();
         let machines = zones.flat_map(|(zone, target)| {
             (0..).take(*target).map(move |ordinal| Twin {
@@ -117,7 +117,9 @@ impl World {
     fn is_goal(&self, state: &State) -> bool {
         let mut targets = self.targets(state).iter().enumerate();
         let is_good = |it: &Twin| {
-            it.hash == state.wanted && it.truth == Look::Is(Phase::Ready) && it.seen == it.truth
+            it.hash == state.wanted
+                && it.truth == Look::Is(RollingPhase::Ready)
+                && it.seen == it.truth
         };
         let count = |zone| state.machines.iter().filter(|it| it.zone == zone).count();
         state.machines.iter().all(is_good) && targets.all(|(zone, it)| count(zone) == *it)

@@ -1,5 +1,5 @@
 use super::World;
-use crate::plan::check::mutants;
+use crate::plan::check::mutations;
 
 #[track_caller]
 #[expect(clippy::print_stdout, reason = "a search tells what it searched")]
@@ -65,7 +65,7 @@ fn a_bound_breaks_when_the_first_list_lags() {
 #[test]
 fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
     let world = World {
-        rule: mutants::failed_ones_stay,
+        rule: mutations::failed_ones_stay,
         ..World::new(&[1, 1])
     };
     world.search().broken.assert_has("ends at the goal");
@@ -74,7 +74,7 @@ fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
 #[test]
 fn an_update_that_makes_what_it_removes_is_seen_to_go_in_circles() {
     let world = World {
-        rule: mutants::one_too_many_is_made,
+        rule: mutations::one_too_many_is_made,
         ..World::new(&[1, 1])
     };
     world.search().broken.assert_has("no circles");

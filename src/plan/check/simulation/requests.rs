@@ -2,11 +2,13 @@
 
 use super::World;
 use crate::render::instancetype;
-use crate::state::action::{Action, Content, Setback, Target, Wanted};
+use crate::state::action::{Action, DeleteTarget, Desired, Payload, ZoneFailure};
 use crate::state::desired;
-use crate::state::facts::{Fact, Import, Look, Machine, Object, Record};
-use crate::state::failure::{Class, Failure};
-use crate::state::key::{Key, Kind};
+use crate::state::facts::{
+    ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedObject, ObservedRecord,
+};
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::key::{ObjectKey, ObjectKind};
 use std::sync::Arc;
 
 /// A write on its way.
@@ -19,7 +21,7 @@ pub(crate) struct Request {
 
 impl Request {
     fn parts(&self) -> usize {
-        let is_machine = |it: &Wanted| matches!(it.content, Content::Machine { .. });
+        let is_machine = |it: &Desired| matches!(it.payload, Payload::Machine { .. });
         match &self.action {
             Action::Apply(it) if is_machine(it) => 2,
             _ => 1,
@@ -51,7 +53,7 @@ impl World<'_> {
             self.hurt = true;
             let Request { action, .. } = self.requests.remove(index);
             self.observed.sent.remove(action.key());
-            let failure = Failure::new(Class::Refused, "the webhook says no");
+            let failure = Failure::new(ErrorClass::Refused, "the webhook says no");
             self.observed
                 .refused
                 .insert(action.key().clone(), (action, failure));
@@ -65,8 +67,8 @@ impl World<'_> {
 
     fn refuses(&self, index: usize) -> bool {
         match &self.requests[index].action {
-            Action::Apply(Wanted {
-                content: Content::Machine { pool, zone, .. },
+            Action::Apply(Desired {
+                payload: Payload::Machine { pool, zone, .. },
                 ..
             }) => self.closed == Some((pool.clone(), *zone)),
             _ => false,
@@ -88,7 +90,7 @@ impl World<'_> {
         self.requests[index].landed += 1;
         match &request.action {
             Action::Apply(wanted) => self.applied(wanted, request.landed),
-            Action::Delete(target) if target.key.kind == Kind::Machine => self.leaves(target),
+            Action::Delete(target) if target.key.kind == ObjectKind::Machine => self.leaves(target),
             Action::Delete(target) => self.deleted(target),
             Action::Drain(target) => self.leaves_when_drained(target),
         }
@@ -98,51 +100,55 @@ impl World<'_> {
         self.observed.sent.remove(action.key());
         if let Action::Drain(target) = action
             && let Some(it) = self.machine(target)
-            && it.look == Look::Draining
+            && it.phase == MachinePhase::Draining
         {
-            it.look = Look::Drained;
+            it.phase = MachinePhase::Drained;
         }
-        if let Action::Delete(Target {
-            setback: Some(Setback {
+        if let Action::Delete(DeleteTarget {
+            zone_failure: Some(ZoneFailure {
                 pool, hash, zone, ..
             }),
             ..
         }) = action
         {
             let key = (pool.clone(), *hash);
-            let counts = self.observed.setbacks.entry(key).or_default();
+            let counts = self.observed.zone_failures.entry(key).or_default();
             counts.resize(counts.len().max(zone + 1), 0);
             counts[*zone] += 1;
             self.hurt = true;
         }
     }
 
-    fn applied(&mut self, wanted: &Wanted, landed: usize) {
-        let Key { kind, name, .. } = &wanted.key;
-        match (&wanted.content, kind) {
-            (Content::Machine { pool, zone, .. }, _) if landed > 0 => {
+    fn applied(&mut self, wanted: &Desired, landed: usize) {
+        let ObjectKey { kind, name, .. } = &wanted.key;
+        match (&wanted.payload, kind) {
+            (Payload::Machine { pool, zone, .. }, _) if landed > 0 => {
                 self.made(wanted, pool, *zone)
             }
-            (Content::Machine { .. } | Content::UserData { .. }, _) => {
-                let key = Key::provider(Kind::UserData, name.clone());
+            (Payload::Machine { .. } | Payload::UserData { .. }, _) => {
+                let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
                 if !self.observed.facts.objects.contains_key(&key) {
-                    self.put(key, wanted, Fact::None);
+                    self.put(key, wanted, ObjectStatus::None);
                 }
             }
-            (Content::Metadata { pool, uid }, _) => self.relabeled(wanted, pool, uid),
-            (Content::Plain, Kind::Record) => self.recorded(wanted),
-            (Content::Plain, Kind::Image) => {
+            (Payload::Metadata { pool, uid }, _) => self.relabeled(wanted, pool, uid),
+            (Payload::Plain, ObjectKind::Record) => self.recorded(wanted),
+            (Payload::Plain, ObjectKind::ImageVolume) => {
                 let known = self.observed.facts.objects.contains_key(&wanted.key);
                 if !known {
-                    self.put(wanted.key.clone(), wanted, Fact::Image(Import::default()));
+                    self.put(
+                        wanted.key.clone(),
+                        wanted,
+                        ObjectStatus::Image(ImageImport::default()),
+                    );
                 }
             }
-            (Content::Plain, _) => self.put(wanted.key.clone(), wanted, Fact::None),
+            (Payload::Plain, _) => self.put(wanted.key.clone(), wanted, ObjectStatus::None),
             (
-                Content::Objects(_)
-                | Content::Bundle(_)
-                | Content::Issue(_)
-                | Content::Token { .. },
+                Payload::Objects(_)
+                | Payload::Manifests(_)
+                | Payload::Issue(_)
+                | Payload::Token { .. },
                 _,
             ) => {
                 unreachable!("this world has no control plane")
@@ -150,22 +156,22 @@ impl World<'_> {
         }
     }
 
-    fn put(&mut self, key: Key, wanted: &Wanted, fact: Fact) {
+    fn put(&mut self, key: ObjectKey, wanted: &Desired, fact: ObjectStatus) {
         let version = self.next();
         // What is replaced stays the same object.
         let there = self.observed.facts.objects.get(&key);
         let uid = there.map_or(version.clone(), |it| it.uid.clone());
-        let object = Object {
+        let object = ObservedObject {
             uid,
             version,
             hash: wanted.hash,
             leaving: false,
-            fact,
+            status: fact,
         };
         self.facts().objects.insert(key, object);
     }
 
-    fn recorded(&mut self, wanted: &Wanted) {
+    fn recorded(&mut self, wanted: &Desired) {
         let Some(shoot) = self.shoot else { return };
         let version = self.next();
         let facts = self.facts();
@@ -173,7 +179,7 @@ impl World<'_> {
         let sizes = sizes.map(|it| (it.name.as_str().into(), desired::size(facts, it)));
         let sizes = sizes.collect();
         let there = facts.record.as_ref();
-        facts.record = Some(Record {
+        facts.record = Some(ObservedRecord {
             name: wanted.key.name.clone(),
             uid: there.map_or(version.clone(), |it| it.uid.clone()),
             version,
@@ -185,9 +191,9 @@ impl World<'_> {
         });
     }
 
-    fn made(&mut self, wanted: &Wanted, pool: &Arc<str>, zone: usize) {
+    fn made(&mut self, wanted: &Desired, pool: &Arc<str>, zone: usize) {
         let Some(shoot) = self.shoot else { return };
-        let Content::Machine { ordinal, .. } = wanted.content else {
+        let Payload::Machine { ordinal, .. } = wanted.payload else {
             return;
         };
         let name = wanted.key.name.clone();
@@ -196,16 +202,16 @@ impl World<'_> {
         let facts = self.facts();
         let wants = shoot.pools.iter().find(|it| *it.name == **pool);
         let wants = wants.expect("only pools of the manifest get machines");
-        let golden = desired::golden(shoot, facts, wants, zone);
+        let golden = desired::image_volume(shoot, facts, wants, zone);
         let attachments = desired::attachments(shoot, facts);
-        let machine = Machine {
+        let machine = ObservedMachine {
             version: uid.clone(),
             born: uid.parse().expect("a number"),
             uid,
             hash: wanted.hash,
             zone,
             ordinal,
-            look: Look::Coming,
+            phase: MachinePhase::Provisioning,
             runs: false,
             evacuating: false,
             since: now,
@@ -224,7 +230,7 @@ impl World<'_> {
         self.must("total", total <= most, || format!("{total} of {most}"));
     }
 
-    fn relabeled(&mut self, wanted: &Wanted, pool: &Arc<str>, uid: &Arc<str>) {
+    fn relabeled(&mut self, wanted: &Desired, pool: &Arc<str>, uid: &Arc<str>) {
         let Some(shoot) = self.shoot else { return };
         let version = self.next();
         let wants = shoot.pools.iter().find(|it| *it.name == **pool);
@@ -238,36 +244,36 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn machine(&mut self, target: &Target) -> Option<&mut Machine> {
+    pub(crate) fn machine(&mut self, target: &DeleteTarget) -> Option<&mut ObservedMachine> {
         let mut pools = self.facts().machines.values_mut();
         let machine = pools.find_map(|it| it.get_mut(&target.key.name));
         machine.filter(|it| it.uid == target.uid)
     }
 
     /// A removal that rests on "not ready" looks again first.
-    fn leaves(&mut self, target: &Target) {
+    fn leaves(&mut self, target: &DeleteTarget) {
         if let Some(it) = self.machine(target)
-            && !(target.unless_ready && it.look == Look::Ready)
+            && !(target.unless_ready && it.phase == MachinePhase::Ready)
         {
-            it.look = Look::Deleting;
+            it.phase = MachinePhase::Deleting;
         }
     }
 
-    fn leaves_when_drained(&mut self, target: &Target) {
+    fn leaves_when_drained(&mut self, target: &DeleteTarget) {
         if let Some(it) = self.machine(target)
-            && !(target.unless_ready && it.look == Look::Ready)
-            && !matches!(it.look, Look::Drained | Look::Deleting)
+            && !(target.unless_ready && it.phase == MachinePhase::Ready)
+            && !matches!(it.phase, MachinePhase::Drained | MachinePhase::Deleting)
         {
-            it.look = Look::Draining;
+            it.phase = MachinePhase::Draining;
         }
     }
 
-    fn deleted(&mut self, target: &Target) {
+    fn deleted(&mut self, target: &DeleteTarget) {
         self.check_is_unused(&target.key);
         let at_once = self.dice.one_in(2);
         let key = &target.key;
         let facts = self.facts();
-        if key.kind == Kind::Record {
+        if key.kind == ObjectKind::Record {
             facts.record = facts.record.take().filter(|_| !at_once);
             facts.record.iter_mut().for_each(|it| it.leaving = true);
         } else if let Some(it) = facts.objects.get_mut(key)

@@ -1,7 +1,7 @@
 //! All that may happen next.
 
 use super::{Look, State, Twin, World};
-use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool};
+use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, Transition};
 use crate::state::hash::Hash;
 use Look::{Absent, Is, MakeSent, RemoveSent};
 
@@ -34,10 +34,10 @@ struct Step<'a> {
 }
 
 /// How a machine looks once it was told to go.
-fn leaving(phase: Phase) -> Phase {
+fn leaving(phase: RollingPhase) -> RollingPhase {
     match phase {
-        Phase::Creating | Phase::Failed => Phase::Deleting,
-        _ => Phase::Draining,
+        RollingPhase::Creating | RollingPhase::Failed => RollingPhase::Deleting,
+        _ => RollingPhase::Draining,
     }
 }
 
@@ -46,7 +46,7 @@ fn hash(number: u8) -> Hash {
 }
 
 fn is_ready(twin: &Twin) -> bool {
-    twin.truth == Is(Phase::Ready)
+    twin.truth == Is(RollingPhase::Ready)
 }
 
 impl Step<'_> {
@@ -76,16 +76,16 @@ impl Step<'_> {
     }
 
     /// What the plan makes of it.
-    fn view(&self, twin: &Twin) -> Option<Machine> {
+    fn view(&self, twin: &Twin) -> Option<RollingMachine> {
         let phase = match twin.seen {
             Absent => return None,
             MakeSent if !self.world.sent_is_seen => return None,
-            MakeSent => Phase::Creating,
+            MakeSent => RollingPhase::Creating,
             Is(phase) => phase,
             RemoveSent(phase) if self.world.sent_is_seen => leaving(phase),
             RemoveSent(phase) => phase,
         };
-        Some(Machine {
+        Some(RollingMachine {
             hash: hash(twin.hash),
             zone: twin.zone,
             ordinal: twin.ordinal,
@@ -95,18 +95,18 @@ impl Step<'_> {
     }
 
     /// What is due, with the removals as indices of this state.
-    fn moves(&self) -> Moves {
+    fn moves(&self) -> Transition {
         let all = self.state.machines.iter().enumerate();
         let seen = all.filter_map(|(index, it)| Some((index, self.view(it)?)));
-        let (indices, machines): (Vec<usize>, Vec<Machine>) = seen.unzip();
-        let pool = Pool {
+        let (indices, machines): (Vec<usize>, Vec<RollingMachine>) = seen.unzip();
+        let pool = RollingPool {
             hash: hash(self.state.wanted),
             targets: self.world.targets(self.state),
             surge: self.world.surge,
             unavailable: self.world.unavailable,
-            setbacks: &[],
-            patience: 2,
-            haunted: &[],
+            failures: &[],
+            failure_limit: 2,
+            reserved_names: &[],
         };
         let mut moves = (self.world.rule)(&pool, &machines);
         for it in &mut moves.remove {
@@ -143,7 +143,7 @@ impl Step<'_> {
             };
             let truth = self.state.machines[index].truth;
             let after = self.with_one(index, truth, RemoveSent(phase));
-            if phase == Phase::Ready && self.surely_ready(&after) < self.floor() {
+            if phase == RollingPhase::Ready && self.surely_ready(&after) < self.floor() {
                 next.broken.push("available");
             }
             next.good.push(after);
@@ -152,8 +152,8 @@ impl Step<'_> {
 
     /// How many serve when all that is in flight has landed; a fault that the plan has not seen is not its own.
     fn surely_ready(&self, after: &State) -> usize {
-        let stays = |it: &&Twin| is_ready(it) && it.seen != RemoveSent(Phase::Ready);
-        let unseen = |it: &&Twin| it.seen == Is(Phase::Ready) && !is_ready(it);
+        let stays = |it: &&Twin| is_ready(it) && it.seen != RemoveSent(RollingPhase::Ready);
+        let unseen = |it: &&Twin| it.seen == Is(RollingPhase::Ready) && !is_ready(it);
         let all = after.machines.iter();
         all.clone().filter(stays).count() + all.filter(unseen).count()
     }
@@ -168,12 +168,12 @@ impl Step<'_> {
                 if all + 1 > self.desired() + self.world.surge {
                     next.broken.push("total");
                 }
-                let made = Is(Phase::Creating);
+                let made = Is(RollingPhase::Creating);
                 next.good.push(self.with_one(index, made, made));
                 next.bad.push(self.with_one(index, twin.truth, Absent));
             }
             RemoveSent(phase) => {
-                let recovered = phase != Phase::Ready && is_ready(twin);
+                let recovered = phase != RollingPhase::Ready && is_ready(twin);
                 if recovered && self.world.second_look {
                     next.good.push(self.with_one(index, twin.truth, twin.truth));
                 } else {
@@ -193,8 +193,8 @@ impl Step<'_> {
     }
 
     fn left_without(&self, index: usize) -> usize {
-        let after = self.with(|all| all[index].truth = Is(Phase::Draining));
-        let unseen = |it: &&Twin| it.seen == Is(Phase::Ready) && !is_ready(it);
+        let after = self.with(|all| all[index].truth = Is(RollingPhase::Draining));
+        let unseen = |it: &&Twin| it.seen == Is(RollingPhase::Ready) && !is_ready(it);
         let all = after.machines.iter();
         all.clone().filter(|it| is_ready(it)).count() + all.filter(unseen).count()
     }
@@ -210,17 +210,17 @@ impl Step<'_> {
             })
         };
         match twin.truth {
-            Is(Phase::Creating | Phase::NotReady) => {
-                next.bad.extend(fault(Phase::Failed));
-                next.good.push(to(Phase::Ready));
+            Is(RollingPhase::Creating | RollingPhase::NotReady) => {
+                next.bad.extend(fault(RollingPhase::Failed));
+                next.good.push(to(RollingPhase::Ready));
             }
-            Is(Phase::Ready) => next.bad.extend(fault(Phase::NotReady)),
+            Is(RollingPhase::Ready) => next.bad.extend(fault(RollingPhase::NotReady)),
             // Who drains says itself that it is over.
-            Is(Phase::Draining) if twin.seen == twin.truth => {
-                let over = Is(Phase::Deleting);
+            Is(RollingPhase::Draining) if twin.seen == twin.truth => {
+                let over = Is(RollingPhase::Deleting);
                 next.good.push(self.with_one(index, over, over));
             }
-            Is(Phase::Deleting) => next.good.push(self.with_one(index, Absent, twin.seen)),
+            Is(RollingPhase::Deleting) => next.good.push(self.with_one(index, Absent, twin.seen)),
             _ => {}
         }
     }
@@ -228,7 +228,7 @@ impl Step<'_> {
     /// What is in flight is lost, and the next run looks; it may want something else.
     fn crash(&self, next: &mut Next) {
         let look = |it: &Twin| {
-            let is_young = it.truth == Is(Phase::Creating) && it.seen == it.truth;
+            let is_young = it.truth == Is(RollingPhase::Creating) && it.seen == it.truth;
             match it.seen {
                 _ if self.world.consistent_list => it.truth,
                 MakeSent => Absent,

@@ -1,7 +1,7 @@
 //! The store, or one that is wrong on purpose.
 
 use super::{NAMES, News, Thing};
-use crate::state::store::{Object, Store, Version};
+use crate::state::store::{ResourceVersion, Store, StoredObject};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl Ear {
         }
     }
 
-    fn object(&self, thing: Thing) -> Object<Thing> {
-        Object {
+    fn object(&self, thing: Thing) -> StoredObject<Thing> {
+        StoredObject {
             name: self.names[thing.name].clone(),
             uid: self.uid(thing.uid),
             version: self.version(thing.version),
@@ -110,13 +110,13 @@ impl Ear {
         }
     }
 
-    fn version(&self, version: u64) -> Version {
+    fn version(&self, version: u64) -> ResourceVersion {
         let text = match self.flaw {
             Flaw::LastWins => self.heard.to_string(),
             // As long as any, so that the first digit decides.
             Flaw::VersionsAsText => format!("{version:0<9}"),
             _ => version.to_string(),
         };
-        Version::parse(&text).expect("a number that is not zero")
+        ResourceVersion::parse(&text).expect("a number that is not zero")
     }
 }

@@ -1,9 +1,9 @@
 use super::manifests::{A, B, Pool, shoot};
 use super::{Found, Verdict, World, Zone, plan, search, verdict};
 use crate::state::action::Action;
-use crate::state::facts::Look;
-use crate::state::failure::{Class, Failure};
-use crate::state::plan::{Plan, State};
+use crate::state::facts::MachinePhase;
+use crate::state::failure::{ErrorClass, Failure};
+use crate::state::plan::{ItemState, Plan};
 use std::collections::BTreeMap;
 
 #[track_caller]
@@ -59,7 +59,7 @@ fn with_a_bad_zone(
         let image =
             |it: &Option<std::sync::Arc<str>>| it.as_ref().is_some_and(|it| it.contains(hash_of));
         machines
-            .filter(|it| it.look == Look::Ready && image(&it.image))
+            .filter(|it| it.phase == MachinePhase::Ready && image(&it.image))
             .count()
     };
     let counts = [
@@ -81,7 +81,7 @@ fn a_zone_that_makes_nothing_is_given_up_and_keeps_its_old_machines() {
     let failed = last
         .items
         .iter()
-        .filter(|it| matches!(it.state, State::Failed(_)));
+        .filter(|it| matches!(it.state, ItemState::Failed(_)));
     assert!(failed.clone().count() > 0);
     assert!(
         failed
@@ -111,10 +111,10 @@ fn what_is_refused_stays_so_at_every_version() {
         .machines
         .values_mut()
         .flat_map(|it| it.values_mut())
-        .for_each(|it| it.look = Look::Broken);
+        .for_each(|it| it.phase = MachinePhase::Failed);
     let due = |plan: &Plan| {
         let actions = plan.items.iter().filter_map(|it| match &it.state {
-            State::Due(action @ Action::Delete(_)) => Some(action.clone()),
+            ItemState::Due(action @ Action::Delete(_)) => Some(action.clone()),
             _ => None,
         });
         actions.collect::<Vec<_>>()
@@ -122,7 +122,7 @@ fn what_is_refused_stays_so_at_every_version() {
     let refused = due(&world.plan());
     assert_eq!(refused.len(), 2);
     for action in refused {
-        let failure = Failure::new(Class::NotAllowed, "no");
+        let failure = Failure::new(ErrorClass::NotAllowed, "no");
         world
             .observed
             .refused
@@ -164,7 +164,10 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let removal = last.items.iter().find(|it| it.title.starts_with("Remove"));
     let removal = removal.unwrap();
     let told = format!("Remove machine {gone} from a host that is being emptied");
-    assert_eq!((&removal.title, &removal.state), (&told, &State::Blocked));
+    assert_eq!(
+        (&removal.title, &removal.state),
+        (&told, &ItemState::Blocked)
+    );
     assert_eq!(world.run(false, 0), Some(Verdict::Done));
     let after = uids(&world);
     let stays: Vec<_> = before.iter().filter(|it| *it.0 != gone).collect();

@@ -3,7 +3,9 @@
 use super::invariants::{INVARIANTS, ORDER_IS_FREE};
 use super::states::Search;
 use super::{NOW, Rule};
-use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool, roll};
+use crate::plan::pool::rolling_update::{
+    RollingMachine, RollingPhase, RollingPool, Transition, roll,
+};
 use crate::state::hash::Hash;
 
 /// Each with an invariant that must notice it; others may too.
@@ -52,11 +54,15 @@ fn every_invariant_notices_a_rule_that_is_wrong() {
 }
 
 /// What the rule does when it does not see some of the machines.
-fn blind(pool: &Pool, machines: &[Machine], sees: fn(&Machine) -> bool) -> Moves {
+fn blind(
+    pool: &RollingPool,
+    machines: &[RollingMachine],
+    sees: fn(&RollingMachine) -> bool,
+) -> Transition {
     let seen: Vec<usize> = (0..machines.len())
         .filter(|it| sees(&machines[*it]))
         .collect();
-    let shown: Vec<Machine> = seen.iter().map(|it| machines[*it]).collect();
+    let shown: Vec<RollingMachine> = seen.iter().map(|it| machines[*it]).collect();
     let mut moves = roll(pool, &shown);
     for index in &mut moves.remove {
         *index = seen[*index];
@@ -65,88 +71,102 @@ fn blind(pool: &Pool, machines: &[Machine], sees: fn(&Machine) -> bool) -> Moves
 }
 
 /// What the rule does when some machines look otherwise.
-fn mistaken(pool: &Pool, machines: &[Machine], changes: fn(&mut Machine)) -> Moves {
+fn mistaken(
+    pool: &RollingPool,
+    machines: &[RollingMachine],
+    changes: fn(&mut RollingMachine),
+) -> Transition {
     let mut machines = machines.to_vec();
     machines.iter_mut().for_each(changes);
     roll(pool, &machines)
 }
 
 /// Also takes those, and none twice.
-fn also(mut moves: Moves, machines: &[Machine], goes: impl Fn(&Machine) -> bool) -> Moves {
+fn also(
+    mut moves: Transition,
+    machines: &[RollingMachine],
+    goes: impl Fn(&RollingMachine) -> bool,
+) -> Transition {
     let more = (0..machines.len()).filter(|it| goes(&machines[*it]));
     let more: Vec<usize> = more.filter(|it| !moves.remove.contains(it)).collect();
     moves.remove.extend(more);
     moves
 }
 
-fn is_leaving(machine: &Machine) -> bool {
-    matches!(machine.phase, Phase::Draining | Phase::Deleting)
+fn is_leaving(machine: &RollingMachine) -> bool {
+    matches!(
+        machine.phase,
+        RollingPhase::Draining | RollingPhase::Deleting
+    )
 }
 
-fn is_idle(machine: &Machine) -> bool {
-    matches!(machine.phase, Phase::Creating | Phase::NotReady)
+fn is_idle(machine: &RollingMachine) -> bool {
+    matches!(
+        machine.phase,
+        RollingPhase::Creating | RollingPhase::NotReady
+    )
 }
 
-fn is_ready(machine: &Machine) -> bool {
-    machine.phase == Phase::Ready
+fn is_ready(machine: &RollingMachine) -> bool {
+    machine.phase == RollingPhase::Ready
 }
 
-fn is_old(machine: &Machine) -> bool {
+fn is_old(machine: &RollingMachine) -> bool {
     machine.hash != NOW
 }
 
 /// Machines of the wanted hash that serve, in one zone.
-fn serving(machines: &[Machine], zone: usize) -> usize {
-    let serves = |it: &&Machine| !is_old(it) && is_ready(it) && it.zone == zone;
+fn serving(machines: &[RollingMachine], zone: usize) -> usize {
+    let serves = |it: &&RollingMachine| !is_old(it) && is_ready(it) && it.zone == zone;
     machines.iter().filter(serves).count()
 }
 
-fn target(pool: &Pool, zone: usize) -> usize {
+fn target(pool: &RollingPool, zone: usize) -> usize {
     pool.targets.get(zone).copied().unwrap_or(0)
 }
 
-fn floor(pool: &Pool) -> usize {
+fn floor(pool: &RollingPool) -> usize {
     pool.desired() - pool.unavailable
 }
 
-fn leaving_ones_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_ones_are_not_counted(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     blind(pool, machines, |it| !is_leaving(it))
 }
 
-fn failed_ones_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
-    let moves = blind(pool, machines, |it| it.phase != Phase::Failed);
-    also(moves, machines, |it| it.phase == Phase::Failed)
+fn failed_ones_are_not_counted(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    let moves = blind(pool, machines, |it| it.phase != RollingPhase::Failed);
+    also(moves, machines, |it| it.phase == RollingPhase::Failed)
 }
 
-fn surge_is_for_every_plan(pool: &Pool, machines: &[Machine]) -> Moves {
-    blind(pool, machines, |it| it.phase != Phase::Creating)
+fn surge_is_for_every_plan(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    blind(pool, machines, |it| it.phase != RollingPhase::Creating)
 }
 
-fn live_ones_count_as_ready(pool: &Pool, machines: &[Machine]) -> Moves {
+fn live_ones_count_as_ready(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     mistaken(pool, machines, |it| {
         if is_idle(it) {
-            it.phase = Phase::Ready;
+            it.phase = RollingPhase::Ready;
         }
     })
 }
 
-fn surplus_goes_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
+fn surplus_goes_without_a_budget(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     also(roll(pool, machines), machines, |it| {
         let spare = serving(machines, it.zone) > target(pool, it.zone);
         spare && !is_old(it) && is_ready(it)
     })
 }
 
-fn idle_ones_go_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
-    let goes = |it: &Machine| is_old(it) && is_idle(it);
+fn idle_ones_go_without_a_budget(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    let goes = |it: &RollingMachine| is_old(it) && is_idle(it);
     also(roll(pool, machines), machines, goes)
 }
 
-fn leaving_ones_go_again(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_ones_go_again(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     also(roll(pool, machines), machines, is_leaving)
 }
 
-fn leaving_ones_free_their_names(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_ones_free_their_names(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     mistaken(pool, machines, |it| {
         if is_leaving(it) {
             it.hash = Hash(0);
@@ -154,13 +174,13 @@ fn leaving_ones_free_their_names(pool: &Pool, machines: &[Machine]) -> Moves {
     })
 }
 
-fn one_that_is_needed_goes(pool: &Pool, machines: &[Machine]) -> Moves {
+fn one_that_is_needed_goes(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let spare = machines.iter().filter(|it| is_ready(it)).count() > floor(pool);
-    let is_needed = |it: &Machine| spare && !is_old(it) && is_ready(it);
+    let is_needed = |it: &RollingMachine| spare && !is_old(it) && is_ready(it);
     also(roll(pool, machines), machines, is_needed)
 }
 
-pub(crate) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(crate) fn one_too_many_is_made(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     if machines.len() + moves.create.len() < pool.desired() + pool.surge {
         moves.create.push((0, 50));
@@ -168,29 +188,29 @@ pub(crate) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn no_zone_is_given_up_by_makers(pool: &Pool, machines: &[Machine]) -> Moves {
-    Moves {
+fn no_zone_is_given_up_by_makers(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    Transition {
         create: patient(pool, machines).create,
         ..roll(pool, machines)
     }
 }
 
-fn no_zone_is_given_up_by_removers(pool: &Pool, machines: &[Machine]) -> Moves {
-    Moves {
+fn no_zone_is_given_up_by_removers(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    Transition {
         remove: patient(pool, machines).remove,
         ..roll(pool, machines)
     }
 }
 
-fn patient(pool: &Pool, machines: &[Machine]) -> Moves {
-    let pool = Pool {
-        patience: u32::MAX,
+fn patient(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    let pool = RollingPool {
+        failure_limit: u32::MAX,
         ..*pool
     };
     roll(&pool, machines)
 }
 
-fn idle_surplus_stays(pool: &Pool, machines: &[Machine]) -> Moves {
+fn idle_surplus_stays(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     moves
         .remove
@@ -198,7 +218,7 @@ fn idle_surplus_stays(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn serving_old_ones_go_first(pool: &Pool, machines: &[Machine]) -> Moves {
+fn serving_old_ones_go_first(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     let is_idle_old = |it: &usize| is_old(&machines[*it]) && is_idle(&machines[*it]);
     let ready = machines.iter().filter(|it| is_ready(it)).count();
@@ -212,7 +232,7 @@ fn serving_old_ones_go_first(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
+fn new_ones_go_before_old_ones(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     let is_spare = |it: &usize| {
         let machine = &machines[*it];
@@ -229,30 +249,30 @@ fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-pub(crate) fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(crate) fn failed_ones_stay(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     moves
         .remove
-        .retain(|it| machines[*it].phase != Phase::Failed);
+        .retain(|it| machines[*it].phase != RollingPhase::Failed);
     moves
 }
 
-fn one_fewer_may_be_unavailable(pool: &Pool, machines: &[Machine]) -> Moves {
-    let pool = Pool {
+fn one_fewer_may_be_unavailable(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
+    let pool = RollingPool {
         unavailable: pool.unavailable.saturating_sub(1),
         ..*pool
     };
     roll(&pool, machines)
 }
 
-fn surplus_stays(pool: &Pool, machines: &[Machine]) -> Moves {
+fn surplus_stays(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     moves.remove.retain(|it| is_old(&machines[*it]));
     moves
 }
 
 /// The first version of a name that comes to mind: it changes when another machine comes first.
-fn names_count_machines(pool: &Pool, machines: &[Machine]) -> Moves {
+fn names_count_machines(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
     let mut moves = roll(pool, machines);
     let all = u32::try_from(machines.len()).expect("a small pool");
     for (create, number) in moves.create.iter_mut().zip(50 + all..) {

@@ -3,11 +3,14 @@
 use super::world::{NOW, World};
 use crate::plan::pool::token;
 use crate::render::instancetype;
-use crate::state::action::{Action, Content, Issued, Leaf, Wanted};
+use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
 use crate::state::desired;
-use crate::state::facts::{Certificate, Fact, Import, Look, Machine, Rollout, Secret, Service};
+use crate::state::facts::{
+    ImageImport, MachinePhase, ObjectStatus, ObservedCertificate, ObservedMachine, ObservedSecret,
+    ObservedService, Rollout,
+};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::SPEC_HASH;
 use crate::state::site::NO_UID;
 use serde_json::Value;
@@ -18,9 +21,9 @@ const YEAR: i64 = 365 * 24 * 60 * 60;
 
 pub(crate) enum Write {
     Object {
-        key: Key,
+        key: ObjectKey,
         hash: Hash,
-        fact: Fact,
+        fact: ObjectStatus,
     },
     Record {
         name: Arc<str>,
@@ -29,7 +32,7 @@ pub(crate) enum Write {
     Machine {
         pool: Arc<str>,
         name: Arc<str>,
-        machine: Box<Machine>,
+        machine: Box<ObservedMachine>,
     },
     /// What kvshoot puts on a node.
     Node {
@@ -37,7 +40,7 @@ pub(crate) enum Write {
         metadata: Arc<str>,
     },
     Gone {
-        key: Key,
+        key: ObjectKey,
         uid: Arc<str>,
     },
 }
@@ -49,53 +52,63 @@ impl World<'_> {
     pub(crate) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
         match action {
             Action::Apply(wanted) => self.applied(wanted),
-            Action::Delete(it) if it.key.kind == Kind::Token => Ok(vec![Write::Gone {
-                key: it.key.clone(),
-                uid: it.uid.clone(),
-            }]),
+            Action::Delete(it) if it.key.kind == ObjectKind::BootstrapToken => {
+                Ok(vec![Write::Gone {
+                    key: it.key.clone(),
+                    uid: it.uid.clone(),
+                }])
+            }
             Action::Delete(it) | Action::Drain(it) => Err(format!("{} has to go", it.key)),
         }
     }
 
-    fn applied(&mut self, wanted: &Wanted) -> Result<Vec<Write>, String> {
-        let Wanted { key, hash, content } = wanted;
-        let one = |key: Key, hash: Hash, fact: Fact| vec![Write::Object { key, hash, fact }];
-        let token = |machine: &Arc<str>| one(token::key(machine), Hash(1), Fact::None);
+    fn applied(&mut self, wanted: &Desired) -> Result<Vec<Write>, String> {
+        let Desired {
+            key,
+            hash,
+            payload: content,
+        } = wanted;
+        let one = |key: ObjectKey, hash: Hash, fact: ObjectStatus| {
+            vec![Write::Object { key, hash, fact }]
+        };
+        let token = |machine: &Arc<str>| one(token::key(machine), Hash(1), ObjectStatus::None);
         Ok(match (content, key.kind) {
-            (Content::Objects(objects), _) => {
+            (Payload::Objects(objects), _) => {
                 let writes = objects.iter().map(|it| object(key.side, it));
                 writes.collect::<Result<_, _>>()?
             }
-            (Content::Bundle(_), _) => return Err(format!("{key} is nobody's here")),
-            (Content::Issue(issue), _) => {
-                let fact = Fact::Secret(self.issued(&issue.what)?);
+            (Payload::Manifests(_), _) => return Err(format!("{key} is nobody's here")),
+            (Payload::Issue(issue), _) => {
+                let fact = ObjectStatus::Secret(self.issued(&issue.what)?);
                 one(key.clone(), *hash, fact)
             }
-            (Content::Plain, Kind::Record) => vec![Write::Record {
+            (Payload::Plain, ObjectKind::Record) => vec![Write::Record {
                 name: key.name.clone(),
                 hash: *hash,
             }],
-            (Content::Plain, Kind::Image) => {
-                one(key.clone(), *hash, Fact::Image(Import::default()))
-            }
-            (Content::Plain, _) => one(key.clone(), *hash, Fact::None),
-            (Content::UserData { .. }, _) => one(key.clone(), *hash, Fact::None),
-            (Content::Token { machine }, _) => token(machine),
-            (Content::Metadata { pool, .. }, Kind::Node) => vec![Write::Node {
+            (Payload::Plain, ObjectKind::ImageVolume) => one(
+                key.clone(),
+                *hash,
+                ObjectStatus::Image(ImageImport::default()),
+            ),
+            (Payload::Plain, _) => one(key.clone(), *hash, ObjectStatus::None),
+            (Payload::UserData { .. }, _) => one(key.clone(), *hash, ObjectStatus::None),
+            (Payload::Token { machine }, _) => token(machine),
+            (Payload::Metadata { pool, .. }, ObjectKind::Node) => vec![Write::Node {
                 name: key.name.clone(),
                 metadata: self.metadata(pool),
             }],
-            (Content::Metadata { .. }, _) => return Err(format!("{key} is made anew")),
+            (Payload::Metadata { .. }, _) => return Err(format!("{key} is made anew")),
             (
-                Content::Machine {
+                Payload::Machine {
                     pool,
                     zone,
                     ordinal,
                 },
                 _,
             ) => {
-                let data = Key::provider(Kind::UserData, key.name.clone());
-                let mut writes = one(data, *hash, Fact::None);
+                let data = ObjectKey::provider(ObjectKind::UserData, key.name.clone());
+                let mut writes = one(data, *hash, ObjectStatus::None);
                 writes.extend(token(&key.name));
                 writes.push(self.machine(pool, key, *hash, (*zone, *ordinal)));
                 writes
@@ -106,7 +119,7 @@ impl World<'_> {
     fn machine(
         &mut self,
         pool: &Arc<str>,
-        key: &Key,
+        key: &ObjectKey,
         hash: Hash,
         (zone, ordinal): (usize, u32),
     ) -> Write {
@@ -114,16 +127,16 @@ impl World<'_> {
         let mut pools = self.shoot.pools.iter();
         let wants = pools.find(|it| *it.name == **pool);
         let wants = wants.expect("only pools of the manifest get machines");
-        let golden = desired::golden(self.shoot, &self.truth, wants, zone);
+        let golden = desired::image_volume(self.shoot, &self.truth, wants, zone);
         let networks = desired::attachments(self.shoot, &self.truth);
-        let machine = Machine {
+        let machine = ObservedMachine {
             version: uid.clone(),
             born: self.clock,
             uid,
             hash,
             zone,
             ordinal,
-            look: Look::Coming,
+            phase: MachinePhase::Provisioning,
             runs: false,
             evacuating: false,
             since: Duration::ZERO,
@@ -141,13 +154,13 @@ impl World<'_> {
         }
     }
 
-    fn issued(&mut self, what: &Issued) -> Result<Secret, String> {
+    fn issued(&mut self, what: &KeyMaterial) -> Result<ObservedSecret, String> {
         self.clock += 1;
         let key = Hash(self.clock);
         let certificate = match what {
-            Issued::SigningKey | Issued::EncryptionKey => None,
-            Issued::Root { .. } => Some((Vec::new(), key, 10)),
-            Issued::Leaf(leaf) => {
+            KeyMaterial::SigningKey | KeyMaterial::EncryptionKey => None,
+            KeyMaterial::Root { .. } => Some((Vec::new(), key, 10)),
+            KeyMaterial::Leaf(leaf) => {
                 let kubeconfig = leaf.kubeconfig.as_deref().unwrap_or_default();
                 if kubeconfig.contains("//0.0.0.0") {
                     return Err(format!("{} leads nowhere", leaf.common_name));
@@ -155,10 +168,10 @@ impl World<'_> {
                 Some((leaf.names.clone(), self.key_of(leaf)?, 1))
             }
         };
-        let is_root = matches!(what, Issued::Root { .. });
-        Ok(Secret {
+        let is_root = matches!(what, KeyMaterial::Root { .. });
+        Ok(ObservedSecret {
             checksum: key,
-            certificate: certificate.map(|(names, issuer, years)| Certificate {
+            certificate: certificate.map(|(names, issuer, years)| ObservedCertificate {
                 names: names.iter().map(|it| it.as_str().into()).collect(),
                 key,
                 issuer,
@@ -169,10 +182,10 @@ impl World<'_> {
         })
     }
 
-    fn key_of(&self, leaf: &Leaf) -> Result<Hash, String> {
-        let root = Key::provider(Kind::Secret, leaf.root.clone());
-        match self.truth.objects.get(&root).map(|it| &it.fact) {
-            Some(Fact::Secret(Secret {
+    fn key_of(&self, leaf: &LeafCertificate) -> Result<Hash, String> {
+        let root = ObjectKey::provider(ObjectKind::Secret, leaf.root.clone());
+        match self.truth.objects.get(&root).map(|it| &it.status) {
+            Some(ObjectStatus::Secret(ObservedSecret {
                 certificate: Some(it),
                 ..
             })) => Ok(it.key),
@@ -182,12 +195,12 @@ impl World<'_> {
 }
 
 /// An object of a component, as it is when it has just been made.
-fn object(side: Side, object: &Value) -> Result<Write, String> {
+fn object(side: ClusterSide, object: &Value) -> Result<Write, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];
-    let kind = Kind::generic(&text(&object["kind"])).expect("components hold nothing else");
+    let kind = ObjectKind::generic(&text(&object["kind"])).expect("components hold nothing else");
     let name = match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])),
+        (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])),
         _ => text(&metadata["name"]),
     };
     let written = object.to_string();
@@ -196,17 +209,19 @@ fn object(side: Side, object: &Value) -> Result<Write, String> {
     }
     let spec = &object["spec"];
     let fact = match kind {
-        Kind::Service => Fact::Service(service(spec)),
-        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => Fact::Rollout(Rollout {
-            why: Some("0 of 1 pods are available".into()),
-            available: 0,
-        }),
-        Kind::ApiService => Fact::Answer(Some("it has not been tried yet".into())),
-        _ => Fact::None,
+        ObjectKind::Service => ObjectStatus::Service(service(spec)),
+        ObjectKind::Deployment | ObjectKind::StatefulSet | ObjectKind::DaemonSet => {
+            ObjectStatus::Rollout(Rollout {
+                why: Some("0 of 1 pods are available".into()),
+                available: 0,
+            })
+        }
+        ObjectKind::ApiService => ObjectStatus::Answer(Some("it has not been tried yet".into())),
+        _ => ObjectStatus::None,
     };
     let hash = Hash::parse(&text(&metadata["annotations"][SPEC_HASH]));
     Ok(Write::Object {
-        key: Key {
+        key: ObjectKey {
             side,
             kind,
             name: name.into(),
@@ -216,12 +231,12 @@ fn object(side: Side, object: &Value) -> Result<Write, String> {
     })
 }
 
-fn service(spec: &Value) -> Service {
+fn service(spec: &Value) -> ObservedService {
     let is_headless = spec["clusterIP"] == "None";
     let on_nodes = spec["type"] == "NodePort";
     let ports = spec["ports"].as_array().into_iter().flatten();
     let ports = ports.zip(30_001_u16..).filter(|_| on_nodes);
-    Service {
+    ObservedService {
         cluster_ip: (!is_headless).then(|| "10.43.0.7".into()),
         ingress: None,
         node_ports: ports

@@ -1,9 +1,9 @@
 //! What happens without us: imports go on, machines come, fail, come back and go, and people meddle.
 
 use super::World;
-use crate::state::facts::{Fact, Import, Look, Machine};
-use crate::state::key::{Key, Kind};
-use crate::state::prerequisite::{Family, Found, Relied};
+use crate::state::facts::{ImageImport, MachinePhase, ObjectStatus, ObservedMachine};
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,19 +23,19 @@ impl World<'_> {
 
     /// Between two runs others make a type of a name, change it, or take it away.
     pub(crate) fn types_move(&mut self) {
-        let relied = Relied {
-            family: Family::Instancetype,
+        let relied = Prerequisite {
+            prerequisite_kind: PrerequisiteKind::Instancetype,
             kind: None,
             name: "standard-2".into(),
         };
         let found = match (self.seed + self.round) % 16 {
-            0 => Found::There("VirtualMachineInstancetype".into()),
-            1 => Found::There("VirtualMachineClusterInstancetype".into()),
-            2 => Found::Template(Arc::new(json!({ "of": self.clock }))),
-            3 => Found::Nothing,
+            0 => Lookup::Found("VirtualMachineInstancetype".into()),
+            1 => Lookup::Found("VirtualMachineClusterInstancetype".into()),
+            2 => Lookup::Template(Arc::new(json!({ "of": self.clock }))),
+            3 => Lookup::NotFound,
             _ => return,
         };
-        self.facts().relied.insert(relied, found);
+        self.facts().prerequisites.insert(relied, found);
     }
 
     fn object_moves(&mut self) {
@@ -51,11 +51,11 @@ impl World<'_> {
         let step = 10 + 10 * self.dice.roll(5) as u8;
         let objects = &mut self.facts().objects;
         let it = objects.get_mut(&key).expect("it was chosen of these");
-        match &mut it.fact {
+        match &mut it.status {
             _ if it.leaving => {
                 objects.remove(&key);
             }
-            Fact::Image(import) if !import.done => {
+            ObjectStatus::Image(import) if !import.done => {
                 let percent = import.percent.map_or(0.0, |it| it + f32::from(step));
                 import.percent = Some(percent.min(100.0));
                 import.done = percent >= 100.0;
@@ -64,9 +64,9 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn some_object(&mut self, which: impl Fn(&Key) -> bool) -> Option<Key> {
+    pub(crate) fn some_object(&mut self, which: impl Fn(&ObjectKey) -> bool) -> Option<ObjectKey> {
         let keys = self.observed.facts.objects.keys();
-        let mut keys: Vec<Key> = keys.filter(|it| which(it)).cloned().collect();
+        let mut keys: Vec<ObjectKey> = keys.filter(|it| which(it)).cloned().collect();
         keys.sort();
         (!keys.is_empty()).then(|| keys.swap_remove(self.dice.roll(keys.len())))
     }
@@ -93,15 +93,17 @@ impl World<'_> {
         let it = all.get_mut(&name).expect("it was chosen of these");
         // Every change of its status gives it another version.
         it.version = version;
-        let look = match it.look {
-            Look::Coming if faults && fate < 3 => Look::Broken,
-            Look::Coming if dead == Some((pool.clone(), it.zone)) => Look::Coming,
+        let look = match it.phase {
+            MachinePhase::Provisioning if faults && fate < 3 => MachinePhase::Failed,
+            MachinePhase::Provisioning if dead == Some((pool.clone(), it.zone)) => {
+                MachinePhase::Provisioning
+            }
             // It takes so long that it fails.
-            Look::Coming if faults && fate < 12 => Look::Coming,
-            Look::Coming => Look::Ready,
-            Look::Ready if faults && fate < 3 => Look::NotReady,
-            Look::NotReady if fate < 12 => Look::Ready,
-            Look::Deleting => {
+            MachinePhase::Provisioning if faults && fate < 12 => MachinePhase::Provisioning,
+            MachinePhase::Provisioning => MachinePhase::Ready,
+            MachinePhase::Ready if faults && fate < 3 => MachinePhase::NotReady,
+            MachinePhase::NotReady if fate < 12 => MachinePhase::Ready,
+            MachinePhase::Deleting => {
                 all.remove(&name);
                 if all.is_empty() {
                     self.facts().machines.remove(&pool);
@@ -110,9 +112,10 @@ impl World<'_> {
             }
             other => other,
         };
-        let is_bad = matches!(look, Look::Broken | Look::NotReady) && look != it.look;
-        if look != it.look {
-            it.look = look;
+        let is_bad =
+            matches!(look, MachinePhase::Failed | MachinePhase::NotReady) && look != it.phase;
+        if look != it.phase {
+            it.phase = look;
             it.since = now;
         }
         self.hurt |= is_bad;
@@ -121,7 +124,7 @@ impl World<'_> {
     /// Somebody else changes what is ours.
     fn someone_meddles(&mut self) {
         match self.dice.roll(6) {
-            0 => self.meddle_with_a_machine(|it| it.look = Look::Deleting),
+            0 => self.meddle_with_a_machine(|it| it.phase = MachinePhase::Deleting),
             // Its host is to be empty.
             5 => self.meddle_with_a_machine(|it| it.evacuating = true),
             1 => {
@@ -144,7 +147,7 @@ impl World<'_> {
         }
     }
 
-    fn meddle_with_a_machine(&mut self, how: impl FnOnce(&mut Machine)) {
+    fn meddle_with_a_machine(&mut self, how: impl FnOnce(&mut ObservedMachine)) {
         if let Some((pool, name)) = self.some_machine() {
             let all = self.facts().machines.get_mut(&pool);
             let it = all.and_then(|it| it.get_mut(&name));
@@ -153,10 +156,10 @@ impl World<'_> {
     }
 
     fn import_begins_again(&mut self) {
-        if let Some(key) = self.some_object(|it| it.kind == Kind::Image) {
+        if let Some(key) = self.some_object(|it| it.kind == ObjectKind::ImageVolume) {
             let it = self.facts().objects.get_mut(&key);
             let it = it.expect("it was chosen of these");
-            it.fact = Fact::Image(Import::default());
+            it.status = ObjectStatus::Image(ImageImport::default());
         }
     }
 }

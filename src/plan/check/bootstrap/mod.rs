@@ -5,12 +5,12 @@
 mod world;
 mod writes;
 
-use super::world::manifests::{A, B, Pool, shoot};
+use super::simulation::manifests::{A, B, Pool, shoot};
 use crate::plan::plan;
 use crate::state::action::Action;
-use crate::state::facts::Fact;
+use crate::state::facts::ObjectStatus;
 use crate::state::observed::Observed;
-use crate::state::plan::{Plan, State};
+use crate::state::plan::{ItemState, Plan};
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Exposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};
@@ -26,7 +26,7 @@ const QUIET: u32 = 60;
 
 fn due(plan: &Plan) -> Vec<Action> {
     let due = plan.items.iter().filter_map(|it| match &it.state {
-        State::Due(action) => Some(action.clone()),
+        ItemState::Due(action) => Some(action.clone()),
         _ => None,
     });
     due.collect()
@@ -34,9 +34,9 @@ fn due(plan: &Plan) -> Vec<Action> {
 
 /// What is not done, for people.
 fn open(plan: &Plan) -> String {
-    let open = plan.items.iter().filter(|it| it.state != State::Done);
+    let open = plan.items.iter().filter(|it| it.state != ItemState::Done);
     let open = open.map(|it| match &it.state {
-        State::Due(_) => format!("{}: due", it.id),
+        ItemState::Due(_) => format!("{}: due", it.id),
         other => format!("{}: {other:?}", it.id),
     });
     open.collect::<Vec<_>>().join("\n")
@@ -48,7 +48,7 @@ fn live(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
     for round in 0..ENDS {
         let plan = planner(shoot, &world.observed());
         let mut states = plan.items.iter().map(|it| &it.state);
-        if states.any(|it| matches!(it, State::Failed(_))) {
+        if states.any(|it| matches!(it, ItemState::Failed(_))) {
             return Err(format!("fails:\n{}", open(&plan)));
         }
         if open(&plan).is_empty() && world.sent.is_empty() {
@@ -144,7 +144,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
         let mut plan = plan(shoot, observed);
         for item in &mut plan.items {
             if item.title.starts_with("Renew") {
-                item.state = State::Blocked;
+                item.state = ItemState::Blocked;
             }
         }
         plan
@@ -153,7 +153,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
     fn hasty(shoot: &ValidShoot, observed: &Observed) -> Plan {
         let mut facts = (*observed.facts).clone();
         for object in facts.objects.values_mut() {
-            if let Fact::Service(it) = &mut object.fact {
+            if let ObjectStatus::Service(it) = &mut object.status {
                 it.ingress.get_or_insert_with(|| "192.0.2.1".into());
             }
         }
@@ -182,7 +182,7 @@ fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
     loop {
         let plan = plan(shoot, &world.observed());
         let items = plan.items.iter();
-        let items = items.filter(|it| matches!(it.state, State::Due(_)));
+        let items = items.filter(|it| matches!(it.state, ItemState::Due(_)));
         let ids: Vec<String> = items.map(|it| it.id.to_string()).collect();
         if ids.is_empty() {
             assert_eq!(open(&plan), "");

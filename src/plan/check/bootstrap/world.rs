@@ -1,13 +1,15 @@
 //! A provider cluster and the cluster that is made in it, as far as plans look at them.
 
-use super::super::dice::Dice;
+use super::super::rng::Dice;
 use super::writes::Write;
 use crate::plan::pool::token;
 use crate::state::action::Action;
 use crate::state::desired;
-use crate::state::facts::{Fact, Facts, Inside, Look, Node, Object, Record};
+use crate::state::facts::{
+    Facts, MachinePhase, ObjectStatus, ObservedNode, ObservedObject, ObservedRecord, ShootApi,
+};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind, Side};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::control_plane;
 use crate::state::observed::Observed;
 use crate::validate::ValidShoot;
@@ -23,7 +25,7 @@ pub(crate) struct World<'a> {
     /// All that is there, whether the run looks at it or not.
     pub(crate) truth: Facts,
     /// Sent in this run, and not answered.
-    pub(crate) sent: BTreeMap<Key, Action>,
+    pub(crate) sent: BTreeMap<ObjectKey, Action>,
     /// This run has reached the shoot's API server.
     pub(crate) looks_inside: bool,
     /// Tokens do not live long.
@@ -35,7 +37,7 @@ pub(crate) struct World<'a> {
 /// What may move by itself.
 enum Thing {
     Connection,
-    Object(Key),
+    Object(ObjectKey),
     /// Its pool, and its name.
     Machine(Arc<str>, Arc<str>),
 }
@@ -60,16 +62,18 @@ impl<'a> World<'a> {
     /// What a run sees of it.
     pub(crate) fn observed(&self) -> Observed {
         let mut facts = self.truth.clone();
-        facts.inside = Inside::Observed;
+        facts.shoot_api = ShootApi::Reachable;
         if !self.looks_inside {
-            facts.inside = Inside::Absent;
-            facts.objects.retain(|it, _| it.side == Side::Provider);
+            facts.shoot_api = ShootApi::Absent;
+            facts
+                .objects
+                .retain(|it, _| it.side == ClusterSide::Provider);
             facts.nodes.clear();
         }
         for (name, machine) in facts.machines.values_mut().flatten() {
             let serves = self.truth.nodes.get(name).is_some_and(|it| it.serves);
             if machine.runs && (serves || !self.looks_inside) {
-                machine.look = Look::Ready;
+                machine.phase = MachinePhase::Ready;
             }
         }
         Observed {
@@ -94,7 +98,7 @@ impl<'a> World<'a> {
 
     /// One of those that were sent is done, and answered.
     pub(crate) fn answer(&mut self) -> Result<(), String> {
-        let keys: Vec<Key> = self.sent.keys().cloned().collect();
+        let keys: Vec<ObjectKey> = self.sent.keys().cloned().collect();
         if keys.is_empty() {
             return Ok(());
         }
@@ -137,7 +141,7 @@ impl<'a> World<'a> {
 
     /// All that may move.
     fn things(&self) -> Vec<Thing> {
-        let mut keys: Vec<Key> = self.truth.objects.keys().cloned().collect();
+        let mut keys: Vec<ObjectKey> = self.truth.objects.keys().cloned().collect();
         keys.sort();
         let pools = self.truth.machines.iter();
         let machines = pools.flat_map(|(pool, all)| {
@@ -151,13 +155,13 @@ impl<'a> World<'a> {
     fn thing_moves(&mut self, thing: &Thing) -> bool {
         match thing {
             Thing::Connection => self.connect(),
-            Thing::Object(key) if key.kind == Kind::Token => self.token_expires(key),
+            Thing::Object(key) if key.kind == ObjectKind::BootstrapToken => self.token_expires(key),
             Thing::Object(key) => self.object_moves(key),
             Thing::Machine(pool, name) => self.machine_moves(pool, name),
         }
     }
 
-    fn token_expires(&mut self, key: &Key) -> bool {
+    fn token_expires(&mut self, key: &ObjectKey) -> bool {
         let expires = self.tokens_expire && self.dice.one_in(8);
         expires && self.truth.objects.remove(key).is_some()
     }
@@ -170,22 +174,23 @@ impl<'a> World<'a> {
 
     fn has_rolled_out(&self, part: &str) -> bool {
         let name = control_plane(&self.shoot.id, part);
-        let key = Key::provider(Kind::Deployment, name);
+        let key = ObjectKey::provider(ObjectKind::Deployment, name);
         let object = self.truth.objects.get(&key);
-        object.is_some_and(|it| matches!(&it.fact, Fact::Rollout(it) if it.why.is_none()))
+        object.is_some_and(|it| matches!(&it.status, ObjectStatus::Rollout(it) if it.why.is_none()))
     }
 
-    fn object_moves(&mut self, key: &Key) -> bool {
+    fn object_moves(&mut self, key: &ObjectKey) -> bool {
         let has_node = self.truth.nodes.values().any(|it| it.serves);
-        let runs = key.side == Side::Provider || key.kind == Kind::DaemonSet || has_node;
-        let Some(Object { fact, .. }) = self.truth.objects.get_mut(key) else {
+        let runs =
+            key.side == ClusterSide::Provider || key.kind == ObjectKind::DaemonSet || has_node;
+        let Some(ObservedObject { status: fact, .. }) = self.truth.objects.get_mut(key) else {
             return false;
         };
         match fact {
-            Fact::Image(import) if !import.done => import.done = true,
-            Fact::Rollout(rollout) if runs && rollout.why.is_some() => rollout.why = None,
-            Fact::Answer(why) if has_node && why.is_some() => *why = None,
-            Fact::Service(service)
+            ObjectStatus::Image(import) if !import.done => import.done = true,
+            ObjectStatus::Rollout(rollout) if runs && rollout.why.is_some() => rollout.why = None,
+            ObjectStatus::Answer(why) if has_node && why.is_some() => *why = None,
+            ObjectStatus::Service(service)
                 if service.ingress.is_none() && key.name.ends_with("-external") =>
             {
                 service.ingress = Some("192.0.2.80".into());
@@ -197,8 +202,8 @@ impl<'a> World<'a> {
 
     /// It boots, joins with its token, and serves once the cloud controller manager knows its node.
     fn machine_moves(&mut self, pool: &Arc<str>, name: &Arc<str>) -> bool {
-        let there = |key: &Key| self.truth.objects.contains_key(key);
-        let has_data = there(&Key::provider(Kind::UserData, name.clone()));
+        let there = |key: &ObjectKey| self.truth.objects.contains_key(key);
+        let has_data = there(&ObjectKey::provider(ObjectKind::UserData, name.clone()));
         let joins = has_data
             && there(&token::key(name))
             && self.has_rolled_out("kube-apiserver")
@@ -215,7 +220,7 @@ impl<'a> World<'a> {
         }
         match self.truth.nodes.get_mut(name) {
             None if joins => {
-                let node = Node {
+                let node = ObservedNode {
                     version: uid.clone(),
                     uid,
                     serves: false,
@@ -272,22 +277,22 @@ impl World<'_> {
         Ok(())
     }
 
-    fn put(&mut self, key: Key, hash: Hash, fact: Fact) -> Result<(), String> {
+    fn put(&mut self, key: ObjectKey, hash: Hash, fact: ObjectStatus) -> Result<(), String> {
         if self.truth.objects.contains_key(&key) {
             // Of those that are left of a run that was cut off.
-            let is_kept = matches!(key.kind, Kind::UserData | Kind::Token);
+            let is_kept = matches!(key.kind, ObjectKind::UserData | ObjectKind::BootstrapToken);
             return match is_kept {
                 true => Ok(()),
                 false => Err(format!("{key} is written twice")),
             };
         }
         let uid = self.next();
-        let object = Object {
+        let object = ObservedObject {
             version: uid.clone(),
             uid,
             hash,
             leaving: false,
-            fact,
+            status: fact,
         };
         self.truth.objects.insert(key, object);
         Ok(())
@@ -298,7 +303,7 @@ impl World<'_> {
         let sizes = pools.map(|it| (it.name.as_str().into(), desired::size(&self.truth, it)));
         let sizes = sizes.collect();
         let uid = self.next();
-        self.truth.record = Some(Record {
+        self.truth.record = Some(ObservedRecord {
             name,
             version: uid.clone(),
             uid,

@@ -2,13 +2,13 @@
 
 use super::World;
 use crate::plan::pool::zone_distribution::spread;
-use crate::state::action::{Action, Content, Wanted};
+use crate::state::action::{Action, Desired, Payload};
 use crate::state::desired::{self, instancetypes};
-use crate::state::facts::{Fact, Facts, Look, Machine};
+use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine};
 use crate::state::hash::Hash;
-use crate::state::key::{Key, Kind};
+use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, Plan, State};
+use crate::state::plan::{Item, ItemState, Plan};
 use crate::state::{names, record};
 use crate::validate::{Network, Pool, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
@@ -27,7 +27,7 @@ fn floor(facts: &Facts, pool: &Pool) -> usize {
 
 fn due(plan: &Plan) -> impl Iterator<Item = &Action> {
     plan.items.iter().filter_map(|it| match &it.state {
-        State::Due(action) => Some(action),
+        ItemState::Due(action) => Some(action),
         _ => None,
     })
 }
@@ -35,16 +35,16 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Action> {
 /// What it makes: pool, zone, name.
 fn makes(action: &Action) -> Option<(&Arc<str>, usize, &Arc<str>)> {
     match action {
-        Action::Apply(Wanted {
+        Action::Apply(Desired {
             key,
-            content: Content::Machine { pool, zone, .. },
+            payload: Payload::Machine { pool, zone, .. },
             ..
         }) => Some((pool, *zone, &key.name)),
         _ => None,
     }
 }
 
-fn removes(action: &Action) -> Option<&Key> {
+fn removes(action: &Action) -> Option<&ObjectKey> {
     match action {
         Action::Delete(it) | Action::Drain(it) => Some(&it.key),
         Action::Apply(_) => None,
@@ -82,11 +82,11 @@ impl World<'_> {
         let total = there.len() + coming.count() + created.clone().count();
         let holds = created.clone().next().is_none() || total <= most(facts, pool);
         let fresh = created.clone().all(|it| !there.contains_key(it.2));
-        let is_going = |it: &(&&Arc<str>, &&Machine)| {
-            let key = Key::provider(Kind::Machine, (**it.0).clone());
+        let is_going = |it: &(&&Arc<str>, &&ObservedMachine)| {
+            let key = ObjectKey::provider(ObjectKind::Machine, (**it.0).clone());
             observed.sent.get(&key).and_then(removes).is_some()
         };
-        let serving = there.iter().filter(|it| it.1.look == Look::Ready);
+        let serving = there.iter().filter(|it| it.1.phase == MachinePhase::Ready);
         let serving: Vec<_> = serving.filter(|it| !is_going(it)).collect();
         let going: HashSet<_> = due(plan).filter_map(removes).map(|it| &it.name).collect();
         let going = serving.iter().filter(|it| going.contains(*it.0)).count();
@@ -109,8 +109,8 @@ impl World<'_> {
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
             let machine = machines.and_then(|it| it.get(&action.key().name));
-            let is_old = |it: &&Machine| it.hash != hash || it.evacuating;
-            let serves = machine.filter(|it| it.look == Look::Ready && is_old(it));
+            let is_old = |it: &&ObservedMachine| it.hash != hash || it.evacuating;
+            let serves = machine.filter(|it| it.phase == MachinePhase::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
         self.must("image before machine", made, || show_ids(plan));
@@ -119,34 +119,34 @@ impl World<'_> {
 
     fn check_unused(&mut self, plan: &Plan) {
         let deleted = due(plan).filter(|it| matches!(it, Action::Delete(_)));
-        let deleted: Vec<Key> = deleted.map(|it| it.key().clone()).collect();
+        let deleted: Vec<ObjectKey> = deleted.map(|it| it.key().clone()).collect();
         let made: HashSet<_> = due(plan).filter_map(makes).map(|it| it.2.clone()).collect();
         for key in deleted {
-            let is_made = key.kind == Kind::UserData && made.contains(&key.name);
+            let is_made = key.kind == ObjectKind::UserData && made.contains(&key.name);
             self.must("user data stays", !is_made, || key.to_string());
             self.check_is_unused(&key);
         }
     }
 
     /// What is deleted is used by nobody.
-    pub(crate) fn check_is_unused(&mut self, key: &Key) {
+    pub(crate) fn check_is_unused(&mut self, key: &ObjectKey) {
         let facts = &self.observed.facts;
         let mut machines = facts.machines.values().flatten();
         let network = format!("{}/{}", facts.namespace, key.name);
         let (name, used) = match key.kind {
-            Kind::Image => (
+            ObjectKind::ImageVolume => (
                 "removed after the last user",
                 machines.any(|it| it.1.image.as_ref() == Some(&key.name)),
             ),
-            Kind::Network => (
+            ObjectKind::NetworkAttachmentDefinition => (
                 "removed after the last user",
                 machines.any(|it| it.1.networks.iter().any(|it| **it == *network)),
             ),
-            Kind::Instancetype => (
+            ObjectKind::Instancetype => (
                 "removed after the last user",
                 machines.any(|it| it.1.types.iter().any(|it| **it == key.to_string())),
             ),
-            Kind::UserData => {
+            ObjectKind::UserData => {
                 let is_made = |it: (_, _, &Arc<str>)| *it.2 == key.name;
                 let mut coming = self.observed.sent.values().filter_map(makes);
                 (
@@ -154,7 +154,7 @@ impl World<'_> {
                     machines.any(|it| *it.0 == key.name) || coming.any(is_made),
                 )
             }
-            Kind::Record => (
+            ObjectKind::Record => (
                 "the record goes last",
                 machines.next().is_some() || !facts.objects.is_empty() || !facts.foreign.is_empty(),
             ),
@@ -165,19 +165,26 @@ impl World<'_> {
 
     /// Something shared that comes undone undoes nothing else.
     pub(crate) fn check_flicker(&mut self, before: &Plan) {
-        let shared = |it: &Key| matches!(it.kind, Kind::Image | Kind::Network | Kind::Instancetype);
+        let shared = |it: &ObjectKey| {
+            matches!(
+                it.kind,
+                ObjectKind::ImageVolume
+                    | ObjectKind::NetworkAttachmentDefinition
+                    | ObjectKind::Instancetype
+            )
+        };
         let (Some(shoot), Some(key)) = (self.shoot, self.some_object(shared)) else {
             return;
         };
         let mut observed = self.observed.clone();
         let objects = &mut Arc::make_mut(&mut observed.facts).objects;
         let it = objects.get_mut(&key).expect("it was chosen of these");
-        match &mut it.fact {
-            Fact::Image(import) => import.done = false,
+        match &mut it.status {
+            ObjectStatus::Image(import) => import.done = false,
             _ => it.hash.0 ^= 1,
         }
         let after = (self.planner)(shoot, &observed);
-        let is_done = |it: &&Item| it.state == State::Done;
+        let is_done = |it: &&Item| it.state == ItemState::Done;
         let still: HashSet<_> = after
             .items
             .iter()
@@ -212,7 +219,7 @@ impl World<'_> {
         self.must("exactly what is desired", same, || show);
         let facts = &self.observed.facts;
         let has_data = |name: &Arc<str>| {
-            let key = Key::provider(Kind::UserData, name.clone());
+            let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
             let data = facts.objects.get(&key);
             data.is_some_and(|it| !it.leaving)
         };
@@ -234,7 +241,7 @@ type Row = (Arc<str>, usize, Hash, bool, Arc<str>);
 struct Present {
     /// In order.
     machines: Vec<Row>,
-    objects: BTreeMap<Key, (Hash, bool)>,
+    objects: BTreeMap<ObjectKey, (Hash, bool)>,
     user_data: usize,
     record: Option<(Hash, BTreeMap<Arc<str>, usize>)>,
 }
@@ -243,7 +250,7 @@ fn present(facts: &Facts) -> Present {
     let pools = facts.machines.iter();
     let machines = pools.flat_map(|(pool, all)| all.values().map(move |it| (pool, it)));
     let machines = machines.map(|(pool, it)| {
-        let is_ready = it.look == Look::Ready;
+        let is_ready = it.phase == MachinePhase::Ready;
         (
             pool.clone(),
             it.zone,
@@ -255,11 +262,13 @@ fn present(facts: &Facts) -> Present {
     let mut machines: Vec<_> = machines.collect();
     machines.sort();
     let objects = facts.objects.iter();
-    let objects = objects.filter(|it| it.0.kind != Kind::UserData);
+    let objects = objects.filter(|it| it.0.kind != ObjectKind::UserData);
     let objects =
-        objects.map(|(key, it)| (key.clone(), (it.hash, !it.leaving && is_done(&it.fact))));
+        objects.map(|(key, it)| (key.clone(), (it.hash, !it.leaving && is_done(&it.status))));
     let user_data = facts.objects.keys();
-    let user_data = user_data.filter(|it| it.kind == Kind::UserData).count();
+    let user_data = user_data
+        .filter(|it| it.kind == ObjectKind::UserData)
+        .count();
     let record = facts.record.as_ref().filter(|it| !it.leaving);
     Present {
         machines,
@@ -281,13 +290,21 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
             let metadata = desired::pool_metadata(pool).into();
             let machine = (pool.name.as_str().into(), zone, hash, true, metadata);
             machines.extend((0..count).map(|_| machine.clone()));
-            let golden = desired::golden(shoot, facts, pool, zone);
-            objects.extend(golden.map(|it| (Key::provider(Kind::Image, it.name), (it.hash, true))));
+            let golden = desired::image_volume(shoot, facts, pool, zone);
+            objects.extend(golden.map(|it| {
+                (
+                    ObjectKey::provider(ObjectKind::ImageVolume, it.name),
+                    (it.hash, true),
+                )
+            }));
         }
     }
     for network in &shoot.networks {
         if let Network::Tenant { name, config, .. } = network {
-            let key = Key::provider(Kind::Network, names::tenant_network(&shoot.id, name));
+            let key = ObjectKey::provider(
+                ObjectKind::NetworkAttachmentDefinition,
+                names::tenant_network(&shoot.id, name),
+            );
             objects.insert(key, (desired::config_hash(config), true));
         }
     }
@@ -304,41 +321,45 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
 }
 
 /// Those that pools name, and beside them those that machines were made by which nobody has to replace.
-fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (Key, (Hash, bool))> {
+fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (ObjectKey, (Hash, bool))> {
     let machines = facts.machines.values().flatten();
     let made_by: HashSet<&str> = machines
         .flat_map(|it| it.1.types.iter().map(|it| &**it))
         .collect();
     let there = facts.objects.iter();
     let used = there.filter(|it| made_by.contains(&*it.0.to_string()));
-    let mut all: BTreeMap<Key, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
+    let mut all: BTreeMap<ObjectKey, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
     all.extend(instancetypes::wanted_of(shoot, facts));
     all.into_iter().map(|(key, hash)| (key, (hash, true)))
 }
 
-fn is_done(fact: &Fact) -> bool {
+fn is_done(fact: &ObjectStatus) -> bool {
     match fact {
-        Fact::Image(import) => import.done,
+        ObjectStatus::Image(import) => import.done,
         _ => true,
     }
 }
 
 fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> bool {
     let has = |kind, name: &str, hash| {
-        let object = facts.objects.get(&Key::provider(kind, name));
-        object.is_some_and(|it| !it.leaving && it.hash == hash && is_done(&it.fact))
+        let object = facts.objects.get(&ObjectKey::provider(kind, name));
+        object.is_some_and(|it| !it.leaving && it.hash == hash && is_done(&it.status))
     };
-    let golden = desired::golden(shoot, facts, pool, zone);
+    let golden = desired::image_volume(shoot, facts, pool, zone);
     let mut networks = shoot.networks.iter();
     let network = |it: &Network| match it {
         Network::Tenant { name, config, .. } => {
             let name = names::tenant_network(&shoot.id, name);
-            has(Kind::Network, &name, desired::config_hash(config))
+            has(
+                ObjectKind::NetworkAttachmentDefinition,
+                &name,
+                desired::config_hash(config),
+            )
         }
         Network::Shared { .. } => true,
     };
     facts.record.as_ref().is_some_and(|it| !it.leaving)
-        && golden.is_none_or(|it| has(Kind::Image, &it.name, it.hash))
+        && golden.is_none_or(|it| has(ObjectKind::ImageVolume, &it.name, it.hash))
         && networks.all(network)
         && instancetypes::wanted_of(shoot, facts)
             .iter()
