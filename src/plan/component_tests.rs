@@ -143,7 +143,7 @@ fn it_is_done_when_all_of_it_runs() {
     );
     assert_eq!(
         why,
-        "an address for Service a, of the provider's load balancer"
+        "Service a: the provider's load balancer has no address yet"
     );
 }
 
@@ -152,7 +152,7 @@ fn what_is_going_is_waited_for() {
     let mut facts = there(ClusterSide::Provider);
     of(&mut facts, ObjectKind::Deployment).leaving = true;
     of(&mut facts, ObjectKind::Service).hash = Hash(1);
-    let gone = ItemState::Waiting("the old Deployment a to be gone".into());
+    let gone = ItemState::Waiting("the old Deployment a is terminating".into());
     assert_eq!(state_of(facts), gone);
 }
 

@@ -1,4 +1,4 @@
-//! Deletion of an object: its state and its title.
+//! State and title of an item that deletes an object.
 
 use crate::state::action::{Action, DeleteTarget};
 use crate::state::facts::ObservedObject;
@@ -7,7 +7,7 @@ use crate::state::plan::ItemState;
 
 pub(crate) fn removal(key: &ObjectKey, object: &ObservedObject) -> ItemState {
     if object.leaving {
-        return ItemState::Waiting("it to be gone".into());
+        return ItemState::Waiting(format!("{key} is terminating"));
     }
     ItemState::Due(Action::Delete(DeleteTarget {
         key: key.clone(),

@@ -22,7 +22,7 @@ pub(crate) fn add(
     };
     let state = present(observed, wanted, |it| match &it.status {
         ObjectStatus::Image(import) => progress(golden, import),
-        _ => ItemState::Waiting("the import to begin".into()),
+        _ => ItemState::Waiting("the import has not started".into()),
     });
     planner.add(
         format!("image/{}", golden.name).into(),
@@ -52,7 +52,7 @@ fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
     if let Some(words) = &import.failed {
         return ItemState::Failed(Failure::new(
             ErrorClass::Infrastructure,
-            format!("the import of {} failed: {words}", golden.source.told()),
+            format!("import of {} failed: {words}", golden.source.told()),
         ));
     }
     let Some(percent) = import.percent else {
@@ -60,7 +60,7 @@ fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
             import
                 .waits
                 .as_deref()
-                .unwrap_or("the import to begin")
+                .unwrap_or("the import has not started")
                 .into(),
         );
     };
@@ -73,5 +73,5 @@ fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
         .as_ref()
         .map(|it| format!(": {it}"))
         .unwrap_or_default();
-    ItemState::Waiting(format!("{percent:.0} % imported{speed}{waits}"))
+    ItemState::Waiting(format!("image import at {percent:.0}%{speed}{waits}"))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Items of the shoot's own types.
 pub(crate) type OwnedTypes = BTreeMap<ObjectKey, Dependency>;
 
-/// A pool may name its kind, and another one leave it out: it is one object all the same.
+/// Pools may give the kind or omit it; it is the same object.
 pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency) -> OwnedTypes {
     let observed = planner.observed;
     let mut all = OwnedTypes::new();
@@ -25,7 +25,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
         }
         let state = match (meant, observed.facts.unreadable.get(&key.kind)) {
             (ResolvedType::Owned(_), Some(why)) => {
-                let message = format!("{relied} cannot be kept: {}", why.message);
+                let message = format!("{relied} cannot be created: {}", why.message);
                 ItemState::Failed(Failure::new(why.class, message))
             }
             (ResolvedType::Owned(spec), None) => {

@@ -191,10 +191,10 @@ fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
             PREFERENCE,
             r#"{"cpu":{"preferredCPUTopology":"preferSockets"}}"#,
         ),
-        (PrerequisiteKind::Preference, "standard-2", "Theirs(None)"),
+        (PrerequisiteKind::Preference, "standard-2", "External(None)"),
     ] {
         assert_eq!(means(&plain, family, name), wanted);
-        assert_eq!(means(&off, family, name), "Theirs(None)");
+        assert_eq!(means(&off, family, name), "External(None)");
     }
 }
 
@@ -281,7 +281,7 @@ fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
     assert_eq!(
         blind("instancetype: {name: standard-8}"),
         [
-            "Apply instancetype standard-8: instancetype standard-8 cannot be kept: not allowed to list them"
+            "Apply instancetype standard-8: instancetype standard-8 cannot be created: not allowed to list them"
         ]
     );
     let kind = "VirtualMachineClusterInstancetype";

@@ -1,4 +1,5 @@
-//! The planner: what is wanted and what is observed to items. Asks no cluster, clock or chance.
+//! The planner: compares the desired shoot with the observation and lists items. A pure function, without I/O, clock or
+//! randomness.
 //!
 //! [`plan`] lists what is to be done for a shoot, [`delete()`] what is to be done to delete one. A plan is at once the
 //! preview, the progress, the answer to "what blocks", and the work list; after a crash the next observation is the
@@ -33,7 +34,7 @@ use pool::target::PoolTarget;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Every item of the way, in order. All done means converged.
+/// Plans a shoot: all items, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);
     let base = base(&mut planner, shoot);
@@ -47,17 +48,17 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     planner.plan
 }
 
-/// What machines are made from.
+/// Items that machines depend on.
 struct Base {
     attachments: Vec<desired::NetworkAttachment>,
     record: Dependency,
-    /// With the policies that hold for them.
+    /// With the network policies that apply to machines.
     networks: Vec<Dependency>,
     relied: Vec<Dependency>,
     types: instancetypes::OwnedTypes,
     /// By name.
     images: HashMap<Arc<str>, Dependency>,
-    /// Of each zone of each pool, in order.
+    /// For each zone of each pool, in order.
     golden: Vec<Vec<Option<Dependency>>>,
 }
 
@@ -100,7 +101,7 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
     }
 }
 
-/// `join` is what has to be there so that a machine can become a node.
+/// Adds the items of all pools. `join` are the dependencies of a machine that joins as a node.
 fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Dependency]) {
     let observed = planner.observed;
     let mut users = Consumers::default();
@@ -117,7 +118,7 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
         let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
         pool::add(planner, &wanted, &mut users);
     }
-    // A pool that is no longer wanted is one of which none are wanted.
+    // A pool that left the manifest is a pool of size 0.
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
     for name in observed
         .facts
@@ -130,7 +131,7 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
     prune::unwanted(planner, shoot, &base.images, &base.types, &users);
 }
 
-/// The plan of a shoot whose control plane is there: what the checkers search is the way of the machines.
+/// Plan of the machines alone, as if the control plane were ready, for the model checkers.
 #[cfg(test)]
 pub(crate) fn plan_of_machines(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);

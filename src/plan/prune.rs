@@ -1,4 +1,4 @@
-//! What machines share, and what belongs to one: it goes after its last user.
+//! Items that delete unused objects: an object is deleted after its last user.
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::instancetypes::OwnedTypes;
@@ -13,7 +13,7 @@ use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Items for what is there and no longer wanted.
+/// Adds items for existing objects that are no longer needed.
 pub(crate) fn unwanted(
     planner: &mut Planner,
     shoot: &ValidShoot,
@@ -31,12 +31,12 @@ pub(crate) fn unwanted(
     let wanted = |key: &ObjectKey| match key.kind {
         ObjectKind::NetworkAttachmentDefinition => networks.contains(&*key.name),
         ObjectKind::ImageVolume => images.contains_key(&key.name),
-        // A type may be wanted no more, and no machine has to go for it.
+        // A type may be no longer desired while machines still use it.
         ObjectKind::Instancetype | ObjectKind::Preference => {
             types.contains_key(key) || made_by.contains(&*key.to_string())
         }
         ObjectKind::UserData => users.staying.contains(&key.name),
-        // Judged where they are made.
+        // Handled where they are created.
         _ => true,
     };
     let mut unwanted: Vec<(&ObjectKey, &ObservedObject)> = observed
@@ -57,7 +57,7 @@ pub(crate) fn unwanted(
     }
 }
 
-/// What machines were made by that nobody means to remove.
+/// Types of the machines that stay.
 fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'a str> {
     let machines = observed.facts.machines.values().flatten();
     let staying = machines.filter(|it| users.staying.contains(it.0));
@@ -66,7 +66,8 @@ fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'
         .collect()
 }
 
-/// Its users are gone first; and user data that the next machine of that name may take goes when there is none to come.
+/// Its users are deleted first. User data that a new machine of that name may reuse is deleted when no such machine is
+/// expected.
 fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
     let used_as = match key.kind {
         ObjectKind::NetworkAttachmentDefinition => {

@@ -11,7 +11,7 @@ use crate::state::site::Site;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 
-/// The object of a key that [`add`] gave.
+/// The object of one of the shoot's own types.
 pub(crate) fn object(
     shoot: &ValidShoot,
     facts: &Facts,
@@ -32,7 +32,7 @@ pub(crate) fn object(
     }))
 }
 
-/// How a VM of the pool names what the pool names.
+/// Reference in a VM of the pool to its instancetype or preference.
 pub(crate) fn matcher(
     shoot: &ValidShoot,
     facts: &Facts,
@@ -55,7 +55,7 @@ pub(crate) fn matcher(
     })
 }
 
-/// What a machine of the pool would be made by, as its facts have it.
+/// Types of a machine of the pool, as in its facts.
 #[cfg(test)]
 pub(crate) fn of_machine(
     shoot: &ValidShoot,

@@ -1,42 +1,42 @@
-//! What makes a shoot healthy, in the words of Gardener's conditions.
+//! Health of a shoot as conditions in Gardener's style.
 
 use std::sync::Arc;
 
-/// A certificate that ends sooner has to be renewed: any apply does it.
+/// Certificates that expire sooner need renewal; any apply renews them.
 const MARGIN: i64 = 30 * DAY;
 const DAY: i64 = 24 * 60 * 60;
-/// So many of what is wrong are named; the others are counted.
+/// Number of faults listed by name; the rest is only counted.
 const NAMED: usize = 3;
 
-/// A part of a cluster, and what it misses; nothing when all is well.
+/// A component of a cluster and its fault. None when healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComponentHealth {
     pub(crate) name: Arc<str>,
     pub(crate) why: Option<Arc<str>>,
 }
 
-/// All that health rests on.
+/// Input of [`conditions`].
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct HealthInput {
     pub(crate) images: Vec<ComponentHealth>,
     pub(crate) machines: Vec<ComponentHealth>,
-    /// How many machines the manifest asks for at least.
+    /// Minimum number of machines in the manifest.
     pub(crate) wanted: usize,
     /// Workloads in the provider namespace.
     pub(crate) control_plane: Vec<ComponentHealth>,
-    /// The certificate that ends first: seconds since 1970, and its Secret.
+    /// The certificate that expires first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
     /// Seconds since 1970.
     pub(crate) now: i64,
     pub(crate) inside: ShootHealth,
-    /// The shoot has networking: without, no node becomes ready by kvshoot's doing.
+    /// True if kvshoot installs the pod network. Otherwise nodes may stay not ready.
     pub(crate) has_network: bool,
 }
 
-/// What the shoot's own API server tells.
+/// Health as reported by the shoot's own API server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ShootHealth {
-    /// Says why it does not answer.
+    /// Holds the reason.
     Unreachable(String),
     Reachable {
         nodes: Vec<ComponentHealth>,
@@ -49,7 +49,7 @@ pub(crate) enum ShootHealth {
 
 impl Default for ShootHealth {
     fn default() -> Self {
-        ShootHealth::Unreachable("it was not asked".to_owned())
+        ShootHealth::Unreachable("not queried".to_owned())
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) const NODES: &str = "EveryNodeReady";
 const COMPONENTS: &str = "SystemComponentsHealthy";
 const API_SERVICES: &str = "APIServicesAvailable";
 
-/// All there are; those of the shoot itself are not known while nobody answers.
+/// All condition types. Those of the shoot itself are unknown while its API server does not answer.
 pub(crate) const CONDITIONS: [&str; 8] = [
     IMAGES,
     MACHINES,
@@ -82,7 +82,7 @@ pub(crate) const CONDITIONS: [&str; 8] = [
 ];
 
 impl HealthInput {
-    /// How many nodes are as they should be; None while nobody says.
+    /// Number of healthy nodes. None while the shoot's API server does not answer.
     pub(crate) fn ready_nodes(&self) -> Option<usize> {
         let ShootHealth::Reachable { nodes, .. } = &self.inside else {
             return None;
@@ -94,7 +94,7 @@ impl HealthInput {
     }
 }
 
-/// Healthy is a shoot of which all are true.
+/// A shoot is healthy if all conditions are true.
 pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
     let mut conditions = vec![
         of_parts(IMAGES, &seen.images, 0, "images are imported"),
@@ -133,7 +133,7 @@ pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
     conditions
 }
 
-/// Machines that nobody's network makes ready are there as soon as they have joined.
+/// Without a pod network from kvshoot, nodes count as soon as they have joined.
 fn nodes_ready(nodes: &[ComponentHealth], seen: &HealthInput) -> Condition {
     if seen.has_network {
         return of_parts(NODES, nodes, seen.wanted, "nodes are ready");
@@ -149,7 +149,7 @@ fn nodes_ready(nodes: &[ComponentHealth], seen: &HealthInput) -> Condition {
         NODES,
         &joined,
         seen.wanted,
-        "nodes have joined; the network is not kvshoot's",
+        "nodes have joined (the pod network is not managed by kvshoot)",
     )
 }
 
@@ -173,10 +173,10 @@ fn of_parts(kind: &'static str, parts: &[ComponentHealth], least: usize, what: &
     }
 }
 
-/// By the one that ends first: seconds since 1970, and its Secret.
+/// Judged by the certificate that expires first: seconds since 1970, and its Secret.
 pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condition {
     let (is_true, message) = match expiry {
-        None => (false, "there are no certificates yet".to_owned()),
+        None => (false, "no certificates exist yet".to_owned()),
         Some((end, name)) => {
             let left = end - now;
             let told = match left {

@@ -1,6 +1,5 @@
-//! Everything heard about one kind on one side, in whatever order it arrives:
-//! LISTs, WATCH events, answers to our own writes. The newest fact about a name
-//! wins, and what is gone stays gone.
+//! Store of the objects of one kind in one cluster, fed in any order by LISTs, WATCH events and responses to our own
+//! writes. The newest fact about a name wins, and deleted objects stay deleted.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -22,9 +21,9 @@ pub(crate) struct StoredObject<T> {
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     names: HashMap<Arc<str>, Newest<T>>,
-    /// A uid never comes back.
+    /// UIDs are never reused.
     dead: HashSet<Arc<str>>,
-    /// Of the newest LIST: what is older and was not in it is gone.
+    /// Of the latest LIST: older objects that were not in it are gone.
     listed: ResourceVersion,
 }
 
@@ -35,7 +34,7 @@ struct Newest<T> {
 }
 
 impl<T> Store<T> {
-    /// A LIST, first or later. What we know to be newer than it stays.
+    /// Applies a LIST. Objects known to be newer than it stay.
     pub(crate) fn list(&mut self, version: ResourceVersion, objects: Vec<StoredObject<T>>) {
         let there: HashSet<Arc<str>> = objects.iter().map(|it| it.name.clone()).collect();
         for object in objects {
@@ -50,7 +49,7 @@ impl<T> Store<T> {
         self.listed = self.listed.clone().max(version);
     }
 
-    /// An object that a LIST, an ADDED or MODIFIED event or an answer of ours shows.
+    /// Applies an object from a LIST, an ADDED or MODIFIED event or a response to our own write.
     pub(crate) fn put(&mut self, object: StoredObject<T>) {
         let known = self
             .names
@@ -76,7 +75,7 @@ impl<T> Store<T> {
         );
     }
 
-    /// A DELETED event; its version is that of the deletion.
+    /// Applies a DELETED event. Its version is that of the deletion.
     pub(crate) fn gone(&mut self, name: Arc<str>, uid: Arc<str>, version: ResourceVersion) {
         self.dead.insert(uid);
         let newest = self.names.entry(name).or_insert(Newest {
@@ -89,7 +88,7 @@ impl<T> Store<T> {
         }
     }
 
-    /// An answer that says "gone" and no version: a Status, or NotFound.
+    /// Applies a response that reports deletion without a version: a Status, or NotFound.
     pub(crate) fn gone_by_answer(&mut self, name: &Arc<str>, uid: Arc<str>) {
         if let Some(newest) = self.names.get_mut(name)
             && newest.object.as_ref().is_some_and(|it| it.uid == uid)
@@ -125,7 +124,7 @@ impl<T> Newest<T> {
 }
 
 impl ResourceVersion {
-    /// None for what is no version at all: such a server is refused, not guessed at.
+    /// Returns None if the text is not a version. Such a server is rejected.
     pub(crate) fn parse(text: &str) -> Option<ResourceVersion> {
         let is_number = !text.is_empty()
             && text.bytes().all(|it| it.is_ascii_digit())

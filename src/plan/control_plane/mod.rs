@@ -1,4 +1,4 @@
-//! The items of a control plane, in order.
+//! Items of a control plane, in order.
 
 mod certificates;
 
@@ -17,16 +17,16 @@ use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
-/// What the rest of a plan takes from the control plane.
+/// Results that the rest of a plan uses.
 pub(crate) struct ControlPlane {
     pub(crate) known: ControlPlaneFacts,
     /// Every address is known.
     pub(crate) services: Dependency,
-    /// All of its replicas are as they are wanted: nothing may be newer than they are.
+    /// All of its replicas are up to date: no other component may be newer.
     pub(crate) api_server: Dependency,
-    /// The shoot's API server is looked at.
+    /// The shoot's API server is reachable.
     pub(crate) inside: Dependency,
-    /// Certificates are signed, tokens work, nodes get their ranges.
+    /// Certificates are signed, tokens work, nodes get pod ranges.
     pub(crate) controllers: Dependency,
 }
 
@@ -78,14 +78,14 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
     }
 }
 
-/// Whether kvshoot itself can talk to the shoot.
+/// Item: kvshoot can reach the shoot's API server.
 fn reached(planner: &mut Planner, api_server: Dependency) -> Dependency {
     let observed = planner.observed;
     let state = match &observed.facts.shoot_api {
         ShootApi::Reachable => ItemState::Done,
         ShootApi::Unreachable(why) => ItemState::Waiting(why.to_string()),
         ShootApi::Absent if planner.plan.is_done(api_server) => {
-            ItemState::Waiting("an answer".into())
+            ItemState::Waiting("the API server has not answered yet".into())
         }
         ShootApi::Absent => ItemState::Blocked,
     };

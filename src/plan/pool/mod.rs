@@ -1,4 +1,4 @@
-//! A pool's machines: one item for each place, one for each machine that must go.
+//! Items of a pool: one for each slot, and one for each machine to be removed.
 
 pub(crate) mod capacity;
 pub(crate) mod consumers;
@@ -52,8 +52,8 @@ pub(crate) fn add(planner: &mut Planner, wants: &PoolTarget, users: &mut Consume
     removal::add(planner, wants, &seen, &late, &places, users);
 }
 
-/// Places in the series of this hash that disks of machines still have that are gone, or nodes: a machine would be taken
-/// for one that has joined, and lose its bootstrap token before it used it.
+/// Zone and ordinal of names that disks or nodes of deleted machines still have: a new machine would be mistaken for one
+/// that has joined, and lose its bootstrap token before using it.
 fn reserved_names(observed: &Observed, wants: &PoolTarget) -> Vec<(usize, u32)> {
     let of = |machine: &str| {
         let ordinal = names::ordinal(machine)?;

@@ -1,4 +1,4 @@
-//! What the rolling update judges: what is there, and what is on its way.
+//! Input of the rolling update: existing machines, and requests without a response.
 
 use super::rolling_update::{self, RollingPhase};
 use super::target::PoolTarget;
@@ -11,15 +11,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the rolling update judges: what is there, what was sent, and what it says.
+/// A pool's machines as input for the rolling update, and its result.
 pub(crate) struct PoolState<'a> {
     pub(crate) machines: Vec<(&'a Arc<str>, &'a ObservedMachine)>,
     pub(crate) judged: Vec<rolling_update::RollingMachine>,
     pub(crate) zone_failures: Vec<u32>,
-    /// Those that may go now.
+    /// Indexes of machines that may be removed now.
     pub(crate) chosen: HashSet<usize>,
     pub(crate) create: Vec<(usize, u32)>,
-    /// Names of those whose making has no answer yet.
+    /// Names of machines whose creation has no response yet.
     pub(crate) coming: Vec<Arc<str>>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> P
             born,
             ..
         } = *machine;
-        // Its host is being emptied: it is to be replaced, and keeps its name until it is gone.
+        // Its host is being drained: it is replaced, and keeps its name until it is deleted.
         let hash = match machine.evacuating && machine.hash == wants.hash {
             true => wants.hash.sibling(),
             false => machine.hash,
@@ -62,7 +62,7 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> P
     seen
 }
 
-/// Requests without an answer count as if they had happened.
+/// Requests without a response count as if they had happened.
 fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
     for (index, (name, machine)) in seen.machines.iter().enumerate() {
         let removed = match observed
@@ -108,7 +108,7 @@ fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
     }
 }
 
-/// A zone whose machine was refused is as good as given up: nothing would take an old one's place.
+/// A zone whose machine was rejected is treated as given up: nothing could replace an old machine there.
 fn setbacks(observed: &Observed, wants: &PoolTarget) -> Vec<u32> {
     let key = (wants.pool.clone(), wants.hash);
     let mut setbacks = observed
@@ -132,7 +132,7 @@ fn setbacks(observed: &Observed, wants: &PoolTarget) -> Vec<u32> {
     setbacks
 }
 
-/// Time has a part in it only here: one that never served fails at its limit.
+/// The only place where time matters: a machine that was never ready fails at its time limit.
 fn phase(now: Duration, machine: &ObservedMachine, limit: Duration) -> RollingPhase {
     match machine.phase {
         MachinePhase::Provisioning if now.saturating_sub(machine.since) >= limit => {

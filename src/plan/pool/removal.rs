@@ -1,4 +1,4 @@
-//! Machines that must go: when, and whether they are drained first.
+//! Removal of machines: when, and whether they are drained first.
 
 use super::consumers::Consumers;
 use super::pool_state::PoolState;
@@ -58,26 +58,26 @@ fn removal(
     Some(match (machine.phase, phase) {
         (MachinePhase::Deleting, _) => (ItemState::Waiting(gone(machine)), free),
         (MachinePhase::Drained, _) => (delete(), free),
-        // Begun, and perhaps cut off: to begin again does no harm.
+        // Draining may have been interrupted; starting again is safe.
         (MachinePhase::Draining, _) => (drain(), free),
-        // Sent, and not answered: it says so by itself.
+        // Sent and not answered yet.
         (_, RollingPhase::Deleting) => (delete(), free),
         (_, RollingPhase::Draining) => (drain(), free),
         (_, RollingPhase::Creating | RollingPhase::Failed) if chosen => (delete(), free),
-        // What serves goes only when all that its successor needs is there.
+        // A ready machine is removed only when all dependencies of its successor are done.
         _ if chosen && outdated => (drain(), wants.needs(machine.zone)),
         _ if chosen => (drain(), free),
-        // Too much, or outdated, but still needed.
+        // Surplus or outdated, but still needed.
         _ if outdated || late.contains(&index) => (ItemState::Blocked, places.clone()),
         _ => return None,
     })
 }
 
-/// What a machine that was deleted waits for.
+/// Waiting reason of a deleted machine.
 pub(crate) fn gone(machine: &ObservedMachine) -> String {
     machine.cause.as_deref().map_or_else(
-        || "it to be gone".to_owned(),
-        |it| format!("it to be gone: {it}"),
+        || "the machine is terminating".to_owned(),
+        |it| format!("the machine is terminating: {it}"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! The places of a pool: who has them, and what becomes of those that are empty.
+//! Slots of a pool: occupied by machines, or empty.
 
 use super::pool_state::PoolState;
 use super::rolling_update::{self, RollingPhase};
@@ -12,13 +12,13 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemId, ItemState};
+use crate::state::plan::{Dependency, ItemId, ItemState, REQUEST_SENT};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The best machines of a zone take its places, so what is done stays in front; those beyond the last place
-/// must go, but are still needed.
+/// The best machines of a zone take its slots, so that done items stay in front. Machines beyond the last slot are
+/// surplus, but still needed.
 pub(crate) fn add(
     planner: &mut Planner,
     wants: &PoolTarget,
@@ -68,7 +68,7 @@ fn takes_place(machine: &rolling_update::RollingMachine, hash: Hash, zone: usize
         )
 }
 
-/// A place that a machine has, or will have when our request is answered.
+/// A slot that a machine occupies, or will occupy when our request is answered.
 fn taken(
     observed: &Observed,
     wants: &PoolTarget,
@@ -80,7 +80,7 @@ fn taken(
         let name = wants.name(judged.zone, judged.ordinal);
         return (
             format!("Make machine {name}"),
-            ItemState::Waiting("an answer".into()),
+            ItemState::Waiting(REQUEST_SENT.into()),
         );
     };
     let data = ObjectKey::provider(ObjectKind::UserData, (*name).clone());
@@ -150,16 +150,16 @@ fn is_sent(observed: &Observed, name: &Arc<str>) -> bool {
 fn why(machine: &ObservedMachine) -> String {
     match (&machine.cause, &*machine.status) {
         (Some(cause), _) => cause.to_string(),
-        (None, "") => "KubeVirt to see it".into(),
+        (None, "") => "KubeVirt has not processed the VM yet".into(),
         (None, status) => status.to_owned(),
     }
 }
 
 fn old_data() -> ItemState {
-    ItemState::Waiting("its old user data to be gone".into())
+    ItemState::Waiting("the old user data is terminating".into())
 }
 
-/// What is left of an earlier machine of that name is used, unless it is about to go.
+/// User data of an earlier machine of that name is reused unless it is being deleted.
 fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
     let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
     let there = observed.facts.objects.get(&key);
@@ -180,7 +180,7 @@ fn to_be_made(
     };
     let title = format!("Make machine {name} in zone {}", wants.zone(zone));
     let mut pools = observed.facts.machines.values();
-    // Another one's, as far as its marks go; it is on its way out.
+    // By its labels it belongs to another pool, and it is being removed.
     if pools.any(|it| it.contains_key(&name)) {
         return (title, ItemState::Blocked);
     }
@@ -197,7 +197,7 @@ fn to_be_made(
     )
 }
 
-/// A place that no machine may take now: a bound holds it back, or its zone was given up.
+/// A slot that no machine may fill now: a limit holds it back, or its zone was given up.
 fn empty(
     observed: &Observed,
     wants: &PoolTarget,

@@ -1,7 +1,7 @@
-//! Somebody else's objects: the network of the pods that the Shoot asks for, or an add-on.
+//! Items of third-party manifests: the pod network that the Shoot requests, or an add-on.
 //!
-//! A ConfigMap lists what is there of a bundle, and the hash on it says that all of that was applied. Workloads carry our
-//! labels, so that they are looked at; the other objects stay as their authors labelled them.
+//! A ConfigMap is the inventory of a manifest set, and the hash on it records that all of it was applied. Workloads carry
+//! kvshoot's labels, so that they are observed; the other objects keep their own labels.
 
 use crate::plan::planner::Planner;
 use crate::render::metadata::labels;
@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Kinds that come up, and that are waited for.
+/// Kinds that become ready, and are waited for.
 const AWAITED: [ObjectKind; 3] = [
     ObjectKind::Deployment,
     ObjectKind::DaemonSet,
     ObjectKind::ApiService,
 ];
 
-/// `own` are the objects of ours, which nobody else may bring.
+/// Adds the item of a manifest set. `own` are kvshoot's own objects, which no manifest set may contain.
 pub(crate) fn add(
     planner: &mut Planner,
     context: &SystemContext,
@@ -91,7 +91,7 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
     for key in awaited {
         match facts.objects.get(&key) {
             Some(it) if it.leaving => {
-                return ItemState::Waiting(format!("the old {key} to be gone"));
+                return ItemState::Waiting(format!("the old {key} is terminating"));
             }
             Some(it) => waits = waits.or_else(|| why(&key, &it.status)),
             None => is_there = false,
@@ -131,7 +131,7 @@ fn why(key: &ObjectKey, fact: &ObjectStatus) -> Option<String> {
     why.map(|why| format!("{key}: {why}"))
 }
 
-/// None for kinds that are not looked at.
+/// None for kinds that are not observed.
 fn key(object: &Value) -> Option<ObjectKey> {
     let kind = ObjectKind::generic(object["kind"].as_str()?)?;
     let metadata = &object["metadata"];

@@ -29,8 +29,10 @@ pub(crate) struct CertificateSubject {
 pub(crate) use crate::state::names::part::CA;
 pub(crate) const ETCD_CA: &str = "etcd-ca";
 pub(crate) const FRONT_PROXY_CA: &str = "front-proxy-ca";
+
 /// What DNS names of Services end in, in the provider cluster and in the shoot.
 const DOMAIN: &str = "cluster.local";
+
 /// So many members has an etcd at most; one that is not there does no harm in a certificate.
 const MEMBERS: usize = 3;
 

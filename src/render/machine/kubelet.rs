@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 /// The domain of services and pods.
 pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
+
 /// The tenth address of the services is that of DNS, as kubeadm has it.
 pub(crate) const DNS_ADDRESS: u32 = 10;
+
 /// How long a soft threshold is met before pods go, where nothing says so: kubelets do not start without it.
 const SOFT_GRACE: &str = "1m30s";
 

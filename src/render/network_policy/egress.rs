@@ -16,6 +16,7 @@ const PRIVATE: [&str; 5] = [
     "192.168.0.0/16",
 ];
 const PRIVATE_V6: [&str; 2] = ["fc00::/7", "fe80::/10"];
+
 const DNS: u16 = 53;
 /// Of the pods behind the Service: the usual one, OpenShift's and Gardener's.
 const DNS_OF_PODS: [u16; 3] = [DNS, 5353, 8053];

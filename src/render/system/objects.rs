@@ -4,6 +4,7 @@ use crate::state::hash::Hash;
 use serde_json::{Map, Value, json};
 
 pub(crate) const NAMESPACE: &str = "kube-system";
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(crate) fn service_account(name: &str) -> Value {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 /// The group of people's certificates. The binding can be deleted, which `system:masters` has none of.
 pub(crate) const ADMINS: &str = "kvshoot:cluster-admins";
+
 const NODES: &str = "system:nodes";
 
 pub(crate) fn component(_: &SystemContext) -> Component {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 /// SHA-256 by URL, as the projects published them. A machine checks against what did not travel with the file.
 const DIGESTS: &str = include_str!("digests.txt");
+
 const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
+
 const CONTAINERD: &str = "2.2.1";
 const RUNC: &str = "1.3.4";
 const CNI_PLUGINS: &str = "1.8.0";

@@ -9,6 +9,7 @@ use serde_json::Value;
 pub(crate) const UNIT: &str = "kvshoot-join.service";
 /// What makes a node out of the machine; in POSIX shell, as images differ.
 pub(crate) const JOIN: &str = include_str!("join.sh");
+
 const PRIVATE: &str = "0600";
 const PUBLIC: &str = "0644";
 const PROGRAM: &str = "0755";

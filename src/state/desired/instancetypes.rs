@@ -1,8 +1,8 @@
 //! Instancetypes and preferences that a shoot keeps for its own machines: Kubermatic's standard ones, and copies of the
 //! provider's templates.
 //!
-//! What a pool names is somebody's object of the namespace, or else a template, or else a standard one, or else one of the
-//! whole cluster. Which of them it is rolls nothing: machines stay what they were made as.
+//! A name in a pool resolves to an object of the namespace, else a template, else a standard type, else a cluster-scoped
+//! object. A different resolution rolls nothing: existing machines keep their type.
 
 use crate::model::Quantity;
 use crate::state::facts::Facts;
@@ -14,19 +14,19 @@ use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a name of a pool turned out to be.
+/// What a pool's reference to an instancetype or preference resolves to.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ResolvedType {
-    /// An object that others keep; of this kind, where that is known.
+    /// An object owned by others, with its kind if known.
     External(Option<Arc<str>>),
-    /// The shoot's own, and what it says.
+    /// The shoot's own object, with its spec.
     Owned(Arc<Value>),
-    /// The shoot's own as it stands: what it was made from is no more.
+    /// The shoot's own object, unchanged: its template no longer exists.
     Retained,
     NotFound,
 }
 
-/// The standard ones: name, CPUs, memory.
+/// Standard instancetypes: name, CPUs, memory.
 const INSTANCETYPES: [(&str, u32, &str); 3] = [
     ("standard-2", 2, "8Gi"),
     ("standard-4", 4, "16Gi"),
@@ -34,7 +34,7 @@ const INSTANCETYPES: [(&str, u32, &str); 3] = [
 ];
 
 pub(crate) const PREFERENCE: &str = "sockets-advantage";
-/// The word of KubeVirt before 1.4, which all later versions take for `sockets`.
+/// Value of KubeVirt before 1.4, which later versions accept as `sockets`.
 const SOCKETS: &str = "preferSockets";
 
 pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) -> ResolvedType {
@@ -62,7 +62,7 @@ pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) 
     match found {
         Some(Lookup::Found(kind)) => ResolvedType::External(Some(kind.clone())),
         Some(Lookup::Template(_) | Lookup::NotFound) => ResolvedType::NotFound,
-        // What nobody looked for is as it was given.
+        // Without a lookup the reference is taken as given.
         None => ResolvedType::External(relied.kind.clone()),
     }
 }
@@ -96,7 +96,7 @@ fn standard(shoot: &ValidShoot, relied: &Prerequisite) -> Option<Value> {
     }
 }
 
-/// All that the shoot's pools name and the shoot keeps itself.
+/// Types referenced by the shoot's pools and owned by the shoot.
 pub(crate) fn owned_types<'a>(
     shoot: &'a ValidShoot,
     facts: &'a Facts,
@@ -110,7 +110,7 @@ pub(crate) fn owned_types<'a>(
     })
 }
 
-/// Whether the shoot's own types are not all there as they should be.
+/// Returns true if one of the shoot's own types is missing or outdated.
 pub(crate) fn is_missing(shoot: &ValidShoot, facts: &Facts) -> bool {
     owned_types(shoot, facts).any(|(key, _, meant)| match meant {
         ResolvedType::Owned(spec) => {
@@ -141,7 +141,7 @@ pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Q
     Quantity::parse(guest.as_str()?).ok()
 }
 
-/// Those that are to be there, with what decides what they say.
+/// Desired types of the shoot, with the hash of their content.
 #[cfg(test)]
 pub(crate) fn wanted_of(
     shoot: &ValidShoot,

@@ -1,10 +1,10 @@
-//! Volumes as CDI has them: claims, and what they are filled from.
+//! Volumes as CDI describes them: claims and sources.
 
 use crate::state::json::set_if_some;
 use crate::validate::{Claiming, Source, Volume};
 use serde_json::{Value, json};
 
-/// What CDI fills a volume from.
+/// Source of a DataVolume.
 pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
     match source {
         Source::Http {
@@ -35,7 +35,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
             );
             json!({ "registry": registry })
         }
-        // What machines clone is told by its golden volume.
+        // Machines clone the golden volume, so this is only its name.
         Source::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
         Source::Claim { namespace, name } => {
             let namespace = namespace.as_deref().unwrap_or(own_namespace);
@@ -44,7 +44,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
     }
 }
 
-/// What a hash has of a source: of the usual one its URL alone, since machines carry that hash already.
+/// Part of a source that is hashed. For a plain HTTP source the URL alone, since existing machines carry that hash.
 pub(crate) fn hashed(of: &Source) -> Value {
     match of {
         Source::Http {
@@ -57,7 +57,7 @@ pub(crate) fn hashed(of: &Source) -> Value {
     }
 }
 
-/// A claim for a disk of one machine.
+/// Spec of the PersistentVolumeClaim for one disk.
 pub(crate) fn claim(volume: &Volume) -> Value {
     let mut claim = json!({
         "resources": { "requests": { "storage": volume.size.to_string() } },

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 pub(crate) const NAME: &str = "calico";
 const DAEMON: &str = "calico-node";
+
 /// Checks of the BGP daemon, which does not run where all goes through tunnels.
 const OF_BIRD: [&str; 2] = ["-bird-live", "-bird-ready"];
 
