@@ -148,7 +148,13 @@ fn machines_that_swap_places_are_told_once() {
     let events = [
         machine(0.0, "0", "Machine a-0 runs", Status::Done, ""),
         machine(0.0, "1", "Make machine a-1 in zone a", Status::Working, ""),
-        machine(0.1, "1", "Make machine a-1", Status::Waiting, "an answer"),
+        machine(
+            0.1,
+            "1",
+            "Make machine a-1",
+            Status::Waiting,
+            crate::state::plan::REQUEST_SENT,
+        ),
         machine(0.2, "1", "Start machine a-1", Status::Waiting, "Starting"),
         machine(2.0, "0", "Machine a-1 runs", Status::Done, ""),
         machine(2.0, "1", "Machine a-0 runs", Status::Done, ""),
