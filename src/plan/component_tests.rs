@@ -91,7 +91,7 @@ fn applied(state: &ItemState) -> Vec<&str> {
 }
 
 #[test]
-fn an_address_that_is_asked_for_again_is_the_same_service() {
+fn an_assigned_address_does_not_change_the_hash_of_a_service() {
     let service = |address: Value| json!({ "kind": "Service", "spec": { "clusterIP": address } });
     let without = json!({ "kind": "Service", "spec": {} });
     let given = service(json!("10.0.0.1"));
@@ -111,7 +111,7 @@ fn an_address_that_is_asked_for_again_is_the_same_service() {
 }
 
 #[test]
-fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
+fn only_objects_that_differ_are_applied() {
     let all = state_of(Facts::default());
     assert_eq!(applied(&all), ["Deployment", "Service"]);
     let mut facts = there(ClusterSide::Provider);
@@ -120,7 +120,7 @@ fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
 }
 
 #[test]
-fn it_is_done_when_all_of_it_runs() {
+fn a_component_is_done_when_everything_runs() {
     let facts = there(ClusterSide::Provider);
     assert_eq!(state_of(facts.clone()), ItemState::Done);
     let waits = |kind: ObjectKind, fact: ObjectStatus| {
@@ -148,7 +148,7 @@ fn it_is_done_when_all_of_it_runs() {
 }
 
 #[test]
-fn what_is_going_is_waited_for() {
+fn a_terminating_object_is_waited_for() {
     let mut facts = there(ClusterSide::Provider);
     of(&mut facts, ObjectKind::Deployment).leaving = true;
     of(&mut facts, ObjectKind::Service).hash = Hash(1);
@@ -157,7 +157,7 @@ fn what_is_going_is_waited_for() {
 }
 
 #[test]
-fn needs_hold_back_what_is_due_and_not_what_is_done() {
+fn dependencies_hold_back_due_items_and_not_done_ones() {
     let waits = || ItemState::Waiting("something".into());
     let due = item(Facts::default(), ClusterSide::Provider, waits());
     assert_eq!(due, ItemState::Blocked);
@@ -169,7 +169,7 @@ fn needs_hold_back_what_is_due_and_not_what_is_done() {
 
 /// What is there cannot be seen, so neither is it written once more nor called done.
 #[test]
-fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
+fn items_of_an_unreachable_shoot_are_blocked() {
     let mut facts = there(ClusterSide::Shoot);
     assert_eq!(
         item(facts.clone(), ClusterSide::Shoot, ItemState::Done),
@@ -183,7 +183,7 @@ fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
 }
 
 #[test]
-fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
+fn objects_carry_labels_and_an_owner_reference_to_their_record() {
     for (side, is_provider) in [(ClusterSide::Provider, true), (ClusterSide::Shoot, false)] {
         for (_, hash, object) in component().finished(side, &SITE) {
             let metadata = &object["metadata"];
@@ -198,7 +198,7 @@ fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
 
 /// Another record is another owner, and no reason to roll anything.
 #[test]
-fn the_hash_is_of_the_content_alone() {
+fn the_hash_depends_on_the_content_alone() {
     let other = Site {
         uid: "s",
         namespace: "elsewhere",
@@ -214,7 +214,7 @@ fn the_hash_is_of_the_content_alone() {
 }
 
 #[test]
-fn what_belongs_to_no_component_any_more_goes() {
+fn objects_that_left_their_component_are_deleted() {
     let mut facts = there(ClusterSide::Provider);
     let key = ObjectKey::provider(ObjectKind::Deployment, "former");
     let mut former = of(&mut facts, ObjectKind::Deployment).clone();

@@ -11,48 +11,51 @@ use std::sync::Arc;
 
 pub(crate) fn add(
     planner: &mut Planner,
-    golden: &ImageVolume,
+    image_volume: &ImageVolume,
     needs: &Arc<[Dependency]>,
 ) -> Dependency {
     let observed = planner.observed;
     let wanted = Desired {
-        key: ObjectKey::provider(ObjectKind::ImageVolume, golden.name.clone()),
-        hash: golden.hash,
+        key: ObjectKey::provider(ObjectKind::ImageVolume, image_volume.name.clone()),
+        hash: image_volume.hash,
         payload: Payload::Plain,
     };
     let state = present(observed, wanted, |it| match &it.status {
-        ObjectStatus::Image(import) => progress(golden, import),
+        ObjectStatus::Image(import) => progress(image_volume, import),
         _ => ItemState::Waiting("the import has not started".into()),
     });
     planner.add(
-        format!("image/{}", golden.name).into(),
-        title(golden),
+        format!("image/{}", image_volume.name).into(),
+        title(image_volume),
         needs.clone(),
         state,
     )
 }
 
-fn title(golden: &ImageVolume) -> String {
-    let zone = golden
+fn title(image_volume: &ImageVolume) -> String {
+    let zone = image_volume
         .zone
         .as_ref()
         .map(|it| format!(" in zone {it}"))
         .unwrap_or_default();
     format!(
         "Import image {} {} ({} on {}{zone})",
-        golden.image, golden.version, golden.volume.size, golden.volume.class
+        image_volume.image,
+        image_volume.version,
+        image_volume.volume.size,
+        image_volume.volume.class
     )
     .replace("  ", " ")
 }
 
-fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
+fn progress(image_volume: &ImageVolume, import: &ImageImport) -> ItemState {
     if import.done {
         return ItemState::Done;
     }
     if let Some(words) = &import.failed {
         return ItemState::Failed(Failure::new(
             ErrorClass::Infrastructure,
-            format!("import of {} failed: {words}", golden.source.told()),
+            format!("import of {} failed: {words}", image_volume.source.told()),
         ));
     }
     let Some(percent) = import.percent else {

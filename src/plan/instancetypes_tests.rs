@@ -37,7 +37,7 @@ fn shoot(named: &str, profile: &str) -> ValidShoot {
     valid_for_tests(&format!("{shoot}---\n{profile}"))
 }
 
-fn relied(family: PrerequisiteKind, kind: Option<&str>, name: &str) -> Prerequisite {
+fn prerequisite(family: PrerequisiteKind, kind: Option<&str>, name: &str) -> Prerequisite {
     Prerequisite {
         prerequisite_kind: family,
         kind: kind.map(Arc::from),
@@ -64,8 +64,7 @@ fn object(hash: Hash) -> ObservedObject {
 }
 
 #[test]
-fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_that_before_the_clusters()
- {
+fn types_resolve_to_the_namespace_then_templates_then_standard_types_then_the_cluster() {
     let shoot = shoot("instancetype: {name: a}", "");
     let with_copy = |name: &str| {
         let key = ObjectKey::provider(ObjectKind::Instancetype, format!("{ID}-{name}"));
@@ -144,27 +143,30 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
         (None, "other", None, false, ResolvedType::External(None)),
         (Some(SHARED), "standard-4", None, false, theirs(SHARED)),
     ] {
-        let relied = relied(PrerequisiteKind::Instancetype, kind, name);
+        let prerequisite = prerequisite(PrerequisiteKind::Instancetype, kind, name);
         let facts = Facts {
             objects: if has_copy { with_copy(name) } else { [].into() },
-            prerequisites: found.into_iter().map(|it| (relied.clone(), it)).collect(),
+            prerequisites: found
+                .into_iter()
+                .map(|it| (prerequisite.clone(), it))
+                .collect(),
             ..Facts::default()
         };
         assert_eq!(
-            resolve(&shoot, &facts, &relied),
+            resolve(&shoot, &facts, &prerequisite),
             wanted,
-            "{relied:?} {facts:?}"
+            "{prerequisite:?} {facts:?}"
         );
     }
 }
 
 #[test]
-fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
+fn standard_types_are_kubermatics_unless_disabled() {
     let facts = Facts::default();
     let means = |shoot: &ValidShoot, family, name| match resolve(
         shoot,
         &facts,
-        &relied(family, None, name),
+        &prerequisite(family, None, name),
     ) {
         ResolvedType::Owned(spec) => spec.to_string(),
         other => format!("{other:?}"),
@@ -243,7 +245,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 const NAMED: &str = "instancetype: {name: standard-2}, preference: {name: sockets-advantage}";
 
 #[test]
-fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
+fn types_of_a_pool_are_created_before_its_machines() {
     let shoot = shoot(NAMED, "");
     let plan = planned(&shoot, observed(|_| {}));
     let wanted = [
@@ -270,7 +272,7 @@ fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
 }
 
 #[test]
-fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
+fn without_permission_to_list_types_only_owned_types_fail() {
     let blind = |named: &str| {
         let observed = observed(|it| {
             let why = Failure::new(ErrorClass::NotAllowed, "not allowed to list them");
@@ -305,7 +307,7 @@ fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
 }
 
 #[test]
-fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
+fn a_copied_type_is_deleted_after_its_last_machine() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let applied = "Apply instancetype standard-2: apply VirtualMachineInstancetype shoot--dev--demo-standard-2";
     assert_eq!(
@@ -316,8 +318,8 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
     // Somebody keeps one of that name now: no machine goes, and what it was made by stays.
     let somebodys = observed(|it| {
         with_machine(&two, it);
-        let relied = relied(PrerequisiteKind::Instancetype, None, "standard-2");
-        it.prerequisites.insert(relied, there(OWN));
+        let prerequisite = prerequisite(PrerequisiteKind::Instancetype, None, "standard-2");
+        it.prerequisites.insert(prerequisite, there(OWN));
     });
     assert_eq!(
         planned(&two, somebodys),
@@ -340,7 +342,7 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
 }
 
 #[test]
-fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
+fn deleting_a_shoot_deletes_its_types_after_its_machines() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let remove = "Remove instancetype shoot--dev--demo-standard-2";
     let whole = observed(|it| with_machine(&two, it));
@@ -358,7 +360,7 @@ fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
 }
 
 #[test]
-fn what_is_there_as_it_should_be_asks_for_no_rights() {
+fn up_to_date_types_need_no_permissions() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let hash = |it: &Facts| wanted_of(&two, it).into_values().next().expect("one");
     let mut observed = observed(|it| with_machine(&two, it));

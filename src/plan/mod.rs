@@ -54,12 +54,12 @@ struct Base {
     record: Dependency,
     /// With the network policies that apply to machines.
     networks: Vec<Dependency>,
-    relied: Vec<Dependency>,
+    prerequisites: Vec<Dependency>,
     types: instancetypes::OwnedTypes,
     /// By name.
     images: HashMap<Arc<str>, Dependency>,
     /// For each zone of each pool, in order.
-    golden: Vec<Vec<Option<Dependency>>>,
+    image_volumes: Vec<Vec<Option<Dependency>>>,
 }
 
 fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
@@ -70,14 +70,14 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
     let policies = network_policy::add(planner, shoot, record);
     networks.extend(policies);
     let import: Arc<[Dependency]> = [record].into_iter().chain(policies).collect();
-    let relied = prerequisites::add(planner, shoot);
+    let prerequisites = prerequisites::add(planner, shoot);
     let types = instancetypes::add(planner, shoot, record);
     let mut images: HashMap<Arc<str>, Dependency> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
         let need = image::add(planner, &one, &import);
         images.insert(one.name.clone(), need);
     }
-    let mut golden = Vec::with_capacity(shoot.pools.len());
+    let mut image_volumes = Vec::with_capacity(shoot.pools.len());
     for pool in &shoot.pools {
         let mut zones = Vec::with_capacity(pool.zones.len());
         for zone in 0..pool.zones.len() {
@@ -88,35 +88,35 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
                     .or_insert_with(|| image::add(planner, &one, &import))
             }));
         }
-        golden.push(zones);
+        image_volumes.push(zones);
     }
     Base {
         attachments,
         record,
         networks,
-        relied,
+        prerequisites,
         types,
         images,
-        golden,
+        image_volumes,
     }
 }
 
 /// Adds the items of all pools. `join` are the dependencies of a machine that joins as a node.
 fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Dependency]) {
     let observed = planner.observed;
-    let mut users = Consumers::default();
-    for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
+    let mut consumers = Consumers::default();
+    for (pool, image_volumes) in shoot.pools.iter().zip(&base.image_volumes) {
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
-        let all = all.chain(base.relied.iter().copied());
+        let all = all.chain(base.prerequisites.iter().copied());
         let all = all.chain(base.types.values().copied());
-        let needs: Vec<Arc<[Dependency]>> = golden
+        let needs: Vec<Arc<[Dependency]>> = image_volumes
             .iter()
             .map(|image| all.clone().chain(*image).collect())
             .collect();
         let hash = desired::pool_hash(shoot, pool, &base.attachments);
         let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
-        pool::add(planner, &wanted, &mut users);
+        pool::add(planner, &wanted, &mut consumers);
     }
     // A pool that left the manifest is a pool of size 0.
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
@@ -126,9 +126,9 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
         .keys()
         .filter(|it| !known.contains(&&***it))
     {
-        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut users);
+        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut consumers);
     }
-    prune::unwanted(planner, shoot, &base.images, &base.types, &users);
+    prune::unwanted(planner, shoot, &base.images, &base.types, &consumers);
 }
 
 /// Plan of the machines alone, as if the control plane were ready, for the model checkers.

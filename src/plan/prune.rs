@@ -19,10 +19,10 @@ pub(crate) fn unwanted(
     shoot: &ValidShoot,
     images: &HashMap<Arc<str>, Dependency>,
     types: &OwnedTypes,
-    users: &Consumers,
+    consumers: &Consumers,
 ) {
     let observed = planner.observed;
-    let made_by = types_of_staying(observed, users);
+    let made_by = types_of_staying(observed, consumers);
     let networks: HashSet<String> = shoot
         .networks
         .iter()
@@ -35,7 +35,7 @@ pub(crate) fn unwanted(
         ObjectKind::Instancetype | ObjectKind::Preference => {
             types.contains_key(key) || made_by.contains(&*key.to_string())
         }
-        ObjectKind::UserData => users.staying.contains(&key.name),
+        ObjectKind::UserData => consumers.staying.contains(&key.name),
         // Handled where they are created.
         _ => true,
     };
@@ -47,7 +47,7 @@ pub(crate) fn unwanted(
         .collect();
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
-        let needs = needs(observed, users, key);
+        let needs = needs(observed, consumers, key);
         planner.add(
             format!("remove/{}", object.uid).into(),
             title(key),
@@ -58,9 +58,9 @@ pub(crate) fn unwanted(
 }
 
 /// Types of the machines that stay.
-fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'a str> {
+fn types_of_staying<'a>(observed: &'a Observed, consumers: &Consumers) -> HashSet<&'a str> {
     let machines = observed.facts.machines.values().flatten();
-    let staying = machines.filter(|it| users.staying.contains(it.0));
+    let staying = machines.filter(|it| consumers.staying.contains(it.0));
     staying
         .flat_map(|it| it.1.types.iter().map(|it| &**it))
         .collect()
@@ -68,7 +68,7 @@ fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'
 
 /// Its users are deleted first. User data that a new machine of that name may reuse is deleted when no such machine is
 /// expected.
-fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
+fn needs(observed: &Observed, consumers: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
     let used_as = match key.kind {
         ObjectKind::NetworkAttachmentDefinition => {
             format!("{}/{}", observed.facts.namespace, key.name).into()
@@ -76,9 +76,9 @@ fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Depend
         ObjectKind::Instancetype | ObjectKind::Preference => key.to_string().into(),
         _ => key.name.clone(),
     };
-    let places = users.places.get(series(&key.name));
+    let places = consumers.places.get(series(&key.name));
     let places = places.filter(|_| key.kind == ObjectKind::UserData);
-    let leaving = users.leaving.get(&used_as);
+    let leaving = consumers.leaving.get(&used_as);
     match (leaving, places) {
         (None, Some(places)) => places.clone(),
         (leaving, places) => {

@@ -19,7 +19,7 @@ pub(crate) fn object(
     key: &ObjectKey,
 ) -> Option<Value> {
     let mut all = owned_types(shoot, facts);
-    let spec = all.find_map(|(it, _, meant)| match meant {
+    let spec = all.find_map(|(it, _, resolved)| match resolved {
         ResolvedType::Owned(spec) if it == *key => Some(spec),
         _ => None,
     })?;
@@ -39,19 +39,19 @@ pub(crate) fn matcher(
     pool: &Pool,
     family: PrerequisiteKind,
 ) -> Option<Value> {
-    let relied = prerequisite::named(pool, family)?;
+    let prerequisite = prerequisite::named(pool, family)?;
     let kind = kind(family)?;
-    Some(match resolve(shoot, facts, &relied) {
+    Some(match resolve(shoot, facts, &prerequisite) {
         ResolvedType::Owned(_) | ResolvedType::Retained => {
-            let key = key(shoot, kind, &relied);
+            let key = key(shoot, kind, &prerequisite);
             json!({ "name": &*key.name, "kind": kind.to_string() })
         }
         ResolvedType::External(kind) => {
-            let mut matcher = json!({ "name": &*relied.name });
+            let mut matcher = json!({ "name": &*prerequisite.name });
             set_if_some(&mut matcher, "kind", kind.map(|it| json!(&*it)));
             matcher
         }
-        ResolvedType::NotFound => json!({ "name": &*relied.name }),
+        ResolvedType::NotFound => json!({ "name": &*prerequisite.name }),
     })
 }
 

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_is_not_taken_for_one() {
+    fn invalid_hashes_are_rejected() {
         for text in [
             "",
             "1",
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(number: u64) {
+        fn a_written_hash_is_read_back(number: u64) {
             prop_assert_eq!(Hash::parse(&Hash(number).to_string()), Some(Hash(number)));
         }
 

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_hold_what_they_are_of() {
+    fn names_contain_their_parts() {
         let hash = Hash(0xabcd_e123_4567_89ab);
         assert_eq!(
             machine("shoot--dev--a", "cpu", 0, hash, 2),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shoot_is_found_by_all_that_people_call_it() {
+    fn a_shoot_is_found_by_each_form_of_its_name() {
         for name in ["a", "local/a", "garden-local/a", "shoot--local--a"] {
             assert_eq!(id_of(name), "shoot--local--a", "{name}");
         }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_long_names_are_told_apart_in_a_label() {
+    fn long_type_names_stay_unique_in_a_label() {
         let id = "shoot--local--a";
         assert_eq!(own_type(id, "standard-2"), "shoot--local--a-standard-2");
         let long = |end: &str| own_type(id, &format!("{}.{end}", "x".repeat(40)));

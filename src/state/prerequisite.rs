@@ -84,13 +84,13 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> 
         } = &pool.image.source
         {
             let of = of.as_deref().unwrap_or(namespace);
-            let relied = |family| Prerequisite {
+            let prerequisite = |family| Prerequisite {
                 prerequisite_kind: family,
                 kind: None,
                 name: format!("{of}/{name}").into(),
             };
-            all.insert(relied(PrerequisiteKind::PersistentVolumeClaim));
-            all.extend((of != namespace).then(|| relied(PrerequisiteKind::ClonePermission)));
+            all.insert(prerequisite(PrerequisiteKind::PersistentVolumeClaim));
+            all.extend((of != namespace).then(|| prerequisite(PrerequisiteKind::ClonePermission)));
         }
     }
     all

@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_refused() {
+    fn invalid_versions_are_rejected() {
         for text in ["", "0", "01", "-1", "+1", "1.0", "abc", "١"] {
             assert_eq!(ResourceVersion::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_list_buries_what_is_not_in_it_but_not_what_is_newer() {
+    fn a_list_deletes_missing_objects_except_newer_ones() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3), object("b", "2", 4)]);
         store.put(object("b", "2", 9));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_event_about_a_name_never_seen_is_old() {
+    fn an_old_event_about_an_unknown_name_is_ignored() {
         let mut store = Store::default();
         store.list(version(5), vec![]);
         store.put(object("a", "1", 4));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_deletion_of_the_one_before_leaves_the_one_there() {
+    fn a_late_deletion_of_a_predecessor_keeps_the_current_object() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3)]);
         store.put(object("a", "2", 8));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_by_answer_does_not_come_back() {
+    fn an_object_deleted_by_response_does_not_come_back() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3)]);
         store.gone_by_answer(&"a".into(), "1".into());

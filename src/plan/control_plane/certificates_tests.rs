@@ -156,7 +156,7 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Desired> {
 }
 
 #[test]
-fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
+fn cas_and_keys_come_first_and_then_all_leaf_certificates() {
     let mut world = World::new();
     let first = [
         "ca",
@@ -193,7 +193,7 @@ fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
 }
 
 #[test]
-fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
+fn certificates_with_addresses_wait_for_the_service() {
     let (plan, _) = World::complete().plan_for(None);
     let blocked = plan
         .items
@@ -214,7 +214,7 @@ fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
 }
 
 #[test]
-fn the_api_server_answers_to_all_its_names() {
+fn the_certificate_of_the_api_server_has_all_its_names() {
     let mut world = World::new();
     let shoot = world.shoot.id.clone();
     world.make_all();
@@ -291,7 +291,7 @@ fn kubeconfigs_lead_to_the_address_of_the_service() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_a_name_is_missing_and_not_when_one_is_too_many() {
+fn a_leaf_is_reissued_for_a_missing_name_and_not_for_an_extra_one() {
     let mut world = World::complete();
     let before = world.facts.clone();
     world.external.host = "other.example".to_owned();
@@ -312,7 +312,7 @@ fn a_leaf_is_issued_anew_when_a_name_is_missing_and_not_when_one_is_too_many() {
 
 /// An address that is not known any more stands as one that nothing has.
 #[test]
-fn an_address_that_is_not_known_is_no_name() {
+fn an_unknown_address_is_not_a_name() {
     let mut world = World::complete();
     world.external.host = "0.0.0.0".to_owned();
     assert_eq!(world.due(), Vec::<String>::new());
@@ -322,7 +322,7 @@ fn an_address_that_is_not_known_is_no_name() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_its_root_is_another() {
+fn a_leaf_is_reissued_when_its_ca_changes() {
     let mut world = World::complete();
     world.of("etcd-ca").key = Hash(77);
     let of_etcd = ["etcd-server", "etcd-peer", "kube-apiserver-etcd-client"];
@@ -330,7 +330,7 @@ fn a_leaf_is_issued_anew_when_its_root_is_another() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_in_the_last_third_of_its_life() {
+fn a_leaf_is_reissued_in_the_last_third_of_its_life() {
     let mut world = World::complete();
     let third = (YEAR + 300) / 3;
     world.facts.time = NOW + YEAR - third;
@@ -343,7 +343,7 @@ fn a_leaf_is_issued_anew_in_the_last_third_of_its_life() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_it_is_for_another() {
+fn a_leaf_is_reissued_when_its_subject_changes() {
     let mut world = World::complete();
     let key = names::control_plane(&world.shoot.id, "kube-scheduler");
     let object = world
@@ -355,7 +355,7 @@ fn a_leaf_is_issued_anew_when_it_is_for_another() {
 }
 
 #[test]
-fn roots_and_keys_stay_as_they_are() {
+fn cas_and_keys_are_never_replaced() {
     let mut world = World::complete();
     for object in world.facts.objects.values_mut() {
         if let ObjectStatus::Secret(ObservedSecret {

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_told_with_all_numbers() {
+    fn a_shortage_is_reported_with_all_numbers() {
         let shoot = valid_for_tests(&SHOOT.replace("imum: 1", "imum: 3"));
         let quota = Quota {
             name: "few".to_owned(),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_type_that_the_shoot_keeps_is_asked_for() {
+    fn the_memory_of_an_owned_instancetype_is_counted() {
         let shoot = SHOOT.replace("maximum: 1", "maximum: 3");
         let shoot = valid_for_tests(&shoot.replace("      minimum: 1\n", TYPED));
         let quota = Quota {

@@ -25,7 +25,7 @@ fn taint(key: &str, value: &str) -> Value {
 }
 
 #[test]
-fn a_node_gets_what_its_pool_wants_and_loses_what_it_no_longer_wants() {
+fn a_node_follows_the_metadata_of_its_pool() {
     let before = json!({ "labels": { "old": "1", "kept": "1", names::PART_OF: "x" }, "annotations": { "note": "1" } });
     let mut pool = pool();
     pool.labels = BTreeMap::from([("kept", "2"), ("new", "3"), ("kvshoot.io/pool", "x")])
@@ -125,7 +125,7 @@ fn going(observed: &Observed) -> Vec<ObjectKind> {
 }
 
 #[test]
-fn a_node_goes_when_its_machine_is_gone() {
+fn a_node_is_deleted_after_its_machine() {
     assert_eq!(going(&observed(with_node(inside()))), [ObjectKind::Node]);
     let both = with_machine(with_node(inside()));
     assert_eq!(going(&observed(both)), []);
@@ -136,7 +136,7 @@ fn a_node_goes_when_its_machine_is_gone() {
 }
 
 #[test]
-fn a_token_goes_when_its_node_is_there_and_not_before() {
+fn a_token_is_deleted_after_its_node_has_joined() {
     let joins = with_token(with_machine(inside()));
     assert_eq!(going(&observed(joins.clone())), []);
     assert_eq!(
@@ -151,7 +151,7 @@ fn a_token_goes_when_its_node_is_there_and_not_before() {
 
 /// It is written before the machine, which nobody has seen yet.
 #[test]
-fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
+fn the_token_and_node_of_a_machine_being_created_stay() {
     let observed = observed(with_token(inside()));
     let mut joined = observed.clone();
     joined.facts = with_node(inside()).into();
@@ -168,7 +168,7 @@ fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
 }
 
 #[test]
-fn nothing_goes_while_the_shoot_is_not_looked_at() {
+fn nothing_is_deleted_while_the_shoot_is_unreachable() {
     let mut facts = with_token(with_node(inside()));
     facts.shoot_api = ShootApi::Unreachable("no answer".into());
     assert_eq!(going(&observed(facts)), []);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_due_until_all_of_it_is_there_and_then_its_workloads_are_waited_for() {
+    fn a_manifest_set_is_due_until_it_is_complete_and_then_waits_for_its_workloads() {
         let shoot = valid_for_tests(SHOOT);
         let mut facts = Facts::default();
         let ItemState::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {

@@ -37,13 +37,17 @@ pub(crate) const PREFERENCE: &str = "sockets-advantage";
 /// Value of KubeVirt before 1.4, which later versions accept as `sockets`.
 const SOCKETS: &str = "preferSockets";
 
-pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) -> ResolvedType {
-    let Some(kind) = kind(relied.prerequisite_kind) else {
-        return ResolvedType::External(relied.kind.clone());
+pub(crate) fn resolve(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    prerequisite: &Prerequisite,
+) -> ResolvedType {
+    let Some(kind) = kind(prerequisite.prerequisite_kind) else {
+        return ResolvedType::External(prerequisite.kind.clone());
     };
-    let found = facts.prerequisites.get(relied);
+    let found = facts.prerequisites.get(prerequisite);
     let own = kind.to_string();
-    if relied.kind.as_deref().is_none_or(|it| it == own) {
+    if prerequisite.kind.as_deref().is_none_or(|it| it == own) {
         match found {
             Some(Lookup::Found(kind)) if **kind == own => {
                 return ResolvedType::External(Some(kind.clone()));
@@ -51,10 +55,10 @@ pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) 
             Some(Lookup::Template(spec)) => return ResolvedType::Owned(spec.clone()),
             _ => {}
         }
-        if let Some(spec) = standard(shoot, relied) {
+        if let Some(spec) = standard(shoot, prerequisite) {
             return ResolvedType::Owned(spec.into());
         }
-        let there = facts.objects.get(&key(shoot, kind, relied));
+        let there = facts.objects.get(&key(shoot, kind, prerequisite));
         if there.is_some_and(|it| !it.leaving) {
             return ResolvedType::Retained;
         }
@@ -63,7 +67,7 @@ pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) 
         Some(Lookup::Found(kind)) => ResolvedType::External(Some(kind.clone())),
         Some(Lookup::Template(_) | Lookup::NotFound) => ResolvedType::NotFound,
         // Without a lookup the reference is taken as given.
-        None => ResolvedType::External(relied.kind.clone()),
+        None => ResolvedType::External(prerequisite.kind.clone()),
     }
 }
 
@@ -77,14 +81,14 @@ pub(crate) fn kind(family: PrerequisiteKind) -> Option<ObjectKind> {
     }
 }
 
-pub(crate) fn key(shoot: &ValidShoot, kind: ObjectKind, relied: &Prerequisite) -> ObjectKey {
-    ObjectKey::provider(kind, names::own_type(&shoot.id, &relied.name))
+pub(crate) fn key(shoot: &ValidShoot, kind: ObjectKind, prerequisite: &Prerequisite) -> ObjectKey {
+    ObjectKey::provider(kind, names::own_type(&shoot.id, &prerequisite.name))
 }
 
-fn standard(shoot: &ValidShoot, relied: &Prerequisite) -> Option<Value> {
+fn standard(shoot: &ValidShoot, prerequisite: &Prerequisite) -> Option<Value> {
     let config = &shoot.profile.spec.provider_config;
-    let is_named = |name: &str| *relied.name == *name;
-    match relied.prerequisite_kind {
+    let is_named = |name: &str| *prerequisite.name == *name;
+    match prerequisite.prerequisite_kind {
         PrerequisiteKind::Instancetype if !config.disable_default_instance_types => {
             let (_, cpus, memory) = INSTANCETYPES.into_iter().find(|it| is_named(it.0))?;
             Some(json!({ "cpu": { "guest": cpus }, "memory": { "guest": memory } }))
@@ -103,16 +107,16 @@ pub(crate) fn owned_types<'a>(
 ) -> impl Iterator<Item = (ObjectKey, Prerequisite, ResolvedType)> + 'a {
     let all = prerequisite::of(shoot, &facts.namespace).into_iter();
     all.filter_map(|it| {
-        let meant = resolve(shoot, facts, &it);
-        let is_own = matches!(meant, ResolvedType::Owned(_) | ResolvedType::Retained);
+        let resolved = resolve(shoot, facts, &it);
+        let is_own = matches!(resolved, ResolvedType::Owned(_) | ResolvedType::Retained);
         let key = key(shoot, kind(it.prerequisite_kind)?, &it);
-        is_own.then_some((key, it, meant))
+        is_own.then_some((key, it, resolved))
     })
 }
 
 /// Returns true if one of the shoot's own types is missing or outdated.
 pub(crate) fn is_missing(shoot: &ValidShoot, facts: &Facts) -> bool {
-    owned_types(shoot, facts).any(|(key, _, meant)| match meant {
+    owned_types(shoot, facts).any(|(key, _, resolved)| match resolved {
         ResolvedType::Owned(spec) => {
             let there = facts.objects.get(&key);
             there.is_none_or(|it| it.leaving || it.hash != Hash::of(&*spec))
@@ -130,8 +134,8 @@ pub(crate) fn role(kind: ObjectKind) -> &'static str {
 
 /// What a machine of the pool has of it, where a type of the shoot's own says so and leaves nothing open.
 pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Quantity> {
-    let relied = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
-    let ResolvedType::Owned(spec) = resolve(shoot, facts, &relied) else {
+    let prerequisite = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
+    let ResolvedType::Owned(spec) = resolve(shoot, facts, &prerequisite) else {
         return None;
     };
     let memory = spec["memory"].as_object()?;
@@ -147,7 +151,7 @@ pub(crate) fn wanted_of(
     shoot: &ValidShoot,
     facts: &Facts,
 ) -> std::collections::BTreeMap<ObjectKey, Hash> {
-    let all = owned_types(shoot, facts).filter_map(|(key, _, meant)| match meant {
+    let all = owned_types(shoot, facts).filter_map(|(key, _, resolved)| match resolved {
         ResolvedType::Owned(spec) => Some((key, Hash::of(&*spec))),
         _ => None,
     });

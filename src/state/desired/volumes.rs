@@ -86,7 +86,7 @@ mod tests {
 
     /// Machines carry hashes of sources for years.
     #[test]
-    fn a_plain_source_is_hashed_as_it_always_was() {
+    fn the_hash_of_a_plain_source_never_changes() {
         assert_eq!(hashed(&http("https://a/b", None)), json!("https://a/b"));
         assert_ne!(
             hashed(&http("https://a/b", Some("c"))),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_as_cdi_has_them() {
+    fn sources_have_the_form_that_cdi_expects() {
         let claim = |namespace: Option<&str>| Source::Claim {
             namespace: namespace.map(str::to_owned),
             name: "disk".to_owned(),
