@@ -1,7 +1,7 @@
 //! Items for network policies.
 
 use crate::plan::component;
-use crate::plan::control_plane::ControlPlane;
+use crate::plan::control_plane::ControlPlaneItems;
 use crate::plan::planner::Planner;
 use crate::render::network_policy::{general, isolation};
 use crate::state::key::ClusterSide;
@@ -31,7 +31,7 @@ pub(crate) fn add(
 pub(crate) fn isolate(
     planner: &mut Planner,
     shoot: &ValidShoot,
-    cluster: &ControlPlane,
+    cluster: &ControlPlaneItems,
 ) -> Option<Dependency> {
     let observed = planner.observed;
     let component = isolation(shoot, &cluster.known)?;

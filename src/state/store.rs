@@ -221,7 +221,7 @@ mod tests {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3)]);
         store.gone_by_answer(&"a".into(), "1".into());
-        // Written by somebody before it went; told only now.
+        // Written by another client before the deletion, delivered only now.
         store.put(object("a", "1", 6));
         assert_eq!(shown(&store), "");
         store.put(object("a", "2", 8));

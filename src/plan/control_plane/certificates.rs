@@ -121,7 +121,7 @@ fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {
     match (certificate(there), &secret(there)?.ca) {
         (Some(it), Some(_)) if it.expires > facts.time => None,
         (Some(_), Some(_)) => Some("holds a root certificate that has expired"),
-        _ => Some("has lost the annotations that say what is in it"),
+        _ => Some("lacks the annotations that describe its content"),
     }
 }
 

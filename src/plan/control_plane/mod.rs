@@ -18,7 +18,7 @@ use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
 /// Results that the rest of a plan uses.
-pub(crate) struct ControlPlane {
+pub(crate) struct ControlPlaneItems {
     pub(crate) known: ControlPlaneFacts,
     /// Every address is known.
     pub(crate) services: Dependency,
@@ -30,7 +30,11 @@ pub(crate) struct ControlPlane {
     pub(crate) controllers: Dependency,
 }
 
-pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency) -> ControlPlane {
+pub(crate) fn add(
+    planner: &mut Planner,
+    shoot: &ValidShoot,
+    record: Dependency,
+) -> ControlPlaneItems {
     let observed = planner.observed;
     let facts = &observed.facts;
     let known = known(shoot, facts);
@@ -69,7 +73,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
     let inside = reached(planner, api_server);
     add(planner, cloud_controller::component(context), &needs);
     add(planner, csi::component(context), &needs);
-    ControlPlane {
+    ControlPlaneItems {
         known,
         services,
         api_server,

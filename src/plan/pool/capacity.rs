@@ -50,7 +50,7 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
     let mut add =
         |resource: &str, amount: f64| *all.entry(resource.to_owned()).or_default() += amount;
     for pool in &shoot.pools {
-        #[expect(clippy::cast_precision_loss, reason = "nobody has so many machines")]
+        #[expect(clippy::cast_precision_loss, reason = "far fewer machines than 2^52")]
         let machines = to_make(facts, pool) as f64;
         let kind = &pool.machine_type;
         let memory = memory(shoot, facts, pool);
@@ -94,7 +94,7 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
         .chain([&pool.root.size])
         .max_by(|a, b| a.value.total_cmp(&b.value));
     let machine = [("cpu", cpu), ("memory", memory)];
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for limit in &facts.namespace_limits.limits {
         let asked: Vec<(&str, &Quantity)> = match &*limit.of {
             "PersistentVolumeClaim" => largest.map(|it| ("storage", it)).into_iter().collect(),
@@ -105,13 +105,13 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
             let Some(most) = limit.most.get(resource).filter(|it| asked.value > it.value) else {
                 continue;
             };
-            told.push(format!(
+            messages.push(format!(
                 "limit range {} allows {} at most {most} of {resource}: pool {} requests {asked}",
                 limit.name, limit.of, pool.name
             ));
         }
     }
-    told
+    messages
 }
 
 /// Formats an amount in the usual unit of the resource.

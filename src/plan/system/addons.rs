@@ -213,8 +213,8 @@ mod tests {
             &whole.objects[1],
             ObjectStatus::Rollout(rollout),
         );
-        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
-        assert_eq!(judge(&facts, &shoot), ItemState::Waiting(told.into()));
+        let reason = "DaemonSet a/cilium: 0 of 1 pods are available";
+        assert_eq!(judge(&facts, &shoot), ItemState::Waiting(reason.into()));
         put(
             &mut facts,
             &whole.objects[1],

@@ -3,7 +3,7 @@
 mod addons;
 
 use crate::plan::component;
-use crate::plan::control_plane::ControlPlane;
+use crate::plan::control_plane::ControlPlaneItems;
 use crate::plan::planner::Planner;
 use crate::render::system::addons::snapshots;
 use crate::render::system::components;
@@ -21,7 +21,7 @@ const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
-    cluster: &ControlPlane,
+    cluster: &ControlPlaneItems,
 ) -> Vec<Dependency> {
     let observed = planner.observed;
     let context = SystemContext {
