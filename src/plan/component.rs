@@ -1,4 +1,4 @@
-//! Objects that are applied together and come up together: one item of a plan.
+//! Items of components: objects that are applied together and start together.
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
@@ -14,7 +14,8 @@ use crate::state::site::Site;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Adds the item of a component: due while an object is not as it is wanted, then waiting until all of it runs.
+/// Adds the item of a component: due while an object differs from its desired content, then waiting until everything
+/// runs.
 pub(crate) fn add(
     planner: &mut Planner,
     component: Component,
@@ -38,9 +39,9 @@ pub(crate) fn add(
     planner.add(id.into(), title, needs, state)
 }
 
-/// Items for what is there and belongs to no component any more.
+/// Adds items for existing objects that no longer belong to a component.
 ///
-/// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
+/// Controllers copy labels to objects they create (an EndpointSlice of a Service, for example), but not the hash.
 pub(crate) fn unwanted(planner: &mut Planner) {
     let observed = planner.observed;
     let is_ours = |key: &ObjectKey| {
@@ -75,7 +76,7 @@ fn state(observed: &Observed, key: ObjectKey, objects: &[(ObjectKey, Hash, Value
     for (key, hash, object) in objects {
         match facts.objects.get(key) {
             Some(it) if it.leaving => {
-                return ItemState::Waiting(format!("the old {key} to be gone"));
+                return ItemState::Waiting(format!("the old {key} is terminating"));
             }
             Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.status)),
             _ => {
@@ -94,7 +95,7 @@ fn state(observed: &Observed, key: ObjectKey, objects: &[(ObjectKey, Hash, Value
     let Some(waits) = waits else {
         return ItemState::Done;
     };
-    // Without a node nothing inside can run: that is waited for elsewhere, or has failed there.
+    // Without a node nothing in the shoot can run: other items wait for nodes or have failed.
     let is_idle = !facts.nodes.values().any(|it| it.serves);
     match key.side == ClusterSide::Shoot && is_idle {
         true => ItemState::Blocked,
@@ -102,7 +103,7 @@ fn state(observed: &Observed, key: ObjectKey, objects: &[(ObjectKey, Hash, Value
     }
 }
 
-/// What an object that is there as it is wanted still waits for.
+/// Reason why an up-to-date object is not ready yet.
 fn why(key: &ObjectKey, object: &Value, fact: &ObjectStatus) -> Option<String> {
     match fact {
         ObjectStatus::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
@@ -111,7 +112,7 @@ fn why(key: &ObjectKey, object: &Value, fact: &ObjectStatus) -> Option<String> {
             if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" =>
         {
             Some(format!(
-                "an address for {key}, of the provider's load balancer"
+                "{key}: the provider's load balancer has no address yet"
             ))
         }
         _ => None,

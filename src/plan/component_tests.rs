@@ -14,7 +14,7 @@ fn component() -> Component {
     let object = |kind: &str, version: &str, spec: Value| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a", "labels": { "app": "a" } }, "spec": spec });
     Component {
         name: "a",
-        title: "Run a".into(),
+        title: "Deploy a".into(),
         objects: vec![
             object("Deployment", "apps/v1", json!({ "replicas": 1 })),
             object("Service", "v1", json!({ "type": "LoadBalancer" })),
@@ -22,7 +22,7 @@ fn component() -> Component {
     }
 }
 
-/// All of it as it is wanted, and these facts.
+/// Facts in which all objects are up to date.
 fn there(side: ClusterSide) -> Facts {
     let rollout = ObjectStatus::Rollout(Rollout::default());
     let service = ObjectStatus::Service(ObservedService {
@@ -52,10 +52,10 @@ fn there(side: ClusterSide) -> Facts {
 fn of(facts: &mut Facts, kind: ObjectKind) -> &mut ObservedObject {
     let mut objects = facts.objects.iter_mut();
     let found = objects.find(|it| it.0.kind == kind);
-    found.expect("it is there").1
+    found.expect("it exists").1
 }
 
-/// The one item of it, in a plan whose first item is in this state.
+/// State of the component's item in a plan whose first item is in this state.
 fn item(facts: Facts, side: ClusterSide, first: ItemState) -> ItemState {
     let observed = Observed {
         facts: facts.into(),
@@ -75,7 +75,7 @@ fn state_of(facts: Facts) -> ItemState {
     item(facts, ClusterSide::Provider, ItemState::Done)
 }
 
-/// Kinds of what is applied.
+/// Kinds of the objects that are applied.
 fn applied(state: &ItemState) -> Vec<&str> {
     let ItemState::Due(Action::Apply(Desired {
         payload: Payload::Objects(objects),
@@ -91,7 +91,7 @@ fn applied(state: &ItemState) -> Vec<&str> {
 }
 
 #[test]
-fn an_address_that_is_asked_for_again_is_the_same_service() {
+fn an_assigned_address_does_not_change_the_hash_of_a_service() {
     let service = |address: Value| json!({ "kind": "Service", "spec": { "clusterIP": address } });
     let without = json!({ "kind": "Service", "spec": {} });
     let given = service(json!("10.0.0.1"));
@@ -111,7 +111,7 @@ fn an_address_that_is_asked_for_again_is_the_same_service() {
 }
 
 #[test]
-fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
+fn only_objects_that_differ_are_applied() {
     let all = state_of(Facts::default());
     assert_eq!(applied(&all), ["Deployment", "Service"]);
     let mut facts = there(ClusterSide::Provider);
@@ -120,7 +120,7 @@ fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
 }
 
 #[test]
-fn it_is_done_when_all_of_it_runs() {
+fn a_component_is_done_when_everything_runs() {
     let facts = there(ClusterSide::Provider);
     assert_eq!(state_of(facts.clone()), ItemState::Done);
     let waits = |kind: ObjectKind, fact: ObjectStatus| {
@@ -132,32 +132,32 @@ fn it_is_done_when_all_of_it_runs() {
         }
     };
     let rollout = ObjectStatus::Rollout(Rollout {
-        why: Some("0 of 1 pods are available".into()),
+        why: Some("0 of 1 pods available".into()),
         available: 0,
     });
     let why = waits(ObjectKind::Deployment, rollout);
-    assert_eq!(why, "Deployment a: 0 of 1 pods are available");
+    assert_eq!(why, "Deployment a: 0 of 1 pods available");
     let why = waits(
         ObjectKind::Service,
         ObjectStatus::Service(ObservedService::default()),
     );
     assert_eq!(
         why,
-        "an address for Service a, of the provider's load balancer"
+        "Service a: the provider's load balancer has no address yet"
     );
 }
 
 #[test]
-fn what_is_going_is_waited_for() {
+fn a_terminating_object_is_waited_for() {
     let mut facts = there(ClusterSide::Provider);
     of(&mut facts, ObjectKind::Deployment).leaving = true;
     of(&mut facts, ObjectKind::Service).hash = Hash(1);
-    let gone = ItemState::Waiting("the old Deployment a to be gone".into());
+    let gone = ItemState::Waiting("the old Deployment a is terminating".into());
     assert_eq!(state_of(facts), gone);
 }
 
 #[test]
-fn needs_hold_back_what_is_due_and_not_what_is_done() {
+fn dependencies_hold_back_due_items_and_not_done_ones() {
     let waits = || ItemState::Waiting("something".into());
     let due = item(Facts::default(), ClusterSide::Provider, waits());
     assert_eq!(due, ItemState::Blocked);
@@ -167,9 +167,9 @@ fn needs_hold_back_what_is_due_and_not_what_is_done() {
     );
 }
 
-/// What is there cannot be seen, so neither is it written once more nor called done.
+/// Existing objects are unknown, so they are neither applied again nor treated as done.
 #[test]
-fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
+fn items_of_an_unreachable_shoot_are_blocked() {
     let mut facts = there(ClusterSide::Shoot);
     assert_eq!(
         item(facts.clone(), ClusterSide::Shoot, ItemState::Done),
@@ -183,7 +183,7 @@ fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
 }
 
 #[test]
-fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
+fn objects_carry_labels_and_an_owner_reference_to_their_record() {
     for (side, is_provider) in [(ClusterSide::Provider, true), (ClusterSide::Shoot, false)] {
         for (_, hash, object) in component().finished(side, &SITE) {
             let metadata = &object["metadata"];
@@ -196,9 +196,9 @@ fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
     }
 }
 
-/// Another record is another owner, and no reason to roll anything.
+/// Another record means another owner, and is no reason for a rollout.
 #[test]
-fn the_hash_is_of_the_content_alone() {
+fn the_hash_depends_on_the_content_alone() {
     let other = Site {
         uid: "s",
         namespace: "elsewhere",
@@ -214,12 +214,12 @@ fn the_hash_is_of_the_content_alone() {
 }
 
 #[test]
-fn what_belongs_to_no_component_any_more_goes() {
+fn objects_that_left_their_component_are_deleted() {
     let mut facts = there(ClusterSide::Provider);
     let key = ObjectKey::provider(ObjectKind::Deployment, "former");
     let mut former = of(&mut facts, ObjectKind::Deployment).clone();
     facts.objects.insert(key.clone(), former.clone());
-    // What a controller makes has our labels, and not the hash.
+    // An object created by a controller has our labels, but no hash.
     former.hash = Hash::default();
     facts.objects.insert(
         ObjectKey::provider(ObjectKind::EndpointSlice, "a-x"),
@@ -234,6 +234,6 @@ fn what_belongs_to_no_component_any_more_goes() {
     unwanted(&mut planner);
     let plan = planner.plan;
     let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
-    assert_eq!(titles, ["Run a", "Remove Deployment former"]);
+    assert_eq!(titles, ["Deploy a", "Delete Deployment former"]);
     assert!(matches!(&plan.items[1].state, ItemState::Due(Action::Delete(it)) if it.key == key));
 }

@@ -1,4 +1,4 @@
-//! Deletion of an object: its state and its title.
+//! State and title of an item that deletes an object.
 
 use crate::state::action::{Action, DeleteTarget};
 use crate::state::facts::ObservedObject;
@@ -7,7 +7,7 @@ use crate::state::plan::ItemState;
 
 pub(crate) fn removal(key: &ObjectKey, object: &ObservedObject) -> ItemState {
     if object.leaving {
-        return ItemState::Waiting("it to be gone".into());
+        return ItemState::Waiting(format!("{key} is terminating"));
     }
     ItemState::Due(Action::Delete(DeleteTarget {
         key: key.clone(),
@@ -31,10 +31,10 @@ pub(crate) fn title(key: &ObjectKey) -> String {
         ObjectKind::Node => "node",
         ObjectKind::BootstrapToken => "bootstrap token",
         ObjectKind::ShootLoadBalancer => "load balancer",
-        ObjectKind::ProviderLoadBalancer => "what is left of load balancer",
-        ObjectKind::ProviderDataVolume => "what is left of volume",
-        ObjectKind::VolumeSnapshot => "what is left of snapshot",
-        _ => return format!("Remove {key}"),
+        ObjectKind::ProviderLoadBalancer => "leftover load balancer",
+        ObjectKind::ProviderDataVolume => "leftover volume",
+        ObjectKind::VolumeSnapshot => "leftover snapshot",
+        _ => return format!("Delete {key}"),
     };
-    format!("Remove {what} {}", key.name)
+    format!("Delete {what} {}", key.name)
 }

@@ -1,4 +1,4 @@
-//! Golden volumes: one import for each image, size and class, and clones for the machines.
+//! Golden volumes: one import for each image, size and class, which machines clone.
 
 use crate::plan::planner::{Planner, present};
 use crate::state::action::{Desired, Payload};
@@ -11,48 +11,51 @@ use std::sync::Arc;
 
 pub(crate) fn add(
     planner: &mut Planner,
-    golden: &ImageVolume,
+    image_volume: &ImageVolume,
     needs: &Arc<[Dependency]>,
 ) -> Dependency {
     let observed = planner.observed;
     let wanted = Desired {
-        key: ObjectKey::provider(ObjectKind::ImageVolume, golden.name.clone()),
-        hash: golden.hash,
+        key: ObjectKey::provider(ObjectKind::ImageVolume, image_volume.name.clone()),
+        hash: image_volume.hash,
         payload: Payload::Plain,
     };
     let state = present(observed, wanted, |it| match &it.status {
-        ObjectStatus::Image(import) => progress(golden, import),
-        _ => ItemState::Waiting("the import to begin".into()),
+        ObjectStatus::Image(import) => progress(image_volume, import),
+        _ => ItemState::Waiting("the import has not started".into()),
     });
     planner.add(
-        format!("image/{}", golden.name).into(),
-        title(golden),
+        format!("image/{}", image_volume.name).into(),
+        title(image_volume),
         needs.clone(),
         state,
     )
 }
 
-fn title(golden: &ImageVolume) -> String {
-    let zone = golden
+fn title(image_volume: &ImageVolume) -> String {
+    let zone = image_volume
         .zone
         .as_ref()
         .map(|it| format!(" in zone {it}"))
         .unwrap_or_default();
     format!(
         "Import image {} {} ({} on {}{zone})",
-        golden.image, golden.version, golden.volume.size, golden.volume.class
+        image_volume.image,
+        image_volume.version,
+        image_volume.volume.size,
+        image_volume.volume.class
     )
     .replace("  ", " ")
 }
 
-fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
+fn progress(image_volume: &ImageVolume, import: &ImageImport) -> ItemState {
     if import.done {
         return ItemState::Done;
     }
     if let Some(words) = &import.failed {
         return ItemState::Failed(Failure::new(
             ErrorClass::Infrastructure,
-            format!("the import of {} failed: {words}", golden.source.told()),
+            format!("import of {} failed: {words}", image_volume.source.told()),
         ));
     }
     let Some(percent) = import.percent else {
@@ -60,7 +63,7 @@ fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
             import
                 .waits
                 .as_deref()
-                .unwrap_or("the import to begin")
+                .unwrap_or("the import has not started")
                 .into(),
         );
     };
@@ -73,5 +76,5 @@ fn progress(golden: &ImageVolume, import: &ImageImport) -> ItemState {
         .as_ref()
         .map(|it| format!(": {it}"))
         .unwrap_or_default();
-    ItemState::Waiting(format!("{percent:.0} % imported{speed}{waits}"))
+    ItemState::Waiting(format!("image import at {percent:.0}%{speed}{waits}"))
 }

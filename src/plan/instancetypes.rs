@@ -15,17 +15,17 @@ use std::sync::Arc;
 /// Items of the shoot's own types.
 pub(crate) type OwnedTypes = BTreeMap<ObjectKey, Dependency>;
 
-/// A pool may name its kind, and another one leave it out: it is one object all the same.
+/// Pools may give the kind or omit it; it is the same object.
 pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency) -> OwnedTypes {
     let observed = planner.observed;
     let mut all = OwnedTypes::new();
-    for (key, relied, meant) in owned_types(shoot, &observed.facts) {
+    for (key, prerequisite, resolved) in owned_types(shoot, &observed.facts) {
         if all.contains_key(&key) {
             continue;
         }
-        let state = match (meant, observed.facts.unreadable.get(&key.kind)) {
+        let state = match (resolved, observed.facts.unreadable.get(&key.kind)) {
             (ResolvedType::Owned(_), Some(why)) => {
-                let message = format!("{relied} cannot be kept: {}", why.message);
+                let message = format!("{prerequisite} cannot be created: {}", why.message);
                 ItemState::Failed(Failure::new(why.class, message))
             }
             (ResolvedType::Owned(spec), None) => {
@@ -34,7 +34,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
             _ => ItemState::Done,
         };
         let id = format!("{}/{}", role(key.kind), key.name).into();
-        let need = planner.add(id, format!("Apply {relied}"), [record], state);
+        let need = planner.add(id, format!("Apply {prerequisite}"), [record], state);
         all.insert(key, need);
     }
     all

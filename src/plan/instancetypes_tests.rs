@@ -1,4 +1,4 @@
-//! Which type a name means, and what becomes of those that a shoot keeps.
+//! Resolution of type names, and the lifecycle of the shoot's own types.
 
 use super::*;
 use crate::plan::{delete, plan_of_machines};
@@ -20,7 +20,7 @@ use serde_json::json;
 
 const ID: &str = "shoot--dev--demo";
 
-/// A shoot whose one pool names these, against a profile with more fields.
+/// A shoot with one pool that names these types, and a profile with additional fields.
 fn shoot(named: &str, profile: &str) -> ValidShoot {
     let api = "kubevirt.provider.extensions.gardener.cloud/v1alpha1";
     let config = format!("providerConfig: {{apiVersion: {api}, kind: WorkerConfig, {named}}}");
@@ -37,7 +37,7 @@ fn shoot(named: &str, profile: &str) -> ValidShoot {
     valid_for_tests(&format!("{shoot}---\n{profile}"))
 }
 
-fn relied(family: PrerequisiteKind, kind: Option<&str>, name: &str) -> Prerequisite {
+fn prerequisite(family: PrerequisiteKind, kind: Option<&str>, name: &str) -> Prerequisite {
     Prerequisite {
         prerequisite_kind: family,
         kind: kind.map(Arc::from),
@@ -50,7 +50,7 @@ fn there(kind: &str) -> Lookup {
 }
 
 fn spec(text: &str) -> Arc<Value> {
-    Arc::new(json!({ "says": text }))
+    Arc::new(json!({ "text": text }))
 }
 
 const OWN: &str = "VirtualMachineInstancetype";
@@ -64,8 +64,7 @@ fn object(hash: Hash) -> ObservedObject {
 }
 
 #[test]
-fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_that_before_the_clusters()
- {
+fn types_resolve_to_the_namespace_then_templates_then_standard_types_then_the_cluster() {
     let shoot = shoot("instancetype: {name: a}", "");
     let with_copy = |name: &str| {
         let key = ObjectKey::provider(ObjectKind::Instancetype, format!("{ID}-{name}"));
@@ -103,7 +102,7 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
             ResolvedType::Owned(spec("b")),
         ),
         (None, "other", Some(there(SHARED)), false, theirs(SHARED)),
-        // The template is gone, or the standard ones are turned off: nothing changes for who has a copy.
+        // The template was deleted, or the standard types disabled: existing copies stay.
         (
             None,
             "other",
@@ -125,7 +124,7 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
             false,
             ResolvedType::NotFound,
         ),
-        // Who names the cluster's means it.
+        // The kind selects the cluster-wide type.
         (
             Some(SHARED),
             "standard-4",
@@ -140,31 +139,34 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
             true,
             ResolvedType::NotFound,
         ),
-        // Nobody looked.
+        // Not looked up.
         (None, "other", None, false, ResolvedType::External(None)),
         (Some(SHARED), "standard-4", None, false, theirs(SHARED)),
     ] {
-        let relied = relied(PrerequisiteKind::Instancetype, kind, name);
+        let prerequisite = prerequisite(PrerequisiteKind::Instancetype, kind, name);
         let facts = Facts {
             objects: if has_copy { with_copy(name) } else { [].into() },
-            prerequisites: found.into_iter().map(|it| (relied.clone(), it)).collect(),
+            prerequisites: found
+                .into_iter()
+                .map(|it| (prerequisite.clone(), it))
+                .collect(),
             ..Facts::default()
         };
         assert_eq!(
-            resolve(&shoot, &facts, &relied),
+            resolve(&shoot, &facts, &prerequisite),
             wanted,
-            "{relied:?} {facts:?}"
+            "{prerequisite:?} {facts:?}"
         );
     }
 }
 
 #[test]
-fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
+fn standard_types_are_kubermatics_unless_disabled() {
     let facts = Facts::default();
     let means = |shoot: &ValidShoot, family, name| match resolve(
         shoot,
         &facts,
-        &relied(family, None, name),
+        &prerequisite(family, None, name),
     ) {
         ResolvedType::Owned(spec) => spec.to_string(),
         other => format!("{other:?}"),
@@ -191,14 +193,14 @@ fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
             PREFERENCE,
             r#"{"cpu":{"preferredCPUTopology":"preferSockets"}}"#,
         ),
-        (PrerequisiteKind::Preference, "standard-2", "Theirs(None)"),
+        (PrerequisiteKind::Preference, "standard-2", "External(None)"),
     ] {
         assert_eq!(means(&plain, family, name), wanted);
-        assert_eq!(means(&off, family, name), "Theirs(None)");
+        assert_eq!(means(&off, family, name), "External(None)");
     }
 }
 
-/// A world in which there is a record, and what `change` makes of it.
+/// Facts with a record, changed by `change`.
 fn observed(change: impl FnOnce(&mut Facts)) -> Observed {
     let mut facts = Facts {
         namespace: "ns".into(),
@@ -216,7 +218,7 @@ fn observed(change: impl FnOnce(&mut Facts)) -> Observed {
     }
 }
 
-/// Whole, and without the record, which is none of the matter.
+/// The items of types in a plan whose record is up to date.
 fn planned(shoot: &ValidShoot, mut observed: Observed) -> Vec<String> {
     let hash = crate::state::record::wanted(shoot, &observed.facts).hash;
     let facts = Arc::make_mut(&mut observed.facts);
@@ -243,7 +245,7 @@ fn lines(plan: &Plan) -> Vec<String> {
 const NAMED: &str = "instancetype: {name: standard-2}, preference: {name: sockets-advantage}";
 
 #[test]
-fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
+fn types_of_a_pool_are_created_before_its_machines() {
     let shoot = shoot(NAMED, "");
     let plan = planned(&shoot, observed(|_| {}));
     let wanted = [
@@ -270,7 +272,7 @@ fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
 }
 
 #[test]
-fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
+fn without_permission_to_list_types_only_owned_types_fail() {
     let blind = |named: &str| {
         let observed = observed(|it| {
             let why = Failure::new(ErrorClass::NotAllowed, "not allowed to list them");
@@ -281,15 +283,15 @@ fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
     assert_eq!(
         blind("instancetype: {name: standard-8}"),
         [
-            "Apply instancetype standard-8: instancetype standard-8 cannot be kept: not allowed to list them"
+            "Apply instancetype standard-8: instancetype standard-8 cannot be created: not allowed to list them"
         ]
     );
     let kind = "VirtualMachineClusterInstancetype";
     let theirs = blind(&format!("instancetype: {{name: standard-8, kind: {kind}}}"));
-    assert_eq!(theirs, ["Find instancetype standard-8: Done"]);
+    assert_eq!(theirs, ["Check instancetype standard-8: Done"]);
 }
 
-/// The machine of the pool, made by its copy of standard-2.
+/// Adds a machine of the pool that was created with the copy of standard-2.
 fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
     let hash = crate::state::desired::pool_hash(shoot, &shoot.pools[0], &[]);
     let name: Arc<str> = names::machine(ID, &shoot.pools[0].name, 0, hash, 0).into();
@@ -305,7 +307,7 @@ fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
 }
 
 #[test]
-fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
+fn a_copied_type_is_deleted_after_its_last_machine() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let applied = "Apply instancetype standard-2: apply VirtualMachineInstancetype shoot--dev--demo-standard-2";
     assert_eq!(
@@ -313,19 +315,19 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
         [applied]
     );
 
-    // Somebody keeps one of that name now: no machine goes, and what it was made by stays.
+    // An object of that name now exists in the namespace: no machine is replaced, and their copy stays.
     let somebodys = observed(|it| {
         with_machine(&two, it);
-        let relied = relied(PrerequisiteKind::Instancetype, None, "standard-2");
-        it.prerequisites.insert(relied, there(OWN));
+        let prerequisite = prerequisite(PrerequisiteKind::Instancetype, None, "standard-2");
+        it.prerequisites.insert(prerequisite, there(OWN));
     });
     assert_eq!(
         planned(&two, somebodys),
-        ["Find instancetype standard-2: Done"]
+        ["Check instancetype standard-2: Done"]
     );
 
     let four = shoot("instancetype: {name: standard-4}", "");
-    let remove = "Remove instancetype shoot--dev--demo-standard-2";
+    let remove = "Delete instancetype shoot--dev--demo-standard-2";
     let rolls = planned(&four, observed(|it| with_machine(&two, it)));
     assert_eq!(rolls.last().unwrap(), &format!("{remove}: Blocked"));
     let gone = planned(
@@ -340,9 +342,9 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
 }
 
 #[test]
-fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
+fn deleting_a_shoot_deletes_its_types_after_its_machines() {
     let two = shoot("instancetype: {name: standard-2}", "");
-    let remove = "Remove instancetype shoot--dev--demo-standard-2";
+    let remove = "Delete instancetype shoot--dev--demo-standard-2";
     let whole = observed(|it| with_machine(&two, it));
     assert_eq!(
         lines(&delete(&whole, false)),
@@ -358,7 +360,7 @@ fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
 }
 
 #[test]
-fn what_is_there_as_it_should_be_asks_for_no_rights() {
+fn up_to_date_types_need_no_permissions() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let hash = |it: &Facts| wanted_of(&two, it).into_values().next().expect("one");
     let mut observed = observed(|it| with_machine(&two, it));

@@ -1,4 +1,5 @@
-//! The planner: what is wanted and what is observed to items. Asks no cluster, clock or chance.
+//! The planner: compares the desired shoot with the observation and lists items. A pure function, without I/O, clock or
+//! randomness.
 //!
 //! [`plan`] lists what is to be done for a shoot, [`delete()`] what is to be done to delete one. A plan is at once the
 //! preview, the progress, the answer to "what blocks", and the work list; after a crash the next observation is the
@@ -33,7 +34,7 @@ use pool::target::PoolTarget;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Every item of the way, in order. All done means converged.
+/// Plans a shoot: all items, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);
     let base = base(&mut planner, shoot);
@@ -47,18 +48,18 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     planner.plan
 }
 
-/// What machines are made from.
+/// Items that machines depend on.
 struct Base {
     attachments: Vec<desired::NetworkAttachment>,
     record: Dependency,
-    /// With the policies that hold for them.
+    /// With the network policies that apply to machines.
     networks: Vec<Dependency>,
-    relied: Vec<Dependency>,
+    prerequisites: Vec<Dependency>,
     types: instancetypes::OwnedTypes,
-    /// By name.
+    /// Names of the profile's snapshot classes.
     images: HashMap<Arc<str>, Dependency>,
-    /// Of each zone of each pool, in order.
-    golden: Vec<Vec<Option<Dependency>>>,
+    /// For each zone of each pool, in order.
+    image_volumes: Vec<Vec<Option<Dependency>>>,
 }
 
 fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
@@ -69,14 +70,14 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
     let policies = network_policy::add(planner, shoot, record);
     networks.extend(policies);
     let import: Arc<[Dependency]> = [record].into_iter().chain(policies).collect();
-    let relied = prerequisites::add(planner, shoot);
+    let prerequisites = prerequisites::add(planner, shoot);
     let types = instancetypes::add(planner, shoot, record);
     let mut images: HashMap<Arc<str>, Dependency> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
         let need = image::add(planner, &one, &import);
         images.insert(one.name.clone(), need);
     }
-    let mut golden = Vec::with_capacity(shoot.pools.len());
+    let mut image_volumes = Vec::with_capacity(shoot.pools.len());
     for pool in &shoot.pools {
         let mut zones = Vec::with_capacity(pool.zones.len());
         for zone in 0..pool.zones.len() {
@@ -87,37 +88,37 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
                     .or_insert_with(|| image::add(planner, &one, &import))
             }));
         }
-        golden.push(zones);
+        image_volumes.push(zones);
     }
     Base {
         attachments,
         record,
         networks,
-        relied,
+        prerequisites,
         types,
         images,
-        golden,
+        image_volumes,
     }
 }
 
-/// `join` is what has to be there so that a machine can become a node.
+/// Adds the items of all pools. `join` are the dependencies of a machine that joins as a node.
 fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Dependency]) {
     let observed = planner.observed;
-    let mut users = Consumers::default();
-    for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
+    let mut consumers = Consumers::default();
+    for (pool, image_volumes) in shoot.pools.iter().zip(&base.image_volumes) {
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
-        let all = all.chain(base.relied.iter().copied());
+        let all = all.chain(base.prerequisites.iter().copied());
         let all = all.chain(base.types.values().copied());
-        let needs: Vec<Arc<[Dependency]>> = golden
+        let needs: Vec<Arc<[Dependency]>> = image_volumes
             .iter()
             .map(|image| all.clone().chain(*image).collect())
             .collect();
         let hash = desired::pool_hash(shoot, pool, &base.attachments);
         let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
-        pool::add(planner, &wanted, &mut users);
+        pool::add(planner, &wanted, &mut consumers);
     }
-    // A pool that is no longer wanted is one of which none are wanted.
+    // A pool that left the manifest is a pool of size 0.
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
     for name in observed
         .facts
@@ -125,12 +126,12 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
         .keys()
         .filter(|it| !known.contains(&&***it))
     {
-        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut users);
+        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut consumers);
     }
-    prune::unwanted(planner, shoot, &base.images, &base.types, &users);
+    prune::unwanted(planner, shoot, &base.images, &base.types, &consumers);
 }
 
-/// The plan of a shoot whose control plane is there: what the checkers search is the way of the machines.
+/// Plan of the machines alone, as if the control plane were ready, for the model checkers.
 #[cfg(test)]
 pub(crate) fn plan_of_machines(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut planner = Planner::new(observed);

@@ -1,4 +1,4 @@
-//! Networks: shared ones are looked for, tenant ones are made.
+//! Items of networks: shared ones must exist, tenant ones are created.
 
 use crate::plan::planner::{Planner, present};
 use crate::state::action::{Desired, Payload};
@@ -47,12 +47,14 @@ fn add_one(
                 Some(Some(_)) => ItemState::Done,
                 _ => ItemState::Failed(Failure::new(
                     ErrorClass::Missing,
-                    format!("there is no NetworkAttachmentDefinition {reference}"),
+                    format!(
+                        "NetworkAttachmentDefinition {reference} not found in the provider cluster"
+                    ),
                 )),
             };
             planner.add(
                 format!("network/{reference}").into(),
-                format!("Find shared network {reference}"),
+                format!("Check shared network {reference}"),
                 [],
                 state,
             )

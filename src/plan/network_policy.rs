@@ -9,7 +9,7 @@ use crate::state::plan::Dependency;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
-/// Those that need nothing to be known: they are there before anything is imported.
+/// Adds policies that need no addresses: they exist before any import starts.
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
@@ -27,7 +27,7 @@ pub(crate) fn add(
     ))
 }
 
-/// That of the machines: it is there before the first of them is.
+/// Adds the policy of the machines: it exists before the first machine.
 pub(crate) fn isolate(
     planner: &mut Planner,
     shoot: &ValidShoot,

@@ -23,8 +23,8 @@ impl<'a> Planner<'a> {
 
     /// Adds an item, and settles its state.
     ///
-    /// Needs hold back what is due, never what is done: an old address that flickers does not undo a
-    /// certificate. What was sent is waited for, and what was refused as it stands has failed.
+    /// Dependencies hold back what is due, never what is done: an old address that flickers does not undo a
+    /// certificate. A sent request is waited for, and a rejected one has failed.
     pub(crate) fn add(
         &mut self,
         id: ItemId,
@@ -47,7 +47,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What this run knows about an action that is due.
+    /// State of a due action, given what this run has sent and what was rejected.
     pub(crate) fn in_run(&self, action: Action) -> ItemState {
         if self.observed.sent.contains_key(action.key()) {
             return ItemState::Waiting(self.sent_for(&action));
@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Emptying a machine takes long, and says what is still on it.
+    /// Draining takes long, so it reports the pods that are left.
     fn sent_for(&self, action: &Action) -> String {
         let key = action.key();
         let mut machines = self.observed.facts.machines.values();
@@ -72,18 +72,23 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Due unless it is there with the wanted content; then `ready` says how far it is.
+/// Due unless the object exists with the desired content; then `ready` gives its state.
 pub(crate) fn present(
     observed: &Observed,
     wanted: Desired,
     ready: impl Fn(&ObservedObject) -> ItemState,
 ) -> ItemState {
     if observed.facts.foreign.contains_key(&wanted.key) {
-        let message = format!("{} exists and is of another shoot of that name", wanted.key);
+        let message = format!(
+            "{} already exists and belongs to another shoot of that name",
+            wanted.key
+        );
         return ItemState::Failed(Failure::new(ErrorClass::Foreign, message));
     }
     match observed.facts.objects.get(&wanted.key) {
-        Some(it) if it.leaving => ItemState::Waiting("the old one to be gone".into()),
+        Some(it) if it.leaving => {
+            ItemState::Waiting(format!("the old {} is terminating", wanted.key))
+        }
         Some(it) if it.hash == wanted.hash => ready(it),
         _ => ItemState::Due(Action::Apply(wanted)),
     }

@@ -1,4 +1,4 @@
-//! Items for what machines are made from and others keep: looked for, and never changed.
+//! Items of prerequisites: objects of others that machines use, looked up and never changed.
 
 use crate::plan::planner::Planner;
 use crate::plan::pool::zone_distribution;
@@ -10,7 +10,7 @@ use crate::state::plan::{Dependency, ItemState};
 use crate::state::prerequisite::{Lookup, of};
 use crate::validate::{Pool, ValidShoot};
 
-/// What the shoot keeps itself is not looked for here.
+/// Adds an item for each prerequisite, except those that the shoot owns.
 pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> {
     let observed = planner.observed;
     let facts = &observed.facts;
@@ -20,7 +20,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
             let is_missing = match instancetypes::resolve(shoot, facts, &it) {
                 ResolvedType::Owned(_) | ResolvedType::Retained => return None,
                 ResolvedType::NotFound => true,
-                // What nobody looked for is taken to be there.
+                // Without a lookup it is assumed to exist.
                 ResolvedType::External(_) => {
                     facts.prerequisites.get(&it) == Some(&Lookup::NotFound)
                 }
@@ -33,7 +33,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
                 false => ItemState::Done,
             };
             let id = format!("relied/{it}").into();
-            Some(planner.add(id, format!("Find {it}"), [], state))
+            Some(planner.add(id, format!("Check {it}"), [], state))
         })
         .collect();
     let apart = shoot.pools.iter().filter(|it| is_apart(it));
@@ -42,7 +42,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
             Some(message) => ItemState::Failed(Failure::new(ErrorClass::Missing, message)),
             None => ItemState::Done,
         };
-        let title = format!("Find a host for each machine of pool {}", pool.name);
+        let title = format!("Check hosts for machines of pool {}", pool.name);
         planner.add(format!("hosts/{}", pool.name).into(), title, [], state)
     });
     found.into_iter().chain(hosts.collect::<Vec<_>>()).collect()
@@ -54,7 +54,7 @@ fn is_apart(pool: &Pool) -> bool {
     preset == Some("hard")
 }
 
-/// The first zone that has too few hosts for a pool that is not there yet. Where nodes may not be read, nothing is known.
+/// Reports the first zone with too few hosts for a new pool. None if nodes cannot be read.
 fn hosts_missing(pool: &Pool, facts: &Facts) -> Option<String> {
     if facts.hosts.is_empty() || facts.machines.contains_key(pool.name.as_str()) {
         return None;
@@ -64,11 +64,11 @@ fn hosts_missing(pool: &Pool, facts: &Facts) -> Option<String> {
     let targets = zone_distribution::spread(size, pool.zones.len());
     pool.zones.iter().zip(targets).find_map(|(zone, machines)| {
         let hosts = facts.hosts.get(zone.as_str()).map_or(0, |it| it.count);
-        // While it rolls, a zone has at most twice what it should have.
+        // During a rolling update, a zone has at most twice its target.
         let most = machines + surge.min(machines);
         (hosts < most).then(|| {
             format!(
-                "each machine of pool {} needs a host of its own: zone {zone} has {hosts}, and {most} may be needed ({machines}, and {} while it rolls)",
+                "each machine of pool {} needs a separate host: zone {zone} has {hosts}, but up to {most} are needed ({machines}, plus {} during a rolling update)",
                 pool.name,
                 most - machines
             )

@@ -1,4 +1,4 @@
-//! What a first apply would make.
+//! Preview of a first apply.
 
 use crate::render::objects;
 use crate::state::facts::{Facts, ObservedRecord, ShootApi};
@@ -11,9 +11,10 @@ use crate::validate::ValidShoot;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// Every object that a first apply would make, with its side and in order: what is due where nothing is there yet.
+/// Every object that a first apply would create, with its cluster, in order.
 ///
-/// What the provider assigns is not known: addresses are 0.0.0.0, and Secrets of keys and certificates are empty.
+/// Values assigned by the provider are unknown: addresses are 0.0.0.0, and Secrets with keys and certificates are
+/// empty.
 pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide, Value)> {
     let nothing = Facts {
         record: facts.record.clone().map(|it| ObservedRecord {
@@ -40,7 +41,7 @@ pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide
             continue;
         };
         for object in objects(shoot, &observed.facts, action) {
-            // A machine comes with its token.
+            // The action that creates a machine also writes its token.
             let is_token = object["metadata"]["labels"][names::COMPONENT] == names::role::TOKEN;
             let side = if is_token {
                 ClusterSide::Shoot

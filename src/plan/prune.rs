@@ -1,4 +1,4 @@
-//! What machines share, and what belongs to one: it goes after its last user.
+//! Items that delete unused objects: an object is deleted after its last user.
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::instancetypes::OwnedTypes;
@@ -13,16 +13,16 @@ use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Items for what is there and no longer wanted.
+/// Adds items for existing objects that are no longer needed.
 pub(crate) fn unwanted(
     planner: &mut Planner,
     shoot: &ValidShoot,
     images: &HashMap<Arc<str>, Dependency>,
     types: &OwnedTypes,
-    users: &Consumers,
+    consumers: &Consumers,
 ) {
     let observed = planner.observed;
-    let made_by = types_of_staying(observed, users);
+    let made_by = types_of_staying(observed, consumers);
     let networks: HashSet<String> = shoot
         .networks
         .iter()
@@ -31,12 +31,12 @@ pub(crate) fn unwanted(
     let wanted = |key: &ObjectKey| match key.kind {
         ObjectKind::NetworkAttachmentDefinition => networks.contains(&*key.name),
         ObjectKind::ImageVolume => images.contains_key(&key.name),
-        // A type may be wanted no more, and no machine has to go for it.
+        // A type may be no longer desired while machines still use it.
         ObjectKind::Instancetype | ObjectKind::Preference => {
             types.contains_key(key) || made_by.contains(&*key.to_string())
         }
-        ObjectKind::UserData => users.staying.contains(&key.name),
-        // Judged where they are made.
+        ObjectKind::UserData => consumers.staying.contains(&key.name),
+        // Handled where they are created.
         _ => true,
     };
     let mut unwanted: Vec<(&ObjectKey, &ObservedObject)> = observed
@@ -47,7 +47,7 @@ pub(crate) fn unwanted(
         .collect();
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
-        let needs = needs(observed, users, key);
+        let needs = needs(observed, consumers, key);
         planner.add(
             format!("remove/{}", object.uid).into(),
             title(key),
@@ -57,17 +57,18 @@ pub(crate) fn unwanted(
     }
 }
 
-/// What machines were made by that nobody means to remove.
-fn types_of_staying<'a>(observed: &'a Observed, users: &Consumers) -> HashSet<&'a str> {
+/// Types of the machines that stay.
+fn types_of_staying<'a>(observed: &'a Observed, consumers: &Consumers) -> HashSet<&'a str> {
     let machines = observed.facts.machines.values().flatten();
-    let staying = machines.filter(|it| users.staying.contains(it.0));
+    let staying = machines.filter(|it| consumers.staying.contains(it.0));
     staying
         .flat_map(|it| it.1.types.iter().map(|it| &**it))
         .collect()
 }
 
-/// Its users are gone first; and user data that the next machine of that name may take goes when there is none to come.
-fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
+/// Its users are deleted first. User data that a new machine of that name may reuse is deleted when no such machine is
+/// expected.
+fn needs(observed: &Observed, consumers: &Consumers, key: &ObjectKey) -> Arc<[Dependency]> {
     let used_as = match key.kind {
         ObjectKind::NetworkAttachmentDefinition => {
             format!("{}/{}", observed.facts.namespace, key.name).into()
@@ -75,9 +76,9 @@ fn needs(observed: &Observed, users: &Consumers, key: &ObjectKey) -> Arc<[Depend
         ObjectKind::Instancetype | ObjectKind::Preference => key.to_string().into(),
         _ => key.name.clone(),
     };
-    let places = users.places.get(series(&key.name));
+    let places = consumers.places.get(series(&key.name));
     let places = places.filter(|_| key.kind == ObjectKind::UserData);
-    let leaving = users.leaving.get(&used_as);
+    let leaving = consumers.leaving.get(&used_as);
     match (leaving, places) {
         (None, Some(places)) => places.clone(),
         (leaving, places) => {

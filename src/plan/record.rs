@@ -10,13 +10,13 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Dependency {
     let observed = planner.observed;
     let wanted = wanted(shoot, &observed.facts);
     let state = match &observed.facts.record {
-        Some(it) if it.leaving => ItemState::Waiting("the old one to be gone".into()),
+        Some(it) if it.leaving => ItemState::Waiting("the old record is terminating".into()),
         Some(it) if it.hash == wanted.hash => ItemState::Done,
         _ => ItemState::Due(Action::Apply(wanted)),
     };
     planner.add(
         "record".to_owned().into(),
-        format!("Record shoot {}", shoot.name),
+        format!("Write record of shoot {}", shoot.name),
         [],
         state,
     )

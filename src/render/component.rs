@@ -7,8 +7,8 @@ use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SP
 use crate::state::site::Site;
 use serde_json::{Map, Value, json};
 
-/// What a part of a cluster consists of. Objects hold what tells them apart, their labels and their content; what all
-/// objects have in common is put on here.
+/// A component of a cluster. Objects hold their own labels and content; the metadata that all objects have in common is
+/// added here.
 #[derive(Debug)]
 pub(crate) struct Component {
     /// Value of the label `app.kubernetes.io/component`.
@@ -19,7 +19,7 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// What its objects are called.
+    /// Keys of its objects.
     pub(crate) fn keys(&self, side: ClusterSide, site: &Site) -> Vec<ObjectKey> {
         let objects = self.objects.iter();
         objects
@@ -27,7 +27,7 @@ impl Component {
             .collect()
     }
 
-    /// The objects as they are sent, with their keys and hashes.
+    /// The complete objects, with their keys and hashes.
     pub(crate) fn finished(self, side: ClusterSide, site: &Site) -> Vec<(ObjectKey, Hash, Value)> {
         let name = self.name;
         let objects = self.objects.into_iter();
@@ -37,7 +37,7 @@ impl Component {
     }
 }
 
-/// An address that the provider assigned once is asked for again, and is no wish of ours.
+/// Hash of an object, without an address that the provider assigned earlier.
 pub(crate) fn hash(side: ClusterSide, object: &Value) -> Hash {
     let address = &object["spec"]["clusterIP"];
     let is_given = side == ClusterSide::Provider && object["kind"] == "Service";

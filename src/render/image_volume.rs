@@ -9,7 +9,7 @@ use crate::state::site::Site;
 use crate::validate::{Claiming, Volume};
 use serde_json::{Value, json};
 
-/// The DataVolume: bound at once, since nothing uses it, and kept when it is done.
+/// The DataVolume: bound immediately, since nothing uses it, and kept after completion.
 pub(crate) fn object(golden: &ImageVolume, site: &Site, facts: &Facts) -> Value {
     let mut metadata = metadata(site, role::IMAGE, &golden.name, golden.hash);
     let annotations = &mut metadata["annotations"];
@@ -22,7 +22,7 @@ pub(crate) fn object(golden: &ImageVolume, site: &Site, facts: &Facts) -> Value 
     annotations[names::IMAGE] = json!(image.trim_end());
     if let Some(zone) = &golden.zone {
         annotations[names::ZONE] = json!(zone);
-        // CDI hands annotations on to the claim, and a provisioner follows this one to the zone.
+        // CDI copies annotations to the claim, and a provisioner follows this one to the zone.
         if let Some(host) = facts.hosts.get(zone.as_str()) {
             annotations["volume.kubernetes.io/selected-node"] = json!(&*host.first);
         }

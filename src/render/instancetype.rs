@@ -11,7 +11,7 @@ use crate::state::site::Site;
 use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 
-/// The object of a key that [`add`] gave.
+/// The object of one of the shoot's own types.
 pub(crate) fn object(
     shoot: &ValidShoot,
     facts: &Facts,
@@ -19,7 +19,7 @@ pub(crate) fn object(
     key: &ObjectKey,
 ) -> Option<Value> {
     let mut all = owned_types(shoot, facts);
-    let spec = all.find_map(|(it, _, meant)| match meant {
+    let spec = all.find_map(|(it, _, resolved)| match resolved {
         ResolvedType::Owned(spec) if it == *key => Some(spec),
         _ => None,
     })?;
@@ -32,30 +32,30 @@ pub(crate) fn object(
     }))
 }
 
-/// How a VM of the pool names what the pool names.
+/// Reference in a VM of the pool to its instancetype or preference.
 pub(crate) fn matcher(
     shoot: &ValidShoot,
     facts: &Facts,
     pool: &Pool,
     family: PrerequisiteKind,
 ) -> Option<Value> {
-    let relied = prerequisite::named(pool, family)?;
+    let prerequisite = prerequisite::named(pool, family)?;
     let kind = kind(family)?;
-    Some(match resolve(shoot, facts, &relied) {
+    Some(match resolve(shoot, facts, &prerequisite) {
         ResolvedType::Owned(_) | ResolvedType::Retained => {
-            let key = key(shoot, kind, &relied);
+            let key = key(shoot, kind, &prerequisite);
             json!({ "name": &*key.name, "kind": kind.to_string() })
         }
         ResolvedType::External(kind) => {
-            let mut matcher = json!({ "name": &*relied.name });
+            let mut matcher = json!({ "name": &*prerequisite.name });
             set_if_some(&mut matcher, "kind", kind.map(|it| json!(&*it)));
             matcher
         }
-        ResolvedType::NotFound => json!({ "name": &*relied.name }),
+        ResolvedType::NotFound => json!({ "name": &*prerequisite.name }),
     })
 }
 
-/// What a machine of the pool would be made by, as its facts have it.
+/// Types of a machine of the pool, as in its facts.
 #[cfg(test)]
 pub(crate) fn of_machine(
     shoot: &ValidShoot,

@@ -1,11 +1,11 @@
-//! What all objects have in common, and JSON that holds only what was given.
+//! Metadata that all objects have in common.
 
 use crate::state::hash::Hash;
 use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use crate::state::site::Site;
 use serde_json::{Map, Value, json};
 
-/// Labels that every object carries, and by which alone it is found again.
+/// Labels that every object carries, by which it is found again.
 pub(crate) fn labels(site: &Site, role: &str) -> Map<String, Value> {
     let pairs = [
         (MANAGED_BY, KVSHOOT),
@@ -19,7 +19,7 @@ pub(crate) fn labels(site: &Site, role: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// Metadata of an object that belongs to the record and goes with it.
+/// Metadata of an object that is owned by the record.
 pub(crate) fn metadata(site: &Site, role: &str, name: &str, hash: Hash) -> Value {
     json!({
         "name": name,
@@ -30,7 +30,7 @@ pub(crate) fn metadata(site: &Site, role: &str, name: &str, hash: Hash) -> Value
     })
 }
 
-/// The record as owner: deleting it by any means takes everything along.
+/// Owner reference to the record: deleting the record deletes everything.
 pub(crate) fn owner(site: &Site) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": site.id, "uid": site.uid })
 }

@@ -27,7 +27,7 @@ use machine::{node, spec, token, virtual_machine};
 use serde_json::{Map, Value, json};
 use user_data::join::JoinConfig;
 
-/// What `action` sends: for a machine its user data first. Empty for what sends no object.
+/// Objects that `action` sends; for a machine its user data first. Empty for deletions.
 pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
     let Action::Apply(wanted) = action else {
         return Vec::new();
@@ -136,7 +136,7 @@ fn user_data(
     user_data::object(site, wanted.hash, &join)
 }
 
-/// A merge patch: what the pool wants, and nothing for what it no longer wants.
+/// A merge patch: the pool's metadata, and null for what it no longer sets.
 pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &Pool) -> Value {
     let machine = facts
         .machines
@@ -157,7 +157,7 @@ fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {
     shoot.pools.iter().find(|it| it.name == pool)
 }
 
-/// Secret bytes as a person may see them.
+/// Copy of an object with the data of Secrets masked.
 pub(crate) fn masked(object: &Value) -> Value {
     let mut object = object.clone();
     if object["kind"] == "Secret" {
@@ -171,7 +171,7 @@ pub(crate) fn masked(object: &Value) -> Value {
     object
 }
 
-/// The Lease that a run holds, without who holds it and since when.
+/// The Lease that a run holds, without holder and times.
 pub(crate) fn lease(shoot: &ValidShoot, facts: &Facts) -> Value {
     let site = Site::of(shoot, facts);
     json!({

@@ -7,7 +7,7 @@ use crate::state::site::Site;
 use crate::validate::{Network, ValidShoot};
 use serde_json::{Value, json};
 
-/// The NetworkAttachmentDefinition of that name; its configuration stays as it was written.
+/// The NetworkAttachmentDefinition of that name, with its configuration verbatim.
 pub(crate) fn object(
     shoot: &ValidShoot,
     site: &Site,

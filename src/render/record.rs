@@ -10,12 +10,12 @@ use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use serde_json::{Value, json};
 
-/// The ConfigMap without what runs report in it.
+/// The ConfigMap, without the data that runs report.
 pub(crate) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
     let yaml = |value: Value| serde_yaml::to_string(&value).expect("JSON is YAML");
     let sizes = serde_json::to_string(&sizes(shoot, facts)).expect("names and numbers");
     let mut labels = labels(site, role::RECORD);
-    // Its own UID is not known before it is there, and it needs no such label to be found.
+    // Its own UID is not known before it exists, and it is found without that label.
     labels.remove(names::SHOOT_UID);
     labels.insert(
         "shoot.gardener.cloud/name".into(),
@@ -34,7 +34,7 @@ pub(crate) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
     if let Some(expiry) = shoot.manifest.metadata.annotations.get(names::EXPIRES) {
         data[EXPIRY] = json!(expiry);
         let before = facts.record.as_ref().and_then(|it| it.expiry.as_deref());
-        // What was said since by other ways stands until the manifest says something else.
+        // An expiry set by other means holds until the manifest changes.
         if before != Some(expiry) {
             annotations[names::EXPIRES] = json!(expiry);
         }

@@ -1,11 +1,11 @@
-//! The provider's storage classes that a cluster has beside the volume types of its profile.
+//! StorageClasses of the provider that a shoot offers besides the volume types of its profile.
 
 use crate::state::facts::{InfraStorageClass, StorageClass};
 use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// By name; what the profile says comes before what the provider's mark says. Only one is the default.
+/// By name. The profile comes before the provider's label. At most one is the default.
 pub(crate) fn offered<'a>(
     shoot: &'a ValidShoot,
     classes: &'a BTreeMap<Arc<str>, StorageClass>,

@@ -9,26 +9,26 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Action {
-    /// Makes the object, or brings it to the wanted content.
+    /// Creates the object, or updates it to the desired content.
     Apply(Desired),
     Delete(DeleteTarget),
-    /// Marks the machine as leaving (that write is the decision), then empties its node.
+    /// Marks the machine for removal (that write is the decision), then drains its node.
     Drain(DeleteTarget),
 }
 
-/// An object to be, as data; rendered only when it is performed.
+/// A desired object, as data. Rendered only when the action is performed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Desired {
     pub(crate) key: ObjectKey,
-    /// Of all that decides the content.
+    /// Hash of everything that determines the content.
     pub(crate) hash: Hash,
     pub(crate) payload: Payload,
 }
 
-/// What rendering needs beyond the shoot itself.
+/// Input for rendering besides the shoot itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Payload {
-    /// The name says it all.
+    /// Nothing more than the key.
     Plain,
     /// A new machine with its user data; `zone` is the index in the pool.
     Machine {
@@ -36,30 +36,30 @@ pub(crate) enum Payload {
         zone: usize,
         ordinal: u32,
     },
-    /// The user data of a machine that is there without it.
+    /// User data of an existing machine that lacks it.
     UserData { pool: Arc<str> },
-    /// The bootstrap token of a machine that is there and has not joined.
+    /// Bootstrap token of an existing machine whose node has not joined.
     Token { machine: Arc<str> },
-    /// Labels and annotations of a machine or its node, which stays as it is otherwise.
+    /// Labels and annotations of a machine or its node; everything else stays unchanged.
     Metadata { pool: Arc<str>, uid: Arc<str> },
-    /// Whole objects, one after the other.
+    /// Complete objects, applied in order.
     Objects(Arc<[Value]>),
-    /// Somebody else's objects, and what is no longer among them.
+    /// Manifests of third parties. Objects that left the set are deleted.
     Manifests(Arc<ManifestSet>),
-    /// A Secret whose content is made when it is written: nobody plans a private key.
+    /// A Secret whose content is generated when it is written: private keys are never part of a plan.
     Issue(Arc<IssuedSecret>),
 }
 
-/// Objects that are known by a list of them, so that those which are no longer wanted can be removed.
+/// Objects tracked by an inventory, so that those no longer in the set can be deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ManifestSet {
     pub(crate) name: Arc<str>,
-    /// The ConfigMap of the list, without its data.
+    /// The inventory ConfigMap, without its data.
     pub(crate) inventory: Value,
     pub(crate) objects: Vec<Value>,
 }
 
-/// A Secret of keys and certificates: `object` without its data.
+/// A Secret with keys and certificates. `object` has no data yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IssuedSecret {
     pub(crate) object: Value,
@@ -68,9 +68,9 @@ pub(crate) struct IssuedSecret {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum KeyMaterial {
-    /// `tls.crt`, `tls.key`, and `ca.crt`, which holds all roots that are trusted.
+    /// `tls.crt`, `tls.key`, and `ca.crt` with all trusted CA certificates.
     Root { common_name: &'static str },
-    /// `tls.crt`, `tls.key`, `ca.crt` of its root, and `kubeconfig` when a server is named.
+    /// `tls.crt`, `tls.key`, `ca.crt` of its CA, and `kubeconfig` when a server is given.
     Leaf(LeafCertificate),
     /// `key` and `pub`: signs the tokens of service accounts.
     SigningKey,
@@ -80,7 +80,7 @@ pub(crate) enum KeyMaterial {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LeafCertificate {
-    /// Name of the root's Secret.
+    /// Name of the CA's Secret.
     pub(crate) root: Arc<str>,
     pub(crate) common_name: String,
     pub(crate) organization: Option<&'static str>,
@@ -88,33 +88,33 @@ pub(crate) struct LeafCertificate {
     pub(crate) names: Vec<String>,
     pub(crate) server: bool,
     pub(crate) client: bool,
-    /// URL of the API server that its kubeconfig leads to.
+    /// URL of the API server in its kubeconfig.
     pub(crate) kubeconfig: Option<String>,
 }
 
-/// An object that is there: a new one of the same name is not meant.
+/// An existing object, identified by UID: a new object of the same name is not affected.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DeleteTarget {
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
-    /// The newest that is known of it; an action that decides for good is tied to it.
+    /// Latest known resourceVersion. Irreversible actions use it as a precondition.
     pub(crate) version: Arc<str>,
-    /// Set when the decision rests on the machine not being ready: look again first.
+    /// Set when the decision depends on the machine not being ready: its Node is read once more first.
     pub(crate) unless_ready: bool,
-    /// How long emptying it may take; None where nothing is to be emptied.
+    /// Time limit for draining. None when nothing is drained.
     pub(crate) drain: Option<Duration>,
-    /// Set when it goes because it failed; counts against its zone in this run.
+    /// Set when the machine is removed because it failed; counts against its zone in this run.
     pub(crate) zone_failure: Option<ZoneFailure>,
 }
 
-/// Where a machine failed.
+/// Place and cause of a machine's failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZoneFailure {
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
     pub(crate) zone: usize,
     pub(crate) class: ErrorClass,
-    /// What was known of the cause.
+    /// The cause, as far as known.
     pub(crate) why: Arc<str>,
 }
 
@@ -126,7 +126,7 @@ impl Action {
         }
     }
 
-    /// Whether the same is asked for, of whatever version of the object.
+    /// Returns true if both request the same change, whatever the resourceVersion of the object.
     pub(crate) fn is_same(&self, other: &Action) -> bool {
         match (self, other) {
             (Action::Apply(one), Action::Apply(other)) => one == other,

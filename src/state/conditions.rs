@@ -1,42 +1,42 @@
-//! What makes a shoot healthy, in the words of Gardener's conditions.
+//! Health of a shoot as conditions in Gardener's style.
 
 use std::sync::Arc;
 
-/// A certificate that ends sooner has to be renewed: any apply does it.
+/// Certificates that expire sooner need renewal; any apply renews them.
 const MARGIN: i64 = 30 * DAY;
 const DAY: i64 = 24 * 60 * 60;
-/// So many of what is wrong are named; the others are counted.
+/// Number of faults listed by name; the rest is only counted.
 const NAMED: usize = 3;
 
-/// A part of a cluster, and what it misses; nothing when all is well.
+/// A component of a cluster and its fault. None when healthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComponentHealth {
     pub(crate) name: Arc<str>,
     pub(crate) why: Option<Arc<str>>,
 }
 
-/// All that health rests on.
+/// Input of [`conditions`].
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct HealthInput {
     pub(crate) images: Vec<ComponentHealth>,
     pub(crate) machines: Vec<ComponentHealth>,
-    /// How many machines the manifest asks for at least.
+    /// Minimum number of machines in the manifest.
     pub(crate) wanted: usize,
     /// Workloads in the provider namespace.
     pub(crate) control_plane: Vec<ComponentHealth>,
-    /// The certificate that ends first: seconds since 1970, and its Secret.
+    /// The certificate that expires first: seconds since 1970, and its Secret.
     pub(crate) expiry: Option<(i64, Arc<str>)>,
     /// Seconds since 1970.
     pub(crate) now: i64,
     pub(crate) inside: ShootHealth,
-    /// The shoot has networking: without, no node becomes ready by kvshoot's doing.
+    /// True if kvshoot installs the pod network. Otherwise nodes may stay not ready.
     pub(crate) has_network: bool,
 }
 
-/// What the shoot's own API server tells.
+/// Health as reported by the shoot's own API server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ShootHealth {
-    /// Says why it does not answer.
+    /// Holds the reason.
     Unreachable(String),
     Reachable {
         nodes: Vec<ComponentHealth>,
@@ -49,7 +49,7 @@ pub(crate) enum ShootHealth {
 
 impl Default for ShootHealth {
     fn default() -> Self {
-        ShootHealth::Unreachable("it was not asked".to_owned())
+        ShootHealth::Unreachable("not queried".to_owned())
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) const NODES: &str = "EveryNodeReady";
 const COMPONENTS: &str = "SystemComponentsHealthy";
 const API_SERVICES: &str = "APIServicesAvailable";
 
-/// All there are; those of the shoot itself are not known while nobody answers.
+/// All condition types. Those of the shoot itself are unknown while its API server does not answer.
 pub(crate) const CONDITIONS: [&str; 8] = [
     IMAGES,
     MACHINES,
@@ -82,7 +82,7 @@ pub(crate) const CONDITIONS: [&str; 8] = [
 ];
 
 impl HealthInput {
-    /// How many nodes are as they should be; None while nobody says.
+    /// Number of healthy nodes. None while the shoot's API server does not answer.
     pub(crate) fn ready_nodes(&self) -> Option<usize> {
         let ShootHealth::Reachable { nodes, .. } = &self.inside else {
             return None;
@@ -94,15 +94,15 @@ impl HealthInput {
     }
 }
 
-/// Healthy is a shoot of which all are true.
-pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
+/// A shoot is healthy if all conditions are true.
+pub(crate) fn conditions(input: &HealthInput) -> Vec<Condition> {
     let mut conditions = vec![
-        of_parts(IMAGES, &seen.images, 0, "images are imported"),
-        of_parts(MACHINES, &seen.machines, seen.wanted, "machines run"),
-        of_parts(CONTROL_PLANE, &seen.control_plane, 1, "workloads run"),
-        certificates(seen.expiry.as_ref(), seen.now),
+        of_parts(IMAGES, &input.images, 0, "images are imported"),
+        of_parts(MACHINES, &input.machines, input.wanted, "machines run"),
+        of_parts(CONTROL_PLANE, &input.control_plane, 1, "workloads run"),
+        certificates(input.expiry.as_ref(), input.now),
     ];
-    match &seen.inside {
+    match &input.inside {
         ShootHealth::Unreachable(why) => conditions.push(Condition {
             kind: API_SERVER,
             is_true: false,
@@ -118,8 +118,8 @@ pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
                 is_true: true,
                 message: "the API server answers".to_owned(),
             });
-            conditions.push(nodes_ready(nodes, seen));
-            if seen.has_network {
+            conditions.push(nodes_ready(nodes, input));
+            if input.has_network {
                 conditions.push(of_parts(
                     COMPONENTS,
                     workloads,
@@ -133,10 +133,10 @@ pub(crate) fn conditions(seen: &HealthInput) -> Vec<Condition> {
     conditions
 }
 
-/// Machines that nobody's network makes ready are there as soon as they have joined.
-fn nodes_ready(nodes: &[ComponentHealth], seen: &HealthInput) -> Condition {
-    if seen.has_network {
-        return of_parts(NODES, nodes, seen.wanted, "nodes are ready");
+/// Without a pod network from kvshoot, nodes count as soon as they have joined.
+fn nodes_ready(nodes: &[ComponentHealth], input: &HealthInput) -> Condition {
+    if input.has_network {
+        return of_parts(NODES, nodes, input.wanted, "nodes are ready");
     }
     let joined: Vec<ComponentHealth> = nodes
         .iter()
@@ -148,8 +148,8 @@ fn nodes_ready(nodes: &[ComponentHealth], seen: &HealthInput) -> Condition {
     of_parts(
         NODES,
         &joined,
-        seen.wanted,
-        "nodes have joined; the network is not kvshoot's",
+        input.wanted,
+        "nodes have joined (the pod network is not managed by kvshoot)",
     )
 }
 
@@ -173,19 +173,19 @@ fn of_parts(kind: &'static str, parts: &[ComponentHealth], least: usize, what: &
     }
 }
 
-/// By the one that ends first: seconds since 1970, and its Secret.
+/// Judged by the certificate that expires first: seconds since 1970, and its Secret.
 pub(crate) fn certificates(expiry: Option<&(i64, Arc<str>)>, now: i64) -> Condition {
     let (is_true, message) = match expiry {
-        None => (false, "there are no certificates yet".to_owned()),
+        None => (false, "no certificates exist yet".to_owned()),
         Some((end, name)) => {
             let left = end - now;
-            let told = match left {
+            let message = match left {
                 ..0 => format!("{name} has expired"),
                 _ => format!("the first one, {name}, expires in {} days", left / DAY),
             };
             match left < MARGIN {
-                true => (false, format!("{told}; kvshoot apply renews it")),
-                false => (true, told),
+                true => (false, format!("{message}; kvshoot apply renews it")),
+                false => (true, message),
             }
         }
     };
@@ -225,8 +225,8 @@ mod tests {
     }
 
     /// Kinds of the conditions that are not true.
-    fn wrong(seen: &HealthInput) -> Vec<&'static str> {
-        let conditions = conditions(seen).into_iter();
+    fn wrong(input: &HealthInput) -> Vec<&'static str> {
+        let conditions = conditions(input).into_iter();
         conditions
             .filter(|it| !it.is_true)
             .map(|it| it.kind)
@@ -240,53 +240,53 @@ mod tests {
     }
 
     #[test]
-    fn each_part_that_is_not_well_is_told_with_its_reason() {
-        let mut seen = well();
-        seen.machines[0].why = Some("ErrorUnschedulable".into());
-        seen.control_plane.clear();
-        seen.expiry = Some((29 * DAY, "leaf".into()));
-        assert_eq!(wrong(&seen), [MACHINES, CONTROL_PLANE, CERTIFICATES]);
-        let told = &conditions(&seen)[1].message;
-        assert_eq!(told, "1 of 2 machines run; a: ErrorUnschedulable");
+    fn unhealthy_components_are_listed_with_their_reason() {
+        let mut input = well();
+        input.machines[0].why = Some("ErrorUnschedulable".into());
+        input.control_plane.clear();
+        input.expiry = Some((29 * DAY, "leaf".into()));
+        assert_eq!(wrong(&input), [MACHINES, CONTROL_PLANE, CERTIFICATES]);
+        let message = &conditions(&input)[1].message;
+        assert_eq!(message, "1 of 2 machines run; a: ErrorUnschedulable");
     }
 
     #[test]
-    fn a_machine_that_has_not_joined_is_missed() {
-        let mut seen = well();
-        let ShootHealth::Reachable { nodes, .. } = &mut seen.inside else {
+    fn a_machine_that_has_not_joined_counts_as_missing() {
+        let mut input = well();
+        let ShootHealth::Reachable { nodes, .. } = &mut input.inside else {
             unreachable!()
         };
         nodes.pop();
-        assert_eq!(wrong(&seen), [NODES]);
+        assert_eq!(wrong(&input), [NODES]);
     }
 
     #[test]
-    fn without_an_answer_nothing_inside_is_judged() {
-        let mut seen = well();
-        seen.inside = ShootHealth::Unreachable("it does not answer".to_owned());
-        assert_eq!(wrong(&seen), [API_SERVER]);
+    fn without_an_api_server_the_shoots_own_conditions_are_left_out() {
+        let mut input = well();
+        input.inside = ShootHealth::Unreachable("it does not answer".to_owned());
+        assert_eq!(wrong(&input), [API_SERVER]);
     }
 
     #[test]
-    fn without_a_network_of_kvshoot_s_nodes_need_only_join() {
-        let mut seen = well();
+    fn without_a_managed_network_nodes_need_only_join() {
+        let mut input = well();
         let ShootHealth::Reachable {
             nodes, workloads, ..
-        } = &mut seen.inside
+        } = &mut input.inside
         else {
             unreachable!()
         };
         nodes[0].why = Some("no network".into());
         workloads[0].why = Some("no network".into());
-        seen.has_network = false;
-        assert_eq!(wrong(&seen), [""; 0]);
+        input.has_network = false;
+        assert_eq!(wrong(&input), [""; 0]);
     }
 
     #[test]
-    fn long_lists_of_what_is_wrong_are_cut() {
+    fn long_lists_of_faults_are_cut() {
         let parts: Vec<ComponentHealth> =
             (0..9).map(|it| part(&it.to_string(), Some("no"))).collect();
-        let told = of_parts("Any", &parts, 0, "are well").message;
-        assert_eq!(told, "0 of 9 are well; 0: no; 1: no; 2: no; and 6 more");
+        let message = of_parts("Any", &parts, 0, "are well").message;
+        assert_eq!(message, "0 of 9 are well; 0: no; 1: no; 2: no; and 6 more");
     }
 }

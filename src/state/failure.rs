@@ -1,6 +1,6 @@
 //! Why something cannot be done.
 
-/// Why something cannot be done, and whose matter that is.
+/// The reason why something cannot be done, with its class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) class: ErrorClass,
@@ -8,24 +8,25 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// Judged by the typed status of an answer, never by its text; decides the exit code and Gardener's error code.
+/// Class of an error, derived from the typed status of a response, never from its text. Determines the exit code and
+/// Gardener's error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ErrorClass {
-    /// A right is missing: 401 or 403.
+    /// A permission is missing: 401 or 403.
     NotAllowed,
     /// 403 of the quota admission.
     Quota,
-    /// An object of the name is there and is not ours.
+    /// An object of that name exists and does not belong to the shoot.
     Foreign,
-    /// Something that has to be there is not: a shared network, an installed API.
+    /// A prerequisite does not exist: a shared network, an installed API.
     Missing,
-    /// The server or one of its webhooks refuses the object as it is.
+    /// The server or a webhook rejects the object.
     Refused,
     /// KubeVirt, CDI, storage or the scheduler cannot do it.
     Infrastructure,
-    /// A machine runs, and its node does not join or does not become ready.
+    /// A machine runs, but its node does not join or does not become ready.
     Guest,
-    /// No answer from the API server in all the time there was.
+    /// The API server did not answer within the time limit.
     Unreachable,
 }
 
@@ -39,7 +40,7 @@ impl Failure {
 }
 
 impl ErrorClass {
-    /// The code that Gardener gives such an error, as its `last errors` have it.
+    /// Gardener's error code, as in `lastErrors`.
     pub(crate) fn gardener_code(self) -> Option<&'static str> {
         match self {
             ErrorClass::NotAllowed => Some("ERR_INFRA_UNAUTHORIZED"),

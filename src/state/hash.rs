@@ -1,4 +1,4 @@
-//! What decides the content of an object, as a number that stands on it as `kvshoot.io/spec-hash`.
+//! Hash of everything that determines an object's content, stored as annotation `kvshoot.io/spec-hash`.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use std::fmt;
 pub(crate) struct Hash(pub(crate) u64);
 
 impl Hash {
-    /// Of any value; keys are sorted first, so the order in a manifest does not matter.
+    /// Hashes any value. Keys are sorted first, so their order in a manifest does not matter.
     pub(crate) fn of(value: &impl Serialize) -> Hash {
         // `Value` keeps its keys sorted, structs do not.
         let canonical =
@@ -22,7 +22,7 @@ impl Hash {
         ))
     }
 
-    /// Five hexadecimal digits, as they stand in names.
+    /// Five hexadecimal digits, as used in names.
     pub(crate) fn short(self) -> String {
         format!("{:05x}", self.tag())
     }
@@ -32,20 +32,20 @@ impl Hash {
         self.0 >> 44
     }
 
-    /// Some hash that shows this tag, and hardly one that is wanted.
+    /// Returns a hash with this tag, which is unlikely to equal a desired hash.
     pub(crate) fn of_tag(tag: u64) -> Hash {
         Hash(tag << 44)
     }
 
-    /// Another one that shows the same tag.
+    /// Returns a different hash with the same tag.
     pub(crate) fn sibling(self) -> Hash {
         Hash(self.0 ^ 1)
     }
 
-    /// None for what is no such hash: another program's annotation, say.
+    /// Returns None if the text is not such a hash, for example an annotation of another program.
     pub(crate) fn parse(text: &str) -> Option<Hash> {
         let hash = u64::from_str_radix(text, 16).ok().map(Hash);
-        // Numbers may be written in more ways than one: with a sign, or with capital letters.
+        // The parser also accepts a sign and capital letters.
         hash.filter(|it| it.to_string() == text)
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_is_not_taken_for_one() {
+    fn invalid_hashes_are_rejected() {
         for text in [
             "",
             "1",
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(number: u64) {
+        fn a_written_hash_is_read_back(number: u64) {
             prop_assert_eq!(Hash::parse(&Hash(number).to_string()), Some(Hash(number)));
         }
 

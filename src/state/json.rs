@@ -1,9 +1,9 @@
-//! JSON that holds only what was given.
+//! JSON without absent fields.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A value of the model without what was not given: nothing, and empty lists.
+/// Converts a value of the model to JSON without nulls and empty lists.
 pub(crate) fn to_sparse_json(value: &impl Serialize) -> Value {
     let mut value =
         serde_json::to_value(value).expect("the model has text keys and finite numbers");
@@ -23,7 +23,7 @@ fn prune(value: &mut Value) {
     }
 }
 
-/// Puts a field into an object when there is something to put.
+/// Sets a field if there is a value.
 pub(crate) fn set_if_some(object: &mut Value, field: &str, value: Option<Value>) {
     if let Some(value) = value {
         object[field] = value;

@@ -1,4 +1,4 @@
-//! What an object is called: cluster, kind and name.
+//! Identity of an object: cluster, kind and name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ClusterSide {
     Provider,
-    /// The cluster that is made.
+    /// The shoot itself.
     Shoot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ObjectKind {
-    /// The ConfigMap that stands for the shoot.
+    /// The ConfigMap that represents the shoot.
     Record,
     /// A tenant network's NetworkAttachmentDefinition.
     NetworkAttachmentDefinition,
@@ -22,11 +22,11 @@ pub(crate) enum ObjectKind {
     Instancetype,
     /// The shoot's own VirtualMachinePreference.
     Preference,
-    /// A machine's Secret.
+    /// A machine's Secret with user data.
     UserData,
     /// A VirtualMachine, with its user data.
     Machine,
-    /// Several objects that come up together; no object itself.
+    /// A group of objects that start together; not an object itself.
     Component,
     /// A machine's VirtualMachineInstance.
     VirtualMachineInstance,
@@ -34,24 +34,24 @@ pub(crate) enum ObjectKind {
     BootstrapToken,
     /// A node of the shoot.
     Node,
-    /// Of the shoot, for as long as it is deleted: a Service of type LoadBalancer.
+    /// A Service of type LoadBalancer in the shoot. Observed only during deletion, as the following kinds.
     ShootLoadBalancer,
     /// A PersistentVolumeClaim.
     PersistentVolumeClaim,
     /// A PersistentVolume.
     PersistentVolume,
-    /// A StorageClass that new volumes could be made by.
+    /// A StorageClass of the shoot, which could create new volumes.
     ShootStorageClass,
     Pod,
     ValidatingWebhook,
     MutatingWebhook,
-    /// What a Balancer is in the provider: a Service.
+    /// The Service in the provider cluster behind a load balancer of the shoot.
     ProviderLoadBalancer,
-    /// What a Volume is in the provider: a DataVolume.
+    /// The DataVolume in the provider cluster behind a PersistentVolume of the shoot.
     ProviderDataVolume,
-    /// A VolumeSnapshot that the shoot's driver made in the provider.
+    /// A VolumeSnapshot that the shoot's CSI driver created in the provider cluster.
     VolumeSnapshot,
-    /// The rest are whatever the API calls so.
+    /// The remaining kinds have the names of the API.
     Service,
     Secret,
     ConfigMap,
@@ -72,7 +72,7 @@ pub(crate) enum ObjectKind {
     ApiService,
 }
 
-/// One object on one side: what tells actions apart.
+/// One object in one cluster. At most one action per key runs at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectKey {
     pub(crate) side: ClusterSide,
@@ -89,7 +89,7 @@ impl ObjectKey {
         }
     }
 
-    /// What has a namespace is called `namespace/name`.
+    /// Namespaced objects have the name `namespace/name`.
     pub(crate) fn shoot(kind: ObjectKind, name: impl Into<Arc<str>>) -> ObjectKey {
         ObjectKey {
             side: ClusterSide::Shoot,
@@ -100,7 +100,7 @@ impl ObjectKey {
 }
 
 impl ObjectKind {
-    /// What users of a shoot and its controllers make, which does not carry our labels.
+    /// Returns true for objects created by users of a shoot and its controllers, without kvshoot's labels.
     pub(crate) fn is_user_resource(self) -> bool {
         use ObjectKind::{
             MutatingWebhook, PersistentVolume, PersistentVolumeClaim, Pod, ProviderDataVolume,
@@ -122,7 +122,7 @@ impl ObjectKind {
         )
     }
 
-    /// Kinds of objects that components are made of.
+    /// Kinds of the objects in components.
     pub(crate) const GENERIC: [ObjectKind; 18] = [
         ObjectKind::Service,
         ObjectKind::Secret,
@@ -144,7 +144,7 @@ impl ObjectKind {
         ObjectKind::ApiService,
     ];
 
-    /// Of an object of a component, by its `kind` field.
+    /// Kind of a component's object, from its `kind` field.
     pub(crate) fn generic(text: &str) -> Option<ObjectKind> {
         ObjectKind::GENERIC
             .into_iter()
@@ -153,7 +153,7 @@ impl ObjectKind {
 }
 
 impl fmt::Display for ObjectKind {
-    /// As kubectl names the kind of the object.
+    /// The kind as kubectl shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ObjectKind::Record => "ConfigMap",

@@ -1,4 +1,4 @@
-//! Every name, label and annotation that kvshoot gives.
+//! All names, labels and annotations that kvshoot sets.
 
 use crate::state::hash::Hash;
 
@@ -8,46 +8,50 @@ pub(crate) const KVSHOOT: &str = "kvshoot";
 pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
 /// One of [`role`].
 pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
-/// UID of the record: objects of an earlier shoot of the same name have another one.
+/// UID of the record. Objects of an earlier shoot of the same name have a different one.
 pub(crate) const SHOOT_UID: &str = "kvshoot.io/shoot-uid";
 pub(crate) const POOL: &str = "kvshoot.io/pool";
-/// Index of the zone in its pool, from 1, as it stands in the machine's name.
+/// Index of the zone in its pool, from 1, as in the machine's name.
 pub(crate) const ZONE_INDEX: &str = "kvshoot.io/zone-index";
+
 /// Annotations.
 pub(crate) const SPEC_HASH: &str = "kvshoot.io/spec-hash";
-/// Name of the zone, which need not be a label value.
+/// Name of the zone, which may not be a valid label value.
 pub(crate) const ZONE: &str = "kvshoot.io/zone";
-/// Labels and annotations of the pool as they were put on a machine, as canonical JSON.
+/// Labels and annotations that the pool set on a machine, as canonical JSON.
 pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
-/// Stands on a machine that was chosen to go. There is no way back.
+/// Marks a machine chosen for removal. The decision is final.
 pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
-/// Name of the bundle that an object inside a shoot came with.
+/// Name of the manifest set that an object of the shoot belongs to.
 pub(crate) const BUNDLE: &str = "kvshoot.io/bundle";
 /// Name and version of a golden volume's image.
 pub(crate) const IMAGE: &str = "kvshoot.io/image";
-/// On Secrets of keys and certificates, so that nobody has to read what they hold. Times are seconds since 1970.
+
+/// Validity of the certificate in a Secret, so that its data need not be read. Seconds since 1970.
 pub(crate) const NOT_BEFORE: &str = "kvshoot.io/not-before";
 pub(crate) const NOT_AFTER: &str = "kvshoot.io/not-after";
-/// DNS names and addresses, with commas between.
+/// DNS names and addresses, separated by commas.
 pub(crate) const CERTIFICATE_NAMES: &str = "kvshoot.io/names";
-/// Hashes of public keys: its own, and its root's.
+/// Hashes of public keys: the certificate's own, and its issuer's.
 pub(crate) const CERTIFICATE_KEY: &str = "kvshoot.io/key";
 pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
-/// PEM of the roots in a root's Secret.
+/// PEM of the CA certificates in a CA's Secret.
 pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
 /// Hash of all data of a Secret; on pods as `checksum/<Secret>`.
 pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
-/// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
+
+/// Labels by which the KubeVirt cloud controller manager selects the endpoints of load balancers.
 pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
 pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
-/// On the disks of a shoot's own volumes, by the technical ID; the KubeVirt CSI driver touches no others.
+/// Technical ID, on the DataVolumes of a shoot's own volumes. The KubeVirt CSI driver touches no others.
 pub(crate) const CSI_CLUSTER: &str = "csi-driver/cluster";
-/// Stands in user data for the machine's bootstrap token, which is put in when the Secret is written.
+/// Placeholder in user data for the machine's bootstrap token, replaced when the Secret is written.
 pub(crate) const TOKEN: &str = "<bootstrap-token>";
 /// Name of the pool, on its nodes.
 pub(crate) const WORKER_POOL: &str = "worker.gardener.cloud/pool";
-/// What KubeVirt's own tools find a machine by.
+/// Label by which KubeVirt's own tools find a machine.
 pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
+
 pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
 /// On a StorageClass of the provider: clusters have it too (Kubermatic).
 pub(crate) const INITIALIZE_CLASS: &str = "kubevirt-initialization.k8c.io/initialize-sc";
@@ -99,21 +103,21 @@ pub(crate) mod part {
     pub(crate) const IMPORTER: &str = "allow-kubevirt-importer";
 }
 
-/// On a record: it is not to be deleted, for the reason that stands there.
+/// On a record: protects it from deletion. The value is the reason.
 pub(crate) const PROTECTED: &str = "kvshoot.io/protected";
 
 pub(crate) use crate::validate::EXPIRES;
 pub(crate) use crate::validate::control_plane::{API_PORT, Address};
 
-/// On a Service of type NodePort: the address that people said it has.
+/// On a Service of type NodePort: the address given in the manifest.
 pub(crate) const ADDRESS: &str = "kvshoot.io/address";
 
-/// `shoot--<project>--<name>`, as Gardener has it.
+/// `shoot--<project>--<name>`, as in Gardener.
 pub(crate) fn technical_id(project: &str, name: &str) -> String {
     format!("shoot--{project}--{name}")
 }
 
-/// The technical ID of a shoot by what a person calls it: its name, `project/name`, or the ID itself.
+/// Returns the technical ID for a name, `project/name`, or the ID itself.
 pub(crate) fn id_of(name: &str) -> String {
     if name.starts_with("shoot--") {
         return name.to_owned();
@@ -122,13 +126,13 @@ pub(crate) fn id_of(name: &str) -> String {
     technical_id(project.strip_prefix("garden-").unwrap_or(project), name)
 }
 
-/// Project and name, out of a technical ID.
+/// Splits a technical ID into project and name.
 pub(crate) fn parts(id: &str) -> (&str, &str) {
     let rest = id.strip_prefix("shoot--").unwrap_or(id);
     rest.split_once("--").unwrap_or(("local", rest))
 }
 
-/// What a person calls a shoot, out of its technical ID: the inverse of [`id_of`].
+/// Short name of a shoot for people, the inverse of [`id_of`].
 pub(crate) fn display_name(id: &str) -> String {
     match parts(id) {
         ("local", name) => name.to_owned(),
@@ -136,17 +140,17 @@ pub(crate) fn display_name(id: &str) -> String {
     }
 }
 
-/// The selector of everything that belongs to a shoot.
+/// Label selector of all objects of a shoot.
 pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
 }
 
-/// An object of the control plane: `<id>-kube-apiserver` and the like.
+/// Name of an object of the control plane, such as `<id>-kube-apiserver`.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")
 }
 
-/// The list of a bundle's objects, in kube-system of the shoot.
+/// Name of the inventory of a manifest set, in kube-system of the shoot.
 pub(crate) fn inventory(bundle: &str) -> String {
     format!("kvshoot-bundle-{bundle}")
 }
@@ -164,8 +168,8 @@ pub(crate) fn network_policy(id: &str, policy: &str) -> String {
     format!("{id}-{policy}")
 }
 
-/// The shoot's own instancetype or preference of a name. KubeVirt makes a label of it, so that one of a long name is told
-/// from others by five digits.
+/// Name of the shoot's own instancetype or preference. KubeVirt uses it as a label value, so long names are cut and
+/// made unique by five digits.
 pub(crate) fn own_type(id: &str, name: &str) -> String {
     let whole = format!("{id}-{name}");
     if whole.len() <= 63 {
@@ -175,30 +179,31 @@ pub(crate) fn own_type(id: &str, name: &str) -> String {
     format!("{beginning}-{}", Hash::of(&name).short())
 }
 
-/// Five digits tell apart what differs in URL, size, class or zone.
+/// The five digits differ when URL, size, class or zone differ.
 pub(crate) fn golden_volume(id: &str, image: &str, version: &str, hash: Hash) -> String {
     let plain = |text: &str| {
         text.to_lowercase()
             .replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-")
     };
-    // PersistentVolumeClaims, importer pods and labels take the name over, so it stays a DNS label.
+    // PersistentVolumeClaims, importer pods and labels reuse the name, so it must be a DNS label.
     let middle = format!("{}-{}", plain(image), plain(version));
     let room = 63 - id.len() - 1 - 6;
     let middle = middle[..middle.len().min(room)].trim_matches('-');
     format!("{id}-{middle}-{}", hash.short())
 }
 
-/// Also the name of its VMI, its user data, its host and its node.
+/// Name of a machine; also that of its VMI, user data Secret, host name and node.
 pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u32) -> String {
     format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
 }
 
-/// Who comes with a bootstrap token; the group that `kubeadm token create` gives as well.
+/// Group of bootstrap tokens, the default of `kubeadm token create`.
 pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
-/// On a bootstrap token: the machine that it is for.
+
+/// On a bootstrap token: its machine.
 pub(crate) const TOKEN_MACHINE: &str = "kvshoot.io/machine";
 
-/// The first part of a machine's bootstrap token: it is no secret, and tells machines apart.
+/// First part of a machine's bootstrap token. Not secret, and unique per machine.
 pub(crate) fn token_id(machine: &str) -> String {
     use sha2::{Digest as _, Sha256};
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -214,7 +219,7 @@ pub(crate) fn ordinal(machine: &str) -> Option<u32> {
     machine.rsplit('-').next()?.parse().ok()
 }
 
-/// What a machine's name says. Labels can be written over, and then two machines would want one name.
+/// Parts of a machine's name. Labels can be overwritten, and then two machines would claim one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MachineName<'a> {
     pub(crate) pool: &'a str,
@@ -225,7 +230,7 @@ pub(crate) struct MachineName<'a> {
 }
 
 impl<'a> MachineName<'a> {
-    /// None for what is no name of a machine of this shoot.
+    /// Returns None if it is not the name of a machine of this shoot.
     pub(crate) fn parse(id: &str, machine: &'a str) -> Option<MachineName<'a>> {
         let mut parts = machine
             .strip_prefix(id)?
@@ -238,7 +243,7 @@ impl<'a> MachineName<'a> {
         Some(MachineName { pool, zone, hash })
     }
 
-    /// What stands on it, if that is the hash of its name; else it is known to be another one than is wanted.
+    /// Returns the written hash if it matches the name; otherwise a hash that differs from any desired one.
     pub(crate) fn hash(&self, written: Option<Hash>) -> Hash {
         let named = || u64::from_str_radix(self.hash, 16).map(Hash::of_tag);
         match written {
@@ -262,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_hold_what_they_are_of() {
+    fn names_contain_their_parts() {
         let hash = Hash(0xabcd_e123_4567_89ab);
         assert_eq!(
             machine("shoot--dev--a", "cpu", 0, hash, 2),
@@ -296,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shoot_is_found_by_all_that_people_call_it() {
+    fn a_shoot_is_found_by_each_form_of_its_name() {
         for name in ["a", "local/a", "garden-local/a", "shoot--local--a"] {
             assert_eq!(id_of(name), "shoot--local--a", "{name}");
         }
@@ -306,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_long_names_are_told_apart_in_a_label() {
+    fn long_type_names_stay_unique_in_a_label() {
         let id = "shoot--local--a";
         assert_eq!(own_type(id, "standard-2"), "shoot--local--a-standard-2");
         let long = |end: &str| own_type(id, &format!("{}.{end}", "x".repeat(40)));

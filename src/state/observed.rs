@@ -1,4 +1,4 @@
-//! All that a plan is made from besides the manifest: facts, and what this run knows.
+//! Input of a plan besides the manifest: facts, and what this run knows.
 
 use crate::state::action::Action;
 use crate::state::facts::{Facts, ObservedMachine};
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// All that a plan is made from beside the manifest.
+/// Input of a plan besides the manifest.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Observed {
-    /// Since the run began, by a clock that never jumps.
+    /// Time since the run began, by a monotonic clock.
     pub(crate) now: Duration,
     pub(crate) facts: Arc<Facts>,
-    /// Begun and not answered. Counted as if it had happened, but never as done.
+    /// Requests sent and not yet answered. Counted as if they had happened, but never as done.
     pub(crate) sent: HashMap<ObjectKey, Action>,
-    /// What is due is told whatever it needs first: for previews, never for runs.
+    /// Lists due items even if their dependencies are not done: for previews, never for runs.
     pub(crate) ahead: bool,
-    /// Refused as it stands: the same again would be refused again.
+    /// Rejected actions. The same request would be rejected again.
     pub(crate) refused: HashMap<ObjectKey, (Action, Failure)>,
     /// Machines that failed in this run, by pool and hash, for each zone.
     pub(crate) zone_failures: HashMap<(Arc<str>, Hash), Vec<u32>>,
-    /// Why the last one of a pool and zone failed.
+    /// Cause of the last failure per pool and zone.
     pub(crate) last_zone_failure: HashMap<(Arc<str>, usize), (ErrorClass, Arc<str>)>,
 }
 

@@ -8,34 +8,34 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names the thing wanted, not how it is done, so it outlives a replaced machine.
+/// Stable identifier of an item. Names the desired thing, not the means, so it survives the replacement of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ItemId(pub(crate) Arc<str>);
 
-/// An item already in the plan. Only [`Plan::push`] makes one, so no cycle can be written.
+/// Waiting reason of an item whose request has no answer yet: true of nearly every item, so progress lines leave it out.
+pub(crate) const REQUEST_SENT: &str = "request sent, no answer yet";
+
+/// Reference to an item already in the plan. Only [`Plan::push`] creates one, so cycles are impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dependency(u32);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
     pub(crate) id: ItemId,
-    /// A sentence that the person sees.
+    /// A sentence shown to the user.
     pub(crate) title: String,
     pub(crate) needs: Arc<[Dependency]>,
     pub(crate) state: ItemState,
 }
 
-/// Reason of an item whose request is in flight. Screens for people leave it out.
-pub(crate) const REQUEST_SENT: &str = "request sent";
-
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ItemState {
     Done,
-    /// May be done now.
+    /// Can be performed now.
     Due(Action),
-    /// The world is at it; says at what.
+    /// In progress. The text is a clause that stands alone, such as "VM running, waiting for node to register".
     Waiting(String),
-    /// Due, but a need or a bound holds it back. Keeps no run alive.
+    /// Due, but held back by a dependency or a limit. Keeps no run alive.
     Blocked,
     Failed(Failure),
 }
@@ -43,9 +43,9 @@ pub(crate) enum ItemState {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) items: Vec<Item>,
-    /// When time alone would change the plan, since the run began.
+    /// The next time, since the run began, at which time alone changes the plan.
     pub(crate) wake: Option<Duration>,
-    /// What components consist of: whatever else is there of their kinds is to go.
+    /// Objects of all components. Other objects of the same kinds are deleted.
     pub(crate) parts: HashSet<ObjectKey>,
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// An object of the provider that a pool names.
+/// An object of the provider cluster that a pool references.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Prerequisite {
     pub(crate) prerequisite_kind: PrerequisiteKind,
-    /// The one that is meant; that of the namespace, or else that of the cluster, when absent.
+    /// Kind of the object. When absent, the namespaced kind comes before the cluster-scoped one.
     pub(crate) kind: Option<Arc<str>>,
-    /// Of a claim its namespace too: `namespace/name`.
+    /// `namespace/name` for a PersistentVolumeClaim.
     pub(crate) name: Arc<str>,
 }
 
@@ -22,10 +22,10 @@ pub(crate) enum PrerequisiteKind {
     Preference,
     /// A volume that machines clone.
     PersistentVolumeClaim,
-    /// The right of the account that clones for machines, to one of another namespace.
+    /// Permission to clone a volume of another namespace.
     ClonePermission,
-    /// A StorageClass whose volumes several machines may have at once; its kind says that the manifest vouches for it
-    /// where the provider knows nothing.
+    /// A StorageClass with ReadWriteMany volumes. Its kind is set if the manifest declares that, for providers that do
+    /// not know.
     SharedStorageClass,
 }
 
@@ -46,29 +46,29 @@ impl Prerequisite {
     pub(crate) fn missing(&self, namespace: &str) -> String {
         match self.prerequisite_kind {
             PrerequisiteKind::ClonePermission => format!(
-                "machines may not clone {}: in its namespace, ServiceAccount default of {namespace} has no right to create datavolumes/source of cdi.kubevirt.io",
+                "machines cannot clone volume {}: ServiceAccount {namespace}/default may not create datavolumes/source (cdi.kubevirt.io) in its namespace",
                 self.name
             ),
             PrerequisiteKind::SharedStorageClass => format!(
-                "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
+                "machines cannot be live-migrated: the StorageProfile of class {} does not support ReadWriteMany",
                 self.name
             ),
-            _ => format!("there is no {self} in the provider cluster"),
+            _ => format!("{self} not found in the provider cluster"),
         }
     }
 }
 
-/// What was found of it.
+/// Result of looking up a prerequisite.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Lookup {
     NotFound,
-    /// An object of this kind that others keep.
+    /// An object of this kind exists, owned by others.
     Found(Arc<str>),
-    /// In the namespace of templates, and says this.
+    /// Found as a template with this spec.
     Template(Arc<Value>),
 }
 
-/// All that a shoot's pools name.
+/// All prerequisites of a shoot's pools.
 pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> {
     let mut all = BTreeSet::new();
     for pool in &shoot.pools {
@@ -84,19 +84,19 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> 
         } = &pool.image.source
         {
             let of = of.as_deref().unwrap_or(namespace);
-            let relied = |family| Prerequisite {
+            let prerequisite = |family| Prerequisite {
                 prerequisite_kind: family,
                 kind: None,
                 name: format!("{of}/{name}").into(),
             };
-            all.insert(relied(PrerequisiteKind::PersistentVolumeClaim));
-            all.extend((of != namespace).then(|| relied(PrerequisiteKind::ClonePermission)));
+            all.insert(prerequisite(PrerequisiteKind::PersistentVolumeClaim));
+            all.extend((of != namespace).then(|| prerequisite(PrerequisiteKind::ClonePermission)));
         }
     }
     all
 }
 
-/// What is to migrate has its volumes on two hosts for a while.
+/// A live migration needs the volume on two hosts at once.
 fn shared(volume: &Volume) -> Prerequisite {
     let vouched = !matches!(volume.claiming, Claiming::Completed { access: None });
     Prerequisite {
@@ -106,7 +106,7 @@ fn shared(volume: &Volume) -> Prerequisite {
     }
 }
 
-/// The instancetype or the preference of a pool.
+/// Instancetype or preference of a pool.
 pub(crate) fn named(pool: &Pool, family: PrerequisiteKind) -> Option<Prerequisite> {
     let matched = match family {
         PrerequisiteKind::Instancetype => pool.worker.instancetype.as_ref()?,

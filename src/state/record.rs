@@ -1,4 +1,4 @@
-//! The record: the ConfigMap that stands for a shoot, and owns everything else of it.
+//! The record: the ConfigMap that represents a shoot and owns all its other objects.
 
 use super::desired;
 use crate::model::{CloudProfile, Shoot};
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, HashSet};
 pub(crate) const SHOOT: &str = "shoot.yaml";
 pub(crate) const PROFILE: &str = "cloudprofile.yaml";
 pub(crate) const SIZES: &str = "sizes.json";
-/// ClusterIP of the API server's Service, which every node has written down.
+/// ClusterIP of the API server's Service, which is configured on every node.
 pub(crate) const CLUSTER_IP: &str = "cluster-ip";
-/// When the shoot is to go, as its manifest said it last.
+/// Expiry of the shoot, as in the manifest applied last.
 pub(crate) const EXPIRY: &str = "expires";
 pub(crate) const LAST_OPERATION: &str = "last-operation.json";
 pub(crate) const HISTORY: &str = "history.json";
 
-/// How the last run that changed something went, in Gardener's words.
+/// Result of the last run that changed something, as Gardener's `lastOperation`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Operation {
@@ -82,7 +82,7 @@ pub(crate) fn sizes(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, usize
         .collect()
 }
 
-/// The part of the profile that this shoot uses: enough to change it and to delete it without the file.
+/// The part of the CloudProfile that this shoot uses: enough to update and delete it without the file.
 pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProfile {
     let images: HashSet<(&str, &str)> = shoot
         .pools
@@ -125,12 +125,12 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
     used
 }
 
-/// The manifest of a record, for comparing with what is applied now.
+/// The manifest as stored in the record, for comparison with the applied one.
 pub(crate) fn manifest_of(shoot: &Shoot) -> Value {
     written(shoot)
 }
 
-/// Maps that say nothing when they are empty, and switches that are off unless somebody turns them on.
+/// Maps that mean nothing when empty, and switches that are off by default.
 const MAPS: [&str; 3] = ["labels", "annotations", "featureGates"];
 
 const SWITCHES: [&str; 8] = [
@@ -144,7 +144,7 @@ const SWITCHES: [&str; 8] = [
     "overcommitGuestOverhead",
 ];
 
-/// As a person would have written it.
+/// JSON without defaults, as a person would write it.
 pub(crate) fn written(value: &impl Serialize) -> Value {
     let mut value = to_sparse_json(value);
     without_defaults(&mut value);

@@ -1,12 +1,12 @@
-//! Where the objects of a shoot stand.
+//! Location and owner of a shoot's objects.
 
 use crate::state::facts::Facts;
 use crate::validate::ValidShoot;
 
-/// Stands where a record's UID will stand, before there is a record.
+/// Placeholder for the record's UID before the record exists.
 pub(crate) const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Where the objects of a shoot stand.
+/// Location and owner of a shoot's objects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site<'a> {
     /// The technical ID.

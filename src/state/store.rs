@@ -1,6 +1,5 @@
-//! Everything heard about one kind on one side, in whatever order it arrives:
-//! LISTs, WATCH events, answers to our own writes. The newest fact about a name
-//! wins, and what is gone stays gone.
+//! Store of the objects of one kind in one cluster, fed in any order by LISTs, WATCH events and responses to our own
+//! writes. The newest fact about a name wins, and deleted objects stay deleted.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -22,9 +21,9 @@ pub(crate) struct StoredObject<T> {
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     names: HashMap<Arc<str>, Newest<T>>,
-    /// A uid never comes back.
+    /// UIDs are never reused.
     dead: HashSet<Arc<str>>,
-    /// Of the newest LIST: what is older and was not in it is gone.
+    /// Of the latest LIST: older objects that were not in it are gone.
     listed: ResourceVersion,
 }
 
@@ -35,7 +34,7 @@ struct Newest<T> {
 }
 
 impl<T> Store<T> {
-    /// A LIST, first or later. What we know to be newer than it stays.
+    /// Applies a LIST. Objects known to be newer than it stay.
     pub(crate) fn list(&mut self, version: ResourceVersion, objects: Vec<StoredObject<T>>) {
         let there: HashSet<Arc<str>> = objects.iter().map(|it| it.name.clone()).collect();
         for object in objects {
@@ -50,7 +49,7 @@ impl<T> Store<T> {
         self.listed = self.listed.clone().max(version);
     }
 
-    /// An object that a LIST, an ADDED or MODIFIED event or an answer of ours shows.
+    /// Applies an object from a LIST, an ADDED or MODIFIED event or a response to our own write.
     pub(crate) fn put(&mut self, object: StoredObject<T>) {
         let known = self
             .names
@@ -76,7 +75,7 @@ impl<T> Store<T> {
         );
     }
 
-    /// A DELETED event; its version is that of the deletion.
+    /// Applies a DELETED event. Its version is that of the deletion.
     pub(crate) fn gone(&mut self, name: Arc<str>, uid: Arc<str>, version: ResourceVersion) {
         self.dead.insert(uid);
         let newest = self.names.entry(name).or_insert(Newest {
@@ -89,7 +88,7 @@ impl<T> Store<T> {
         }
     }
 
-    /// An answer that says "gone" and no version: a Status, or NotFound.
+    /// Applies a response that reports deletion without a version: a Status, or NotFound.
     pub(crate) fn gone_by_answer(&mut self, name: &Arc<str>, uid: Arc<str>) {
         if let Some(newest) = self.names.get_mut(name)
             && newest.object.as_ref().is_some_and(|it| it.uid == uid)
@@ -125,7 +124,7 @@ impl<T> Newest<T> {
 }
 
 impl ResourceVersion {
-    /// None for what is no version at all: such a server is refused, not guessed at.
+    /// Returns None if the text is not a version. Such a server is rejected.
     pub(crate) fn parse(text: &str) -> Option<ResourceVersion> {
         let is_number = !text.is_empty()
             && text.bytes().all(|it| it.is_ascii_digit())
@@ -183,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_refused() {
+    fn invalid_versions_are_rejected() {
         for text in ["", "0", "01", "-1", "+1", "1.0", "abc", "١"] {
             assert_eq!(ResourceVersion::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_list_buries_what_is_not_in_it_but_not_what_is_newer() {
+    fn a_list_deletes_missing_objects_except_newer_ones() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3), object("b", "2", 4)]);
         store.put(object("b", "2", 9));
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_event_about_a_name_never_seen_is_old() {
+    fn an_old_event_about_an_unknown_name_is_ignored() {
         let mut store = Store::default();
         store.list(version(5), vec![]);
         store.put(object("a", "1", 4));
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_deletion_of_the_one_before_leaves_the_one_there() {
+    fn a_late_deletion_of_a_predecessor_keeps_the_current_object() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3)]);
         store.put(object("a", "2", 8));
@@ -218,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_by_answer_does_not_come_back() {
+    fn an_object_deleted_by_response_does_not_come_back() {
         let mut store = Store::default();
         store.list(version(5), vec![object("a", "1", 3)]);
         store.gone_by_answer(&"a".into(), "1".into());
-        // Written by somebody before it went; told only now.
+        // Written by another client before the deletion, delivered only now.
         store.put(object("a", "1", 6));
         assert_eq!(shown(&store), "");
         store.put(object("a", "2", 8));

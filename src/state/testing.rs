@@ -1,11 +1,11 @@
-//! What stands in observations of tests; each says itself what matters to it.
+//! Observations for tests. Each test sets the fields it depends on.
 
 use crate::state::facts::{
     MachinePhase, ObjectStatus, ObservedMachine, ObservedNode, ObservedObject,
 };
 use std::time::Duration;
 
-/// One that runs in the first zone.
+/// A machine that runs in the first zone.
 pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
     ObservedMachine {
         uid: "machine".into(),
@@ -27,7 +27,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
     }
 }
 
-/// One that serves.
+/// A node that is ready.
 pub(crate) fn node() -> ObservedNode {
     ObservedNode {
         uid: "node".into(),

@@ -1,9 +1,9 @@
-//! What a search found that must not be.
+//! Invariant violations found by a search.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Names of what did not hold, how often, and where first.
+/// Names of violated invariants, with the number of violations and the first counterexample.
 #[derive(Debug, Default)]
 pub(crate) struct Broken(BTreeMap<&'static str, (u64, String)>);
 
@@ -23,7 +23,7 @@ impl Broken {
         assert!(self.0.is_empty(), "{self}");
     }
 
-    /// For what is wrong on purpose.
+    /// For deliberately broken implementations.
     #[track_caller]
     pub(crate) fn assert_has(&self, name: &str) {
         assert!(self.has(name), "“{name}” noticed nothing; broken:\n{self}");

@@ -1,12 +1,3 @@
-//! Proofs of the rolling update and of the store: every state of a small pool, every history behind a store
-//! that lags, random interleavings of what a store hears, and whole plans in small worlds.
-//!
-//! `cargo test` searches the smallest pools. The whole search takes minutes:
-//!
-//! ```text
-//! cargo test --release -- --ignored exhaustive --nocapture
-//! ```
-
 use crate::plan::pool::rolling_update::{RollingMachine, RollingPool, Transition};
 use crate::state::hash::Hash;
 

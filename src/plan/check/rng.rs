@@ -1,6 +1,3 @@
-//! Chance that comes out the same for the same seed.
-
-/// Marsaglia's xorshift: no more is needed than many different orders.
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -1,7 +1,7 @@
 //! Every state of one pool, reachable or not.
 //!
-//! The rolling update has no memory, so a crash with a fresh look, a manifest edited half-way and an older
-//! run's leftovers are just other states. What holds in each state and for each single move holds for every
+//! The rolling update has no memory, so a crash followed by a new observation, an edit halfway through and leftovers of
+//! an older run are just other states. An invariant that holds in each state and for each single move holds for every
 //! history. Enumerating all multisets needs no set of visited states.
 
 use super::counterexample::Broken;
@@ -14,26 +14,26 @@ use std::fmt;
 
 const OLD: Hash = Hash(3 << 44);
 
-/// Hash, zone and phase: all by which the rule tells machines apart, but age and ordinal.
+/// Hash, zone and phase: everything the rule distinguishes except age and ordinal.
 type Kind = (Hash, usize, RollingPhase);
 
-/// A family of pools and of the machines that they may have.
+/// A family of pools and the machines that they may have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Search {
     pub(crate) rule: Rule,
-    /// Up to so many machines are desired,
+    /// Maximum number of desired machines.
     pub(crate) desired: usize,
-    /// in up to so many zones;
+    /// Maximum number of zones.
     pub(crate) zones: usize,
-    /// and so many more than desired and surge may be there.
+    /// Number of machines that may exist beyond desired and surge.
     pub(crate) beyond: usize,
     /// Zones may have failed once, or be given up.
     pub(crate) setbacks: bool,
-    /// Each move is made, and the plan looked at again.
+    /// Performs each single move and checks the plan again.
     pub(crate) order: bool,
-    /// Once this is broken, no more is looked at.
+    /// Stops at the first violation of this invariant.
     pub(crate) until: Option<&'static str>,
-    /// For a number of zones.
+    /// Kinds of machines, by the number of zones.
     pub(crate) kinds: fn(usize) -> Vec<Kind>,
 }
 
@@ -115,7 +115,7 @@ impl Search {
         for n in 1..=room {
             let same_name = |it: &&RollingMachine| (it.hash.tag(), it.zone) == (hash.tag(), zone);
             let ordinal = machines.iter().filter(same_name).count();
-            // Ages run against the order of the kinds in odd places, so that no phase is always the oldest.
+            // Ages alternate against the order of the kinds, so that no phase is always the oldest.
             let place = machines.len() as u64;
             let born = if n % 2 == 0 { 100 + place } else { 100 - place };
             machines.push(RollingMachine {
@@ -141,7 +141,7 @@ impl Search {
     }
 }
 
-/// Surge and unavailable, not both zero; more than all is all.
+/// Surge and unavailable, not both zero; values beyond the number of machines are clamped.
 fn bounds(desired: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = (0..=2).flat_map(|surge| (0..=2).map(move |unavailable| (surge, unavailable)));
     all.filter(|it| *it != (0, 0))
@@ -156,14 +156,14 @@ const LIVE_OR_FAILED: [RollingPhase; 4] = [
     RollingPhase::Failed,
 ];
 
-/// One wanted hash and one other; machines that leave are all alike.
+/// One desired hash and one other; terminating machines are all alike.
 fn kinds(zones: usize) -> Vec<Kind> {
     let mut kinds = vec![(NOW, 0, RollingPhase::Deleting)];
     kinds.extend(product(&[NOW, OLD], zones, &LIVE_OR_FAILED));
     kinds
 }
 
-/// An old hash whose names look like those of the wanted one.
+/// An old hash with the same tag as the desired one, so that names may collide.
 fn kinds_with_a_collision(zones: usize) -> Vec<Kind> {
     let alike = Hash(NOW.0 + 1);
     let mut kinds = vec![
@@ -179,7 +179,7 @@ fn kinds_in_one_zone_more(zones: usize) -> Vec<Kind> {
     kinds(zones + 1)
 }
 
-/// Three hashes, and nothing left out for being alike.
+/// Three hashes, and all phases, even equivalent ones.
 fn all_kinds(zones: usize) -> Vec<Kind> {
     let leaving = [RollingPhase::Draining, RollingPhase::Deleting];
     let phases = [&LIVE_OR_FAILED[..], &leaving].concat();
@@ -212,7 +212,7 @@ impl fmt::Display for Found {
 }
 
 #[track_caller]
-#[expect(clippy::print_stdout, reason = "a search tells what it searched")]
+#[expect(clippy::print_stdout, reason = "a search prints what it covered")]
 fn check(name: &str, search: Search) {
     let found = search.run();
     println!("{name}: {found}");
@@ -220,7 +220,7 @@ fn check(name: &str, search: Search) {
 }
 
 #[test]
-fn every_state_of_a_small_pool_keeps_every_bound_in_any_order() {
+fn every_bound_holds_in_every_state_and_any_order() {
     let search = Search {
         desired: 3,
         ..Search::SMALL
@@ -229,16 +229,16 @@ fn every_state_of_a_small_pool_keeps_every_bound_in_any_order() {
 }
 
 #[test]
-fn every_state_beside_zones_that_failed_keeps_every_bound() {
+fn every_bound_holds_in_every_state_with_failed_zones() {
     let search = Search {
         setbacks: true,
         ..Search::SMALL
     };
-    check("up to 2 machines in 2 zones that failed", search);
+    check("up to 2 machines in 2 zones with failures", search);
 }
 
 #[test]
-fn every_state_after_a_scale_in_keeps_every_bound() {
+fn every_bound_holds_in_every_state_after_a_scale_in() {
     let search = Search {
         beyond: 1,
         order: false,
@@ -248,12 +248,12 @@ fn every_state_after_a_scale_in_keeps_every_bound() {
 }
 
 #[test]
-fn hashes_that_look_alike_share_no_name() {
+fn hashes_with_the_same_tag_share_no_name() {
     let search = Search {
         kinds: kinds_with_a_collision,
         ..Search::SMALL
     };
-    check("up to 2 machines of hashes that look alike", search);
+    check("up to 2 machines of hashes with the same tag", search);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn machines_in_a_zone_beyond_the_list_are_surplus() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state() {
     let search = Search {
         desired: 6,
@@ -277,7 +277,7 @@ fn exhaustive_every_state() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_after_a_scale_in() {
     let search = Search {
         desired: 4,
@@ -290,18 +290,18 @@ fn exhaustive_every_state_after_a_scale_in() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
-fn exhaustive_every_state_beside_zones_that_failed() {
+#[ignore = "takes minutes; the exhaustive search"]
+fn exhaustive_every_state_with_failed_zones() {
     let search = Search {
         zones: 3,
         setbacks: true,
         ..Search::SMALL
     };
-    check("up to 2 machines in 3 zones that failed", search);
+    check("up to 2 machines in 3 zones with failures", search);
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_with_three_hashes() {
     let search = Search {
         desired: 3,
@@ -312,7 +312,7 @@ fn exhaustive_every_state_with_three_hashes() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_in_a_zone_beyond_the_list() {
     let search = Search {
         desired: 4,

@@ -1,4 +1,4 @@
-//! Roots, leaves and keys: one Secret each, and when it is made anew.
+//! Items of keys and certificates: one Secret each, and its renewal.
 
 use crate::plan::planner::Planner;
 use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
@@ -19,7 +19,7 @@ use crate::validate::ValidShoot;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Roots and keys need the record alone, leaves their root; those that say how the API server is reached need that.
+/// CAs and keys depend on the record alone, leaf certificates on their CA and the Services.
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
@@ -44,7 +44,7 @@ pub(crate) fn add(
     let mut needs = Vec::new();
     let mut roots: HashMap<Arc<str>, Dependency> = HashMap::new();
     for (part, common_name, of) in ROOTS {
-        let title = format!("Make the root certificate of {of}");
+        let title = format!("Create CA of {of}");
         let need = one(
             part,
             title,
@@ -60,7 +60,7 @@ pub(crate) fn add(
     for CertificateSubject { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
         let held_back: Vec<Dependency> = root.into_iter().copied().chain([services]).collect();
-        let title = format!("Issue the certificate of {of}");
+        let title = format!("Issue certificate of {of}");
         needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }
     needs
@@ -70,14 +70,14 @@ fn state(observed: &Observed, wanted: Desired) -> ItemState {
     let key = &wanted.key;
     let fail = |class, message| ItemState::Failed(Failure::new(class, message));
     if observed.facts.foreign.contains_key(key) {
-        let message = format!("{key} exists and is of another shoot of that name");
+        let message = format!("{key} already exists and belongs to another shoot of that name");
         return fail(ErrorClass::Foreign, message);
     }
     let Some(there) = observed.facts.objects.get(key) else {
         return ItemState::Due(Action::Apply(wanted));
     };
     if there.leaving {
-        return ItemState::Waiting("the old one to be gone".into());
+        return ItemState::Waiting(format!("the old {key} is terminating"));
     }
     match &wanted.payload {
         Payload::Issue(issue) => match &issue.what {
@@ -86,7 +86,7 @@ fn state(observed: &Observed, wanted: Desired) -> ItemState {
             {
                 ItemState::Due(Action::Apply(wanted))
             }
-            // What was signed or encrypted with it would be lost with it, so it stays as it is.
+            // Everything signed or encrypted with it would be lost, so it is never replaced.
             KeyMaterial::Root { .. } => match root_trouble(&observed.facts, there) {
                 Some(trouble) => fail(ErrorClass::Infrastructure, format!("{key} {trouble}")),
                 None => ItemState::Done,
@@ -99,7 +99,7 @@ fn state(observed: &Observed, wanted: Desired) -> ItemState {
     }
 }
 
-/// Superfluous names do no harm, so one that comes and goes does not change a certificate for ever.
+/// Extra names do no harm, so a name that comes and goes does not cause endless renewals.
 fn is_good(
     observed: &Observed,
     leaf: &LeafCertificate,
@@ -120,8 +120,8 @@ fn is_good(
 fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {
     match (certificate(there), &secret(there)?.ca) {
         (Some(it), Some(_)) if it.expires > facts.time => None,
-        (Some(_), Some(_)) => Some("holds a root certificate that has expired"),
-        _ => Some("has lost the annotations that say what is in it"),
+        (Some(_), Some(_)) => Some("contains an expired CA certificate"),
+        _ => Some("lacks the annotations that describe its content"),
     }
 }
 

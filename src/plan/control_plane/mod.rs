@@ -1,4 +1,4 @@
-//! The items of a control plane, in order.
+//! Items of a control plane, in order.
 
 mod certificates;
 
@@ -17,16 +17,16 @@ use crate::state::plan::{Dependency, ItemState, REQUEST_SENT};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
-/// What the rest of a plan takes from the control plane.
+/// Results that the rest of a plan uses.
 pub(crate) struct ControlPlaneItems {
     pub(crate) known: ControlPlaneFacts,
     /// Every address is known.
     pub(crate) services: Dependency,
-    /// All of its replicas are as they are wanted: nothing may be newer than they are.
+    /// All of its replicas are up to date: no other component may be newer.
     pub(crate) api_server: Dependency,
-    /// The shoot's API server is looked at.
+    /// The shoot's API server is reachable.
     pub(crate) inside: Dependency,
-    /// Certificates are signed, tokens work, nodes get their ranges.
+    /// Certificates are signed, tokens work, nodes get pod ranges.
     pub(crate) controllers: Dependency,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn add(
     }
 }
 
-/// Whether kvshoot itself can talk to the shoot.
+/// Item: kvshoot can reach the shoot's API server.
 fn reached(planner: &mut Planner, api_server: Dependency) -> Dependency {
     let observed = planner.observed;
     let state = match &observed.facts.shoot_api {
@@ -93,7 +93,7 @@ fn reached(planner: &mut Planner, api_server: Dependency) -> Dependency {
         }
         ShootApi::Absent => ItemState::Blocked,
     };
-    let title = "Reach the shoot's API server".into();
+    let title = "Connect to the shoot's API server".into();
     let id = "reach".to_owned();
     planner.add(id.into(), title, [api_server], state)
 }

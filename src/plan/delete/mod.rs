@@ -1,4 +1,4 @@
-//! What is to be done to be rid of a shoot: by labels alone, without manifest and profile.
+//! Deletion of a shoot: by labels alone, without manifest and profile.
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +14,10 @@ use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, ItemId, ItemState, Plan};
 use std::sync::Arc;
 
-/// What users have in the provider through the shoot, then machines, the control plane, what all of them used, and the
-/// record. All done means that nothing of it is there.
+/// Plans the deletion of a shoot: user resources, then machines, the control plane, objects they used, and the record.
+/// All done means that nothing is left.
 ///
-/// With `keep_volumes` nothing that is done touches volumes that users of the shoot made.
+/// With `keep_volumes` the volumes of the shoot's users are not touched.
 pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     let mut planner = Planner::new(observed);
     let mut needs = user_resource_cleanup::add(&mut planner, keep_volumes).to_vec();
@@ -25,12 +25,12 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     for (name, machine) in observed.facts.machines.values().flatten() {
         needs.push(planner.add(
             format!("remove/{}", machine.uid).into(),
-            format!("Remove machine {name}"),
+            format!("Delete machine {name}"),
             of_guest.clone(),
             remove_machine(name, machine),
         ));
     }
-    // What is in the shoot goes with it.
+    // Objects in the shoot are deleted with it.
     let ours = observed.facts.objects.iter();
     let mut objects: Vec<_> = ours
         .filter(|it| it.0.side == ClusterSide::Provider)
@@ -41,7 +41,7 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     remove(&mut planner, workloads, &mut needs);
     let left = user_resource_cleanup::outside(observed, keep_volumes);
     remove(&mut planner, [rest, left].concat(), &mut needs);
-    // Left by an earlier shoot of the same name: the labels say that it is to go as well.
+    // Left by an earlier shoot of the same name: its labels match, so it is deleted as well.
     let foreign = observed.facts.foreign.iter();
     for (key, object) in foreign.filter(|it| it.0.side == ClusterSide::Provider) {
         let id: ItemId = format!("remove/{}", object.uid).into();
@@ -50,7 +50,7 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     if let Some(record) = &observed.facts.record {
         planner.add(
             "record".to_owned().into(),
-            "Remove the record".into(),
+            "Delete the record".into(),
             needs,
             remove_record(record),
         );
@@ -58,7 +58,7 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     planner.plan
 }
 
-/// After all that is in `needs`, to which they are added.
+/// Adds deletions that depend on all of `needs`, and appends them to it.
 fn remove(
     planner: &mut Planner,
     objects: Vec<(&ObjectKey, &ObservedObject)>,
@@ -72,7 +72,7 @@ fn remove(
     }
 }
 
-/// Its pods use the rest, and would bring load balancers and volumes back.
+/// Its pods use the other objects, and would recreate load balancers and volumes.
 fn is_workload(kind: ObjectKind) -> bool {
     matches!(kind, ObjectKind::Deployment | ObjectKind::StatefulSet)
 }
@@ -93,7 +93,7 @@ fn remove_machine(name: &Arc<str>, machine: &ObservedMachine) -> ItemState {
 
 fn remove_record(record: &ObservedRecord) -> ItemState {
     if record.leaving {
-        return ItemState::Waiting("it to be gone".into());
+        return ItemState::Waiting("the record is terminating".into());
     }
     ItemState::Due(Action::Delete(DeleteTarget {
         key: ObjectKey::provider(ObjectKind::Record, record.name.clone()),

@@ -1,4 +1,4 @@
-//! In which order a shoot goes, and that nothing in it can hold that up for long.
+//! The order in which a shoot is deleted, and that nothing inside it can block the deletion for long.
 
 use super::delete;
 use crate::plan::delete::user_resource_cleanup::STALL_LIMIT;
@@ -25,7 +25,7 @@ fn object(uid: &str, leaving: bool, holds: &[&str]) -> ObservedObject {
     }
 }
 
-/// A whole shoot with one machine, whose users have a load balancer and a volume that a pod mounts.
+/// A complete shoot with one machine, a user's load balancer, and a volume that a pod mounts.
 fn shoot() -> Observed {
     let mut facts = Facts {
         record: Some(ObservedRecord {
@@ -116,7 +116,7 @@ fn change(observed: &mut Observed, change: impl FnOnce(&mut Facts)) {
     change(Arc::make_mut(&mut observed.facts));
 }
 
-/// UIDs of what is to be deleted now.
+/// UIDs of the objects that are deleted now.
 fn due(plan: &Plan) -> Vec<&str> {
     let mut due: Vec<&str> = plan
         .items
@@ -130,7 +130,7 @@ fn due(plan: &Plan) -> Vec<&str> {
     due
 }
 
-/// Takes what is due away, as the world would, until nothing is left; gives what went together.
+/// Removes the objects that are due, as controllers would, until nothing is left; returns the batches.
 fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
@@ -160,7 +160,7 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
             gone.iter().for_each(|it| {
                 things.remove(it);
             });
-            // What the shoot's own controllers and the API server do about it.
+            // Reactions of the shoot's controllers and the API server.
             let has = |things: &std::collections::BTreeMap<ObjectKey, ObservedObject>,
                        uid: &str| {
                 things.values().any(|it| &*it.uid == uid)
@@ -179,7 +179,7 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
 }
 
 #[test]
-fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_the_shoot() {
+fn user_resources_are_deleted_before_the_shoot_that_deletes_them() {
     assert_eq!(
         steps(shoot(), false),
         [
@@ -195,7 +195,7 @@ fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_t
 }
 
 #[test]
-fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
+fn kept_volumes_are_not_touched_and_delay_nothing() {
     let mut observed = shoot();
     let volumes = [
         ObjectKind::ShootStorageClass,
@@ -217,7 +217,7 @@ fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
 }
 
 #[test]
-fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_provider() {
+fn an_unreachable_shoot_is_waited_for_while_user_resources_remain() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts.shoot_api = ShootApi::Unreachable("no answer".into());
@@ -243,7 +243,7 @@ fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_prov
 }
 
 #[test]
-fn without_an_api_server_nobody_is_waited_for() {
+fn without_an_api_server_deletion_does_not_wait() {
     let mut observed = shoot();
     let key = ObjectKey::provider(ObjectKind::Deployment, format!("{ID}-kube-apiserver"));
     change(&mut observed, |facts| {
@@ -256,9 +256,9 @@ fn without_an_api_server_nobody_is_waited_for() {
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 }
 
-/// Then kvshoot removes what is left in the provider itself.
+/// kvshoot then deletes the remaining objects in the provider itself.
 #[test]
-fn a_shoot_that_does_not_get_on_is_gone_on_without() {
+fn deletion_continues_without_a_shoot_that_makes_no_progress() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts
@@ -298,7 +298,7 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
 }
 
 #[test]
-fn what_the_shoot_refuses_to_delete_fails_no_run() {
+fn an_object_that_the_shoot_refuses_to_delete_fails_no_run() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts.user_resources.objects.retain(|key, _| {
@@ -320,9 +320,9 @@ fn what_the_shoot_refuses_to_delete_fails_no_run() {
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 }
 
-/// A controller that is gone removes nothing; the other one is still waited for.
+/// A deleted controller removes nothing; the other one is still waited for.
 #[test]
-fn who_has_no_controller_any_more_is_not_waited_for() {
+fn objects_without_a_controller_are_not_waited_for() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         let key = ObjectKey::provider(

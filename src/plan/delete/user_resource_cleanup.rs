@@ -1,4 +1,4 @@
-//! What users of a shoot that goes have in the provider: its own controllers remove that while they live.
+//! Cleanup of user resources before a shoot is deleted: its own controllers delete load balancers and volumes.
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
@@ -11,11 +11,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a shoot may stand still that is to remove what is in it.
+/// Time without progress after which the shoot's own controllers are given up.
 pub(crate) const STALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// Items for the inside of the shoot. All of them are open: those that follow have nothing to need when there is
-/// nothing more to wait for, be it that all is gone or that nothing moves.
+/// Adds items for the shoot's own objects, and returns those that are open. Empty when there is nothing left to wait
+/// for: everything is deleted, or there is no more progress.
 pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Dependency]> {
     let observed = planner.observed;
     let guests = &observed.facts.user_resources;
@@ -30,12 +30,12 @@ pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Dependency]
     planner.plan.wake_at(end);
     match &observed.facts.shoot_api {
         ShootApi::Reachable => inside(planner, &wanted),
-        ShootApi::Absent => [reach(planner, "it is not up")].into(),
+        ShootApi::Absent => [reach(planner, "not up yet")].into(),
         ShootApi::Unreachable(why) => [reach(planner, why)].into(),
     }
 }
 
-/// What is left outside, once nobody inside removes it any more.
+/// Objects left in the provider cluster when the shoot's controllers no longer delete them.
 pub(crate) fn outside(
     observed: &Observed,
     keep_volumes: bool,
@@ -49,7 +49,7 @@ pub(crate) fn outside(
     things.collect()
 }
 
-/// Things inside that somebody there can remove.
+/// Objects in the shoot that its controllers can delete.
 fn wanted(observed: &Observed, keep_volumes: bool) -> Vec<(&ObjectKey, &ObservedObject)> {
     let balancers = serves(observed, part::CLOUD_CONTROLLER);
     let volumes = !keep_volumes && serves(observed, part::CSI_CONTROLLER);
@@ -66,7 +66,7 @@ fn wanted(observed: &Observed, keep_volumes: bool) -> Vec<(&ObjectKey, &Observed
     things.collect()
 }
 
-/// Where nothing of a guest is in the provider, nobody has to be reached for it.
+/// Returns true if user resources remain that need the shoot's controllers.
 fn is_open(
     observed: &Observed,
     wanted: &[(&ObjectKey, &ObservedObject)],
@@ -92,7 +92,7 @@ fn is_open(
     })
 }
 
-/// A part of the control plane is there, and nobody has begun to delete it.
+/// Returns true if a part of the control plane exists and is not being deleted.
 fn serves(observed: &Observed, part: &str) -> bool {
     let objects = &observed.facts.objects;
     let Some(record) = &observed.facts.record else {
@@ -108,10 +108,10 @@ fn serves(observed: &Observed, part: &str) -> bool {
 fn reach(planner: &mut Planner, why: &str) -> Dependency {
     planner.add(
         "inside".to_owned().into(),
-        "Reach the shoot, which has load balancers or volumes".into(),
+        "Connect to the shoot to delete its load balancers and volumes".into(),
         [],
         ItemState::Waiting(format!(
-            "an answer, for {} s at most: {why}",
+            "the shoot's API server does not answer, giving up after {} s: {why}",
             STALL_LIMIT.as_secs()
         )),
     )
@@ -120,14 +120,14 @@ fn reach(planner: &mut Planner, why: &str) -> Dependency {
 fn given_up(planner: &mut Planner) -> Arc<[Dependency]> {
     planner.add(
         "inside".to_owned().into(),
-        "Go on without the shoot's own controllers, which do not answer or get on".into(),
+        "Continue without the shoot's controllers, which do not respond or make no progress".into(),
         [],
         ItemState::Done,
     );
     [].into()
 }
 
-/// Webhooks first, for they could be in the way; and classes, so that no volume comes back with its claim.
+/// Webhooks first, for they could block deletions; and StorageClasses, so that no volume is recreated for its claim.
 fn inside(planner: &mut Planner, wanted: &[(&ObjectKey, &ObservedObject)]) -> Arc<[Dependency]> {
     let leaving: HashSet<&Arc<str>> = wanted
         .iter()
@@ -145,9 +145,9 @@ fn inside(planner: &mut Planner, wanted: &[(&ObjectKey, &ObservedObject)]) -> Ar
     for (key, object) in rest {
         let state = match key.kind {
             ObjectKind::PersistentVolume => {
-                ItemState::Waiting("its claim and the CSI driver".into())
+                ItemState::Waiting("the CSI driver has not deleted the volume yet".into())
             }
-            // A pod that comes back finds no claim.
+            // A recreated pod finds no claim.
             ObjectKind::Pod if !held(object).any(|it| leaving.contains(it)) => continue,
             _ => removal(key, object),
         };
@@ -172,7 +172,7 @@ fn held(object: &ObservedObject) -> impl Iterator<Item = &Arc<str>> {
     claims.iter()
 }
 
-/// What the shoot refuses to remove is removed without it.
+/// An object that the shoot rejects to delete is skipped and cleaned up in the provider cluster.
 fn remove(
     planner: &mut Planner,
     (key, object): (&ObjectKey, &ObservedObject),

@@ -1,4 +1,4 @@
-//! Whether the namespace has room for the machines that are to be made, by its quotas and limits.
+//! Capacity check: quotas and limits of the namespace against the machines to be created.
 
 use crate::model::Quantity;
 use crate::state::desired::{self, instancetypes};
@@ -10,8 +10,8 @@ const MACHINES: &str = "count/virtualmachines.kubevirt.io";
 const CLAIMS: [&str; 2] = ["persistentvolumeclaims", "count/persistentvolumeclaims"];
 const PODS: [&str; 2] = ["pods", "count/pods"];
 
-/// What there is too little room for, as lower-case fragments with all numbers; what machines ask for beside that, such
-/// as for their launchers, is not counted.
+/// Quotas and limits that the new machines exceed, as lower-case fragments with all numbers. The overhead of launcher
+/// pods is not counted.
 pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     let asked = asked(shoot, facts);
     let quotas = facts.namespace_limits.quotas.iter().flat_map(|quota| {
@@ -23,9 +23,9 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
             let used = used.map_or("0", Quantity::text);
             (sum > hard.value).then(|| {
                 format!(
-                    "quota {} has no room for {resource}: used {used}, asked {}, allowed {hard}",
+                    "quota {} would be exceeded for {resource}: used {used}, requested {}, limit {hard}",
                     quota.name,
-                    told(resource, *asked)
+                    format_amount(resource, *asked)
                 )
             })
         })
@@ -35,7 +35,7 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     quotas.chain(limits).collect()
 }
 
-/// How many machines a pool lacks.
+/// Number of machines that a pool lacks.
 fn to_make(facts: &Facts, pool: &Pool) -> usize {
     let there = facts
         .machines
@@ -44,13 +44,13 @@ fn to_make(facts: &Facts, pool: &Pool) -> usize {
     desired::size(facts, pool).saturating_sub(there)
 }
 
-/// What the machines to be made ask for, by the names that quotas have for it.
+/// Resources requested by the machines to be created, by quota resource name.
 fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<String, f64> = BTreeMap::new();
     let mut add =
         |resource: &str, amount: f64| *all.entry(resource.to_owned()).or_default() += amount;
     for pool in &shoot.pools {
-        #[expect(clippy::cast_precision_loss, reason = "nobody has so many machines")]
+        #[expect(clippy::cast_precision_loss, reason = "far fewer machines than 2^52")]
         let machines = to_make(facts, pool) as f64;
         let kind = &pool.machine_type;
         let memory = memory(shoot, facts, pool);
@@ -80,14 +80,13 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
     all
 }
 
-/// Of each machine, as far as it is known: an instancetype of the shoot's own says it. How many of its CPUs are reserved,
-/// KubeVirt decides.
+/// Memory of a machine, from the shoot's own instancetype if it has one. KubeVirt decides how many CPUs it reserves.
 fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Quantity {
     let own = instancetypes::memory(shoot, facts, pool);
     own.unwrap_or_else(|| pool.machine_type.memory.clone())
 }
 
-/// Machines and volumes that are larger than a LimitRange lets one be.
+/// Machines and volumes larger than a LimitRange allows.
 fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
     let (cpu, memory) = (&pool.machine_type.cpu, &memory(shoot, facts, pool));
     let data = pool.data.iter().map(|it| &it.volume.size);
@@ -95,7 +94,7 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
         .chain([&pool.root.size])
         .max_by(|a, b| a.value.total_cmp(&b.value));
     let machine = [("cpu", cpu), ("memory", memory)];
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for limit in &facts.namespace_limits.limits {
         let asked: Vec<(&str, &Quantity)> = match &*limit.of {
             "PersistentVolumeClaim" => largest.map(|it| ("storage", it)).into_iter().collect(),
@@ -106,17 +105,17 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
             let Some(most) = limit.most.get(resource).filter(|it| asked.value > it.value) else {
                 continue;
             };
-            told.push(format!(
-                "limit range {} lets no {} have more {resource} than {most}: pool {} asks for {asked}",
+            messages.push(format!(
+                "limit range {} allows {} at most {most} of {resource}: pool {} requests {asked}",
                 limit.name, limit.of, pool.name
             ));
         }
     }
-    told
+    messages
 }
 
-/// In the unit in which people write such a resource.
-fn told(resource: &str, amount: f64) -> String {
+/// Formats an amount in the usual unit of the resource.
+fn format_amount(resource: &str, amount: f64) -> String {
     const GIBI: f64 = 1_073_741_824.0;
     match resource.ends_with("memory") || resource.ends_with("storage") {
         true => format!("{}Gi", (amount / GIBI * 10.0).round() / 10.0),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_is_told_with_all_numbers() {
+    fn a_shortage_is_reported_with_all_numbers() {
         let shoot = valid_for_tests(&SHOOT.replace("imum: 1", "imum: 3"));
         let quota = Quota {
             name: "few".to_owned(),
@@ -170,15 +169,15 @@ mod tests {
         assert_eq!(
             shortages(&shoot, &facts),
             [
-                "quota few has no room for count/virtualmachines.kubevirt.io: used 2, asked 3, allowed 4",
-                "quota few has no room for requests.storage: used 50Gi, asked 60Gi, allowed 100Gi",
-                "limit range small lets no PersistentVolumeClaim have more storage than 10Gi: pool cpu asks for 20Gi",
+                "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 2, requested 3, limit 4",
+                "quota few would be exceeded for requests.storage: used 50Gi, requested 60Gi, limit 100Gi",
+                "limit range small allows PersistentVolumeClaim at most 10Gi of storage: pool cpu requests 20Gi",
             ]
         );
     }
 
     #[test]
-    fn the_memory_of_a_type_that_the_shoot_keeps_is_asked_for() {
+    fn the_memory_of_an_owned_instancetype_is_counted() {
         let shoot = SHOOT.replace("maximum: 1", "maximum: 3");
         let shoot = valid_for_tests(&shoot.replace("      minimum: 1\n", TYPED));
         let quota = Quota {
@@ -197,8 +196,8 @@ mod tests {
         assert_eq!(
             shortages(&shoot, &facts),
             [
-                "quota few has no room for requests.memory: used 0, asked 48Gi, allowed 40Gi",
-                "limit range small lets no Container have more memory than 8Gi: pool cpu asks for 16Gi",
+                "quota few would be exceeded for requests.memory: used 0, requested 48Gi, limit 40Gi",
+                "limit range small allows Container at most 8Gi of memory: pool cpu requests 16Gi",
             ]
         );
     }

@@ -1,17 +1,17 @@
-//! Who still needs what machines use.
+//! Consumers of the objects that machines use.
 
 use crate::state::plan::Dependency;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Who still needs what machines use.
+/// Consumers of the objects that machines use.
 #[derive(Default)]
 pub(crate) struct Consumers {
-    /// Items that must be gone before what they use may go, by the name of that.
+    /// Items to be done before an object that they use may be deleted, by the object's name.
     pub(crate) leaving: HashMap<Arc<str>, Vec<Dependency>>,
-    /// Names of machines that stay, or are being made.
+    /// Names of machines that stay or are being created.
     pub(crate) staying: HashSet<Arc<str>>,
-    /// Places that machines may still come to, by all of their names but the ordinal.
+    /// Slots that machines may still fill, by machine name without ordinal.
     pub(crate) places: HashMap<Arc<str>, Arc<[Dependency]>>,
 }
 

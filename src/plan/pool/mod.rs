@@ -1,4 +1,4 @@
-//! A pool's machines: one item for each place, one for each machine that must go.
+//! Items of a pool: one for each slot, and one for each machine to be removed.
 
 pub(crate) mod capacity;
 pub(crate) mod consumers;
@@ -21,43 +21,45 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use target::{PoolTarget, ZONE_FAILURE_LIMIT};
 
-pub(crate) fn add(planner: &mut Planner, wants: &PoolTarget, users: &mut Consumers) {
+pub(crate) fn add(planner: &mut Planner, target: &PoolTarget, consumers: &mut Consumers) {
     let observed = planner.observed;
-    let mut seen = pool_state(planner, wants);
+    let mut pool_state = pool_state(planner, target);
     let pool = rolling_update::RollingPool {
-        hash: wants.hash,
-        targets: &wants.targets,
-        surge: wants.surge,
-        unavailable: wants.unavailable,
-        failures: &seen.zone_failures,
+        hash: target.hash,
+        targets: &target.targets,
+        surge: target.surge,
+        unavailable: target.unavailable,
+        failures: &pool_state.zone_failures,
         failure_limit: ZONE_FAILURE_LIMIT,
-        reserved_names: &reserved_names(observed, wants),
+        reserved_names: &reserved_names(observed, target),
     };
-    let moves = rolling_update::roll(&pool, &seen.judged);
-    seen.chosen.extend(&moves.remove);
-    seen.create = moves.create;
+    let moves = rolling_update::roll(&pool, &pool_state.judged);
+    pool_state.chosen.extend(&moves.remove);
+    pool_state.create = moves.create;
 
     let mut places = Vec::new();
-    let mut late = HashSet::new();
-    for zone in 0..wants.targets.len() {
-        places.extend(slot::add(planner, wants, &seen, &mut late, zone));
+    let mut surplus = HashSet::new();
+    for zone in 0..target.targets.len() {
+        places.extend(slot::add(planner, target, &pool_state, &mut surplus, zone));
     }
     let places: Arc<[Dependency]> = places.into();
-    let made = seen.create.iter().map(|it| wants.name(it.0, it.1));
-    users
+    let made = pool_state.create.iter().map(|it| target.name(it.0, it.1));
+    consumers
         .staying
-        .extend(made.chain(seen.coming.iter().cloned()));
-    let series = (0..wants.targets.len()).map(|zone| series(&wants.name(zone, 0)).into());
-    users.places.extend(series.map(|it| (it, places.clone())));
-    removal::add(planner, wants, &seen, &late, &places, users);
+        .extend(made.chain(pool_state.creating.iter().cloned()));
+    let series = (0..target.targets.len()).map(|zone| series(&target.name(zone, 0)).into());
+    consumers
+        .places
+        .extend(series.map(|it| (it, places.clone())));
+    removal::add(planner, target, &pool_state, &surplus, &places, consumers);
 }
 
-/// Places in the series of this hash that disks of machines still have that are gone, or nodes: a machine would be taken
-/// for one that has joined, and lose its bootstrap token before it used it.
-fn reserved_names(observed: &Observed, wants: &PoolTarget) -> Vec<(usize, u32)> {
+/// Zone and ordinal of names that disks or nodes of deleted machines still have: a new machine would be mistaken for one
+/// that has joined, and lose its bootstrap token before using it.
+fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)> {
     let of = |machine: &str| {
         let ordinal = names::ordinal(machine)?;
-        let zone = (0..wants.targets.len()).find(|it| *wants.name(*it, ordinal) == *machine)?;
+        let zone = (0..target.targets.len()).find(|it| *target.name(*it, ordinal) == *machine)?;
         Some((zone, ordinal))
     };
     let facts = &observed.facts;
@@ -82,12 +84,12 @@ mod tests {
         };
         let items = plan(&valid_for_tests(SHOOT), &observed).items.into_iter();
         let name = |title: String| title.split(' ').nth(2).map(str::to_owned);
-        let made = items.filter(|it| it.title.starts_with("Make machine"));
+        let made = items.filter(|it| it.title.starts_with("Create machine"));
         made.filter_map(|it| name(it.title)).collect()
     }
 
     #[test]
-    fn a_name_is_not_given_again_while_a_disk_or_a_node_has_it() {
+    fn a_name_is_not_reused_while_a_disk_or_node_has_it() {
         let name: Arc<str> = made(&Facts::default()).remove(0).into();
         let next = name.strip_suffix("-0").expect("the first");
         let next = format!("{next}-1");

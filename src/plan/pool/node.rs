@@ -1,4 +1,4 @@
-//! Nodes of the shoot: what kvshoot puts on them, and what is left when their machine is gone.
+//! Items of the shoot's nodes: metadata of the pool, and deletion after their machine.
 
 use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
@@ -12,7 +12,7 @@ use crate::state::plan::ItemState;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Items for nodes and tokens that nobody needs any more.
+/// Adds items for nodes and tokens that are no longer needed.
 pub(crate) fn add(planner: &mut Planner) {
     let observed = planner.observed;
     let facts = &observed.facts;
@@ -20,14 +20,14 @@ pub(crate) fn add(planner: &mut Planner) {
         return;
     }
     let seen = facts.machines.values().flat_map(|it| it.keys());
-    // Those on their way have a token, and may have a node, before anybody sees them.
+    // Machines being created have a token, and may have a node, before they are observed.
     let sent = observed
         .sent
         .keys()
         .filter(|it| it.kind == ObjectKind::Machine);
     let machines: HashSet<&Arc<str>> = seen.chain(sent.map(|it| &it.name)).collect();
     for (name, node) in &facts.nodes {
-        // Others than machines of ours may be nodes as well.
+        // Nodes that are not machines of kvshoot stay.
         if !node.is_ours || machines.contains(name) {
             continue;
         }
@@ -37,7 +37,7 @@ pub(crate) fn add(planner: &mut Planner) {
             &node.version,
         );
         let id = format!("remove/{}", node.uid);
-        planner.add(id.into(), format!("Remove node {name}"), [], state);
+        planner.add(id.into(), format!("Delete node {name}"), [], state);
     }
     let coming = machines.iter().filter(|it| !facts.nodes.contains_key(**it));
     let needed: HashSet<Arc<str>> = coming.map(|it| token::key(it).name).collect();
@@ -64,7 +64,7 @@ fn delete(key: ObjectKey, uid: &Arc<str>, version: &Arc<str>) -> ItemState {
     }))
 }
 
-/// Due while the node of a machine does not show what its pool wants.
+/// Due while the metadata of a machine's node differs from its pool.
 pub(crate) fn metadata(
     observed: &Observed,
     pool: &Arc<str>,

@@ -1,4 +1,4 @@
-//! What the rolling update judges: what is there, and what is on its way.
+//! Input of the rolling update: existing machines, and requests without a response.
 
 use super::rolling_update::{self, RollingPhase};
 use super::target::PoolTarget;
@@ -11,32 +11,32 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the rolling update judges: what is there, what was sent, and what it says.
+/// A pool's machines as input for the rolling update, and its result.
 pub(crate) struct PoolState<'a> {
     pub(crate) machines: Vec<(&'a Arc<str>, &'a ObservedMachine)>,
     pub(crate) judged: Vec<rolling_update::RollingMachine>,
     pub(crate) zone_failures: Vec<u32>,
-    /// Those that may go now.
+    /// Indexes of machines that may be removed now.
     pub(crate) chosen: HashSet<usize>,
     pub(crate) create: Vec<(usize, u32)>,
-    /// Names of those whose making has no answer yet.
-    pub(crate) coming: Vec<Arc<str>>,
+    /// Names of machines whose creation has no response yet.
+    pub(crate) creating: Vec<Arc<str>>,
 }
 
-pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> PoolState<'a> {
+pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> PoolState<'a> {
     let observed = planner.observed;
-    let mut seen = PoolState {
+    let mut pool_state = PoolState {
         machines: Vec::new(),
         judged: Vec::new(),
-        zone_failures: setbacks(observed, wants),
+        zone_failures: setbacks(observed, target),
         chosen: HashSet::new(),
         create: Vec::new(),
-        coming: Vec::new(),
+        creating: Vec::new(),
     };
-    for (name, machine) in observed.pool(&wants.pool) {
-        let phase = phase(observed.now, machine, wants.creation_limit);
-        if phase == RollingPhase::Creating && wants.creation_limit < Duration::MAX {
-            planner.plan.wake_at(machine.since + wants.creation_limit);
+    for (name, machine) in observed.pool(&target.pool) {
+        let phase = phase(observed.now, machine, target.creation_limit);
+        if phase == RollingPhase::Creating && target.creation_limit < Duration::MAX {
+            planner.plan.wake_at(machine.since + target.creation_limit);
         }
         let ObservedMachine {
             zone,
@@ -44,13 +44,13 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> P
             born,
             ..
         } = *machine;
-        // Its host is being emptied: it is to be replaced, and keeps its name until it is gone.
-        let hash = match machine.evacuating && machine.hash == wants.hash {
-            true => wants.hash.sibling(),
+        // Its host is being drained: it is replaced, and keeps its name until it is deleted.
+        let hash = match machine.evacuating && machine.hash == target.hash {
+            true => target.hash.sibling(),
             false => machine.hash,
         };
-        seen.machines.push((name, machine));
-        seen.judged.push(rolling_update::RollingMachine {
+        pool_state.machines.push((name, machine));
+        pool_state.judged.push(rolling_update::RollingMachine {
             hash,
             zone,
             ordinal,
@@ -58,13 +58,13 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, wants: &PoolTarget) -> P
             born,
         });
     }
-    in_flight(observed, wants, &mut seen);
-    seen
+    in_flight(observed, target, &mut pool_state);
+    pool_state
 }
 
-/// Requests without an answer count as if they had happened.
-fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
-    for (index, (name, machine)) in seen.machines.iter().enumerate() {
+/// Requests without a response count as if they had happened.
+fn in_flight(observed: &Observed, target: &PoolTarget, pool_state: &mut PoolState) {
+    for (index, (name, machine)) in pool_state.machines.iter().enumerate() {
         let removed = match observed
             .sent
             .get(&ObjectKey::provider(ObjectKind::Machine, (*name).clone()))
@@ -73,8 +73,8 @@ fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
             Some(Action::Drain(target)) if target.uid == machine.uid => RollingPhase::Draining,
             _ => continue,
         };
-        if seen.judged[index].phase != RollingPhase::Deleting {
-            seen.judged[index].phase = removed;
+        if pool_state.judged[index].phase != RollingPhase::Deleting {
+            pool_state.judged[index].phase = removed;
         }
     }
     for action in observed.sent.values() {
@@ -91,13 +91,13 @@ fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
         else {
             continue;
         };
-        if *pool != wants.pool {
+        if *pool != target.pool {
             continue;
         }
-        seen.coming.push(key.name.clone());
+        pool_state.creating.push(key.name.clone());
         let there = observed.facts.machines.get(pool);
         if there.is_none_or(|it| !it.contains_key(&key.name)) {
-            seen.judged.push(rolling_update::RollingMachine {
+            pool_state.judged.push(rolling_update::RollingMachine {
                 hash: *hash,
                 zone: *zone,
                 ordinal: *ordinal,
@@ -108,22 +108,22 @@ fn in_flight(observed: &Observed, wants: &PoolTarget, seen: &mut PoolState) {
     }
 }
 
-/// A zone whose machine was refused is as good as given up: nothing would take an old one's place.
-fn setbacks(observed: &Observed, wants: &PoolTarget) -> Vec<u32> {
-    let key = (wants.pool.clone(), wants.hash);
+/// A zone whose machine was rejected is treated as given up: nothing could replace an old machine there.
+fn setbacks(observed: &Observed, target: &PoolTarget) -> Vec<u32> {
+    let key = (target.pool.clone(), target.hash);
     let mut setbacks = observed
         .zone_failures
         .get(&key)
         .cloned()
         .unwrap_or_default();
-    setbacks.resize(wants.targets.len(), 0);
+    setbacks.resize(target.targets.len(), 0);
     for (action, _) in observed.refused.values() {
         if let Action::Apply(Desired {
             payload: Payload::Machine { pool, zone, .. },
             hash,
             ..
         }) = action
-            && (pool, *hash) == (&wants.pool, wants.hash)
+            && (pool, *hash) == (&target.pool, target.hash)
             && let Some(count) = setbacks.get_mut(*zone)
         {
             *count = crate::plan::pool::target::ZONE_FAILURE_LIMIT;
@@ -132,7 +132,7 @@ fn setbacks(observed: &Observed, wants: &PoolTarget) -> Vec<u32> {
     setbacks
 }
 
-/// Time has a part in it only here: one that never served fails at its limit.
+/// The only place where time matters: a machine that was never ready fails at its time limit.
 fn phase(now: Duration, machine: &ObservedMachine, limit: Duration) -> RollingPhase {
     match machine.phase {
         MachinePhase::Provisioning if now.saturating_sub(machine.since) >= limit => {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_served_fails_at_its_limit_and_not_before() {
+    fn a_machine_that_was_never_ready_fails_at_its_limit() {
         let limit = Duration::from_secs(60);
         assert_eq!(phase(5, 64, limit), RollingPhase::Creating);
         assert_eq!(phase(5, 65, limit), RollingPhase::Failed);
@@ -183,7 +183,7 @@ mod tests {
 
     /// Machines of a pool that is gone from the manifest have none.
     #[test]
-    fn a_limit_without_end_never_passes() {
+    fn an_infinite_limit_never_expires() {
         assert_eq!(phase(5, 1_000_000, Duration::MAX), RollingPhase::Creating);
     }
 }

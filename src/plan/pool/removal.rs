@@ -1,4 +1,4 @@
-//! Machines that must go: when, and whether they are drained first.
+//! Removal of machines: when, and whether they are drained first.
 
 use super::consumers::Consumers;
 use super::pool_state::PoolState;
@@ -15,77 +15,81 @@ use std::sync::Arc;
 
 pub(crate) fn add(
     planner: &mut Planner,
-    wants: &PoolTarget,
-    seen: &PoolState,
-    late: &HashSet<usize>,
+    target: &PoolTarget,
+    pool_state: &PoolState,
+    surplus: &HashSet<usize>,
     places: &Arc<[Dependency]>,
-    users: &mut Consumers,
+    consumers: &mut Consumers,
 ) {
-    for (index, (name, machine)) in seen.machines.iter().enumerate() {
-        let Some((state, needs)) = removal(wants, seen, late, places, index) else {
-            users.staying.insert((*name).clone());
+    for (index, (name, machine)) in pool_state.machines.iter().enumerate() {
+        let Some((state, needs)) = removal(target, pool_state, surplus, places, index) else {
+            consumers.staying.insert((*name).clone());
             continue;
         };
         let id: ItemId = format!("remove/{}", machine.uid).into();
         let why = match machine.evacuating {
-            true => " from a host that is being emptied",
+            true => " (its host is being drained)",
             false => "",
         };
-        let title = format!("Remove machine {name}{why}");
+        let title = format!("Delete machine {name}{why}");
         let need = planner.add(id, title, needs, state);
         let used = machine.networks.iter().chain(&machine.image);
         let used = used.chain(machine.types.iter());
         for used in used.chain([*name]) {
-            users.leaving.entry(used.clone()).or_default().push(need);
+            consumers
+                .leaving
+                .entry(used.clone())
+                .or_default()
+                .push(need);
         }
     }
 }
 
 fn removal(
-    wants: &PoolTarget,
-    seen: &PoolState,
-    late: &HashSet<usize>,
+    target: &PoolTarget,
+    pool_state: &PoolState,
+    surplus: &HashSet<usize>,
     places: &Arc<[Dependency]>,
     index: usize,
 ) -> Option<(ItemState, Arc<[Dependency]>)> {
-    let (_, machine) = seen.machines[index];
-    let phase = seen.judged[index].phase;
+    let (_, machine) = pool_state.machines[index];
+    let phase = pool_state.judged[index].phase;
     let free: Arc<[Dependency]> = Arc::new([]);
-    let delete = || ItemState::Due(Action::Delete(target(wants, seen, index)));
-    let drain = || ItemState::Due(Action::Drain(target(wants, seen, index)));
-    let chosen = seen.chosen.contains(&index);
-    let outdated = seen.judged[index].hash != wants.hash;
+    let delete = || ItemState::Due(Action::Delete(delete_target(target, pool_state, index)));
+    let drain = || ItemState::Due(Action::Drain(delete_target(target, pool_state, index)));
+    let chosen = pool_state.chosen.contains(&index);
+    let outdated = pool_state.judged[index].hash != target.hash;
     Some(match (machine.phase, phase) {
         (MachinePhase::Deleting, _) => (ItemState::Waiting(gone(machine)), free),
         (MachinePhase::Drained, _) => (delete(), free),
-        // Begun, and perhaps cut off: to begin again does no harm.
+        // Draining may have been interrupted; starting again is safe.
         (MachinePhase::Draining, _) => (drain(), free),
-        // Sent, and not answered: it says so by itself.
+        // Sent and not answered yet.
         (_, RollingPhase::Deleting) => (delete(), free),
         (_, RollingPhase::Draining) => (drain(), free),
         (_, RollingPhase::Creating | RollingPhase::Failed) if chosen => (delete(), free),
-        // What serves goes only when all that its successor needs is there.
-        _ if chosen && outdated => (drain(), wants.needs(machine.zone)),
+        // A ready machine is removed only when all dependencies of its successor are done.
+        _ if chosen && outdated => (drain(), target.needs(machine.zone)),
         _ if chosen => (drain(), free),
-        // Too much, or outdated, but still needed.
-        _ if outdated || late.contains(&index) => (ItemState::Blocked, places.clone()),
+        // Surplus or outdated, but still needed.
+        _ if outdated || surplus.contains(&index) => (ItemState::Blocked, places.clone()),
         _ => return None,
     })
 }
 
-/// What a machine that was deleted waits for.
+/// Waiting reason of a deleted machine.
 pub(crate) fn gone(machine: &ObservedMachine) -> String {
     machine.cause.as_deref().map_or_else(
-        || "it to be gone".to_owned(),
-        |it| format!("it to be gone: {it}"),
+        || "the machine is terminating".to_owned(),
+        |it| format!("the machine is terminating: {it}"),
     )
 }
 
-fn target(wants: &PoolTarget, seen: &PoolState, index: usize) -> DeleteTarget {
-    let ((name, machine), phase) = (seen.machines[index], seen.judged[index].phase);
+fn delete_target(target: &PoolTarget, pool_state: &PoolState, index: usize) -> DeleteTarget {
+    let ((name, machine), phase) = (pool_state.machines[index], pool_state.judged[index].phase);
     let setback = (phase == RollingPhase::Failed).then(|| ZoneFailure {
-        pool: wants.pool.clone(),
-        hash: seen.judged[index].hash,
+        pool: target.pool.clone(),
+        hash: pool_state.judged[index].hash,
         zone: machine.zone,
         class: match machine.runs {
             true => ErrorClass::Guest,
@@ -101,7 +105,7 @@ fn target(wants: &PoolTarget, seen: &PoolState, index: usize) -> DeleteTarget {
             phase,
             RollingPhase::Ready | RollingPhase::Deleting | RollingPhase::Draining
         ),
-        drain: Some(wants.drain_limit),
+        drain: Some(target.drain_limit),
         zone_failure: setback,
     }
 }

@@ -1,40 +1,40 @@
-//! Which machines of one pool may be made or removed now.
+//! Rolling update of one pool: which machines may be created or removed now.
 //!
-//! A pure function of what is there: it does not matter who began what, for
-//! which hash, or when the last run was cut off. Every machine counts until it
-//! is gone, for a guest that shuts down still holds its memory and its disks.
+//! A pure function of the observed machines: it does not matter which run started what, for which hash, or when the
+//! last run was interrupted. Every machine counts until it is deleted, for a guest that shuts down still holds its
+//! memory and its disks.
 
 use crate::state::hash::Hash;
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-/// What one pool should be.
+/// Targets and limits of one pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RollingPool<'a> {
     pub(crate) hash: Hash,
-    /// Machines wanted in each zone; their sum is the desired number.
+    /// Target number of machines in each zone; their sum is the desired size.
     pub(crate) targets: &'a [usize],
     pub(crate) surge: usize,
     pub(crate) unavailable: usize,
     /// Machines of this hash that failed in this run, by zone.
     pub(crate) failures: &'a [u32],
-    /// So many setbacks, and a zone is given up for this run.
+    /// Number of failures after which a zone is given up for this run.
     pub(crate) failure_limit: u32,
-    /// Zone and ordinal of names whose disks are still there, though their machines are gone: a machine of that name
-    /// would start from them.
+    /// Zone and ordinal of names whose disks still exist although their machines are deleted: a new machine of that
+    /// name would start from them.
     pub(crate) reserved_names: &'a [(usize, u32)],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum RollingPhase {
-    /// Made, or being made; its node was never ready.
+    /// Created or being created; its node was never ready.
     Creating,
     Ready,
     /// Was ready once, and may be again.
     NotReady,
     /// Will never be ready.
     Failed,
-    /// Chosen to go. There is no way back.
+    /// Chosen for removal. The decision is final.
     Draining,
     Deleting,
 }
@@ -45,15 +45,15 @@ pub(crate) struct RollingMachine {
     pub(crate) zone: usize,
     pub(crate) ordinal: u32,
     pub(crate) phase: RollingPhase,
-    /// Place in the order of creation.
+    /// Position in the order of creation.
     pub(crate) born: u64,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
-    /// Zone and ordinal of each machine to make.
+    /// Zone and ordinal of each machine to create.
     pub(crate) create: Vec<(usize, u32)>,
-    /// Index of each machine to drain, or to delete at once if it never served.
+    /// Index of each machine to drain, or to delete at once if it was never ready.
     pub(crate) remove: Vec<usize>,
 }
 
@@ -62,7 +62,7 @@ impl RollingMachine {
         matches!(self.phase, RollingPhase::Draining | RollingPhase::Deleting)
     }
 
-    /// Serves, or may yet.
+    /// Ready, or may become ready.
     fn is_live(&self) -> bool {
         !self.is_leaving() && self.phase != RollingPhase::Failed
     }
@@ -109,7 +109,7 @@ pub(crate) fn roll(pool: &RollingPool, machines: &[RollingMachine]) -> Transitio
     }
 }
 
-/// As many as there is room for, first where most of this hash are missing.
+/// As many creations as the surge allows, first in the zones that lack most.
 fn creations(
     pool: &RollingPool,
     machines: &[RollingMachine],
@@ -122,7 +122,7 @@ fn creations(
     if room == 0 || lack.iter().all(|it| *it == 0) {
         return Vec::new();
     }
-    // A machine on its way out still has its name, and names show no more than the tag of the hash.
+    // A machine being removed keeps its name, and names contain only the tag of the hash.
     let taken: HashSet<(usize, u32)> = machines
         .iter()
         .filter(|it| it.hash.tag() == pool.hash.tag())
@@ -181,7 +181,7 @@ fn removals(
     for index in idle {
         going.one(index);
     }
-    // An idle old machine may come back, so it counts until new ones serve.
+    // An old machine that is not ready may recover, so it counts until new ones are ready.
     let mut budget = (ready + idle_old).saturating_sub(floor);
     let outdated = |phase| oldest_first(machines, |it| it.phase == phase && is_outdated(it));
     going.some(outdated(RollingPhase::Creating), &mut budget);
@@ -229,7 +229,7 @@ fn oldest_first(
     order
 }
 
-/// The machines chosen to go so far, and what would be left.
+/// Machines selected for removal so far, and what would be left.
 struct RemovalSelection<'a> {
     pool: &'a RollingPool<'a>,
     machines: &'a [RollingMachine],

@@ -1,4 +1,4 @@
-//! The places of a pool: who has them, and what becomes of those that are empty.
+//! Slots of a pool: occupied by machines, or empty.
 
 use super::pool_state::PoolState;
 use super::rolling_update::{self, RollingPhase};
@@ -17,44 +17,44 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The best machines of a zone take its places, so what is done stays in front; those beyond the last place
-/// must go, but are still needed.
+/// The best machines of a zone take its slots, so that done items stay in front. Machines beyond the last slot are
+/// surplus, but still needed.
 pub(crate) fn add(
     planner: &mut Planner,
-    wants: &PoolTarget,
-    seen: &PoolState,
-    late: &mut HashSet<usize>,
+    target: &PoolTarget,
+    pool_state: &PoolState,
+    surplus: &mut HashSet<usize>,
     zone: usize,
 ) -> Vec<Dependency> {
     let observed = planner.observed;
-    let mut here: Vec<usize> = (0..seen.judged.len())
-        .filter(|it| takes_place(&seen.judged[*it], wants.hash, zone))
+    let mut here: Vec<usize> = (0..pool_state.judged.len())
+        .filter(|it| takes_place(&pool_state.judged[*it], target.hash, zone))
         .collect();
-    here.retain(|it| !seen.chosen.contains(it));
+    here.retain(|it| !pool_state.chosen.contains(it));
     here.sort_by_key(|it| {
         (
-            Reverse(seen.judged[*it].phase == RollingPhase::Ready),
-            seen.judged[*it].ordinal,
+            Reverse(pool_state.judged[*it].phase == RollingPhase::Ready),
+            pool_state.judged[*it].ordinal,
         )
     });
-    let target = wants.targets[zone];
-    late.extend(
+    let size = target.targets[zone];
+    surplus.extend(
         here.iter()
-            .skip(target)
-            .filter(|it| **it < seen.machines.len()),
+            .skip(size)
+            .filter(|it| **it < pool_state.machines.len()),
     );
-    let mut create = seen.create.iter().filter(|it| it.0 == zone);
-    let mut places = Vec::with_capacity(target);
-    for place in 0..target {
+    let mut create = pool_state.create.iter().filter(|it| it.0 == zone);
+    let mut places = Vec::with_capacity(size);
+    for place in 0..size {
         let (title, state) = match here.get(place) {
-            Some(it) => taken(observed, wants, seen, *it),
+            Some(it) => taken(observed, target, pool_state, *it),
             None => match create.next() {
-                Some((_, ordinal)) => to_be_made(observed, wants, zone, *ordinal),
-                None => empty(observed, wants, seen, zone),
+                Some((_, ordinal)) => to_be_made(observed, target, zone, *ordinal),
+                None => empty(observed, target, pool_state, zone),
             },
         };
-        let id: ItemId = format!("machine/{}/z{}/{place}", wants.pool, zone + 1).into();
-        places.push(planner.add(id, title, wants.needs(zone), state));
+        let id: ItemId = format!("machine/{}/z{}/{place}", target.pool, zone + 1).into();
+        places.push(planner.add(id, title, target.needs(zone), state));
     }
     places
 }
@@ -68,18 +68,18 @@ fn takes_place(machine: &rolling_update::RollingMachine, hash: Hash, zone: usize
         )
 }
 
-/// A place that a machine has, or will have when our request is answered.
+/// A slot that a machine occupies, or will occupy when our request is answered.
 fn taken(
     observed: &Observed,
-    wants: &PoolTarget,
-    seen: &PoolState,
+    target: &PoolTarget,
+    pool_state: &PoolState,
     index: usize,
 ) -> (String, ItemState) {
-    let judged = &seen.judged[index];
-    let Some((name, machine)) = seen.machines.get(index) else {
-        let name = wants.name(judged.zone, judged.ordinal);
+    let judged = &pool_state.judged[index];
+    let Some((name, machine)) = pool_state.machines.get(index) else {
+        let name = target.name(judged.zone, judged.ordinal);
         return (
-            format!("Make machine {name}"),
+            format!("Create machine {name}"),
             ItemState::Waiting(REQUEST_SENT.into()),
         );
     };
@@ -90,11 +90,11 @@ fn taken(
     }
     if there.is_none() && !is_sent(observed, name) {
         let content = Payload::UserData {
-            pool: wants.pool.clone(),
+            pool: target.pool.clone(),
         };
         let wanted = Desired {
             key: data,
-            hash: wants.hash,
+            hash: target.hash,
             payload: content,
         };
         return (
@@ -102,13 +102,13 @@ fn taken(
             ItemState::Due(Action::Apply(wanted)),
         );
     }
-    if let Some(metadata) = wants
+    if let Some(metadata) = target
         .metadata
         .as_deref()
         .filter(|it| **it != *machine.metadata)
     {
         let content = Payload::Metadata {
-            pool: wants.pool.clone(),
+            pool: target.pool.clone(),
             uid: machine.uid.clone(),
         };
         let hash = Hash::of(&metadata);
@@ -118,18 +118,15 @@ fn taken(
             payload: content,
         };
         return (
-            format!("Change labels and annotations of machine {name}"),
+            format!("Update labels and annotations of machine {name}"),
             ItemState::Due(Action::Apply(wanted)),
         );
     }
     if let Some(state) = token::missing(observed, name, machine) {
-        return (
-            format!("Renew the bootstrap token of machine {name}"),
-            state,
-        );
+        return (format!("Renew bootstrap token of machine {name}"), state);
     }
-    let wanted = wants.metadata.as_deref();
-    if let Some(state) = wanted.and_then(|it| node::metadata(observed, &wants.pool, name, it)) {
+    let wanted = target.metadata.as_deref();
+    if let Some(state) = wanted.and_then(|it| node::metadata(observed, &target.pool, name, it)) {
         return (format!("Label node {name}"), state);
     }
     match judged.phase {
@@ -150,16 +147,16 @@ fn is_sent(observed: &Observed, name: &Arc<str>) -> bool {
 fn why(machine: &ObservedMachine) -> String {
     match (&machine.cause, &*machine.status) {
         (Some(cause), _) => cause.to_string(),
-        (None, "") => "KubeVirt to see it".into(),
+        (None, "") => "KubeVirt has not processed the VM yet".into(),
         (None, status) => status.to_owned(),
     }
 }
 
 fn old_data() -> ItemState {
-    ItemState::Waiting("its old user data to be gone".into())
+    ItemState::Waiting("the old user data is terminating".into())
 }
 
-/// What is left of an earlier machine of that name is used, unless it is about to go.
+/// User data of an earlier machine of that name is reused unless it is being deleted.
 fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
     let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
     let there = observed.facts.objects.get(&key);
@@ -168,19 +165,19 @@ fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
 
 fn to_be_made(
     observed: &Observed,
-    wants: &PoolTarget,
+    target: &PoolTarget,
     zone: usize,
     ordinal: u32,
 ) -> (String, ItemState) {
-    let name = wants.name(zone, ordinal);
+    let name = target.name(zone, ordinal);
     let content = Payload::Machine {
-        pool: wants.pool.clone(),
+        pool: target.pool.clone(),
         zone,
         ordinal,
     };
-    let title = format!("Make machine {name} in zone {}", wants.zone(zone));
+    let title = format!("Create machine {name} in zone {}", target.zone(zone));
     let mut pools = observed.facts.machines.values();
-    // Another one's, as far as its marks go; it is on its way out.
+    // By its labels it belongs to another pool, and it is being removed.
     if pools.any(|it| it.contains_key(&name)) {
         return (title, ItemState::Blocked);
     }
@@ -191,25 +188,25 @@ fn to_be_made(
         title,
         ItemState::Due(Action::Apply(Desired {
             key: ObjectKey::provider(ObjectKind::Machine, name),
-            hash: wants.hash,
+            hash: target.hash,
             payload: content,
         })),
     )
 }
 
-/// A place that no machine may take now: a bound holds it back, or its zone was given up.
+/// A slot that no machine may fill now: a limit holds it back, or its zone was given up.
 fn empty(
     observed: &Observed,
-    wants: &PoolTarget,
-    seen: &PoolState,
+    target: &PoolTarget,
+    pool_state: &PoolState,
     zone: usize,
 ) -> (String, ItemState) {
     let title = format!(
-        "Make a machine of pool {} in zone {}",
-        wants.pool,
-        wants.zone(zone)
+        "Create a machine of pool {} in zone {}",
+        target.pool,
+        target.zone(zone)
     );
-    if seen.zone_failures[zone] < ZONE_FAILURE_LIMIT {
+    if pool_state.zone_failures[zone] < ZONE_FAILURE_LIMIT {
         return (title, ItemState::Blocked);
     }
     let refusal = observed
@@ -219,15 +216,15 @@ fn empty(
             Action::Apply(Desired {
                 payload: Payload::Machine { pool, zone: it, .. },
                 ..
-            }) if (pool, *it) == (&wants.pool, zone) => Some(failure.clone()),
+            }) if (pool, *it) == (&target.pool, zone) => Some(failure.clone()),
             _ => None,
         });
     let given_up = || {
-        let last = observed.last_zone_failure.get(&(wants.pool.clone(), zone));
-        let why = last.map(|(_, it)| format!(", the last one with {it}"));
-        let count = seen.zone_failures[zone];
+        let last = observed.last_zone_failure.get(&(target.pool.clone(), zone));
+        let why = last.map(|(_, it)| format!(", the last with: {it}"));
+        let count = pool_state.zone_failures[zone];
         let message = format!(
-            "{count} machines failed here in this run{}",
+            "{count} machines failed in this zone during this run{}",
             why.unwrap_or_default()
         );
         let class = last.map_or(ErrorClass::Infrastructure, |it| it.0);

@@ -1,4 +1,4 @@
-//! What a pool should be.
+//! Desired state of a pool.
 
 use super::zone_distribution::spread;
 use crate::state::hash::Hash;
@@ -9,27 +9,27 @@ use crate::validate::{Pool, ValidShoot};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many machines may fail in a zone, and it is given up for this run.
+/// Number of failed machines after which a zone is given up for this run.
 pub(crate) const ZONE_FAILURE_LIMIT: u32 = 3;
-/// Of a pool that is no longer in the manifest; as Gardener has it.
+/// Drain timeout of a pool that is no longer in the manifest; Gardener's default.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// What a pool should be.
+/// Desired state of a pool.
 pub(crate) struct PoolTarget {
     pub(crate) id: Arc<str>,
     pub(crate) pool: Arc<str>,
     pub(crate) hash: Hash,
-    /// Machines wanted in each zone.
+    /// Target number of machines in each zone.
     pub(crate) targets: Vec<usize>,
     pub(crate) zones: Vec<String>,
     pub(crate) surge: usize,
     pub(crate) unavailable: usize,
-    /// What a machine of each zone needs before it can be made.
+    /// Dependencies of a new machine, by zone.
     pub(crate) needs: Vec<Arc<[Dependency]>>,
-    /// Labels and annotations that its machines should show; none where none are wanted.
+    /// Labels and annotations of its machines, as canonical JSON. None if the pool is removed.
     pub(crate) metadata: Option<String>,
     pub(crate) creation_limit: Duration,
-    /// How long emptying a machine may take.
+    /// Time limit for draining a machine.
     pub(crate) drain_limit: Duration,
 }
 
@@ -74,7 +74,7 @@ impl PoolTarget {
         }
     }
 
-    /// A zone that is not the pool's needs whatever any of them needs.
+    /// A zone outside the pool has the dependencies of the first zone.
     pub(crate) fn needs(&self, zone: usize) -> Arc<[Dependency]> {
         self.needs
             .get(zone)

@@ -1,4 +1,4 @@
-//! Bootstrap tokens: one for each machine, for as long as it takes to join.
+//! Bootstrap tokens: one for each machine, until it has joined.
 
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::{MachinePhase, ObservedMachine, ShootApi};
@@ -17,7 +17,7 @@ pub(crate) fn key(machine: &str) -> ObjectKey {
     )
 }
 
-/// Due for a machine that has not joined, and whose token has expired or was never written.
+/// Due for a machine that has not joined and has no token, because it expired or was never written.
 pub(crate) fn missing(
     observed: &Observed,
     name: &Arc<str>,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_has_not_joined_gets_another_token_when_its_own_is_gone() {
+    fn a_machine_that_has_not_joined_gets_a_new_token_if_it_has_none() {
         assert!(is_due(inside(), MachinePhase::Provisioning));
         let mut facts = inside();
         let token = ObservedObject {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_joined_or_is_going_needs_none() {
+    fn a_machine_that_has_joined_or_is_being_deleted_needs_no_token() {
         for look in [
             MachinePhase::Ready,
             MachinePhase::NotReady,
@@ -104,9 +104,9 @@ mod tests {
         assert!(!is_due(facts, MachinePhase::Provisioning));
     }
 
-    /// Whether one is there cannot be seen.
+    /// It is unknown whether a token exists.
     #[test]
-    fn nothing_is_due_while_the_shoot_is_not_looked_at() {
+    fn nothing_is_due_while_the_shoot_is_not_observed() {
         for inside in [ShootApi::Absent, ShootApi::Unreachable("no".into())] {
             let facts = Facts {
                 shoot_api: inside,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_holds_nothing_secret_of_it() {
+    fn a_plan_contains_no_secret_part_of_a_token() {
         let site = Site {
             id: "shoot--dev--demo",
             namespace: "clusters",

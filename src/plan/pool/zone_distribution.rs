@@ -1,4 +1,4 @@
-//! How many machines each zone gets.
+//! Distribution of machines over zones.
 
 /// The first zones take the remainder.
 pub(crate) fn spread(total: usize, zones: usize) -> Vec<usize> {

@@ -1,7 +1,7 @@
-//! Somebody else's objects: the network of the pods that the Shoot asks for, or an add-on.
+//! Items of third-party manifests: the pod network that the Shoot requests, or an add-on.
 //!
-//! A ConfigMap lists what is there of a bundle, and the hash on it says that all of that was applied. Workloads carry our
-//! labels, so that they are looked at; the other objects stay as their authors labelled them.
+//! A ConfigMap is the inventory of a manifest set, and the hash on it records that all of it was applied. Workloads carry
+//! kvshoot's labels, so that they are observed; the other objects keep their own labels.
 
 use crate::plan::planner::Planner;
 use crate::render::metadata::labels;
@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Kinds that come up, and that are waited for.
+/// Kinds that become ready, and are waited for.
 const AWAITED: [ObjectKind; 3] = [
     ObjectKind::Deployment,
     ObjectKind::DaemonSet,
     ObjectKind::ApiService,
 ];
 
-/// `own` are the objects of ours, which nobody else may bring.
+/// Adds the item of a manifest set. `own` are kvshoot's own objects, which no manifest set may contain.
 pub(crate) fn add(
     planner: &mut Planner,
     context: &SystemContext,
@@ -46,7 +46,10 @@ pub(crate) fn add(
         .find(|it| own.contains(it))
     {
         Some(key) => {
-            let message = format!("add-on {} has {key}, which kvshoot brings", bundle.name);
+            let message = format!(
+                "add-on {} contains {key}, which kvshoot manages",
+                bundle.name
+            );
             ItemState::Failed(Failure::new(ErrorClass::Foreign, message))
         }
         None if !is_seen => ItemState::Blocked,
@@ -61,8 +64,8 @@ pub(crate) fn add(
 
 fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
     match shoot.networking.type_ == bundle.name {
-        true => format!("Run {}, the network of the pods", bundle.name),
-        false => format!("Apply add-on {}", bundle.name),
+        true => format!("Deploy pod network {}", bundle.name),
+        false => format!("Deploy add-on {}", bundle.name),
     }
 }
 
@@ -91,7 +94,7 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
     for key in awaited {
         match facts.objects.get(&key) {
             Some(it) if it.leaving => {
-                return ItemState::Waiting(format!("the old {key} to be gone"));
+                return ItemState::Waiting(format!("the old {key} is terminating"));
             }
             Some(it) => waits = waits.or_else(|| why(&key, &it.status)),
             None => is_there = false,
@@ -131,7 +134,7 @@ fn why(key: &ObjectKey, fact: &ObjectStatus) -> Option<String> {
     why.map(|why| format!("{key}: {why}"))
 }
 
-/// None for kinds that are not looked at.
+/// None for kinds that are not observed.
 fn key(object: &Value) -> Option<ObjectKey> {
     let kind = ObjectKind::generic(object["kind"].as_str()?)?;
     let metadata = &object["metadata"];
@@ -182,7 +185,7 @@ mod tests {
     fn put(facts: &mut Facts, object: &Value, fact: ObjectStatus) {
         let hash = object["metadata"]["annotations"][SPEC_HASH].as_str();
         let object = (
-            key(object).expect("a kind that is looked at"),
+            key(object).expect("an observed kind"),
             ObservedObject {
                 uid: "u".into(),
                 version: "1".into(),
@@ -195,26 +198,26 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_due_until_all_of_it_is_there_and_then_its_workloads_are_waited_for() {
+    fn a_manifest_set_is_due_until_it_is_complete_and_then_waits_for_its_workloads() {
         let shoot = valid_for_tests(SHOOT);
         let mut facts = Facts::default();
         let ItemState::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
-            panic!("nothing is there");
+            panic!("nothing exists yet");
         };
         let Payload::Manifests(whole) = wanted.payload else {
-            panic!("it is a bundle");
+            panic!("it is a set of manifests");
         };
         put(&mut facts, &whole.inventory, ObjectStatus::None);
         assert!(matches!(judge(&facts, &shoot), ItemState::Due(_)));
-        let why = Some("0 of 1 pods are available".into());
+        let why = Some("0 of 1 pods available".into());
         let rollout = Rollout { why, available: 0 };
         put(
             &mut facts,
             &whole.objects[1],
             ObjectStatus::Rollout(rollout),
         );
-        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
-        assert_eq!(judge(&facts, &shoot), ItemState::Waiting(told.into()));
+        let reason = "DaemonSet a/cilium: 0 of 1 pods available";
+        assert_eq!(judge(&facts, &shoot), ItemState::Waiting(reason.into()));
         put(
             &mut facts,
             &whole.objects[1],
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn images_come_from_the_registry_of_the_shoot() {
+    fn images_are_pulled_from_the_registry_of_the_shoot() {
         let mut shoot = valid_for_tests(SHOOT);
         shoot.control_plane.registry = Some("registry.example.org/m".into());
         let objects = prepared(&shoot, &bundle());

@@ -1,4 +1,4 @@
-//! The items of what runs inside the shoot, in order.
+//! Items of the system components in the shoot, in order.
 
 mod addons;
 
@@ -14,10 +14,10 @@ use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::HashSet;
 
-/// What has to be there before a machine can become a node.
+/// Components that a machine needs to join as a node.
 const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
 
-/// Gives what a machine needs in order to join.
+/// Adds the items, and returns the dependencies of a machine that joins.
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,

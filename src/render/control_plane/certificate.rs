@@ -10,26 +10,26 @@ use crate::state::site::Site;
 use serde_json::json;
 use std::sync::Arc;
 
-/// The last part of the Secret's name, the common name, and the end of a title.
+/// Suffix of the Secret's name, common name, and end of the title.
 pub(crate) const ROOTS: [(&str, &str, &str); 3] = [
     (certificate_subjects::CA, "kubernetes", "Kubernetes"),
     (certificate_subjects::ETCD_CA, "etcd-ca", "etcd"),
     (
         certificate_subjects::FRONT_PROXY_CA,
         "front-proxy-ca",
-        "the front proxy",
+        "front proxy",
     ),
 ];
 
 pub(crate) const KEYS: [(&str, &str, KeyMaterial); 2] = [
     (
         "service-account-key",
-        "Make the key that signs the tokens of service accounts",
+        "Create key for service account tokens",
         KeyMaterial::SigningKey,
     ),
     (
         "encryption-key",
-        "Make the key that encrypts Secrets",
+        "Create key for Secret encryption",
         KeyMaterial::EncryptionKey,
     ),
 ];
@@ -38,7 +38,7 @@ pub(crate) fn wanted(site: &Site, part: &str, issued: KeyMaterial) -> Desired {
     let name = names::control_plane(site.id, part);
     let hash = match &issued {
         KeyMaterial::Root { common_name } => Hash::of(&json!(["root", common_name])),
-        // Without the names: a certificate may have more than are wanted, and they are compared by themselves.
+        // Names are not part of the hash: they are compared separately, as a certificate may have extra ones.
         KeyMaterial::Leaf(it) => Hash::of(&json!([
             "leaf",
             &*it.root,

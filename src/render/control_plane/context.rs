@@ -8,13 +8,13 @@ use crate::validate::control_plane::Address;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Where agents of konnectivity call, inside and outside.
+/// Port of the konnectivity server for agents, both inside and outside the provider cluster.
 pub(crate) const KONNECTIVITY_PORT: u16 = 8132;
-/// Of etcd.
+/// Client port of etcd.
 pub(crate) const CLIENT_PORT: u16 = 2379;
 pub(crate) const PEER_PORT: u16 = 2380;
 
-/// What the objects of a control plane are made of.
+/// Input for the objects of a control plane.
 pub(crate) struct ControlPlaneContext<'a> {
     pub(crate) shoot: &'a ValidShoot,
     pub(crate) site: Site<'a>,
@@ -23,18 +23,18 @@ pub(crate) struct ControlPlaneContext<'a> {
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
-/// What has to be seen before pods can be written down.
+/// Values that must be observed before pods can be rendered.
 pub(crate) struct ControlPlaneFacts {
     /// ClusterIP of the API server's Service.
     pub(crate) cluster_ip: Arc<str>,
-    /// By which people reach the API server, where it is exposed.
+    /// External address of the API server, if it is exposed.
     pub(crate) external: Option<Address>,
-    /// By which machines reach the API server.
+    /// Address at which machines reach the API server.
     pub(crate) node_address: Address,
-    /// By which machines reach the konnectivity server; the host is that of `node_address`.
+    /// Port at which machines reach the konnectivity server, on the host of `node_address`.
     pub(crate) konnectivity_port: u16,
-    /// PEM of the roots that are trusted.
+    /// Trusted CA certificates, as PEM.
     pub(crate) ca: Arc<str>,
-    /// Of the data of each Secret of keys and certificates, by the Secret's name: stands on the pods that mount it.
+    /// Checksum of each Secret with keys or certificates, by the Secret's name: an annotation of pods that mount it.
     pub(crate) checksums: HashMap<Arc<str>, Hash>,
 }

@@ -8,10 +8,10 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address, Exposure};
 use std::sync::Arc;
 
-/// Stands where an address will stand: what has it is not applied before it is known.
+/// Placeholder for an address that is not known yet. Objects that contain it are not applied.
 const UNKNOWN: &str = "0.0.0.0";
 
-/// What the facts say, and placeholders for what they do not say yet.
+/// Collects addresses and checksums from the facts, with placeholders for those that are not known yet.
 pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
     let fact = |kind, part| {
         let key = ObjectKey::provider(kind, names::control_plane(&shoot.id, part));
@@ -60,7 +60,7 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
     }
 }
 
-/// By which people reach the API server, and the port of the konnectivity server there.
+/// Returns the external address of the API server, and the port of the konnectivity server there.
 pub(crate) fn external(shoot: &ValidShoot, service: &ObservedService) -> (Option<Address>, u16) {
     let unknown: Arc<str> = UNKNOWN.into();
     match &shoot.control_plane.exposure {
@@ -80,7 +80,7 @@ pub(crate) fn external(shoot: &ValidShoot, service: &ObservedService) -> (Option
     }
 }
 
-/// Whether machines reach a ClusterIP: a tenant network in place of the pod network keeps them off it.
+/// Returns whether machines can reach a ClusterIP. They cannot if a tenant network replaces the pod network.
 fn has_pod_network(shoot: &ValidShoot) -> bool {
     use crate::validate::Network;
     let mut networks = shoot.networks.iter();

@@ -1,4 +1,4 @@
-//! The pods of the control plane in the provider namespace, and what they need.
+//! The control plane's pods in the provider namespace, and the objects they need.
 
 pub(crate) mod api_server;
 mod authentication;

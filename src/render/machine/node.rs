@@ -1,4 +1,4 @@
-//! What a pool puts on its nodes and machines.
+//! Patches with the metadata that a pool sets on its nodes and machines.
 
 use crate::state::facts::ObservedNode;
 use crate::state::names;
@@ -6,12 +6,12 @@ use crate::validate::Pool;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The role that `kubectl get nodes` shows; kubelets may not give it to themselves.
+/// The role shown by `kubectl get nodes`; kubelets may not set it themselves.
 pub(crate) const ROLE: &str = "node-role.kubernetes.io/worker";
-/// By which the CSI driver knows which namespace of the provider cluster a node's machine is in.
+/// Namespace of the machine in the provider cluster, read by the CSI driver.
 pub(crate) const NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 
-/// A merge patch: what the pool wants, and nothing for what it no longer wants. Taints of others stay.
+/// A merge patch: the pool's metadata, and null for what it no longer sets. Taints of others stay.
 pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &Pool, wanted: &str) -> Value {
     let before: Value = serde_json::from_str(&node.metadata).unwrap_or_default();
     let mut labels = merged(&before["labels"], &pool.labels);
@@ -25,7 +25,7 @@ pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &Pool, wanted: &
     })
 }
 
-/// What is put on, and null for what was put on before and is wanted no more; marks of ours are nobody's to give.
+/// New values, and null for values set before and no longer wanted. kvshoot's own labels are left out.
 pub(crate) fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<String, Value> {
     let old = before.as_object().into_iter().flat_map(Map::keys);
     let old = old

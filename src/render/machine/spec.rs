@@ -1,4 +1,4 @@
-//! What decides one machine's object.
+//! Input of one machine's objects.
 
 use crate::state::desired::{ImageVolume, NetworkAttachment};
 use crate::state::hash::Hash;
@@ -6,7 +6,7 @@ use crate::state::site::Site;
 use crate::validate::Pool;
 use serde_json::Value;
 
-/// All that decides one machine's object.
+/// Input of one machine's objects.
 pub(crate) struct MachineSpec<'a> {
     pub(crate) site: Site<'a>,
     pub(crate) region: &'a str,
@@ -17,7 +17,7 @@ pub(crate) struct MachineSpec<'a> {
     pub(crate) name: &'a str,
     pub(crate) attachments: &'a [NetworkAttachment],
     pub(crate) golden: Option<&'a ImageVolume>,
-    /// What the pool names, as the VM has it.
+    /// Reference to the pool's instancetype, as in the VM.
     pub(crate) instancetype: Option<Value>,
     pub(crate) preference: Option<Value>,
 }

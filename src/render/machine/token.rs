@@ -6,7 +6,7 @@ use crate::state::names::{self, TOKEN_GROUP, role};
 use crate::state::site::Site;
 use serde_json::{Value, json};
 
-/// The Secret in the shoot; what makes it secret, and until when it holds, is filled in when it is written.
+/// The Secret in the shoot, without the token's secret and expiry, which are added when it is written.
 pub(crate) fn object(site: &Site, machine: &str) -> Value {
     let id = names::token_id(machine);
     json!({

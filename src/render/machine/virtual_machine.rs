@@ -1,4 +1,4 @@
-//! The VirtualMachine of a machine (KubeVirt's `kubevirt.io/v1`, as Gardener's KubeVirt provider makes it).
+//! The VirtualMachine of a machine (`kubevirt.io/v1`), with the fields that Gardener's KubeVirt provider sets.
 
 use super::placement;
 use crate::model::{CpuFeature, Disk, WorkerConfig};
@@ -12,7 +12,7 @@ use crate::validate::Volume;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
+/// Seconds until a VM is powered off: longer than its kubelet takes to terminate pods.
 const GRACE: u32 = 90;
 
 pub(crate) fn object(machine: &MachineSpec) -> Value {
@@ -39,11 +39,11 @@ pub(crate) fn object(machine: &MachineSpec) -> Value {
     })
 }
 
-/// For what is between KubeVirt and the network of the pods.
+/// Annotations for the components between KubeVirt and the pod network.
 fn template_annotations(worker: &WorkerConfig) -> Map<String, Value> {
     let mut notes = Map::new();
     if worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
-        // With a bridge it is refused otherwise: whether the address comes along is the network's to see.
+        // Otherwise live migration with a bridge is refused. Whether the address migrates too depends on the network.
         for key in [
             "kubevirt.io/allow-pod-bridge-network-live-migration",
             "ovn.kubernetes.io/allow_live_migration",
@@ -71,7 +71,7 @@ fn vm_metadata(machine: &MachineSpec) -> Value {
     metadata
 }
 
-/// A mark of ours in a manifest would change what a machine is taken for.
+/// Drops kvshoot's own keys, which would change how a machine is recognized.
 fn not_ours(given: &BTreeMap<String, String>) -> Map<String, Value> {
     given
         .iter()
@@ -91,7 +91,7 @@ fn own_labels(machine: &MachineSpec) -> Map<String, Value> {
     labels
 }
 
-/// They reach the VMI and its pod, where load balancers look for them.
+/// Labels of the VMI and its pod, which load balancers select.
 fn template_labels(machine: &MachineSpec) -> Map<String, Value> {
     let mut labels = own_labels(machine);
     labels.insert(names::CAPI_ROLE.into(), json!("worker"));
@@ -182,7 +182,7 @@ fn domain(machine: &MachineSpec) -> Value {
         resources["limits"][name] = json!(limit.to_string());
     }
     if vcpus.is_some() {
-        // How many of them are reserved is KubeVirt's to say.
+        // KubeVirt decides how many of them are reserved.
         for list in ["requests", "limits"] {
             resources[list].as_object_mut().map(|it| it.remove("cpu"));
         }
@@ -210,7 +210,7 @@ fn domain(machine: &MachineSpec) -> Value {
     domain
 }
 
-/// A feature given by name alone is one that the host must have.
+/// A feature given only by name is required.
 fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
     let feature = |it: &CpuFeature| match it {
         CpuFeature::Name(name) => json!({ "name": name, "policy": "require" }),
@@ -266,7 +266,7 @@ fn disks(machine: &MachineSpec) -> Vec<Value> {
     .collect()
 }
 
-/// A disk that was given replaces the usual one, under the name of its volume.
+/// Uses the configured disk, or the default, with the name of its volume.
 fn disk(configured: Option<&Disk>, name: &str) -> Value {
     let mut disk =
         configured.map_or_else(|| json!({ "disk": { "bus": "virtio" } }), to_sparse_json);
@@ -290,7 +290,7 @@ fn volumes(machine: &MachineSpec) -> Vec<Value> {
     .collect()
 }
 
-/// Every interface asks for an address: images know of one only.
+/// Enables DHCP on every interface, because images configure only the first one.
 const NETWORK_DATA: &str =
     "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
 
@@ -311,8 +311,8 @@ fn networks(machine: &MachineSpec) -> Vec<Value> {
     network_names(machine).map(network).collect()
 }
 
-/// The first is always called `default`, be it the pod network or a tenant's: the cloud controller manager
-/// takes a node's address from the interface of that name.
+/// The first network is always called `default`, whether it is the pod network or a tenant network: the cloud
+/// controller manager reads a node's address from the interface with that name.
 fn network_names<'a>(
     machine: &MachineSpec<'a>,
 ) -> impl Iterator<Item = (String, Option<&'a NetworkAttachment>)> {

@@ -7,7 +7,7 @@ use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the objects inside a shoot are made of.
+/// Input for the objects inside a shoot.
 pub(crate) struct SystemContext<'a> {
     pub(crate) shoot: &'a ValidShoot,
     pub(crate) site: Site<'a>,
@@ -16,6 +16,6 @@ pub(crate) struct SystemContext<'a> {
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
-/// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,
-/// and kernels take such packets for their own.
+/// Port of the tunnels between nodes. Not 8472 or 4789: the network of the machines may use tunnels itself, and kernels
+/// would take such packets for their own.
 pub(crate) const TUNNEL_PORT: u16 = 8475;

@@ -1,8 +1,8 @@
-//! What runs inside the shoot and makes it a working cluster.
+//! The components inside the shoot that make it a working cluster.
 //!
-//! All of it stands in kube-system but the objects whose place Kubernetes or kubeadm has fixed. Pods that a node needs
-//! before it can serve (the network, kube-proxy, konnectivity, disks) go onto every node, whatever its taints; the rest
-//! goes onto nodes of pools that allow system components.
+//! All of them are in kube-system, except objects with a namespace that Kubernetes or kubeadm defines. Pods that a node
+//! needs before it is ready (network, kube-proxy, konnectivity, CSI) run on every node, whatever its taints; all others
+//! run on nodes of pools that allow system components.
 
 pub(crate) mod addons;
 mod bootstrap;
@@ -24,7 +24,7 @@ use crate::render::component::Component;
 use addons::{dashboard, nginx_ingress};
 use context::SystemContext;
 
-/// All that this shoot wants, in the order in which one rests on another.
+/// All components of this shoot, in the order of their dependencies.
 pub(crate) fn components(context: &SystemContext) -> Vec<Component> {
     [
         Some(rbac::component(context)),

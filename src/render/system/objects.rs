@@ -1,9 +1,10 @@
-//! Small objects that several components have: accounts, rights and settings.
+//! Small objects that several components use: service accounts, RBAC objects and ConfigMaps.
 
 use crate::state::hash::Hash;
 use serde_json::{Map, Value, json};
 
 pub(crate) const NAMESPACE: &str = "kube-system";
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(crate) fn service_account(name: &str) -> Value {
@@ -19,19 +20,19 @@ pub(crate) fn config_map(name: &str, data: &Value) -> Value {
     })
 }
 
-/// What a pod template says of its ConfigMap, so that pods follow its content.
+/// Annotation of a pod template with its ConfigMap's checksum, so that pods roll when the content changes.
 pub(crate) fn checksum(config_map: &Value) -> Value {
     let name = config_map["metadata"]["name"].as_str().unwrap_or_default();
     let hash = Hash::of(&config_map["data"]).to_string();
     Value::Object(Map::from_iter([(format!("checksum/{name}"), json!(hash))]))
 }
 
-/// What may be done with resources of one API group.
+/// A rule of a role, for resources of one API group.
 pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
 }
 
-/// The same, of objects of these names only.
+/// Limits a rule to objects with these names.
 pub(crate) fn rule_for(names: &[&str], mut rule: Value) -> Value {
     rule["resourceNames"] = json!(names);
     rule
@@ -65,7 +66,7 @@ pub(crate) fn cluster_role_binding(name: &str, role: &str, subjects: &[Value]) -
     })
 }
 
-/// Of a role in the same namespace.
+/// Binds a role of the same namespace.
 pub(crate) fn role_binding(namespace: &str, name: &str, role: &str, subjects: &[Value]) -> Value {
     json!({
         "apiVersion": format!("{RBAC}/v1"),
@@ -84,7 +85,7 @@ pub(crate) fn group(name: &str) -> Value {
     json!({ "apiGroup": RBAC, "kind": "Group", "name": name })
 }
 
-/// A service account of kube-system.
+/// A service account of kube-system as the subject of a binding.
 pub(crate) fn account(name: &str) -> Value {
     json!({ "kind": "ServiceAccount", "name": name, "namespace": NAMESPACE })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Where the script finds what it may have to install.
+/// Directory of the files that the script may have to install.
 pub(crate) const LIB: &str = "/usr/local/lib/kvshoot";
 
 pub(crate) fn file(path: &str, permissions: &str, content: &str) -> Value {

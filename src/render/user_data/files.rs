@@ -1,4 +1,4 @@
-//! The files of a machine, each where kubeadm or its owner looks for it.
+//! The files of a machine, at the paths where kubeadm or their owner expects them.
 
 use super::{containerd, download, kubelet};
 use crate::render::user_data::file::{LIB, file};
@@ -7,8 +7,9 @@ use serde_json::Value;
 
 /// Runs [`JOIN`] at every boot.
 pub(crate) const UNIT: &str = "kvshoot-join.service";
-/// What makes a node out of the machine; in POSIX shell, as images differ.
+/// The script that turns the machine into a node, in POSIX shell, because images differ.
 pub(crate) const JOIN: &str = include_str!("join.sh");
+
 const PRIVATE: &str = "0600";
 const PUBLIC: &str = "0644";
 const PROGRAM: &str = "0755";
@@ -64,7 +65,7 @@ pub(crate) fn all(join: &JoinConfig) -> Vec<Value> {
     files
 }
 
-/// Read by the script as shell. No version, address or name has a quote in it.
+/// Sourced by the script. Versions, addresses and names do not contain quotes.
 fn settings(join: &JoinConfig) -> String {
     let settings = join.pool.kubelet.as_ref();
     let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
@@ -82,8 +83,8 @@ fn settings(join: &JoinConfig) -> String {
 
 const MODULES: &str = "overlay\nbr_netfilter\nnf_conntrack\n";
 
-/// What kube-proxy, CNI plugins and kubelets ask of a kernel; the last three are those that
-/// `protectKernelDefaults` insists on.
+/// Kernel settings that kube-proxy, CNI plugins and kubelets require; the last three are required by
+/// `protectKernelDefaults`.
 const SYSCTL: &str = "\
 net.bridge.bridge-nf-call-iptables = 1
 net.bridge.bridge-nf-call-ip6tables = 1

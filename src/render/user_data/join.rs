@@ -3,14 +3,14 @@
 use crate::validate::control_plane::Address;
 use crate::validate::{Pool, ValidShoot};
 
-/// All that a machine needs to know to join.
+/// Input for a machine's user data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinConfig<'a> {
     pub(crate) machine: &'a str,
     pub(crate) pool: &'a Pool,
     pub(crate) shoot: &'a ValidShoot,
-    /// By which machines reach the API server.
+    /// Address at which machines reach the API server.
     pub(crate) node_address: &'a Address,
-    /// PEM of the roots that machines trust.
+    /// CA certificates that machines trust, as PEM.
     pub(crate) ca: &'a str,
 }

@@ -18,13 +18,13 @@ pub(crate) struct ImageVolume {
     pub(crate) version: String,
     pub(crate) source: Source,
     pub(crate) volume: Volume,
-    /// Those that somebody asks for.
+    /// Annotations given in the manifest.
     pub(crate) annotations: BTreeMap<String, String>,
     /// Set when volumes of the class belong to a zone.
     pub(crate) zone: Option<String>,
 }
 
-/// The golden volume for machines of one zone, unless each imports by itself.
+/// Golden volume for the machines of one zone. None if each machine imports its own.
 pub(crate) fn image_volume(
     shoot: &ValidShoot,
     facts: &Facts,
@@ -64,7 +64,7 @@ pub(crate) fn image_volume(
     })
 }
 
-/// The shoot's own disks that belong to no zone: they are there whether a pool clones them or not.
+/// Golden volumes of the shoot's own disks without a zone. They exist whether a pool clones them or not.
 pub(crate) fn disks(shoot: &ValidShoot, facts: &Facts) -> Vec<ImageVolume> {
     let disks = shoot.disks.iter();
     let everywhere = disks.filter(|it| !is_zonal(facts, &it.volume));
@@ -85,7 +85,7 @@ fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> ImageVol
     }
 }
 
-/// What decides the content of a disk.
+/// Everything that determines the content of a disk.
 pub(crate) fn content(disk: &LocalDisk) -> Value {
     json!([
         volumes::hashed(&disk.source),

@@ -1,8 +1,8 @@
-//! Instancetypes and preferences that a shoot keeps for its own machines: Kubermatic's standard ones, and copies of the
-//! provider's templates.
+//! Instancetypes and preferences that a shoot manages for its own machines: Kubermatic's standard ones, and copies of
+//! the provider's templates.
 //!
-//! What a pool names is somebody's object of the namespace, or else a template, or else a standard one, or else one of the
-//! whole cluster. Which of them it is rolls nothing: machines stay what they were made as.
+//! A name in a pool resolves to an object of the namespace, else a template, else a standard type, else a cluster-scoped
+//! object. A different resolution rolls nothing: existing machines keep their type.
 
 use crate::model::Quantity;
 use crate::state::facts::Facts;
@@ -14,19 +14,19 @@ use crate::validate::{Pool, ValidShoot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a name of a pool turned out to be.
+/// What a pool's reference to an instancetype or preference resolves to.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ResolvedType {
-    /// An object that others keep; of this kind, where that is known.
+    /// An object owned by others, with its kind if known.
     External(Option<Arc<str>>),
-    /// The shoot's own, and what it says.
+    /// The shoot's own object, with its spec.
     Owned(Arc<Value>),
-    /// The shoot's own as it stands: what it was made from is no more.
+    /// The shoot's own object, unchanged: its template no longer exists.
     Retained,
     NotFound,
 }
 
-/// The standard ones: name, CPUs, memory.
+/// Standard instancetypes: name, CPUs, memory.
 const INSTANCETYPES: [(&str, u32, &str); 3] = [
     ("standard-2", 2, "8Gi"),
     ("standard-4", 4, "16Gi"),
@@ -34,16 +34,20 @@ const INSTANCETYPES: [(&str, u32, &str); 3] = [
 ];
 
 pub(crate) const PREFERENCE: &str = "sockets-advantage";
-/// The word of KubeVirt before 1.4, which all later versions take for `sockets`.
+/// Value of KubeVirt before 1.4, which later versions accept as `sockets`.
 const SOCKETS: &str = "preferSockets";
 
-pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) -> ResolvedType {
-    let Some(kind) = kind(relied.prerequisite_kind) else {
-        return ResolvedType::External(relied.kind.clone());
+pub(crate) fn resolve(
+    shoot: &ValidShoot,
+    facts: &Facts,
+    prerequisite: &Prerequisite,
+) -> ResolvedType {
+    let Some(kind) = kind(prerequisite.prerequisite_kind) else {
+        return ResolvedType::External(prerequisite.kind.clone());
     };
-    let found = facts.prerequisites.get(relied);
+    let found = facts.prerequisites.get(prerequisite);
     let own = kind.to_string();
-    if relied.kind.as_deref().is_none_or(|it| it == own) {
+    if prerequisite.kind.as_deref().is_none_or(|it| it == own) {
         match found {
             Some(Lookup::Found(kind)) if **kind == own => {
                 return ResolvedType::External(Some(kind.clone()));
@@ -51,10 +55,10 @@ pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) 
             Some(Lookup::Template(spec)) => return ResolvedType::Owned(spec.clone()),
             _ => {}
         }
-        if let Some(spec) = standard(shoot, relied) {
+        if let Some(spec) = standard(shoot, prerequisite) {
             return ResolvedType::Owned(spec.into());
         }
-        let there = facts.objects.get(&key(shoot, kind, relied));
+        let there = facts.objects.get(&key(shoot, kind, prerequisite));
         if there.is_some_and(|it| !it.leaving) {
             return ResolvedType::Retained;
         }
@@ -62,8 +66,8 @@ pub(crate) fn resolve(shoot: &ValidShoot, facts: &Facts, relied: &Prerequisite) 
     match found {
         Some(Lookup::Found(kind)) => ResolvedType::External(Some(kind.clone())),
         Some(Lookup::Template(_) | Lookup::NotFound) => ResolvedType::NotFound,
-        // What nobody looked for is as it was given.
-        None => ResolvedType::External(relied.kind.clone()),
+        // Without a lookup the reference is taken as given.
+        None => ResolvedType::External(prerequisite.kind.clone()),
     }
 }
 
@@ -77,14 +81,14 @@ pub(crate) fn kind(family: PrerequisiteKind) -> Option<ObjectKind> {
     }
 }
 
-pub(crate) fn key(shoot: &ValidShoot, kind: ObjectKind, relied: &Prerequisite) -> ObjectKey {
-    ObjectKey::provider(kind, names::own_type(&shoot.id, &relied.name))
+pub(crate) fn key(shoot: &ValidShoot, kind: ObjectKind, prerequisite: &Prerequisite) -> ObjectKey {
+    ObjectKey::provider(kind, names::own_type(&shoot.id, &prerequisite.name))
 }
 
-fn standard(shoot: &ValidShoot, relied: &Prerequisite) -> Option<Value> {
+fn standard(shoot: &ValidShoot, prerequisite: &Prerequisite) -> Option<Value> {
     let config = &shoot.profile.spec.provider_config;
-    let is_named = |name: &str| *relied.name == *name;
-    match relied.prerequisite_kind {
+    let is_named = |name: &str| *prerequisite.name == *name;
+    match prerequisite.prerequisite_kind {
         PrerequisiteKind::Instancetype if !config.disable_default_instance_types => {
             let (_, cpus, memory) = INSTANCETYPES.into_iter().find(|it| is_named(it.0))?;
             Some(json!({ "cpu": { "guest": cpus }, "memory": { "guest": memory } }))
@@ -96,23 +100,23 @@ fn standard(shoot: &ValidShoot, relied: &Prerequisite) -> Option<Value> {
     }
 }
 
-/// All that the shoot's pools name and the shoot keeps itself.
+/// Types referenced by the shoot's pools and owned by the shoot.
 pub(crate) fn owned_types<'a>(
     shoot: &'a ValidShoot,
     facts: &'a Facts,
 ) -> impl Iterator<Item = (ObjectKey, Prerequisite, ResolvedType)> + 'a {
     let all = prerequisite::of(shoot, &facts.namespace).into_iter();
     all.filter_map(|it| {
-        let meant = resolve(shoot, facts, &it);
-        let is_own = matches!(meant, ResolvedType::Owned(_) | ResolvedType::Retained);
+        let resolved = resolve(shoot, facts, &it);
+        let is_own = matches!(resolved, ResolvedType::Owned(_) | ResolvedType::Retained);
         let key = key(shoot, kind(it.prerequisite_kind)?, &it);
-        is_own.then_some((key, it, meant))
+        is_own.then_some((key, it, resolved))
     })
 }
 
-/// Whether the shoot's own types are not all there as they should be.
+/// Returns true if one of the shoot's own types is missing or outdated.
 pub(crate) fn is_missing(shoot: &ValidShoot, facts: &Facts) -> bool {
-    owned_types(shoot, facts).any(|(key, _, meant)| match meant {
+    owned_types(shoot, facts).any(|(key, _, resolved)| match resolved {
         ResolvedType::Owned(spec) => {
             let there = facts.objects.get(&key);
             there.is_none_or(|it| it.leaving || it.hash != Hash::of(&*spec))
@@ -128,26 +132,26 @@ pub(crate) fn role(kind: ObjectKind) -> &'static str {
     }
 }
 
-/// What a machine of the pool has of it, where a type of the shoot's own says so and leaves nothing open.
+/// The memory of a machine of the pool, if the shoot's own type determines it.
 pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Quantity> {
-    let relied = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
-    let ResolvedType::Owned(spec) = resolve(shoot, facts, &relied) else {
+    let prerequisite = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
+    let ResolvedType::Owned(spec) = resolve(shoot, facts, &prerequisite) else {
         return None;
     };
     let memory = spec["memory"].as_object()?;
-    // Hugepages are another resource, and what is overcommitted is not all asked for.
+    // Hugepages are another resource, and with overcommitment not all memory is requested.
     let is_whole = memory.len() == 1;
     let guest = memory.get("guest").filter(|_| is_whole)?;
     Quantity::parse(guest.as_str()?).ok()
 }
 
-/// Those that are to be there, with what decides what they say.
+/// Desired types of the shoot, with the hash of their content.
 #[cfg(test)]
 pub(crate) fn wanted_of(
     shoot: &ValidShoot,
     facts: &Facts,
 ) -> std::collections::BTreeMap<ObjectKey, Hash> {
-    let all = owned_types(shoot, facts).filter_map(|(key, _, meant)| match meant {
+    let all = owned_types(shoot, facts).filter_map(|(key, _, resolved)| match resolved {
         ResolvedType::Owned(spec) => Some((key, Hash::of(&*spec))),
         _ => None,
     });

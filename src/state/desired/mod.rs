@@ -1,4 +1,4 @@
-//! What a valid shoot comes to in this provider cluster: hashes, names and sizes.
+//! What a valid shoot amounts to in this provider cluster: hashes, names and sizes.
 
 mod image_volumes;
 pub(crate) mod instancetypes;

@@ -1,4 +1,4 @@
-//! Networks as machines are attached to them.
+//! Networks that machines attach to.
 
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
@@ -7,13 +7,13 @@ use crate::validate::{Network, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A network as machines are attached to it.
+/// A network that machines attach to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NetworkAttachment {
     /// `namespace/name` of the NetworkAttachmentDefinition.
     pub(crate) reference: Arc<str>,
     pub(crate) default: bool,
-    /// Of its configuration; zero while that is not known.
+    /// Hash of its configuration. Zero while unknown.
     pub(crate) hash: Hash,
 }
 
@@ -63,7 +63,7 @@ fn attachment(shoot: &ValidShoot, facts: &Facts, network: &Network) -> NetworkAt
     }
 }
 
-/// Two texts that are the same JSON are the same network.
+/// Hash of a CNI configuration. Texts with equal JSON have equal hashes.
 pub(crate) fn config_hash(config: &str) -> Hash {
     match serde_json::from_str::<Value>(config) {
         Ok(value) => Hash::of(&value),

@@ -1,4 +1,4 @@
-//! Pools: size, and what rolls them.
+//! Size of a pool, and the hash that rolls it.
 
 use super::volumes;
 use crate::model::Quantity;
@@ -10,10 +10,10 @@ use crate::state::json::to_sparse_json;
 use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
 use serde_json::{Value, json};
 
-/// Changes when the user data of every machine has to be made anew.
+/// Increased when the user data of all machines changes.
 const USER_DATA_GENERATION: u32 = 2;
 
-/// What rolls a pool: everything that a machine cannot change while it lives.
+/// Hash of everything that cannot change on an existing machine. A new hash rolls the pool.
 pub(crate) fn pool_hash(
     shoot: &ValidShoot,
     pool: &Pool,
@@ -68,7 +68,7 @@ pub(crate) fn volume(volume: &Volume) -> Value {
     Value::Array(parts)
 }
 
-/// What rolls a pool of what its root disk comes from.
+/// Part of a root disk's source that rolls a pool.
 pub(crate) fn source(shoot: &ValidShoot, source: &Source) -> Value {
     let disk = |name: &String| shoot.disks.iter().find(|it| it.name == *name);
     match source {
@@ -77,9 +77,9 @@ pub(crate) fn source(shoot: &ValidShoot, source: &Source) -> Value {
     }
 }
 
-/// How many machines a pool has: what was decided last, inside the bounds of today.
+/// Number of machines of a pool: the last decision, within today's minimum and maximum.
 ///
-/// Counting the machines that are there would take a surge for a size.
+/// Counting existing machines would mistake a surge for the size.
 pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
     let decided = facts
         .record
@@ -91,7 +91,7 @@ pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
         .clamp(pool.minimum, pool.maximum.max(pool.minimum))
 }
 
-/// What changes in place, as it stands on a machine: canonical, so that texts can be compared.
+/// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &Pool) -> String {
     let taints: Vec<Value> = pool.taints.iter().map(to_sparse_json).collect();
     json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()

@@ -1,10 +1,10 @@
-//! Volumes as CDI has them: claims, and what they are filled from.
+//! Volumes as CDI describes them: claims and sources.
 
 use crate::state::json::set_if_some;
 use crate::validate::{Claiming, Source, Volume};
 use serde_json::{Value, json};
 
-/// What CDI fills a volume from.
+/// Source of a DataVolume.
 pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
     match source {
         Source::Http {
@@ -35,7 +35,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
             );
             json!({ "registry": registry })
         }
-        // What machines clone is told by its golden volume.
+        // Machines clone the golden volume, so this is only its name.
         Source::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
         Source::Claim { namespace, name } => {
             let namespace = namespace.as_deref().unwrap_or(own_namespace);
@@ -44,7 +44,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
     }
 }
 
-/// What a hash has of a source: of the usual one its URL alone, since machines carry that hash already.
+/// Part of a source that is hashed. For a plain HTTP source the URL alone, since existing machines carry that hash.
 pub(crate) fn hashed(of: &Source) -> Value {
     match of {
         Source::Http {
@@ -57,7 +57,7 @@ pub(crate) fn hashed(of: &Source) -> Value {
     }
 }
 
-/// A claim for a disk of one machine.
+/// Spec of the PersistentVolumeClaim for one disk.
 pub(crate) fn claim(volume: &Volume) -> Value {
     let mut claim = json!({
         "resources": { "requests": { "storage": volume.size.to_string() } },
@@ -86,7 +86,7 @@ mod tests {
 
     /// Machines carry hashes of sources for years.
     #[test]
-    fn a_plain_source_is_hashed_as_it_always_was() {
+    fn the_hash_of_a_plain_source_never_changes() {
         assert_eq!(hashed(&http("https://a/b", None)), json!("https://a/b"));
         assert_ne!(
             hashed(&http("https://a/b", Some("c"))),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_as_cdi_has_them() {
+    fn sources_have_the_form_that_cdi_expects() {
         let claim = |namespace: Option<&str>| Source::Claim {
             namespace: namespace.map(str::to_owned),
             name: "disk".to_owned(),

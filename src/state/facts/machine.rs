@@ -15,11 +15,11 @@ pub(crate) struct ObservedMachine {
     /// Seconds since 1970 by the server's clock: only the order counts.
     pub(crate) born: u64,
     pub(crate) phase: MachinePhase,
-    /// Its VM runs; whether its node serves is another question.
+    /// Its VM runs. The node may still not be ready.
     pub(crate) runs: bool,
-    /// KubeVirt waits for somebody to take it off its host, which is being emptied.
+    /// Its host is being drained, and KubeVirt waits for its removal.
     pub(crate) evacuating: bool,
-    /// When this run first saw it look so.
+    /// When this run first observed this phase.
     pub(crate) since: Duration,
     /// Name of the golden volume that it was cloned from.
     pub(crate) image: Option<Arc<str>>,
@@ -27,25 +27,25 @@ pub(crate) struct ObservedMachine {
     pub(crate) networks: Arc<[Arc<str>]>,
     /// Its instancetype and its preference, as far as they are of the namespace, as `kind name`.
     pub(crate) types: Arc<[Arc<str>]>,
-    /// The pool's labels and annotations as they stand on it, as canonical JSON.
+    /// The pool's labels and annotations on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
-    /// KubeVirt's word for its status: Running, Provisioning, ErrorUnschedulable…
+    /// KubeVirt's `printableStatus`: Running, Provisioning, ErrorUnschedulable…
     pub(crate) status: Arc<str>,
-    /// The deepest fact that keeps it from running, once it was looked for.
+    /// Root cause that keeps it from running, once diagnosed.
     pub(crate) cause: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MachinePhase {
-    /// Not running yet; what it waits for stands elsewhere.
+    /// Not ready yet.
     Provisioning,
     Ready,
     /// Was ready once.
     NotReady,
-    /// The hypervisor says it will not run.
+    /// KubeVirt reports that it will not run.
     Failed,
     Draining,
-    /// Nothing runs on it any more.
+    /// No pods are left on it.
     Drained,
     Deleting,
 }

@@ -34,39 +34,38 @@ use std::sync::Arc;
 /// What the provider cluster holds of one shoot: projections, taken when an object arrives.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Facts {
-    /// Where the shoot's objects are.
+    /// Namespace of the shoot's objects.
     pub(crate) namespace: Arc<str>,
     pub(crate) record: Option<ObservedRecord>,
-    /// Everything with our labels but the record and the machines.
+    /// All objects with kvshoot's labels except the record and the machines.
     pub(crate) objects: HashMap<ObjectKey, ObservedObject>,
-    /// By pool, in order of name.
+    /// By pool, then by name.
     pub(crate) machines: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ObservedMachine>>,
-    /// Names of machines that are gone and of which a disk is still there, on its way out.
+    /// Names of deleted machines with a disk that is still terminating.
     pub(crate) remaining_disks: BTreeSet<Arc<str>>,
-    /// Configurations of shared networks, by `namespace/name`; None when there is no such network.
+    /// Configurations of shared networks, by `namespace/name`. None if the network does not exist.
     pub(crate) shared_networks: BTreeMap<Arc<str>, Option<Arc<str>>>,
-    /// What the shoot's pools name, and what was found of it. Empty where nobody looked.
+    /// Lookup results of the pools' prerequisites. Empty if nothing was looked up.
     pub(crate) prerequisites: BTreeMap<Prerequisite, Lookup>,
-    /// Kinds of which nothing can be seen, and why: they may be left out of a Role.
+    /// Kinds that cannot be listed, with the reason: a Role may omit them.
     pub(crate) unreadable: BTreeMap<ObjectKind, Failure>,
-    /// StorageClasses by name; empty when they may not be read.
+    /// StorageClasses by name. Empty if they cannot be read.
     pub(crate) storage_classes: BTreeMap<Arc<str>, StorageClass>,
-    /// By zone of the provider; empty when nodes may not be read.
+    /// By zone of the provider. Empty if nodes cannot be read.
     pub(crate) hosts: BTreeMap<Arc<str>, ZoneHosts>,
     pub(crate) namespace_limits: NamespaceLimits,
-    /// Objects with this shoot's labels, but of another record: of an earlier shoot of the same name, and on
-    /// their way out.
+    /// Objects with this shoot's labels but another record's UID: left from an earlier shoot of the same name.
     pub(crate) foreign: BTreeMap<ObjectKey, ObservedObject>,
-    /// Seconds since 1970 by the server's clock, when the run began.
+    /// Start of the run by the server's clock, in seconds since 1970.
     pub(crate) time: i64,
     pub(crate) shoot_api: ShootApi,
-    /// Of the shoot, by name.
+    /// Nodes of the shoot, by name.
     pub(crate) nodes: BTreeMap<Arc<str>, ObservedNode>,
     pub(crate) user_resources: UserResources,
 }
 
 impl Facts {
-    /// Whether something is not there that is wanted: that it differs is another matter.
+    /// Returns true if a desired object does not exist. Differences in content do not count.
     pub(crate) fn is_missing(&self, wanted: &Desired) -> bool {
         let side = wanted.key.side;
         let is_there = |object: &Value| key_of(side, object).is_none_or(|it| self.has(&it));
@@ -87,7 +86,7 @@ impl Facts {
         }
     }
 
-    /// ClusterIP of the Service of a shoot's API server, if that is there.
+    /// ClusterIP of the Service of a shoot's API server, if it exists.
     pub(crate) fn cluster_ip(&self, id: &str) -> Option<Arc<str>> {
         let name = names::control_plane(id, names::part::API_SERVER);
         match &self
@@ -101,7 +100,7 @@ impl Facts {
     }
 }
 
-/// As it is called in facts; None of a kind that is not looked at.
+/// Key of an object in facts. None if its kind is not observed.
 fn key_of(side: ClusterSide, object: &Value) -> Option<ObjectKey> {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str()?;

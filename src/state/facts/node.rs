@@ -8,13 +8,13 @@ use std::sync::Arc;
 pub(crate) struct ObservedNode {
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
-    /// Ready, and known to the cloud controller manager.
+    /// Ready and initialized by the cloud controller manager.
     pub(crate) serves: bool,
-    /// Why it does not serve.
+    /// Why it is not ready.
     pub(crate) why: Arc<str>,
-    /// Its provider ID says that it is a machine of kvshoot's.
+    /// Its provider ID belongs to a machine of kvshoot.
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,
-    /// The pool's labels, annotations and taints as they were put on it, as canonical JSON.
+    /// Labels, annotations and taints that the pool set on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! Objects, with what is known of each kind.
+//! Observed objects and their status by kind.
 
 use crate::state::facts::secret::ObservedSecret;
 use crate::state::facts::volume::ImageImport;
@@ -15,7 +15,7 @@ pub(crate) struct ObservedObject {
     pub(crate) status: ObjectStatus,
 }
 
-/// What one kind tells beyond being there.
+/// Status of an object beyond its existence, by kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ObjectStatus {
     None,
@@ -23,8 +23,8 @@ pub(crate) enum ObjectStatus {
     Secret(ObservedSecret),
     Service(ObservedService),
     Rollout(Rollout),
-    /// Claims that a pod mounts, or that a volume is bound to, by `namespace/name`.
+    /// PersistentVolumeClaims that a pod mounts, or that a volume is bound to, by `namespace/name`.
     Holds(Arc<[Arc<str>]>),
-    /// Of an APIService: None when it answers; else why it does not.
+    /// Of an APIService: None if it is available, otherwise the reason.
     Answer(Option<Arc<str>>),
 }

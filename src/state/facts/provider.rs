@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the namespace lets all of its objects have together, and each of them; as it was when the run began.
+/// Quotas and limits of the namespace at the start of the run.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct NamespaceLimits {
     pub(crate) quotas: Vec<Quota>,
@@ -19,7 +19,7 @@ pub(crate) struct Quota {
     pub(crate) used: BTreeMap<String, Quantity>,
 }
 
-/// One line of a LimitRange.
+/// One item of a LimitRange.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) name: String,
@@ -28,23 +28,23 @@ pub(crate) struct Limit {
     pub(crate) most: BTreeMap<String, Quantity>,
 }
 
-/// The nodes of one zone of the provider; those of its control plane only when there is no other.
+/// The nodes of one zone of the provider. Control plane nodes count only if there are no others.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ZoneHosts {
-    /// The first by name, so that two runs choose the same.
+    /// The first by name, so that all runs choose the same.
     pub(crate) first: Arc<str>,
     pub(crate) count: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StorageClass {
-    /// Its volumes belong to one zone: bound when first used, or of limited topology.
+    /// Its volumes belong to one zone: WaitForFirstConsumer, or a limited topology.
     pub(crate) zonal: bool,
-    /// The provider marks it as one that clusters have too.
+    /// Set if the provider offers it to clusters.
     pub(crate) offered: Option<InfraStorageClass>,
 }
 
-/// How a cluster has a class of the provider.
+/// Settings of a provider StorageClass in the shoot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InfraStorageClass {
     pub(crate) is_default: bool,
@@ -53,7 +53,7 @@ pub(crate) struct InfraStorageClass {
     pub(crate) expandable: bool,
 }
 
-/// A list of resources as quotas and limits have it; what is no quantity is passed over.
+/// Parses a resource list of a quota or LimitRange. Values that are not quantities are skipped.
 pub(crate) fn amounts(list: &Value) -> BTreeMap<String, Quantity> {
     let fields = list.as_object().into_iter().flatten();
     let parsed = |(name, it): (&String, &Value)| {

@@ -4,20 +4,20 @@ use crate::state::hash::Hash;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The ConfigMap that stands for the shoot.
+/// The ConfigMap that represents the shoot.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ObservedRecord {
     /// The technical ID.
     pub(crate) name: Arc<str>,
     pub(crate) uid: Arc<str>,
     pub(crate) version: Arc<str>,
-    /// Of the manifest, the profile and the sizes in it.
+    /// Hash of the manifest, profile and sizes in it.
     pub(crate) hash: Hash,
-    /// The size of each pool, as it was last decided.
+    /// The last decided size of each pool.
     pub(crate) sizes: BTreeMap<Arc<str>, usize>,
-    /// ClusterIP of the API server, as the last run that changed something saw it.
+    /// ClusterIP of the API server, as observed by the last run that changed something.
     pub(crate) cluster_ip: Option<Arc<str>>,
-    /// When the shoot is to go, as its manifest said it last.
+    /// Expiry of the shoot, as in the manifest applied last.
     pub(crate) expiry: Option<Arc<str>>,
     pub(crate) leaving: bool,
 }

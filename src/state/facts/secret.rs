@@ -4,12 +4,12 @@ use crate::state::hash::Hash;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Keys and certificates.
+/// Data of a Secret with keys and certificates, without the keys.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ObservedSecret {
-    /// Of all of its data.
+    /// Hash of all its data.
     pub(crate) checksum: Hash,
-    /// Its `tls.crt`, if that is one.
+    /// Its `tls.crt`, if it is a certificate.
     pub(crate) certificate: Option<ObservedCertificate>,
     /// Its `ca.crt`.
     pub(crate) ca: Option<Arc<str>>,
@@ -19,9 +19,9 @@ pub(crate) struct ObservedSecret {
 pub(crate) struct ObservedCertificate {
     /// DNS names and addresses.
     pub(crate) names: BTreeSet<Arc<str>>,
-    /// Of its own key.
+    /// Hash of its public key.
     pub(crate) key: Hash,
-    /// Of the key that signed it.
+    /// Hash of the issuer's public key.
     pub(crate) issuer: Hash,
     /// Seconds since 1970.
     pub(crate) issued: i64,

@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What users of the shoot have that is something in the provider as well; looked at only when the shoot goes.
+/// Objects of the shoot's users that also exist in the provider cluster. Observed only during deletion.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct UserResources {
-    /// Of both sides; claims and pods only as far as they hold a volume.
+    /// Objects of both clusters. PersistentVolumeClaims and pods only if they hold a volume.
     pub(crate) objects: BTreeMap<ObjectKey, ObservedObject>,
-    /// When the last one of them went or began to, since the run began.
+    /// Time since the run began at which an object was last deleted or started terminating.
     pub(crate) last_progress: Duration,
 }
 
-/// Whether the shoot's own API server is looked at.
+/// State of the connection to the shoot's API server.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) enum ShootApi {
-    /// Nothing is known to be there yet.
+    /// Not known to exist yet.
     #[default]
     Absent,
-    /// It should answer and does not; says why.
+    /// It should answer but does not, with the reason.
     Unreachable(Arc<str>),
-    /// What is in the facts of that side is whole.
+    /// Facts of the shoot are complete.
     Reachable,
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-/// How far the import of a golden volume is.
+/// Progress of the import of a golden volume.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct ImageImport {
     pub(crate) done: bool,
-    /// Of the image, 0 to 100; None before it begins.
+    /// Percentage of the image, 0 to 100. None before the import starts.
     pub(crate) percent: Option<f32>,
-    /// Bytes in a second, by the volume's size: what passed between two looks.
+    /// Bytes per second between two observations, based on the volume's size.
     pub(crate) speed: Option<u64>,
-    /// What it waits for, in the words of the importer or of the deepest object that blocks it.
+    /// Reason for waiting, as reported by the importer or the object that blocks it.
     pub(crate) waits: Option<Arc<str>>,
-    /// It will not succeed; in the importer's words.
+    /// Set if it will not succeed, with the importer's message.
     pub(crate) failed: Option<Arc<str>>,
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How far a workload is.
+/// Rollout status of a workload.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Rollout {
-    /// None when all of it is up to date and available; else what is missing.
+    /// None if all pods are up to date and available, otherwise what is missing.
     pub(crate) why: Option<Arc<str>>,
-    /// Pods that serve.
+    /// Number of available pods.
     pub(crate) available: i64,
 }
 
@@ -17,6 +17,6 @@ pub(crate) struct ObservedService {
     pub(crate) cluster_ip: Option<Arc<str>>,
     /// Address or host name of a load balancer.
     pub(crate) ingress: Option<Arc<str>>,
-    /// By the name of the port.
+    /// By port name.
     pub(crate) node_ports: BTreeMap<Arc<str>, u16>,
 }

@@ -107,7 +107,10 @@ fn only_a_shoot_that_keeps_a_type_needs_the_rights_and_is_told_so_before_anythin
     }
     let output = few.run("plan -f types.yaml");
     assert_eq!(output.code, 4, "{output}");
-    assert!(output.out.contains("standard-2 cannot be kept"), "{output}");
+    assert!(
+        output.out.contains("standard-2 cannot be created"),
+        "{output}"
+    );
 
     let output = all.run("apply -f copied.yaml");
     assert_eq!(output.code, 8, "{output}");

@@ -201,8 +201,7 @@ fn a_quota_is_told_with_its_numbers_and_what_fits_is_made() {
     assert_eq!(output.code, 9, "{output}");
     let numbers = "exceeded quota: few, requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=2, limited: count/virtualmachines.kubevirt.io=2";
     assert!(output.err.contains(numbers), "{output}");
-    let before =
-        "quota few has no room for count/virtualmachines.kubevirt.io: used 0, asked 4, allowed 2";
+    let before = "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 0, requested 4, limit 2";
     assert!(output.err.contains(before), "{output}");
     assert_eq!(provider.names(provider::VM).len(), 2);
     provider.delete(QUOTA, "few");

@@ -109,7 +109,7 @@ fn what_a_pool_names_and_the_provider_has_not_is_told_before_anything_is_made() 
                     worker(it, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
                 })
             },
-            "there is no instancetype none in the provider cluster",
+            "instancetype none not found in the provider cluster",
         ),
         (
             |it| {
@@ -117,7 +117,7 @@ fn what_a_pool_names_and_the_provider_has_not_is_told_before_anything_is_made() 
                 "osImage": "none", "size": "20Gi", "storageClassName": "standard", "storageAccessType": "ReadWriteMany",
             }))
             },
-            "there is no volume it-",
+            "not found in the provider cluster",
         ),
         (
             |it| it.sized(20),

@@ -1,6 +1,6 @@
-//! A first apply, whole: from nothing to a cluster, in random order, by runs that are cut off at any time.
+//! A complete first apply: from nothing to a cluster, in random order, with runs that are interrupted at any time.
 //!
-//! Nothing is there before and nobody edits, so nothing is written twice, and nothing goes but tokens.
+//! Nothing exists at the start and there are no edits, so nothing is written twice, and only tokens are deleted.
 
 mod world;
 mod writes;
@@ -16,12 +16,12 @@ use crate::validate::control_plane::Exposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use world::World;
 
-/// How plans are made, or how they are made wrong on purpose.
+/// The planner, or a deliberately broken one.
 type Planner = fn(&ValidShoot, &Observed) -> Plan;
 
-/// Everything ends in far fewer plans.
+/// Upper bound of plans; every run needs far fewer.
 const ENDS: u32 = 400;
-/// After so many nobody cuts a run off, and no token expires.
+/// After this many plans no run is interrupted and no token expires.
 const QUIET: u32 = 60;
 
 fn due(plan: &Plan) -> Vec<Action> {
@@ -32,7 +32,7 @@ fn due(plan: &Plan) -> Vec<Action> {
     due.collect()
 }
 
-/// What is not done, for people.
+/// Formats the items that are not done.
 fn open(plan: &Plan) -> String {
     let open = plan.items.iter().filter(|it| it.state != ItemState::Done);
     let open = open.map(|it| match &it.state {
@@ -42,7 +42,7 @@ fn open(plan: &Plan) -> String {
     open.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs until all is done, and once more.
+/// Runs until everything is done, and once more.
 fn live(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
     let mut world = World::new(seed, shoot);
     for round in 0..ENDS {
@@ -69,7 +69,7 @@ fn live(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
     Err(format!("does not end:\n{}", open(&plan)))
 }
 
-/// Some of what is due is sent, while the world moves.
+/// Sends some of the due actions while the simulation proceeds.
 fn work(world: &mut World, mut due: Vec<Action>) -> Result<(), String> {
     for _ in 0..=world.dice.roll(24) {
         match world.dice.roll(4) {
@@ -86,7 +86,7 @@ fn work(world: &mut World, mut due: Vec<Action>) -> Result<(), String> {
     Ok(())
 }
 
-/// The next run finds nothing to do, before it reaches the shoot and after that.
+/// The next run finds nothing to do, both before and after it connects to the shoot.
 fn again(world: &mut World, planner: Planner) -> Result<(), String> {
     world.cut_off()?;
     let plan = planner(world.shoot, &world.observed());
@@ -112,7 +112,7 @@ fn two_pools() -> ValidShoot {
 }
 
 #[test]
-fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() {
+fn a_first_apply_completes_in_any_order_and_after_any_interruption() {
     let mut shoot = two_pools();
     let address = "192.0.2.1".to_owned();
     let port = None;
@@ -131,8 +131,8 @@ fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() 
 
 /// A check that cannot fail proves nothing.
 #[test]
-fn plans_that_are_wrong_on_purpose_are_noticed() {
-    /// Does not know what it has sent.
+fn broken_planners_are_detected() {
+    /// Ignores the actions it has sent.
     fn forgetful(shoot: &ValidShoot, observed: &Observed) -> Plan {
         let observed = Observed {
             sent: Default::default(),
@@ -149,7 +149,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
         }
         plan
     }
-    /// Does not wait until addresses are known.
+    /// Does not wait for addresses.
     fn hasty(shoot: &ValidShoot, observed: &Observed) -> Plan {
         let mut facts = (*observed.facts).clone();
         for object in facts.objects.values_mut() {
@@ -175,7 +175,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
     }
 }
 
-/// What is due at once, one crowd after the other, each in a world in which all has happened that can.
+/// Batches of items that are due at once, each after everything in the simulation has settled.
 fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
     let mut world = World::new(1, shoot);
     let mut waves = Vec::new();
@@ -200,7 +200,7 @@ fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn each_part_comes_when_what_it_rests_on_is_there() {
+fn each_component_is_due_once_its_dependencies_exist() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.networking.type_ = "flannel".into();
     let waves = waves(&shoot);
@@ -221,14 +221,14 @@ fn each_part_comes_when_what_it_rests_on_is_there() {
     all(5, "system/", waves[5].len() - 4);
     assert!(waves[5].contains(&"system/bootstrap".to_owned()));
     assert_eq!(waves[6], ["machine/cpu/z1/0"]);
-    // Its node gets its labels, and the token goes.
+    // Its node gets its labels, and its token is deleted.
     all(7, "machine/cpu/z1/0", 1);
     all(7, "remove/", 1);
     assert_eq!((waves[7].len(), waves.len()), (2, 8));
 }
 
 #[test]
-fn network_policies_come_before_what_they_are_for() {
+fn network_policies_are_applied_before_the_pods_they_select() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.network_policies.default = true;
     let waves = waves(&shoot);

@@ -1,4 +1,4 @@
-//! A provider cluster and the cluster that is made in it, as far as plans look at them.
+//! A provider cluster and the shoot in it, as far as plans observe them.
 
 use super::super::rng::Dice;
 use super::writes::Write;
@@ -22,23 +22,23 @@ pub(crate) const NOW: i64 = 1_767_225_600;
 pub(crate) struct World<'a> {
     pub(crate) dice: Dice,
     pub(crate) shoot: &'a ValidShoot,
-    /// All that is there, whether the run looks at it or not.
+    /// Everything that exists, whether the run observes it or not.
     pub(crate) truth: Facts,
-    /// Sent in this run, and not answered.
+    /// Actions sent in this run and not answered yet.
     pub(crate) sent: BTreeMap<ObjectKey, Action>,
-    /// This run has reached the shoot's API server.
+    /// The run is connected to the shoot's API server.
     pub(crate) looks_inside: bool,
-    /// Tokens do not live long.
+    /// Bootstrap tokens may expire.
     pub(crate) tokens_expire: bool,
-    /// The last number that was given.
+    /// Last version issued.
     pub(crate) clock: u64,
 }
 
-/// What may move by itself.
+/// Subjects that change without kvshoot.
 enum Thing {
     Connection,
     Object(ObjectKey),
-    /// Its pool, and its name.
+    /// A machine by its pool and name.
     Machine(Arc<str>, Arc<str>),
 }
 
@@ -59,7 +59,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a run sees of it.
+    /// Returns what a run observes.
     pub(crate) fn observed(&self) -> Observed {
         let mut facts = self.truth.clone();
         facts.shoot_api = ShootApi::Reachable;
@@ -96,7 +96,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// One of those that were sent is done, and answered.
+    /// Completes one of the actions sent.
     pub(crate) fn answer(&mut self) -> Result<(), String> {
         let keys: Vec<ObjectKey> = self.sent.keys().cloned().collect();
         if keys.is_empty() {
@@ -107,7 +107,7 @@ impl<'a> World<'a> {
         self.land(&action, usize::MAX)
     }
 
-    /// The run ends, and what it sent is done in part; the next one knows nothing of it.
+    /// Interrupts the run: its actions are done in part, and the next run does not know them.
     pub(crate) fn cut_off(&mut self) -> Result<(), String> {
         for action in std::mem::take(&mut self.sent).values() {
             let parts = self.dice.roll(5);
@@ -124,22 +124,22 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Something happens that is not of kvshoot's doing; false when nothing can.
+    /// Performs one change without kvshoot; false if none is possible.
     pub(crate) fn moves(&mut self) -> bool {
         let count = self.things().len();
         let first = self.dice.roll(count);
         (0..count).any(|it| {
             let things = self.things();
-            self.thing_moves(&things[(first + it) % things.len()])
+            self.step_subject(&things[(first + it) % things.len()])
         })
     }
 
-    /// Everything happens that can.
+    /// Performs all changes without kvshoot.
     pub(crate) fn settle(&mut self) {
         while self.moves() {}
     }
 
-    /// All that may move.
+    /// All subjects that may change.
     fn things(&self) -> Vec<Thing> {
         let mut keys: Vec<ObjectKey> = self.truth.objects.keys().cloned().collect();
         keys.sort();
@@ -152,16 +152,16 @@ impl<'a> World<'a> {
         machines.chain(objects).chain([Thing::Connection]).collect()
     }
 
-    fn thing_moves(&mut self, thing: &Thing) -> bool {
+    fn step_subject(&mut self, thing: &Thing) -> bool {
         match thing {
             Thing::Connection => self.connect(),
-            Thing::Object(key) if key.kind == ObjectKind::BootstrapToken => self.token_expires(key),
-            Thing::Object(key) => self.object_moves(key),
-            Thing::Machine(pool, name) => self.machine_moves(pool, name),
+            Thing::Object(key) if key.kind == ObjectKind::BootstrapToken => self.expire_token(key),
+            Thing::Object(key) => self.step_object(key),
+            Thing::Machine(pool, name) => self.step_machine(pool, name),
         }
     }
 
-    fn token_expires(&mut self, key: &ObjectKey) -> bool {
+    fn expire_token(&mut self, key: &ObjectKey) -> bool {
         let expires = self.tokens_expire && self.dice.one_in(8);
         expires && self.truth.objects.remove(key).is_some()
     }
@@ -179,7 +179,7 @@ impl<'a> World<'a> {
         object.is_some_and(|it| matches!(&it.status, ObjectStatus::Rollout(it) if it.why.is_none()))
     }
 
-    fn object_moves(&mut self, key: &ObjectKey) -> bool {
+    fn step_object(&mut self, key: &ObjectKey) -> bool {
         let has_node = self.truth.nodes.values().any(|it| it.serves);
         let runs =
             key.side == ClusterSide::Provider || key.kind == ObjectKind::DaemonSet || has_node;
@@ -200,8 +200,8 @@ impl<'a> World<'a> {
         true
     }
 
-    /// It boots, joins with its token, and serves once the cloud controller manager knows its node.
-    fn machine_moves(&mut self, pool: &Arc<str>, name: &Arc<str>) -> bool {
+    /// The machine boots, joins with its token, and is ready once its node has been initialized.
+    fn step_machine(&mut self, pool: &Arc<str>, name: &Arc<str>) -> bool {
         let there = |key: &ObjectKey| self.truth.objects.contains_key(key);
         let has_data = there(&ObjectKey::provider(ObjectKind::UserData, name.clone()));
         let joins = has_data
@@ -212,7 +212,7 @@ impl<'a> World<'a> {
         let uid = self.next();
         let machines = self.truth.machines.get_mut(pool);
         let machine = machines.and_then(|it| it.get_mut(name));
-        let machine = machine.expect("it was chosen of these");
+        let machine = machine.expect("it was chosen from these");
         if !machine.runs {
             machine.runs = true;
             machine.status = "Running".into();
@@ -224,7 +224,7 @@ impl<'a> World<'a> {
                     version: uid.clone(),
                     uid,
                     serves: false,
-                    why: "the cloud controller manager to know it".into(),
+                    why: "not initialized by the cloud controller manager yet".into(),
                     is_ours: true,
                     taints: [].into(),
                     metadata: "".into(),
@@ -241,11 +241,11 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What stands on a machine of this pool, and on its node.
+    /// The metadata of a machine of this pool and of its node.
     pub(crate) fn metadata(&self, pool: &str) -> Arc<str> {
         let mut pools = self.shoot.pools.iter();
         let pool = pools.find(|it| it.name == pool);
-        desired::pool_metadata(pool.expect("it is of the manifest")).into()
+        desired::pool_metadata(pool.expect("pools come from the manifest")).into()
     }
 }
 
@@ -261,12 +261,12 @@ impl World<'_> {
             } => {
                 let all = self.truth.machines.entry(pool).or_default();
                 if all.insert(name.clone(), *machine).is_some() {
-                    return Err(format!("machine {name} is made twice"));
+                    return Err(format!("machine {name} is created twice"));
                 }
             }
             Write::Node { name, metadata } => {
                 let node = self.truth.nodes.get_mut(&name);
-                node.expect("nodes do not go").metadata = metadata;
+                node.expect("nodes are not deleted").metadata = metadata;
             }
             Write::Gone { key, uid } => {
                 self.truth
@@ -279,7 +279,7 @@ impl World<'_> {
 
     fn put(&mut self, key: ObjectKey, hash: Hash, fact: ObjectStatus) -> Result<(), String> {
         if self.truth.objects.contains_key(&key) {
-            // Of those that are left of a run that was cut off.
+            // Left over from an interrupted run.
             let is_kept = matches!(key.kind, ObjectKind::UserData | ObjectKind::BootstrapToken);
             return match is_kept {
                 true => Ok(()),

@@ -1,4 +1,4 @@
-//! What an action comes to: one write after the other, so that a run can be cut off between them.
+//! The writes of an action, in order, so that a run can be interrupted between them.
 
 use super::world::{NOW, World};
 use crate::plan::pool::token;
@@ -34,7 +34,7 @@ pub(crate) enum Write {
         name: Arc<str>,
         machine: Box<ObservedMachine>,
     },
-    /// What kvshoot puts on a node.
+    /// Metadata that kvshoot sets on a node.
     Node {
         name: Arc<str>,
         metadata: Arc<str>,
@@ -48,7 +48,7 @@ pub(crate) enum Write {
 impl World<'_> {
     /// # Errors
     ///
-    /// Nothing of the kind has a place where everything is new.
+    /// Fails for an action that a first apply must not contain.
     pub(crate) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
         match action {
             Action::Apply(wanted) => self.applied(wanted),
@@ -58,7 +58,7 @@ impl World<'_> {
                     uid: it.uid.clone(),
                 }])
             }
-            Action::Delete(it) | Action::Drain(it) => Err(format!("{} has to go", it.key)),
+            Action::Delete(it) | Action::Drain(it) => Err(format!("{} is deleted", it.key)),
         }
     }
 
@@ -77,7 +77,9 @@ impl World<'_> {
                 let writes = objects.iter().map(|it| object(key.side, it));
                 writes.collect::<Result<_, _>>()?
             }
-            (Payload::Manifests(_), _) => return Err(format!("{key} is nobody's here")),
+            (Payload::Manifests(_), _) => {
+                return Err(format!("{key} does not belong to this shoot"));
+            }
             (Payload::Issue(issue), _) => {
                 let fact = ObjectStatus::Secret(self.issued(&issue.what)?);
                 one(key.clone(), *hash, fact)
@@ -98,7 +100,7 @@ impl World<'_> {
                 name: key.name.clone(),
                 metadata: self.metadata(pool),
             }],
-            (Payload::Metadata { .. }, _) => return Err(format!("{key} is made anew")),
+            (Payload::Metadata { .. }, _) => return Err(format!("{key} is created again")),
             (
                 Payload::Machine {
                     pool,
@@ -163,7 +165,7 @@ impl World<'_> {
             KeyMaterial::Leaf(leaf) => {
                 let kubeconfig = leaf.kubeconfig.as_deref().unwrap_or_default();
                 if kubeconfig.contains("//0.0.0.0") {
-                    return Err(format!("{} leads nowhere", leaf.common_name));
+                    return Err(format!("{} has no address", leaf.common_name));
                 }
                 Some((leaf.names.clone(), self.key_of(leaf)?, 1))
             }
@@ -189,30 +191,33 @@ impl World<'_> {
                 certificate: Some(it),
                 ..
             })) => Ok(it.key),
-            _ => Err(format!("{} has no root", leaf.common_name)),
+            _ => Err(format!("{} has no CA", leaf.common_name)),
         }
     }
 }
 
-/// An object of a component, as it is when it has just been made.
+/// An object of a component in its initial state.
 fn object(side: ClusterSide, object: &Value) -> Result<Write, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];
-    let kind = ObjectKind::generic(&text(&object["kind"])).expect("components hold nothing else");
+    let kind =
+        ObjectKind::generic(&text(&object["kind"])).expect("components consist of these kinds");
     let name = match (side, metadata["namespace"].as_str()) {
         (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])),
         _ => text(&metadata["name"]),
     };
     let written = object.to_string();
     if written.contains(NO_UID) || written.contains("0.0.0.0:6443") {
-        return Err(format!("{kind} {name} is sent before all of it is known"));
+        return Err(format!(
+            "{kind} {name} is sent before all its values are known"
+        ));
     }
     let spec = &object["spec"];
     let fact = match kind {
         ObjectKind::Service => ObjectStatus::Service(service(spec)),
         ObjectKind::Deployment | ObjectKind::StatefulSet | ObjectKind::DaemonSet => {
             ObjectStatus::Rollout(Rollout {
-                why: Some("0 of 1 pods are available".into()),
+                why: Some("0 of 1 pods available".into()),
                 available: 0,
             })
         }
@@ -226,7 +231,7 @@ fn object(side: ClusterSide, object: &Value) -> Result<Write, String> {
             kind,
             name: name.into(),
         },
-        hash: hash.expect("every object has its hash on it"),
+        hash: hash.expect("every object carries its hash"),
         fact,
     })
 }

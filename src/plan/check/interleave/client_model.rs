@@ -1,5 +1,3 @@
-//! Who hears of the server, and what must hold of what is heard.
-
 use super::{Broken, Dice, Ear, NAMES, News, Server, Thing};
 use std::collections::HashSet;
 

@@ -1,6 +1,3 @@
-//! Random interleavings of a server, other writers, our own writes, and every way in which news of them can
-//! be late, doubled or out of order.
-
 use super::counterexample::Broken;
 use super::rng::Dice;
 use client_model::Listener;
@@ -72,7 +69,7 @@ fn run(seed: u64, flaw: Flaw, found: &mut Found) {
 }
 
 #[track_caller]
-#[expect(clippy::print_stdout, reason = "a search tells what it searched")]
+#[expect(clippy::print_stdout, reason = "a search prints what it covered")]
 fn check(seeds: u64) {
     let Found { steps, broken } = search(Flaw::None, seeds);
     println!("{seeds} seeds, {steps} steps");
@@ -85,7 +82,7 @@ fn a_store_ends_as_the_server_and_never_goes_back() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_interleavings() {
     check(100_000);
 }

@@ -1,5 +1,3 @@
-//! A server, with others and us writing.
-
 use super::{Dice, NAMES, News, Thing};
 
 pub(crate) struct Server {

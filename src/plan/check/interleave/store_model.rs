@@ -1,5 +1,3 @@
-//! The store, or one that is wrong on purpose.
-
 use super::{NAMES, News, Thing};
 use crate::state::store::{ResourceVersion, Store, StoredObject};
 use std::sync::Arc;

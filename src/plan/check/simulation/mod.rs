@@ -1,4 +1,4 @@
-//! Whole plans in a small world: random order, requests in parts, faults, crashes, and edits of the manifest.
+//! Complete plans in a small simulation: random order, partial requests, faults, crashes, and edits of the manifest.
 
 use super::counterexample::Broken;
 use super::rng::Dice;
@@ -22,13 +22,13 @@ mod requests;
 mod rules;
 mod tests;
 
-/// How plans are made, or how they are made wrong on purpose.
+/// The planner, or a deliberately broken one.
 type Planner = fn(&ValidShoot, &Observed) -> Plan;
 
 /// A zone of a pool.
 type Zone = (Arc<str>, usize);
 
-/// Everything ends in far fewer rounds.
+/// Upper bound of rounds; every run needs far fewer.
 const ENDS: u64 = 6_000;
 
 #[derive(Debug, Default)]
@@ -38,28 +38,28 @@ struct Found {
     broken: Broken,
 }
 
-/// A provider cluster, and a run of ours beside it.
+/// A provider cluster, and a run of ours.
 struct World<'a> {
     seed: u64,
     dice: Dice,
     planner: Planner,
-    /// None when all of it is to go.
+    /// None while everything is to be deleted.
     shoot: Option<&'a ValidShoot>,
     observed: Observed,
     requests: Vec<Request>,
     progress: ChangeTracker,
     numbers: (usize, usize),
     queue: Vec<Action>,
-    /// The last number that was given: versions, UIDs and births are of one clock.
+    /// Last number issued: versions, UIDs and creation times share one clock.
     clock: u64,
     round: u64,
-    /// Something went wrong in this run.
+    /// A fault happened in this run.
     hurt: bool,
-    /// Runs in a row that were stuck for no reason of their own.
+    /// Consecutive runs that were stuck without a fault.
     stuck: u32,
-    /// Where no machine ever comes up.
+    /// Zone in which machines never become ready.
     dead: Option<Zone>,
-    /// Where every machine is refused.
+    /// Zone in which every machine is rejected.
     closed: Option<Zone>,
     found: &'a mut Found,
 }
@@ -71,7 +71,7 @@ enum Verdict {
     Stuck,
 }
 
-/// As the loop judges.
+/// The outcome by the rules of the run loop.
 fn verdict(plan: &Plan) -> Verdict {
     let mut states = plan.items.iter().map(|it| &it.state);
     if states.clone().all(|it| *it == ItemState::Done) {
@@ -127,9 +127,9 @@ impl<'a> World<'a> {
         self.found.broken.must(name, holds, show);
     }
 
-    /// Runs until it is done or stuck; perhaps a crash comes first.
+    /// Runs until it is done or stuck. None after a crash, or when it does not end.
     fn run(&mut self, quiet: bool, faults_until: u64) -> Option<Verdict> {
-        self.types_move();
+        self.change_types();
         self.begin();
         loop {
             self.round += 1;
@@ -156,8 +156,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Objects of an earlier shoot of the same name, which go with this one.
-    fn leave_something(&mut self) {
+    /// Objects of an earlier shoot of the same name, which are deleted with this one.
+    fn leave_foreign_objects(&mut self) {
         for kind in [
             ObjectKind::NetworkAttachmentDefinition,
             ObjectKind::UserData,
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Some of what is due is sent, on this one plan, while the world moves.
+    /// Sends some of the actions due in this plan while the simulation proceeds.
     fn work(&mut self, plan: &Plan, faults: bool) {
         let due = plan.items.iter().filter_map(|it| match &it.state {
             ItemState::Due(action) => Some(action.clone()),
@@ -203,7 +203,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A new run knows nothing of the last one.
+    /// A new run does not know anything of the last one.
     fn begin(&mut self) {
         let forgets_ready = self.hurt && self.dice.one_in(2);
         self.observed.now = Duration::ZERO;
@@ -215,7 +215,7 @@ impl<'a> World<'a> {
             machine.since = Duration::ZERO;
             machine.phase = match machine.phase {
                 MachinePhase::Drained => MachinePhase::Draining,
-                // Whether it was ready once is not to be seen.
+                // Whether it was ready before cannot be observed.
                 MachinePhase::NotReady if forgets_ready => MachinePhase::Provisioning,
                 other => other,
             };
@@ -231,14 +231,14 @@ impl<'a> World<'a> {
         let before = std::mem::replace(&mut self.numbers, (done, total));
         let show = || format!("{before:?}, then {done} of {total}");
         let holds = total >= before.1 && (!quiet || done >= before.0);
-        self.must("progress never goes back", holds, show);
+        self.must("progress never decreases", holds, show);
         let is_first = before == (0, 0);
         let holds = !quiet || is_first || total == before.1;
         self.must("the first plan has every item", holds, show);
     }
 }
 
-/// One world through all edits, and to its end.
+/// One simulation through all edits and the deletion.
 fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Found) {
     let mut world = World::new(seed, planner, found);
     let edits = &edits[world.dice.roll(edits.len())];
@@ -249,7 +249,7 @@ fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Foun
     loop {
         world.shoot = Some(&edits[edit]).filter(|_| !goes);
         if goes && world.dice.one_in(4) {
-            world.leave_something();
+            world.leave_foreign_objects();
         }
         let ended = world.run(quiet, faults_until);
         match ended {
@@ -262,9 +262,9 @@ fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Foun
             break;
         }
         if done && !goes {
-            check_again(&mut world);
+            check_next_run(&mut world);
         }
-        // A manifest is changed, or given up, at any time; and in the end.
+        // The manifest is edited, or the shoot deleted, at any time and in the end.
         goes |= edit + 1 == edits.len() && done || !done && world.dice.one_in(20);
         if edit + 1 < edits.len() && (done || world.dice.one_in(2)) {
             edit += 1;
@@ -274,7 +274,7 @@ fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Foun
     found.longest = found.longest.max(rounds);
 }
 
-/// A run may be stuck when something failed in it, or before it and was found by it.
+/// A run may be stuck if something failed during it, or before it.
 fn check_stuck(world: &mut World, quiet: bool) {
     world.stuck = if world.hurt { 0 } else { world.stuck + 1 };
     let holds = world.stuck == 0 || !quiet && world.stuck <= 3;
@@ -286,11 +286,11 @@ fn check_stuck(world: &mut World, quiet: bool) {
 }
 
 /// The next run finds nothing to do.
-fn check_again(world: &mut World) {
+fn check_next_run(world: &mut World) {
     world.begin();
     let plan = world.plan();
     let holds = verdict(&plan) == Verdict::Done;
-    world.must("nothing is due after that", holds, || format!("{plan:#?}"));
+    world.must("nothing is due afterwards", holds, || format!("{plan:#?}"));
 }
 
 fn search(planner: Planner, seeds: std::ops::RangeInclusive<u64>) -> Found {

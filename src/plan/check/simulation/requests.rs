@@ -1,4 +1,4 @@
-//! What is sent: it lands later, in parts, and its answer comes later still; or it is lost, or refused.
+//! Requests: processed late and in parts, answered later still, lost or rejected.
 
 use super::World;
 use crate::render::instancetype;
@@ -11,11 +11,11 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
 use std::sync::Arc;
 
-/// A write on its way.
+/// A write in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) action: Action,
-    /// Parts that happened: user data before its machine.
+    /// Number of parts processed: user data before its machine.
     landed: usize,
 }
 
@@ -37,7 +37,7 @@ impl World<'_> {
         self.requests.push(Request { action, landed: 0 });
     }
 
-    /// One of those on their way comes nearer to its end.
+    /// Advances one of the requests in flight.
     pub(crate) fn post(&mut self, faults: bool) {
         if self.requests.is_empty() {
             return;
@@ -53,7 +53,7 @@ impl World<'_> {
             self.hurt = true;
             let Request { action, .. } = self.requests.remove(index);
             self.observed.sent.remove(action.key());
-            let failure = Failure::new(ErrorClass::Refused, "the webhook says no");
+            let failure = Failure::new(ErrorClass::Refused, "denied by the webhook");
             self.observed
                 .refused
                 .insert(action.key().clone(), (action, failure));
@@ -75,7 +75,7 @@ impl World<'_> {
         }
     }
 
-    /// With the run, its requests end: some happened just so.
+    /// The requests end with the run; some were processed.
     pub(crate) fn cut_off(&mut self) {
         while !self.requests.is_empty() {
             if self.requests[0].landed < self.requests[0].parts() && self.dice.one_in(2) {
@@ -92,7 +92,7 @@ impl World<'_> {
             Action::Apply(wanted) => self.applied(wanted, request.landed),
             Action::Delete(target) if target.key.kind == ObjectKind::Machine => self.leaves(target),
             Action::Delete(target) => self.deleted(target),
-            Action::Drain(target) => self.leaves_when_drained(target),
+            Action::Drain(target) => self.drain_machine(target),
         }
     }
 
@@ -151,14 +151,14 @@ impl World<'_> {
                 | Payload::Token { .. },
                 _,
             ) => {
-                unreachable!("this world has no control plane")
+                unreachable!("this simulation has no control plane")
             }
         }
     }
 
     fn put(&mut self, key: ObjectKey, wanted: &Desired, fact: ObjectStatus) {
         let version = self.next();
-        // What is replaced stays the same object.
+        // A replaced object keeps its uid.
         let there = self.observed.facts.objects.get(&key);
         let uid = there.map_or(version.clone(), |it| it.uid.clone());
         let object = ObservedObject {
@@ -250,7 +250,7 @@ impl World<'_> {
         machine.filter(|it| it.uid == target.uid)
     }
 
-    /// A removal that rests on "not ready" looks again first.
+    /// A removal because of "not ready" checks readiness again first.
     fn leaves(&mut self, target: &DeleteTarget) {
         if let Some(it) = self.machine(target)
             && !(target.unless_ready && it.phase == MachinePhase::Ready)
@@ -259,7 +259,7 @@ impl World<'_> {
         }
     }
 
-    fn leaves_when_drained(&mut self, target: &DeleteTarget) {
+    fn drain_machine(&mut self, target: &DeleteTarget) {
         if let Some(it) = self.machine(target)
             && !(target.unless_ready && it.phase == MachinePhase::Ready)
             && !matches!(it.phase, MachinePhase::Drained | MachinePhase::Deleting)

@@ -1,4 +1,4 @@
-//! What must hold of every plan, and of what comes of it.
+//! Invariants of every plan and of its effects.
 
 use super::World;
 use crate::plan::pool::zone_distribution::spread;
@@ -14,7 +14,7 @@ use crate::validate::{Network, Pool, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Machines that there may be at most.
+/// Maximum number of machines of a pool.
 pub(crate) fn most(facts: &Facts, pool: &Pool) -> usize {
     let size = desired::size(facts, pool);
     size + pool.surge.rounded_up(size)
@@ -32,7 +32,7 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Action> {
     })
 }
 
-/// What it makes: pool, zone, name.
+/// Pool, zone and name of the machine that an action creates.
 fn makes(action: &Action) -> Option<(&Arc<str>, usize, &Arc<str>)> {
     match action {
         Action::Apply(Desired {
@@ -52,7 +52,7 @@ fn removes(action: &Action) -> Option<&ObjectKey> {
 }
 
 impl World<'_> {
-    /// All that must hold of a plan by itself and of what is there.
+    /// Checks a plan by itself and against the observed objects.
     pub(crate) fn check_plan(&mut self, plan: &Plan) {
         let ids: HashSet<_> = plan.items.iter().map(|it| &it.id).collect();
         self.must("ids are unique", ids.len() == plan.items.len(), || {
@@ -66,11 +66,11 @@ impl World<'_> {
         let Some(shoot) = self.shoot else { return };
         for pool in &shoot.pools {
             self.check_bounds(plan, pool);
-            self.check_needs(plan, shoot, pool);
+            self.check_prerequisites(plan, shoot, pool);
         }
     }
 
-    /// All that is due in one plan may be done together, beside what is on its way.
+    /// All actions due in one plan may be performed together, in addition to those in flight.
     fn check_bounds(&mut self, plan: &Plan, pool: &Pool) {
         let observed = &self.observed;
         let facts = &observed.facts;
@@ -98,8 +98,8 @@ impl World<'_> {
         self.must("available", available, || show.clone());
     }
 
-    /// Nothing is made, and nothing that serves goes, before all that a machine needs is there.
-    fn check_needs(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &Pool) {
+    /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
+    fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &Pool) {
         let facts = &self.observed.facts;
         let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts));
         let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
@@ -114,7 +114,7 @@ impl World<'_> {
             serves.is_none_or(|it| ready(it.zone))
         });
         self.must("image before machine", made, || show_ids(plan));
-        self.must("a successor can come", succeeded, || show_ids(plan));
+        self.must("a successor can be created", succeeded, || show_ids(plan));
     }
 
     fn check_unused(&mut self, plan: &Plan) {
@@ -128,7 +128,7 @@ impl World<'_> {
         }
     }
 
-    /// What is deleted is used by nobody.
+    /// An object that is deleted is not in use.
     pub(crate) fn check_is_unused(&mut self, key: &ObjectKey) {
         let facts = &self.observed.facts;
         let mut machines = facts.machines.values().flatten();
@@ -155,7 +155,7 @@ impl World<'_> {
                 )
             }
             ObjectKind::Record => (
-                "the record goes last",
+                "the record is deleted last",
                 machines.next().is_some() || !facts.objects.is_empty() || !facts.foreign.is_empty(),
             ),
             _ => return,
@@ -163,7 +163,7 @@ impl World<'_> {
         self.must(name, !used, || key.to_string());
     }
 
-    /// Something shared that comes undone undoes nothing else.
+    /// A shared object that changes back to not done affects no other item.
     pub(crate) fn check_flicker(&mut self, before: &Plan) {
         let shared = |it: &ObjectKey| {
             matches!(
@@ -173,12 +173,12 @@ impl World<'_> {
                     | ObjectKind::Instancetype
             )
         };
-        let (Some(shoot), Some(key)) = (self.shoot, self.some_object(shared)) else {
+        let (Some(shoot), Some(key)) = (self.shoot, self.random_object(shared)) else {
             return;
         };
         let mut observed = self.observed.clone();
         let objects = &mut Arc::make_mut(&mut observed.facts).objects;
-        let it = objects.get_mut(&key).expect("it was chosen of these");
+        let it = objects.get_mut(&key).expect("it was chosen from these");
         match &mut it.status {
             ObjectStatus::Image(import) => import.done = false,
             _ => it.hash.0 ^= 1,
@@ -198,10 +198,10 @@ impl World<'_> {
         ];
         let mut done = before.items.iter().filter(is_done);
         let holds = done.all(|it| still.contains(&it.id) || own.contains(&it.id.to_string()));
-        self.must("undoes nothing that is done", holds, || key.to_string());
+        self.must("keeps done items done", holds, || key.to_string());
     }
 
-    /// Converged means: this, and nothing else.
+    /// A converged cluster contains exactly the desired objects.
     pub(crate) fn check_goal(&mut self) {
         let observed = &self.observed;
         let same = match self.shoot {
@@ -216,7 +216,7 @@ impl World<'_> {
         };
         let show = || format!("{:#?}", present(&self.observed.facts));
         let show = show();
-        self.must("exactly what is desired", same, || show);
+        self.must("matches the desired state", same, || show);
         let facts = &self.observed.facts;
         let has_data = |name: &Arc<str>| {
             let key = ObjectKey::provider(ObjectKind::UserData, name.clone());
@@ -224,22 +224,22 @@ impl World<'_> {
             data.is_some_and(|it| !it.leaving)
         };
         let all = facts.machines.values().flatten().all(|it| has_data(it.0));
-        self.must("user data is there", all, String::new);
+        self.must("user data exists", all, String::new);
         let mut machines = self.observed.facts.machines.values().flatten();
         let stays = machines.find(|it| it.1.evacuating);
         let stays = stays.map(|it| it.0.to_string());
         let holds = stays.is_none();
-        self.must("hosts are emptied", holds, || stays.unwrap_or_default());
+        self.must("hosts are drained", holds, || stays.unwrap_or_default());
     }
 }
 
-/// Pool, zone, hash, whether it is ready, and metadata of a machine.
+/// Pool, zone, hash, readiness and metadata of a machine.
 type Row = (Arc<str>, usize, Hash, bool, Arc<str>);
 
-/// All that is there, without names that chance gave.
+/// Everything that exists, without randomly chosen names.
 #[derive(Debug, PartialEq)]
 struct Present {
-    /// In order.
+    /// Sorted.
     machines: Vec<Row>,
     objects: BTreeMap<ObjectKey, (Hash, bool)>,
     user_data: usize,
@@ -320,7 +320,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     }
 }
 
-/// Those that pools name, and beside them those that machines were made by which nobody has to replace.
+/// Types that pools name, and types that existing machines were created with and that do not require a replacement.
 fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (ObjectKey, (Hash, bool))> {
     let machines = facts.machines.values().flatten();
     let made_by: HashSet<&str> = machines
@@ -366,7 +366,7 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> boo
             .all(|(key, hash)| has(key.kind, &key.name, *hash))
 }
 
-/// As the plan calls the network of that object.
+/// The plan's id of the network with this object name.
 fn network_id(shoot: &ValidShoot, object: &str) -> String {
     let name = object.strip_prefix(&format!("{}-", shoot.id));
     format!("network/{}", name.unwrap_or(object))

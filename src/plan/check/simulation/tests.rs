@@ -7,7 +7,7 @@ use crate::state::plan::{ItemState, Plan};
 use std::collections::BTreeMap;
 
 #[track_caller]
-#[expect(clippy::print_stdout, reason = "a search tells what it searched")]
+#[expect(clippy::print_stdout, reason = "a search prints what it covered")]
 fn check(seeds: u64) {
     let Found {
         plans,
@@ -24,7 +24,7 @@ fn whole_plans_hold_in_a_small_world() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_world() {
     check(3_000);
 }

@@ -1,9 +1,9 @@
-//! The rolling update behind a store that lags.
+//! The rolling update with a stale cache.
 //!
-//! Requests in flight, events not yet delivered, faults, lost requests, a crash anywhere, and one edit of the
-//! manifest: what was in flight is memory, so this needs a search for what can be reached. Three rules keep
-//! the bounds: what is sent is seen, a removal that rests on "not ready" looks once more, and a run's first
-//! LIST is consistent. Without any of them one breaks.
+//! Requests in flight, events not yet delivered, faults, lost requests, a crash at any time, and one edit of the
+//! manifest. Requests in flight are memory, so this needs a search of the reachable states. Three rules keep the
+//! bounds: the plan sees what was sent, a removal because of "not ready" checks readiness again, and the first LIST
+//! of a run is consistent. Without any one of them a bound is violated.
 
 use super::Rule;
 use super::counterexample::Broken;
@@ -15,18 +15,18 @@ mod circles;
 mod steps;
 mod tests;
 
-/// How a machine is, or how it looks.
+/// Status of a machine, actual or observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Look {
     Absent,
     Is(RollingPhase),
-    /// Our request to make it has no answer yet.
+    /// The create request has no answer yet.
     MakeSent,
-    /// Our request to remove it has no answer yet; it was decided on this phase.
+    /// The delete request has no answer yet; it was decided in this phase.
     RemoveSent(RollingPhase),
 }
 
-/// A machine in the world, and in the store.
+/// A machine as it is, and as the cache shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Twin {
     /// A small number for each hash.
@@ -41,11 +41,11 @@ struct Twin {
 struct State {
     wanted: u8,
     faults: u8,
-    /// In order, for only then are like states alike.
+    /// Sorted, so that equal states compare equal.
     machines: Vec<Twin>,
 }
 
-/// A pool, and what can happen to it.
+/// A pool, and the events that may happen to it.
 #[derive(Debug, Clone, Copy)]
 struct World {
     rule: Rule,
@@ -54,11 +54,11 @@ struct World {
     edited: &'static [usize],
     surge: usize,
     unavailable: usize,
-    /// At most so many.
+    /// Maximum number of faults.
     faults: u8,
-    /// The plan sees what is in flight.
+    /// The plan sees requests in flight.
     sent_is_seen: bool,
-    /// What rests on "not ready" looks again before it acts.
+    /// A removal because of "not ready" checks readiness again before it acts.
     second_look: bool,
     /// The first LIST of a run is consistent.
     consistent_list: bool,
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// All that is desired is there.
+    /// All desired machines are ready.
     fn first(&self) -> State {
         let there = Look::Is(RollingPhase::Ready);
         let zones = self.targets.iter().enumerate();
@@ -125,13 +125,13 @@ impl World {
         state.machines.iter().all(is_good) && targets.all(|(zone, it)| count(zone) == *it)
     }
 
-    /// Everything that can be reached.
+    /// Searches all reachable states.
     fn search(&self) -> Found {
         let mut found = Found::default();
         let mut numbers = HashMap::from([(self.first(), 0)]);
         let mut queue = VecDeque::from([self.first()]);
         let mut good_steps = Vec::new();
-        // In the order of the queue, which is that of the numbers.
+        // States are numbered in the order of the queue.
         for from in 0.. {
             let Some(state) = queue.pop_front() else {
                 break;
@@ -162,7 +162,7 @@ impl World {
         found.good_steps = good_steps.len();
         let circles = circles::count(found.states, good_steps);
         let show = || format!("{circles} states of {}", found.states);
-        found.broken.must("no circles", circles == 0, show);
+        found.broken.must("no cycles", circles == 0, show);
         found
     }
 }

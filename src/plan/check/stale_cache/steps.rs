@@ -1,5 +1,3 @@
-//! All that may happen next.
-
 use super::{Look, State, Twin, World};
 use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, Transition};
 use crate::state::hash::Hash;

@@ -2,7 +2,7 @@ use super::World;
 use crate::plan::check::mutations;
 
 #[track_caller]
-#[expect(clippy::print_stdout, reason = "a search tells what it searched")]
+#[expect(clippy::print_stdout, reason = "a search prints what it covered")]
 fn check(world: World) {
     let found = world.search();
     let World {
@@ -65,7 +65,7 @@ fn a_bound_breaks_when_the_first_list_lags() {
 #[test]
 fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
     let world = World {
-        rule: mutations::failed_ones_stay,
+        rule: mutations::failed_machines_stay,
         ..World::new(&[1, 1])
     };
     world.search().broken.assert_has("ends at the goal");
@@ -74,14 +74,14 @@ fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
 #[test]
 fn an_update_that_makes_what_it_removes_is_seen_to_go_in_circles() {
     let world = World {
-        rule: mutations::one_too_many_is_made,
+        rule: mutations::one_too_many_is_created,
         ..World::new(&[1, 1])
     };
-    world.search().broken.assert_has("no circles");
+    world.search().broken.assert_has("no cycles");
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_behind_a_store_that_lags() {
     check(World::new(&[2, 2]));
     check(World::new(&[2, 1, 1]));

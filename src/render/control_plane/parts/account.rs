@@ -1,9 +1,9 @@
-//! What a pod of the control plane may do in the namespace that it stands in: for the two that talk to the provider.
+//! Service accounts and permissions of the two control plane components that call the provider's API.
 
 use crate::render::control_plane::context::ControlPlaneContext;
 use serde_json::{Value, json};
 
-/// A ServiceAccount with a Role of these rules: groups, resources, verbs.
+/// Returns a ServiceAccount, a Role with these rules, and the RoleBinding between them.
 pub(crate) fn account(context: &ControlPlaneContext, part: &str, rules: &[RoleRule]) -> [Value; 3] {
     let name = context.name(part);
     let metadata = json!({ "name": name });

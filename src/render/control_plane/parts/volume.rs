@@ -1,17 +1,17 @@
-//! What the containers of a pod find in their files.
+//! Volumes of the control plane's pods.
 
 use crate::render::control_plane::context::ControlPlaneContext;
 use crate::state::hash::Hash;
 use serde_json::{Map, Value, json};
 
-/// A directory in containers.
+/// A directory mounted into containers.
 #[derive(Debug)]
 pub(crate) struct PodVolume {
     name: String,
     path: String,
     source: Value,
     writable: bool,
-    /// Annotation of the pod that rolls it when the content changes.
+    /// Pod annotation that triggers a rollout when the content changes.
     checksum: Option<(String, Hash)>,
 }
 
@@ -31,7 +31,7 @@ impl PodVolume {
         }
     }
 
-    /// Of a Secret, only what the pod has to know.
+    /// Limits a Secret volume to the keys that the pod needs.
     #[must_use]
     pub(crate) fn only(mut self, keys: &[&str]) -> PodVolume {
         let items = keys.iter().map(|it| json!({ "key": it, "path": it }));
@@ -39,7 +39,7 @@ impl PodVolume {
         self
     }
 
-    /// A ConfigMap of the control plane with this content.
+    /// A ConfigMap of the control plane with this content, mounted as `config`.
     pub(crate) fn config(
         context: &ControlPlaneContext,
         part: &str,
@@ -49,14 +49,14 @@ impl PodVolume {
         PodVolume {
             name: "config".to_owned(),
             path: format!("{DIRECTORY}/config"),
-            // Secrets have the same names: one must not stand in for the other.
+            // Secrets have the same names, so the annotations need different prefixes.
             checksum: Some((format!("checksum-config/{name}"), Hash::of(data))),
             source: json!({ "configMap": { "name": name } }),
             writable: false,
         }
     }
 
-    /// A ConfigMap that a person made. Its content is theirs: nothing here rolls when they change it.
+    /// A ConfigMap provided by the user. A change of its content does not trigger a rollout.
     pub(crate) fn of_person(name: &str, config_map: &str) -> PodVolume {
         PodVolume {
             name: name.to_owned(),
@@ -78,7 +78,7 @@ impl PodVolume {
         }
     }
 
-    /// What a claim template of the StatefulSet makes.
+    /// A volume created from a claim template of the StatefulSet.
     pub(crate) fn claim(name: &str, path: &str) -> PodVolume {
         PodVolume {
             name: name.to_owned(),
@@ -101,7 +101,7 @@ impl PodVolume {
         mount
     }
 
-    /// None for a claim: the StatefulSet puts it in.
+    /// Returns None for a claim template, because the StatefulSet adds that volume.
     pub(crate) fn of_pod(&self) -> Option<Value> {
         let mut volume = self.source.clone();
         volume.as_object_mut()?;

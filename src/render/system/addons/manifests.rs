@@ -5,7 +5,7 @@ use crate::render::images::from_registry;
 use crate::validate::{Bundle, ValidShoot};
 use serde_json::{Value, json};
 
-/// As they fit this shoot: from its registry, and a network with its ranges.
+/// Adapts the objects to the shoot: its registry, and the address ranges of a pod network.
 pub(crate) fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
     let mut objects = bundle.objects.clone();
     for object in &mut objects {
@@ -23,7 +23,7 @@ pub(crate) fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
     objects
 }
 
-/// Pods stand in the objects of workloads at one of three places.
+/// Rewrites images in pod specs, which are at one of three paths.
 fn images(object: &mut Value, registry: &str) {
     for place in [
         "/spec/template/spec",

@@ -32,12 +32,12 @@ pub(crate) fn known(host: &str) -> ControlPlaneFacts {
     }
 }
 
-/// What runs inside a shoot whose API server has this address.
+/// The components of a shoot whose API server has this address.
 pub(crate) fn inside(shoot: &ValidShoot, host: &str) -> Vec<Component> {
     inside_with(shoot, host, &BTreeMap::new())
 }
 
-/// The same where the provider has these classes.
+/// The components if the provider has these storage classes.
 pub(crate) fn inside_with(
     shoot: &ValidShoot,
     host: &str,
@@ -57,7 +57,7 @@ pub(crate) fn inside_with(
     })
 }
 
-/// A shoot with all there is: flannel, two replicas of everything, and both add-ons.
+/// A shoot with everything enabled: flannel, two replicas of everything, and both add-ons.
 pub(crate) fn whole() -> ValidShoot {
     let mut shoot = valid_for_tests(WIDE);
     shoot.networking.type_ = "flannel".into();
@@ -84,7 +84,7 @@ pub(crate) fn find<'a>(objects: &[&'a Value], kind: &str, name: &str) -> &'a Val
     let mut found = objects
         .iter()
         .filter(|it| it["kind"] == kind && it["metadata"]["name"] == name);
-    found.next().expect("there is such an object")
+    found.next().expect("such an object exists")
 }
 
 fn text(value: &Value) -> &str {
@@ -95,7 +95,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The pod templates, by kind and name of what makes the pods.
+/// The pod templates, with the kind of their workload.
 fn templates<'a>(objects: &[&'a Value]) -> Vec<(&'a str, &'a Value)> {
     let mut found = Vec::new();
     for object in objects {
@@ -114,7 +114,7 @@ fn containers(template: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn every_object_has_a_kind_that_is_looked_at_and_its_place() {
+fn every_object_has_an_observed_kind_and_the_right_namespace() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let mut seen = BTreeSet::new();
@@ -126,12 +126,12 @@ fn every_object_has_a_kind_that_is_looked_at_and_its_place() {
         let namespace = &object["metadata"]["namespace"];
         assert_eq!(namespace.is_null(), of_cluster, "{kind} {name}");
         let once = seen.insert((kind, namespace.as_str(), name));
-        assert!(once, "{kind} {name} stands twice");
+        assert!(once, "{kind} {name} exists twice");
     }
 }
 
 #[test]
-fn every_image_comes_from_the_list() {
+fn every_image_is_a_listed_component() {
     let shoot = whole();
     let listed: Vec<String> = COMPONENTS.iter().map(|it| image(&shoot, it)).collect();
     let all = inside(&shoot, "10.96.7.7");
@@ -146,7 +146,7 @@ fn every_image_comes_from_the_list() {
 }
 
 #[test]
-fn what_every_node_needs_tolerates_everything_and_the_rest_keeps_to_pools_that_allow_it() {
+fn daemon_sets_tolerate_everything_and_deployments_select_pools_that_allow_them() {
     let all = inside(&whole(), "10.96.7.7");
     for (kind, template) in templates(&objects(&all)) {
         let spec = &template["spec"];
@@ -160,7 +160,7 @@ fn what_every_node_needs_tolerates_everything_and_the_rest_keeps_to_pools_that_a
 }
 
 #[test]
-fn whatever_an_object_names_is_there() {
+fn every_referenced_object_exists() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let is_there = |kind: &str, name: &Value| {
@@ -201,7 +201,7 @@ fn whatever_an_object_names_is_there() {
 }
 
 #[test]
-fn selectors_find_the_pods_they_mean() {
+fn selectors_match_pods() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let templates = templates(&objects);
@@ -227,7 +227,7 @@ fn selectors_find_the_pods_they_mean() {
 }
 
 #[test]
-fn another_registry_serves_every_pod() {
+fn another_registry_applies_to_every_pod() {
     let mut shoot = whole();
     shoot.control_plane.registry = Some("registry.example.org/mirror".into());
     let all = inside(&shoot, "10.96.7.7");
@@ -240,7 +240,7 @@ fn another_registry_serves_every_pod() {
 }
 
 #[test]
-fn the_least_shoot_has_no_network_of_ours_and_no_add_ons() {
+fn a_minimal_shoot_has_no_built_in_network_and_no_add_ons() {
     let all = inside(&valid_for_tests(SHOOT), "10.96.7.7");
     let names: Vec<_> = all.iter().map(|it| it.name).collect();
     assert_eq!(
