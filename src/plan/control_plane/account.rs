@@ -1,9 +1,9 @@
-//! What a pod of the control plane may do in the namespace that it stands in: for the two that talk to the provider.
+//! Service accounts and permissions of the two control plane components that call the provider's API.
 
 use super::Context;
 use serde_json::{Value, json};
 
-/// A ServiceAccount with a Role of these rules: groups, resources, verbs.
+/// Returns a ServiceAccount, a Role with these rules, and the RoleBinding between them.
 pub(super) fn account(context: &Context, part: &str, rules: &[Rule]) -> [Value; 3] {
     let name = context.name(part);
     let metadata = json!({ "name": name });
@@ -35,6 +35,7 @@ pub(super) fn account(context: &Context, part: &str, rules: &[Rule]) -> [Value; 
     ]
 }
 
+/// A rule of a Role: API group, resources and verbs.
 pub(super) struct Rule {
     pub(super) group: &'static str,
     pub(super) resources: &'static [&'static str],

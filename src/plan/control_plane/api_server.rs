@@ -1,4 +1,4 @@
-//! kube-apiserver, with the konnectivity server at its side.
+//! kube-apiserver, with the konnectivity server as a sidecar.
 
 use super::flags::Flags;
 use super::network_policy::{allow, policy};
@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 mod settings;
 
 const NAME: &str = "kube-apiserver";
-/// After it was told to end it goes on for so long, until nobody sends it anything any more.
+/// Time for which a terminating server keeps serving, until clients no longer send requests to it.
 const SHUTDOWN_DELAY: &str = "15s";
 const GRACE: u32 = 75;
 
@@ -30,7 +30,7 @@ pub(super) fn component(context: &Context) -> Component {
         "metadata": { "name": context.name(NAME) },
         "data": files.data,
     });
-    // Clients are everywhere: machines, pods of the shoot, people.
+    // Clients are everywhere: machines, pods of the shoot, users.
     let ingress = allow(context, &[], &[API_PORT, KONNECTIVITY_PORT]);
     let objects = [config_map, policy(context, NAME, vec![ingress])];
     let pods = Pods {
@@ -49,7 +49,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "Run kube-apiserver".into(),
+        title: "Deploy kube-apiserver".into(),
         objects: objects
             .into_iter()
             .chain(pods.deployment(context))
@@ -57,13 +57,13 @@ pub(super) fn component(context: &Context) -> Component {
     }
 }
 
-/// What the pod finds in its directories.
+/// The volumes of the pod, and the content of its ConfigMap.
 struct Files {
-    /// Of the ConfigMap.
+    /// Files of the ConfigMap.
     data: Map<String, Value>,
     volumes: Vec<Volume>,
     has_authentication: bool,
-    /// The audit policy, and the whole AuthenticationConfiguration, where a person gives it.
+    /// Volumes of the audit policy and of the complete AuthenticationConfiguration, if the user provides them.
     audit: Option<usize>,
     authentication: Option<usize>,
 }
@@ -111,13 +111,13 @@ impl Files {
             socket,
             secret("konnectivity-server"),
         ];
-        let mut of_person = |name, config_map: Option<&str>| {
-            volumes.push(Volume::of_person(name, config_map?));
+        let mut of_user = |name, config_map: Option<&str>| {
+            volumes.push(Volume::of_user(name, config_map?));
             Some(volumes.len() - 1)
         };
         Files {
-            audit: of_person("audit", audit),
-            authentication: of_person(
+            audit: of_user("audit", audit),
+            authentication: of_user(
                 "authentication",
                 given.map(|it| it.config_map_name.as_str()),
             ),
@@ -142,7 +142,7 @@ impl Files {
         }
     }
 
-    /// The AuthenticationConfiguration, if there is one.
+    /// Returns the path of the AuthenticationConfiguration, if one is used.
     fn authentication(&self) -> Option<String> {
         match self.authentication {
             Some(it) => Some(self.path(it, "config.yaml")),
@@ -153,18 +153,18 @@ impl Files {
     }
 }
 
-/// The ConfigMap with a person's audit policy.
+/// Returns the name of the ConfigMap with the user's audit policy.
 fn audit_config_map(settings: &KubeApiServer) -> Option<&str> {
     let policy = settings.audit_config.as_ref()?.audit_policy.as_ref()?;
     Some(policy.config_map_ref.as_ref()?.name.as_str())
 }
 
-/// JSON is YAML too, and the same every time.
+/// Formats a configuration file: JSON is valid YAML, and the output is deterministic.
 pub(super) fn text(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Nothing but what is inside the shoot goes through konnectivity.
+/// Only traffic into the shoot goes through konnectivity.
 fn egress(socket_directory: &Volume) -> Value {
     json!({
         "apiVersion": "apiserver.k8s.io/v1beta1",
@@ -194,13 +194,13 @@ fn api_server(
         )
         .given("authentication-config", files.authentication());
     let flags = match files.authentication() {
-        // The file says it, and excludes the flag.
+        // The file contains the setting, and the flag is not allowed next to it.
         Some(_) if limits_anonymous(minor(context.shoot)) => flags,
         _ => flags.set("anonymous-auth", true),
     };
     let flags = match context.replicas() {
         1 => flags,
-        // Clients that stay with one server for ever leave the others idle.
+        // Without it, long-lived clients stick to one server and leave the others idle.
         _ => flags.set("goaway-chance", "0.001"),
     };
     let command = settings::flags(flags, kubernetes, settings, |file| files.path(CONFIG, file));
@@ -214,17 +214,17 @@ fn api_server(
         .collect();
     let requests = (requests.0.as_str(), requests.1.as_str());
     let mut it = container(context, NAME, command.done(), requests, &mounts);
-    // The program's file carries this capability, and does not start in a pod that may not have it.
+    // The binary has this file capability and does not start in a pod that may not have it.
     it["securityContext"]["capabilities"]["add"] = json!(["NET_BIND_SERVICE"]);
     it["ports"] = json!([{ "name": "https", "containerPort": API_PORT }]);
     it["startupProbe"] = probe("HTTPS", API_PORT, "/livez", 2, 150);
-    // An etcd that is away is no reason to restart.
+    // A restart does not help when etcd is unavailable.
     it["livenessProbe"] = probe("HTTPS", API_PORT, "/livez?exclude=etcd", 10, 8);
     it["readinessProbe"] = probe("HTTPS", API_PORT, "/readyz", 2, 3);
     it
 }
 
-/// For information only, as nothing is published; but it has to be an address.
+/// The advertised address. Nothing publishes it, but it must be a valid IP address.
 fn advertised(known: &Known) -> &str {
     let host = known.node_address.host.as_str();
     match host.parse::<Ipv4Addr>() {
@@ -233,13 +233,13 @@ fn advertised(known: &Known) -> &str {
     }
 }
 
-/// What does not depend on the shoot.
+/// Flags that are the same for all shoots.
 fn connections(flags: Flags, files: &Files) -> Flags {
     let serving = |file| files.path(SERVING, file);
     flags
         .set("bind-address", "0.0.0.0")
         .set("secure-port", API_PORT)
-        // The EndpointSlice of the Service `kubernetes` is ours.
+        // kvshoot manages the EndpointSlice of the Service `kubernetes`.
         .set("endpoint-reconciler-type", "none")
         .set("tls-cert-file", serving("tls.crt"))
         .set("tls-private-key-file", serving("tls.key"))
@@ -294,7 +294,7 @@ fn connections(flags: Flags, files: &Files) -> Flags {
         .set("livez-grace-period", "1m")
 }
 
-/// What is asked for unless the shoot wants more.
+/// CPU and memory requests: the defaults, or what the shoot asks for if that is more.
 fn requests(settings: &KubeApiServer) -> (String, String) {
     let allowed = settings
         .autoscaling

@@ -1,4 +1,4 @@
-//! The items of a control plane, in order, and what is known of it so far.
+//! The items of a control plane, in order, and the addresses and certificates known so far.
 
 use super::leaf::Reach;
 use super::{
@@ -14,19 +14,19 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address, Exposure};
 use std::sync::Arc;
 
-/// Stands where an address will stand: what has it is not applied before it is known.
+/// Placeholder for an address that is not known yet. Objects that contain it are not applied.
 const UNKNOWN: &str = "0.0.0.0";
 
-/// What the rest of a plan takes from the control plane.
+/// Output of the control plane that the rest of a plan depends on.
 pub(in crate::plan) struct ControlPlane {
     pub(in crate::plan) known: Known,
     /// Every address is known.
     pub(in crate::plan) services: Need,
-    /// All of its replicas are as they are wanted: nothing may be newer than they are.
+    /// All replicas are up to date: no other component may be newer than the API server.
     pub(in crate::plan) api_server: Need,
-    /// The shoot's API server is looked at.
+    /// The shoot's API server is connected and observed.
     pub(in crate::plan) inside: Need,
-    /// Certificates are signed, tokens work, nodes get their ranges.
+    /// Certificates are signed, tokens work, and nodes get their pod CIDRs.
     pub(in crate::plan) controllers: Need,
 }
 
@@ -84,20 +84,20 @@ pub(in crate::plan) fn site<'a>(shoot: &'a ValidShoot, facts: &'a Facts) -> Site
     }
 }
 
-/// Whether kvshoot itself can talk to the shoot.
+/// Adds the item for the connection to the shoot's API server.
 fn reached(plan: &mut Plan, observed: &Observed, api_server: Need) -> Need {
     let state = match &observed.facts.inside {
         Inside::Observed => State::Done,
         Inside::Unreachable(why) => State::Waiting(why.to_string()),
-        Inside::Absent if plan.is_done(api_server) => State::Waiting("an answer".into()),
+        Inside::Absent if plan.is_done(api_server) => State::Waiting("no response yet".into()),
         Inside::Absent => State::Blocked,
     };
-    let title = "Reach the shoot's API server".into();
+    let title = "Connect to the shoot's API server".into();
     let id = "reach".to_owned();
     plan.add(observed, id.into(), title, [api_server], state)
 }
 
-/// What the facts say, and placeholders for what they do not say yet.
+/// Collects addresses and checksums from the facts, with placeholders for those that are not known yet.
 pub(in crate::plan) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
     let fact = |kind, part| {
         let key = Key::provider(kind, names::control_plane(&shoot.id, part));
@@ -143,7 +143,7 @@ pub(in crate::plan) fn known(shoot: &ValidShoot, facts: &Facts) -> Known {
     }
 }
 
-/// By which people reach the API server, and the port of the konnectivity server there.
+/// Returns the external address of the API server, and the port of the konnectivity server there.
 fn external(shoot: &ValidShoot, service: &Service) -> (Option<Address>, u16) {
     let unknown: Arc<str> = UNKNOWN.into();
     match &shoot.control_plane.exposure {
@@ -163,7 +163,7 @@ fn external(shoot: &ValidShoot, service: &Service) -> (Option<Address>, u16) {
     }
 }
 
-/// Whether machines reach a ClusterIP: a tenant network in place of the pod network keeps them off it.
+/// Returns whether machines can reach a ClusterIP. They cannot if a tenant network replaces the pod network.
 fn has_pod_network(shoot: &ValidShoot) -> bool {
     use crate::validate::Network;
     let mut networks = shoot.networks.iter();

@@ -1,11 +1,11 @@
-//! Whom the API server believes: an AuthenticationConfiguration.
+//! Authentication of the API server's clients, as an AuthenticationConfiguration.
 
 use super::Context;
 use crate::model::{KubeApiServer, OidcConfig};
 use crate::plan::images::minor;
 use serde_json::{Value, json};
 
-/// What probes and `kubeadm join` ask for before they have credentials.
+/// Paths that probes and `kubeadm join` read before they have credentials.
 const OPEN: [&str; 4] = [
     "/livez",
     "/readyz",
@@ -13,7 +13,7 @@ const OPEN: [&str; 4] = [
     "/api/v1/namespaces/kube-public/configmaps/cluster-info",
 ];
 
-/// None where there is nothing to say, and flags say the rest.
+/// Returns None if there is nothing to configure; flags cover the rest.
 pub(super) fn configuration(context: &Context, settings: &KubeApiServer) -> Option<Value> {
     let minor = minor(context.shoot);
     let mut configuration = json!({
@@ -36,12 +36,12 @@ pub(super) fn configuration(context: &Context, settings: &KubeApiServer) -> Opti
     (limits_anonymous(minor) || authenticator.is_some()).then_some(configuration)
 }
 
-/// Whether the file can say on which paths requests need no credentials.
+/// Returns whether the file can limit anonymous requests to certain paths.
 pub(super) fn limits_anonymous(minor: u64) -> bool {
     minor >= 32
 }
 
-/// What the flags `--oidc-…` would do.
+/// Translates the `--oidc-…` settings.
 fn authenticator(oidc: &OidcConfig) -> Option<Value> {
     let (url, client) = (oidc.issuer_url.as_ref()?, oidc.client_id.as_ref()?);
     let mut issuer = json!({ "url": url, "audiences": [client] });

@@ -1,4 +1,4 @@
-//! How many there are of each, where they stand, and how many may be gone at a time.
+//! Number of replicas, topology spread and disruption budgets of the control plane.
 
 use super::Context;
 use crate::plan::names;
@@ -6,7 +6,7 @@ use crate::validate::control_plane::Tolerance;
 use serde_json::{Value, json};
 
 impl Context<'_> {
-    /// Of a Deployment of the control plane.
+    /// Replicas of a Deployment of the control plane.
     pub(super) fn replicas(&self) -> u32 {
         match self.shoot.control_plane.tolerance {
             Tolerance::None => 1,
@@ -32,10 +32,10 @@ impl Context<'_> {
     }
 }
 
-/// Puts what tolerates a failure on as many nodes, or zones, as there are replicas: a pod that finds no such place
-/// stays pending, which is told, and is better than a promise that nothing keeps.
+/// Spreads replicas over as many nodes or zones as there are replicas. A pod without a matching node stays pending,
+/// which is reported: better than a failure tolerance that does not hold.
 ///
-/// `revision` is the label that tells the pods of an update from those before, which are on their way out.
+/// `revision` is the label that distinguishes the pods of an update from the old pods that are about to be deleted.
 pub(super) fn spread(
     context: &Context,
     part: &str,
@@ -61,7 +61,7 @@ pub(super) fn spread(
         Tolerance::Node => {
             let mut zones = constraint(names::ZONE_LABEL);
             zones["whenUnsatisfiable"] = json!("ScheduleAnyway");
-            // Said of hard constraints only.
+            // Only allowed in hard constraints.
             if let Some(fields) = zones.as_object_mut() {
                 fields.remove("minDomains");
             }
@@ -74,7 +74,7 @@ pub(super) fn spread(
     }
 }
 
-/// None for a single replica: a budget would hold back every drain of its node.
+/// Returns None for a single replica, because a budget would block every drain of its node.
 pub(super) fn budget(context: &Context, part: &str, replicas: u32) -> Option<Value> {
     (replicas > 1).then(|| {
         json!({

@@ -1,4 +1,4 @@
-//! Roots, leaves and keys: one Secret each, and when it is made anew.
+//! Certificate authorities, certificates and keys: one Secret each, and the rules for their renewal.
 
 use super::leaf::{self, Named, Reach};
 use crate::plan::item::{
@@ -13,27 +13,27 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The last part of the Secret's name, the common name, and the end of a title.
+/// Suffix of the Secret's name, common name, and end of the title.
 const ROOTS: [(&str, &str, &str); 3] = [
     (leaf::CA, "kubernetes", "Kubernetes"),
     (leaf::ETCD_CA, "etcd-ca", "etcd"),
-    (leaf::FRONT_PROXY_CA, "front-proxy-ca", "the front proxy"),
+    (leaf::FRONT_PROXY_CA, "front-proxy-ca", "front proxy"),
 ];
 
 const KEYS: [(&str, &str, Issued); 2] = [
     (
         "service-account-key",
-        "Make the key that signs the tokens of service accounts",
+        "Create key for service account tokens",
         Issued::SigningKey,
     ),
     (
         "encryption-key",
-        "Make the key that encrypts Secrets",
+        "Create key for Secret encryption",
         Issued::EncryptionKey,
     ),
 ];
 
-/// Roots and keys need the record alone, leaves their root; those that say how the API server is reached need that.
+/// CAs and keys need only the record. Certificates need their CA, and those that contain addresses need the Services.
 pub(in crate::plan) fn add(
     plan: &mut Plan,
     observed: &Observed,
@@ -55,7 +55,7 @@ pub(in crate::plan) fn add(
     let mut needs = Vec::new();
     let mut roots: HashMap<Arc<str>, Need> = HashMap::new();
     for (part, common_name, of) in ROOTS {
-        let title = format!("Make the root certificate of {of}");
+        let title = format!("Create CA of {of}");
         let need = one(part, title, Some(Issued::Root { common_name }), &[record]);
         roots.insert(names::control_plane(site.id, part).into(), need);
         needs.push(need);
@@ -66,7 +66,7 @@ pub(in crate::plan) fn add(
     for Named { part, of, leaf } in leaf::all(shoot, site, reach) {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
         let held_back: Vec<Need> = root.into_iter().copied().chain([services]).collect();
-        let title = format!("Issue the certificate of {of}");
+        let title = format!("Issue certificate of {of}");
         needs.push(one(part, title, leaf.map(Issued::Leaf), &held_back));
     }
     needs
@@ -76,7 +76,7 @@ fn wanted(site: &Site, part: &str, issued: Issued) -> Wanted {
     let name = names::control_plane(site.id, part);
     let hash = match &issued {
         Issued::Root { common_name } => Hash::of(&json!(["root", common_name])),
-        // Without the names: a certificate may have more than are wanted, and they are compared by themselves.
+        // Names are not part of the hash: they are compared separately, as a certificate may have extra ones.
         Issued::Leaf(it) => Hash::of(&json!([
             "leaf",
             &*it.root,
@@ -109,14 +109,14 @@ fn state(observed: &Observed, wanted: Wanted) -> State {
     let key = &wanted.key;
     let fail = |class, message| State::Failed(Failure::new(class, message));
     if observed.facts.foreign.contains_key(key) {
-        let message = format!("{key} exists and is of another shoot of that name");
+        let message = format!("{key} already exists and belongs to another shoot with the same name");
         return fail(Class::Foreign, message);
     }
     let Some(there) = observed.facts.objects.get(key) else {
         return State::Due(Action::Apply(wanted));
     };
     if there.leaving {
-        return State::Waiting("the old one to be gone".into());
+        return State::Waiting(format!("old {key} is being deleted"));
     }
     match &wanted.content {
         Content::Issue(issue) => match &issue.what {
@@ -125,7 +125,7 @@ fn state(observed: &Observed, wanted: Wanted) -> State {
             {
                 State::Due(Action::Apply(wanted))
             }
-            // What was signed or encrypted with it would be lost with it, so it stays as it is.
+            // Kept as it is: everything signed or encrypted with it depends on it.
             Issued::Root { .. } => match root_trouble(&observed.facts, there) {
                 Some(trouble) => fail(Class::Infrastructure, format!("{key} {trouble}")),
                 None => State::Done,
@@ -136,7 +136,7 @@ fn state(observed: &Observed, wanted: Wanted) -> State {
     }
 }
 
-/// Superfluous names do no harm, so one that comes and goes does not change a certificate for ever.
+/// Extra names do no harm, so an address that disappears does not change a certificate.
 fn is_good(observed: &Observed, leaf: &Leaf, there: Option<&Certificate>) -> bool {
     let facts = &observed.facts;
     let root = facts
@@ -153,8 +153,8 @@ fn is_good(observed: &Observed, leaf: &Leaf, there: Option<&Certificate>) -> boo
 fn root_trouble(facts: &Facts, there: &Object) -> Option<&'static str> {
     match (certificate(there), &secret(there)?.ca) {
         (Some(it), Some(_)) if it.expires > facts.time => None,
-        (Some(_), Some(_)) => Some("holds a root certificate that has expired"),
-        _ => Some("has lost the annotations that say what is in it"),
+        (Some(_), Some(_)) => Some("contains an expired CA certificate"),
+        _ => Some("has no annotations that describe its certificate"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A small world in which what is due is made at once.
+//! A small simulation in which everything due is created at once.
 
 use super::*;
 use crate::plan::NO_UID;
@@ -12,7 +12,7 @@ struct World {
     shoot: ValidShoot,
     facts: Facts,
     external: Address,
-    /// Hashes of keys that were made.
+    /// Number of keys created, used as their hashes.
     keys: u64,
 }
 
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// One in which all is made.
+    /// A simulation in which everything has been created.
     fn complete() -> World {
         let mut world = World::new();
         world.make_all();
@@ -69,7 +69,7 @@ impl World {
         (plan, made)
     }
 
-    /// The last parts of the names of the Secrets that are due.
+    /// Name suffixes of the Secrets that are due.
     fn due(&self) -> Vec<String> {
         let (plan, _) = self.plan();
         due(&plan).map(|it| self.part(it)).collect()
@@ -153,7 +153,7 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Wanted> {
 }
 
 #[test]
-fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
+fn cas_and_keys_are_created_first_and_then_all_certificates_at_once() {
     let mut world = World::new();
     let first = [
         "ca",
@@ -190,7 +190,7 @@ fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
 }
 
 #[test]
-fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
+fn certificates_with_addresses_wait_for_the_service_of_the_api_server() {
     let (plan, _) = World::complete().plan_for(None);
     let blocked = plan.items.iter().filter(|it| it.state == State::Blocked);
     let blocked: Vec<&str> = blocked.map(|it| &*it.id.0).collect();
@@ -208,7 +208,7 @@ fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
 }
 
 #[test]
-fn the_api_server_answers_to_all_its_names() {
+fn the_certificate_of_the_api_server_has_all_its_names() {
     let mut world = World::new();
     let shoot = world.shoot.id.clone();
     world.make_all();
@@ -244,7 +244,7 @@ fn the_api_server_answers_to_all_its_names() {
 }
 
 #[test]
-fn members_of_etcd_have_names_and_its_client_has_none() {
+fn certificates_of_etcd_members_have_names_and_that_of_the_client_has_none() {
     let mut world = World::complete();
     let member = format!("{0}-etcd-2.{0}-etcd-peers.clusters.svc", world.shoot.id);
     let client = format!("{}-etcd-client.clusters.svc", world.shoot.id);
@@ -256,7 +256,7 @@ fn members_of_etcd_have_names_and_its_client_has_none() {
 }
 
 #[test]
-fn kubeconfigs_lead_to_the_address_of_the_service() {
+fn kubeconfigs_contain_the_address_of_the_service() {
     let world = World::new();
     let site = Site {
         id: &world.shoot.id,
@@ -285,7 +285,7 @@ fn kubeconfigs_lead_to_the_address_of_the_service() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_a_name_is_missing_and_not_when_one_is_too_many() {
+fn a_certificate_is_reissued_for_a_missing_name_but_not_for_an_extra_one() {
     let mut world = World::complete();
     let before = world.facts.clone();
     world.external.host = "other.example".to_owned();
@@ -304,9 +304,9 @@ fn a_leaf_is_issued_anew_when_a_name_is_missing_and_not_when_one_is_too_many() {
     assert_eq!(hash(&world.facts), hash(&before));
 }
 
-/// An address that is not known any more stands as one that nothing has.
+/// An address that is no longer known is replaced by the placeholder.
 #[test]
-fn an_address_that_is_not_known_is_no_name() {
+fn an_unknown_address_is_not_a_name_of_a_certificate() {
     let mut world = World::complete();
     world.external.host = "0.0.0.0".to_owned();
     assert_eq!(world.due(), Vec::<String>::new());
@@ -316,7 +316,7 @@ fn an_address_that_is_not_known_is_no_name() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_its_root_is_another() {
+fn a_certificate_is_reissued_when_its_ca_changes() {
     let mut world = World::complete();
     world.of("etcd-ca").key = Hash(77);
     let of_etcd = ["etcd-server", "etcd-peer", "kube-apiserver-etcd-client"];
@@ -324,7 +324,7 @@ fn a_leaf_is_issued_anew_when_its_root_is_another() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_in_the_last_third_of_its_life() {
+fn a_certificate_is_reissued_in_the_last_third_of_its_lifetime() {
     let mut world = World::complete();
     let third = (YEAR + 300) / 3;
     world.facts.time = NOW + YEAR - third;
@@ -337,19 +337,19 @@ fn a_leaf_is_issued_anew_in_the_last_third_of_its_life() {
 }
 
 #[test]
-fn a_leaf_is_issued_anew_when_it_is_for_another() {
+fn a_certificate_is_reissued_when_its_subject_changes() {
     let mut world = World::complete();
     let key = names::control_plane(&world.shoot.id, "kube-scheduler");
     let object = world
         .facts
         .objects
         .get_mut(&Key::provider(Kind::Secret, key));
-    object.expect("it is there").hash = Hash(5);
+    object.expect("it exists").hash = Hash(5);
     assert_eq!(world.due(), ["kube-scheduler"]);
 }
 
 #[test]
-fn roots_and_keys_stay_as_they_are() {
+fn cas_and_keys_are_never_replaced() {
     let mut world = World::complete();
     for object in world.facts.objects.values_mut() {
         if let Fact::Secret(Secret {
@@ -367,7 +367,7 @@ fn roots_and_keys_stay_as_they_are() {
         _ => None,
     });
     let message = format!(
-        "Secret {}-ca holds a root certificate that has expired",
+        "Secret {}-ca contains an expired CA certificate",
         world.shoot.id
     );
     assert_eq!(failed, Some(message));

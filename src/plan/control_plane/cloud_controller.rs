@@ -1,4 +1,4 @@
-//! KubeVirt's cloud controller manager: tells nodes their addresses, and makes load balancers.
+//! KubeVirt's cloud controller manager: sets the addresses of nodes and creates load balancers.
 
 use super::Context;
 use super::account::{Rule, account};
@@ -15,7 +15,7 @@ const NAME: &str = "cloud-controller-manager";
 const PORT: u16 = 10258;
 const FILE: &str = "cloud-config";
 
-/// What it does in the provider namespace.
+/// Its permissions in the provider namespace.
 pub(in crate::plan) const RULES: [Rule; 3] = [
     Rule {
         group: "kubevirt.io",
@@ -59,7 +59,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "Run the KubeVirt cloud controller manager".into(),
+        title: "Deploy KubeVirt cloud controller manager".into(),
         objects: account(context, NAME, &RULES)
             .into_iter()
             .chain([config_map, closed(context, NAME)])
@@ -68,8 +68,8 @@ pub(super) fn component(context: &Context) -> Component {
     }
 }
 
-/// Without a kubeconfig the pod's own account is meant; the namespace has to be said even so. Zones and regions are
-/// those of the provider's nodes, which no Role can let it read; kubelets tell those of their machines.
+/// An empty kubeconfig selects the pod's own service account; the namespace is required nevertheless. Zones and regions
+/// belong to the provider's nodes, which a Role cannot make readable, so kubelets set them on the shoot's nodes.
 fn configuration(context: &Context) -> Value {
     json!({
         "kubeconfig": "",
@@ -86,7 +86,7 @@ fn manager(context: &Context, own: &Volume, config: &Volume) -> Value {
         .set("cloud-provider", "kubevirt")
         .set("cloud-config", config.file(FILE))
         .set("kubeconfig", &kubeconfig)
-        // Else these two would be asked of the provider.
+        // Otherwise these would default to the provider's API server.
         .set("authentication-kubeconfig", &kubeconfig)
         .set("authorization-kubeconfig", &kubeconfig)
         .set("authentication-skip-lookup", true)

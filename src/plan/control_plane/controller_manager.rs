@@ -1,4 +1,4 @@
-//! kube-controller-manager: also signs what kubelets ask for, so it alone has the key of the root.
+//! kube-controller-manager. It also signs kubelet certificates, so it is the only component with the CA's private key.
 
 use super::Context;
 use super::flags::Flags;
@@ -29,7 +29,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "Run kube-controller-manager".into(),
+        title: "Deploy kube-controller-manager".into(),
         objects: [closed(context, NAME)]
             .into_iter()
             .chain(pods.deployment(context))
@@ -54,7 +54,7 @@ fn manager(context: &Context, volumes: &[Volume; 4]) -> Value {
         .set("cluster-signing-cert-file", root.file("tls.crt"))
         .set("cluster-signing-key-file", root.file("tls.key"))
         .set("cluster-signing-duration", "8760h")
-        // These two are not on by themselves, and without them no token lets a node in.
+        // These two are not enabled by default, and nodes cannot join without them.
         .set("controllers", "*,bootstrapsigner,tokencleaner")
         .set("use-service-account-credentials", true)
         .set("cloud-provider", "external")
@@ -80,7 +80,7 @@ fn manager(context: &Context, volumes: &[Volume; 4]) -> Value {
     it
 }
 
-/// What the Shoot says.
+/// Adds the flags for the Shoot's settings.
 fn settings_of(flags: Flags, settings: &KubeControllerManager) -> Flags {
     let autoscaler = settings.horizontal_pod_autoscaler.as_ref();
     let of = |name: &str| format!("horizontal-pod-autoscaler-{name}");

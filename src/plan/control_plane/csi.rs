@@ -1,7 +1,7 @@
-//! The controller of KubeVirt's CSI driver: makes disks in the provider and plugs them into machines. The shoot's
-//! nodes have the other half, and never any right in the provider.
+//! The controller of KubeVirt's CSI driver, which creates disks in the provider and attaches them to machines. The node
+//! part runs on the shoot's nodes and never has permissions in the provider.
 //!
-//! Where the profile lists classes of snapshots, what makes these runs beside it.
+//! If the profile lists snapshot classes, the snapshot controllers run in the same pod.
 
 use super::Context;
 use super::account::{Rule, account};
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 const NAME: &str = "csi-controller";
 const HEALTH_PORT: u16 = 10301;
 
-/// What it does in the provider namespace.
+/// Its permissions in the provider namespace.
 const RULES: [Rule; 4] = [
     Rule {
         group: "cdi.kubevirt.io",
@@ -48,7 +48,7 @@ const RULES: [Rule; 4] = [
     },
 ];
 
-/// Where there are classes of snapshots.
+/// Additional permission if the profile has snapshot classes.
 const SNAPSHOT_RULE: Rule = Rule {
     group: "snapshot.storage.k8s.io",
     resources: &["volumesnapshots"],
@@ -69,7 +69,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "Run the controller of the KubeVirt CSI driver".into(),
+        title: "Deploy CSI controller".into(),
         objects: account(context, NAME, &rules(context))
             .into_iter()
             .chain([closed(context, NAME)])
@@ -83,7 +83,7 @@ fn rules(context: &Context) -> Vec<Rule> {
     RULES.into_iter().chain(snapshots).collect()
 }
 
-/// By name.
+/// Names of the profile's snapshot classes.
 fn snapshot_classes<'a>(context: &Context<'a>) -> Vec<&'a str> {
     let config = &context.shoot.profile.spec.provider_config;
     let classes = config.volume_snapshot_classes.iter();
@@ -93,11 +93,11 @@ fn snapshot_classes<'a>(context: &Context<'a>) -> Vec<&'a str> {
 fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
     let address = socket.file("csi.sock");
     let helper = |component: &str, adjust: &dyn Fn(Flags) -> Flags| {
-        // Longer than the driver itself waits for a disk.
+        // Longer than the driver's own timeout for a disk.
         let flags = Flags::of(&format!("/{component}"))
             .set("csi-address", &address)
             .set("kubeconfig", own.file("kubeconfig"))
-            // Without it they would look for the namespace of their own pod, which is none of the shoot's.
+            // Otherwise they would use the namespace of their own pod, which does not exist in the shoot.
             .set("leader-election", true)
             .set("leader-election-namespace", "kube-system")
             .set("timeout", "3m");
@@ -138,7 +138,7 @@ fn containers(context: &Context, own: &Volume, socket: &Volume) -> Vec<Value> {
     containers.into_iter().chain(snapshots).collect()
 }
 
-/// Binds what people ask for to what the driver makes; it serves this cluster alone, and needs nothing inside it.
+/// Binds VolumeSnapshots to the snapshots that the driver creates. It serves only this cluster.
 fn snapshot_controller(context: &Context, own: &Volume) -> Value {
     const NAME: &str = "snapshot-controller";
     let command = Flags::of(&format!("/{NAME}"))
@@ -172,12 +172,12 @@ fn driver(context: &Context, own: &Volume, socket: &Volume) -> Value {
     it["ports"] = json!([{ "name": "healthz", "containerPort": HEALTH_PORT }]);
     it["startupProbe"] = probe("HTTP", HEALTH_PORT, "/healthz", 2, 120);
     it["livenessProbe"] = probe("HTTP", HEALTH_PORT, "/healthz", 10, 5);
-    // Which of the provider's classes may be used.
+    // Restricts the driver to these classes of the provider.
     it["env"] = json!([{ "name": "INFRA_STORAGE_CLASS_ENFORCEMENT", "value": classes(context) }]);
     it
 }
 
-/// All that the shoot has a class for, and the provider's default one.
+/// All classes of the provider that the shoot has a StorageClass for, and the provider's default class.
 fn classes(context: &Context) -> String {
     let types = context.shoot.profile.spec.volume_types.iter();
     let usable = types.filter(|it| it.usable != Some(false));
@@ -185,8 +185,8 @@ fn classes(context: &Context) -> String {
     let offered = offered(context.shoot, context.classes);
     let classes: BTreeSet<&str> = usable.chain(offered.into_keys()).collect();
     let snapshots = snapshot_classes(context);
-    // Where the provider's default class may be used, the driver takes the default one of snapshots as well, whatever is
-    // asked for.
+    // If the provider's default storage class is allowed, the driver uses the default snapshot class too, whatever is
+    // requested.
     let is_default = snapshots.is_empty() || classes.contains("");
     let mut all = json!({ "allowAll": false, "allowDefault": is_default, "allowList": classes });
     if !snapshots.is_empty() {

@@ -1,4 +1,4 @@
-//! etcd: one member, or three that stand apart.
+//! etcd: one member, or three on different nodes.
 
 use super::availability::budget;
 use super::flags::Flags;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const ETCD: &str = "etcd";
 const METRICS_PORT: u16 = 2381;
 const MIB: f64 = 1024.0 * 1024.0;
-/// More than this etcd is not made for.
+/// The largest database size that etcd recommends.
 const MOST_MIB: f64 = 8192.0;
 
 pub(super) fn component(context: &Context) -> Component {
@@ -29,7 +29,7 @@ pub(super) fn component(context: &Context) -> Component {
     );
     Component {
         name: ETCD,
-        title: "Run etcd".into(),
+        title: "Deploy etcd".into(),
         objects: [stateful_set(context, members), policy]
             .into_iter()
             .chain(budget)
@@ -37,7 +37,7 @@ pub(super) fn component(context: &Context) -> Component {
     }
 }
 
-/// What clients are told: every member, so that none of them is in the way of the others.
+/// The client URLs of all members, so that clients do not depend on a single one.
 pub(super) fn endpoints(context: &Context) -> String {
     let of = |ordinal| {
         format!(
@@ -53,7 +53,7 @@ fn member(context: &Context, ordinal: u32) -> String {
     format!("{}-{ordinal}", context.name(ETCD))
 }
 
-/// Without the domain of the provider cluster, which nobody has to tell us.
+/// The host name of a member, without the provider's cluster domain, which is not known.
 fn host(context: &Context, pod: &str) -> String {
     let service = context.name("etcd-peers");
     format!("{pod}.{service}.{}.svc", context.site.namespace)
@@ -98,7 +98,7 @@ fn stateful_set(context: &Context, members: u32) -> Value {
         "spec": {
             "replicas": members,
             "serviceName": context.name("etcd-peers"),
-            // Three members cannot become ready one after the other.
+            // With ordered startup three members would never become ready: the first needs a quorum.
             "podManagementPolicy": "Parallel",
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": "Retain",
@@ -113,7 +113,7 @@ fn stateful_set(context: &Context, members: u32) -> Value {
     })
 }
 
-/// Outlives the StatefulSet, but not the shoot.
+/// The claim outlives the StatefulSet, but not the shoot.
 fn claim(context: &Context) -> Value {
     let control_plane = &context.shoot.control_plane;
     let size = control_plane.etcd_size.to_string();
@@ -145,7 +145,7 @@ fn command(context: &Context, server: &Volume, peer: &Volume, data: &Volume) -> 
     let members = members.collect::<Vec<_>>().join(",");
     Flags::of("etcd")
         .set("name", "$(POD_NAME)")
-        // Made by etcd itself, with the mode that it wants: the volume's own directory has that of its group.
+        // etcd creates this subdirectory with the mode it requires; the volume's root has another one.
         .set("data-dir", data.file("data"))
         .set(
             "listen-client-urls",
@@ -181,10 +181,10 @@ fn command(context: &Context, server: &Volume, peer: &Volume, data: &Volume) -> 
         .done()
 }
 
-/// A part of the disk, so that etcd says no before the disk does: logs and snapshots want room too.
+/// A share of the disk, so that etcd rejects writes before the disk is full: logs and snapshots need space too.
 fn quota(context: &Context) -> u64 {
     let size = context.shoot.control_plane.etcd_size.value / MIB;
     let mib = (size * 0.8).clamp(1.0, MOST_MIB);
-    // Whole MiB below a bound: the conversion loses nothing.
+    // An integer of MiB below the maximum, so the conversion is exact.
     mib as u64 * 1024 * 1024
 }

@@ -1,4 +1,4 @@
-//! The flags of a program, in the order in which they are given.
+//! Builder for a program's command line. Flags keep their order.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use std::fmt::Display;
 pub(super) struct Flags(Vec<String>);
 
 impl Flags {
-    /// The image's entry point may be something else: the program is always named.
+    /// Starts with the program, because the image's entry point may be a different one.
     pub(super) fn of(program: &str) -> Flags {
         Flags(vec![program.to_owned()])
     }
@@ -18,7 +18,7 @@ impl Flags {
         self
     }
 
-    /// Nothing where nothing is given: the program's own default holds.
+    /// Sets the flag if there is a value; otherwise the program's default applies.
     #[must_use]
     pub(super) fn given(self, name: &str, value: Option<impl Display>) -> Flags {
         match value {
@@ -41,7 +41,7 @@ impl Flags {
         self.given(name, pairs)
     }
 
-    /// Values with commas between.
+    /// Comma-separated values.
     #[must_use]
     pub(super) fn list(self, name: &str, values: &[String]) -> Flags {
         let values = (!values.is_empty()).then(|| values.join(","));

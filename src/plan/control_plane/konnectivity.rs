@@ -1,5 +1,5 @@
-//! The server by which the API server opens connections into the shoot. It stands in the API server's pod: they
-//! talk through a socket that nobody else sees.
+//! The konnectivity server, through which the API server opens connections into the shoot. It is a sidecar of the API
+//! server: the two talk through a socket that no other pod can access.
 
 use super::flags::Flags;
 use super::pod::{container, probe};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 const NAME: &str = "konnectivity-server";
 const ADMIN_PORT: u16 = 8133;
 const HEALTH_PORT: u16 = 8134;
-/// Whom the tokens of agents are for.
+/// Audience of the agents' tokens.
 pub(in crate::plan) const AUDIENCE: &str = "system:konnectivity-server";
 
 pub(super) fn socket_directory() -> Volume {
     Volume::memory("konnectivity", "/run/konnectivity")
 }
 
-/// Where [`socket_directory`] is mounted.
+/// Path of the socket in [`socket_directory`].
 pub(super) fn socket(directory: &Volume) -> String {
     directory.file("konnectivity-server.socket")
 }
 
-/// A native sidecar: its socket is there before the API server starts. `serving` is the pair that agents verify,
-/// `client` leads to the API server, which judges the agents' tokens.
+/// A native sidecar, so its socket exists before the API server starts. `serving` is the certificate that agents
+/// verify, `client` contains the kubeconfig for the API server, which reviews the agents' tokens.
 pub(super) fn sidecar(
     context: &Context,
     socket_directory: &Volume,
@@ -45,7 +45,7 @@ pub(super) fn sidecar(
         .set("agent-service-account", "konnectivity-agent")
         .set("authentication-audience", AUDIENCE)
         .set("kubeconfig", client.file("kubeconfig"))
-        // An agent dials until it has met so many different ones.
+        // An agent dials until it has connected to this many different servers.
         .set("server-count", context.replicas())
         .set("proxy-strategies", "default")
         .set("keepalive-time", "1h")

@@ -1,4 +1,4 @@
-//! Whom the certificates of a control plane name, and where its kubeconfigs lead to.
+//! Subjects and names of the control plane's certificates, and the servers of its kubeconfigs.
 
 use crate::model::Cidr;
 use crate::plan::Site;
@@ -8,21 +8,21 @@ use crate::validate::ValidShoot;
 use crate::validate::control_plane::{API_PORT, Address};
 use std::net::IpAddr;
 
-/// By what the API server is reached, as far as that is known by now.
+/// Addresses of the API server, as far as they are known.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::plan) struct Reach<'a> {
     pub(in crate::plan) cluster_ip: &'a str,
-    /// From outside of the provider cluster.
+    /// From outside the provider cluster.
     pub(in crate::plan) external: Option<&'a Address>,
     /// From machines.
     pub(in crate::plan) node_address: Option<&'a Address>,
 }
 
-/// A leaf, the last part of its Secret's name, and the end of "Issue the certificate of …".
+/// A certificate, the suffix of its Secret's name, and the end of the title "Issue certificate of …".
 pub(super) struct Named {
     pub(super) part: &'static str,
     pub(super) of: &'static str,
-    /// None while what it has to say is not known.
+    /// None while its names are not known.
     pub(super) leaf: Option<Leaf>,
 }
 
@@ -30,10 +30,10 @@ pub(super) use crate::plan::names::part::CA;
 pub(super) const ETCD_CA: &str = "etcd-ca";
 pub(super) const FRONT_PROXY_CA: &str = "front-proxy-ca";
 
-/// What DNS names of Services end in, in the provider cluster and in the shoot.
+/// Cluster domain of Services, in the provider cluster and in the shoot.
 const DOMAIN: &str = "cluster.local";
 
-/// So many members has an etcd at most; one that is not there does no harm in a certificate.
+/// Maximum number of etcd members. Names of members that do not exist do no harm in a certificate.
 const MEMBERS: usize = 3;
 
 pub(super) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec<Named> {
@@ -84,7 +84,7 @@ pub(super) fn all(shoot: &ValidShoot, site: &Site, reach: Option<&Reach>) -> Vec
 fn etcd(site: &Site) -> Vec<Named> {
     let members = members(site);
     let clients = [loopback(), service(site, "etcd-client"), members.clone()].concat();
-    // Members are clients of each other, and the gateway of each is one of its own.
+    // Members are clients of each other, and each member's gRPC gateway is a client of the member itself.
     let server = |part, names| Leaf {
         names,
         server: true,
@@ -94,10 +94,10 @@ fn etcd(site: &Site) -> Vec<Named> {
         named("etcd-server", "etcd", server("etcd-server", clients)),
         named(
             "etcd-peer",
-            "etcd for its members",
+            "etcd peers",
             server("etcd-peer", members),
         ),
-        // With a name in it etcd would compare that with the address that it comes from.
+        // If the certificate contained names, etcd would compare them with the client's address.
         named(
             "kube-apiserver-etcd-client",
             "kube-apiserver for etcd",
@@ -145,7 +145,7 @@ fn loopback() -> Vec<String> {
     ["127.0.0.1", "::1", "localhost"].map(str::to_owned).into()
 }
 
-/// What a Service of the provider cluster is called.
+/// DNS names of a Service in the provider cluster.
 fn service(site: &Site, part: &str) -> Vec<String> {
     let (name, namespace) = (control_plane(site.id, part), site.namespace);
     vec![
@@ -156,7 +156,7 @@ fn service(site: &Site, part: &str) -> Vec<String> {
     ]
 }
 
-/// No wildcard: etcd would ask the DNS for the name of each address.
+/// No wildcard, because etcd would then look up the DNS name of each address.
 fn members(site: &Site) -> Vec<String> {
     let etcd = control_plane(site.id, "etcd");
     let peers = control_plane(site.id, "etcd-peers");
@@ -166,12 +166,12 @@ fn members(site: &Site) -> Vec<String> {
         .collect()
 }
 
-/// As they are read back from a certificate, each once.
+/// Normalizes names to the form in which they are read back from a certificate, without duplicates.
 fn canonical(names: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
         let name = match name.parse::<IpAddr>() {
-            // Stands for one that is not known yet.
+            // The placeholder for an unknown address.
             Ok(address) if address.is_unspecified() => continue,
             Ok(address) => address.to_string(),
             Err(_) => name.to_lowercase(),

@@ -1,4 +1,4 @@
-//! The pods of the control plane in the provider namespace, and what they need.
+//! The control plane's pods in the provider namespace, and the objects they need.
 
 mod account;
 mod api_server;
@@ -31,13 +31,13 @@ pub(super) use konnectivity::AUDIENCE;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Where agents of konnectivity call, inside and outside.
+/// Port of the konnectivity server for agents, both inside and outside the provider cluster.
 pub(super) const KONNECTIVITY_PORT: u16 = 8132;
-/// Of etcd.
+/// Client port of etcd.
 const CLIENT_PORT: u16 = 2379;
 const PEER_PORT: u16 = 2380;
 
-/// What the objects of a control plane are made of.
+/// Input for the objects of a control plane.
 pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
@@ -46,18 +46,18 @@ pub(super) struct Context<'a> {
     pub(super) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
-/// What has to be seen before pods can be written down.
+/// Values that must be observed before pods can be rendered.
 pub(super) struct Known {
     /// ClusterIP of the API server's Service.
     pub(super) cluster_ip: Arc<str>,
-    /// By which people reach the API server, where it is exposed.
+    /// External address of the API server, if it is exposed.
     pub(super) external: Option<Address>,
-    /// By which machines reach the API server.
+    /// Address at which machines reach the API server.
     pub(super) node_address: Address,
-    /// By which machines reach the konnectivity server; the host is that of `node_address`.
+    /// Port at which machines reach the konnectivity server, on the host of `node_address`.
     pub(super) konnectivity_port: u16,
-    /// PEM of the roots that are trusted.
+    /// Trusted CA certificates, as PEM.
     pub(super) ca: Arc<str>,
-    /// Of the data of each Secret of keys and certificates, by the Secret's name: stands on the pods that mount it.
+    /// Checksum of each Secret with keys or certificates, by the Secret's name: an annotation of pods that mount it.
     pub(super) checksums: HashMap<Arc<str>, Hash>,
 }

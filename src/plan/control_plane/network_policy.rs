@@ -1,11 +1,11 @@
-//! Who may open connections to the pods of the control plane. What is not let in here stays out, where the network
-//! of the provider keeps policies; kubelets reach the pods of their node in any case.
+//! Ingress rules for the control plane's pods. Everything else is blocked if the provider's network enforces policies;
+//! kubelets can always reach the pods of their node.
 
 use super::Context;
 use crate::plan::names;
 use serde_json::{Value, json};
 
-/// Of the pods of one part: `ingress` lists who gets in.
+/// A policy for the pods of one component, with these ingress rules.
 pub(super) fn policy(context: &Context, part: &str, ingress: Vec<Value>) -> Value {
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -19,12 +19,12 @@ pub(super) fn policy(context: &Context, part: &str, ingress: Vec<Value>) -> Valu
     })
 }
 
-/// A part that serves nobody.
+/// A policy for a component that accepts no connections.
 pub(super) fn closed(context: &Context, part: &str) -> Value {
     policy(context, part, Vec::new())
 }
 
-/// Lets pods of some parts of this control plane in; no part means everybody.
+/// Allows ingress from these components of the control plane, or from anywhere if `parts` is empty.
 pub(super) fn allow(context: &Context, parts: &[&str], ports: &[u16]) -> Value {
     let ports = ports
         .iter()

@@ -1,5 +1,5 @@
-//! What all pods of the control plane have in common: they pass as `restricted`, roll when a file of theirs changes,
-//! and spread as the shoot asks for.
+//! Common settings of all control plane pods: they comply with the `restricted` Pod Security Standard, roll when a file
+//! changes, and follow the shoot's failure tolerance.
 
 use super::Context;
 use super::availability::{budget, spread};
@@ -8,10 +8,10 @@ use crate::plan::images::image;
 use crate::plan::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID};
 use serde_json::{Map, Value, json};
 
-/// Nobody in particular, as in the images of Kubernetes.
+/// An unprivileged user, the same as in the Kubernetes images.
 const USER: u32 = 65532;
 
-/// A container, and what it asks for at least: processors and memory.
+/// A container with its CPU and memory requests.
 pub(super) fn container(
     context: &Context,
     component: &str,
@@ -30,13 +30,13 @@ pub(super) fn container(
             "capabilities": { "drop": ["ALL"] },
             "readOnlyRootFilesystem": true,
         },
-        // Who looks for a cause reads there what a program that crashed said last.
+        // Shows the last log lines of a crashed program in the pod's status.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     })
 }
 
-/// An HTTPS or HTTP probe that the kubelet does every `period` seconds until so many have failed.
+/// An HTTPS or HTTP probe every `period` seconds with this failure threshold.
 pub(super) fn probe(scheme: &str, port: u16, path: &str, period: u32, failures: u32) -> Value {
     json!({
         "httpGet": { "path": path, "port": port, "scheme": scheme },
@@ -46,23 +46,23 @@ pub(super) fn probe(scheme: &str, port: u16, path: &str, period: u32, failures: 
     })
 }
 
-/// The pods of one part.
+/// The pods of one component.
 #[derive(Debug)]
 pub(super) struct Pods<'a> {
     pub(super) part: &'static str,
     pub(super) replicas: u32,
     pub(super) containers: Vec<Value>,
-    /// Native ones: started before the containers, and ended after them.
+    /// Native sidecars: started before the containers and stopped after them.
     pub(super) sidecars: Vec<Value>,
     pub(super) volumes: &'a [Volume],
-    /// Only what talks to the provider has an account there.
+    /// Service account, only for components that call the provider's API.
     pub(super) account: Option<String>,
-    /// Seconds that a pod has to end.
+    /// Termination grace period in seconds.
     pub(super) grace: u32,
 }
 
 impl Pods<'_> {
-    /// A Deployment, and a budget where there is something to keep.
+    /// A Deployment, and a disruption budget if it has several replicas.
     pub(super) fn deployment(&self, context: &Context) -> Vec<Value> {
         let deployment = json!({
             "apiVersion": "apps/v1",
@@ -127,7 +127,7 @@ impl Pods<'_> {
     }
 }
 
-/// Of what controllers of the provider make for us: found by them when the shoot goes.
+/// Labels of objects that the provider's controllers create for a component, used to find them on deletion.
 pub(super) fn labels(context: &Context, part: &str) -> Value {
     json!({
         MANAGED_BY: KVSHOOT,

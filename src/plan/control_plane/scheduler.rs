@@ -45,7 +45,7 @@ pub(super) fn component(context: &Context) -> Component {
     };
     Component {
         name: NAME,
-        title: "Run kube-scheduler".into(),
+        title: "Deploy kube-scheduler".into(),
         objects: [config_map, closed(context, NAME)]
             .into_iter()
             .chain(pods.deployment(context))
@@ -73,7 +73,7 @@ fn scheduler(context: &Context, settings: &KubeScheduler, own: &Volume, config: 
     it
 }
 
-/// Flags that say the same are on their way out.
+/// The equivalent flags are deprecated.
 fn configuration(settings: &KubeScheduler, kubeconfig: &str) -> Value {
     let mut configuration = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -89,7 +89,7 @@ fn configuration(settings: &KubeScheduler, kubeconfig: &str) -> Value {
                 "name": "NodeResourcesFit",
                 "args": { "scoringStrategy": { "type": "MostAllocated" } },
             }],
-            // It would even out what is to be filled up.
+            // It would counteract bin packing.
             "plugins": { "score": { "disabled": [{ "name": "NodeResourcesBalancedAllocation" }] } },
         }]);
     }

@@ -1,4 +1,4 @@
-//! The addresses of the control plane. They come first: certificates name them, and kubeconfigs lead to them.
+//! The Services of the control plane. They are created first: certificates and kubeconfigs contain their addresses.
 
 use super::{CLIENT_PORT, KONNECTIVITY_PORT, PEER_PORT};
 use crate::plan::component::Component;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const API_SERVER: &str = "kube-apiserver";
 const ETCD: &str = "etcd";
 
-/// `cluster_ip` is the one that nodes have written down: a Service that somebody deleted comes back to it.
+/// `cluster_ip` is the address that nodes already use: a Service that was deleted is created again with the same one.
 pub(super) fn services(shoot: &ValidShoot, cluster_ip: Option<&str>) -> Component {
     let mut inner = service(shoot, API_SERVER, API_SERVER, &api_ports(None));
     if let Some(address) = cluster_ip {
@@ -19,12 +19,12 @@ pub(super) fn services(shoot: &ValidShoot, cluster_ip: Option<&str>) -> Componen
     let etcd_ports = [("client", CLIENT_PORT), ("peer", PEER_PORT)].map(port);
     let mut peers = service(shoot, "etcd-peers", ETCD, &etcd_ports);
     peers["spec"]["clusterIP"] = json!("None");
-    // Members find each other before any of them is ready.
+    // Members must find each other before any of them is ready.
     peers["spec"]["publishNotReadyAddresses"] = json!(true);
     let client = service(shoot, "etcd-client", ETCD, &etcd_ports[..1]);
     Component {
         name: "services",
-        title: "Apply the Services of the control plane".into(),
+        title: "Apply control plane Services".into(),
         objects: [inner, peers, client]
             .into_iter()
             .chain(external(shoot))
@@ -32,7 +32,7 @@ pub(super) fn services(shoot: &ValidShoot, cluster_ip: Option<&str>) -> Componen
     }
 }
 
-/// By which the API server is reached from outside.
+/// The Service that exposes the API server outside the provider cluster.
 fn external(shoot: &ValidShoot) -> Option<Value> {
     let of = |type_: &str, node_port: Option<u16>| {
         let name = "kube-apiserver-external";

@@ -1,4 +1,4 @@
-//! The objects of a control plane, as they would be sent.
+//! The objects of a control plane, as they are sent.
 
 use super::*;
 use crate::plan::component::Component;
@@ -89,7 +89,6 @@ fn components(context: &Context) -> Vec<Component> {
     ]
 }
 
-/// Every object of the control plane, as it is sent.
 fn objects(shoot: &ValidShoot) -> Vec<Value> {
     with(shoot, |context| {
         let components = components(context).into_iter();
@@ -111,16 +110,16 @@ fn named<'a>(objects: &'a [Value], kind: &str, part: &str) -> &'a Value {
                 .as_str()
                 .is_some_and(|it| it.ends_with(&suffix))
         })
-        .unwrap_or_else(|| panic!("there is a {kind} {part}"))
+        .unwrap_or_else(|| panic!("no {kind} {part}"))
 }
 
-/// Those that have pods.
+/// Objects with a pod template.
 fn workloads(objects: &[Value]) -> Vec<&Value> {
     let has_pods = |it: &&Value| it["spec"]["template"].is_object();
     objects.iter().filter(has_pods).collect()
 }
 
-/// A valid Shoot with this below `spec.kubernetes`, in this version.
+/// A valid Shoot with this text below `spec.kubernetes`, in this minor version.
 fn shoot(minor: u64, kubernetes: &str) -> ValidShoot {
     let yaml = SHOOT.replace(
         "version: \"1.34\"",

@@ -1,17 +1,17 @@
-//! What the containers of a pod find in their files.
+//! Volumes of the control plane's pods.
 
 use super::Context;
 use crate::plan::Hash;
 use serde_json::{Map, Value, json};
 
-/// A directory in containers.
+/// A directory mounted into containers.
 #[derive(Debug)]
 pub(super) struct Volume {
     name: String,
     path: String,
     source: Value,
     writable: bool,
-    /// Annotation of the pod that rolls it when the content changes.
+    /// Pod annotation that triggers a rollout when the content changes.
     checksum: Option<(String, Hash)>,
 }
 
@@ -31,7 +31,7 @@ impl Volume {
         }
     }
 
-    /// Of a Secret, only what the pod has to know.
+    /// Limits a Secret volume to the keys that the pod needs.
     #[must_use]
     pub(super) fn only(mut self, keys: &[&str]) -> Volume {
         let items = keys.iter().map(|it| json!({ "key": it, "path": it }));
@@ -39,21 +39,21 @@ impl Volume {
         self
     }
 
-    /// A ConfigMap of the control plane with this content.
+    /// A ConfigMap of the control plane with this content, mounted as `config`.
     pub(super) fn config(context: &Context, part: &str, data: &Map<String, Value>) -> Volume {
         let name = context.name(part);
         Volume {
             name: "config".to_owned(),
             path: format!("{DIRECTORY}/config"),
-            // Secrets have the same names: one must not stand in for the other.
+            // Secrets have the same names, so the annotations need different prefixes.
             checksum: Some((format!("checksum-config/{name}"), Hash::of(data))),
             source: json!({ "configMap": { "name": name } }),
             writable: false,
         }
     }
 
-    /// A ConfigMap that a person made. Its content is theirs: nothing here rolls when they change it.
-    pub(super) fn of_person(name: &str, config_map: &str) -> Volume {
+    /// A ConfigMap provided by the user. A change of its content does not trigger a rollout.
+    pub(super) fn of_user(name: &str, config_map: &str) -> Volume {
         Volume {
             name: name.to_owned(),
             path: format!("{DIRECTORY}/{name}"),
@@ -74,7 +74,7 @@ impl Volume {
         }
     }
 
-    /// What a claim template of the StatefulSet makes.
+    /// A volume created from a claim template of the StatefulSet.
     pub(super) fn claim(name: &str, path: &str) -> Volume {
         Volume {
             name: name.to_owned(),
@@ -97,7 +97,7 @@ impl Volume {
         mount
     }
 
-    /// None for a claim: the StatefulSet puts it in.
+    /// Returns None for a claim template, because the StatefulSet adds that volume.
     pub(super) fn of_pod(&self) -> Option<Value> {
         let mut volume = self.source.clone();
         volume.as_object_mut()?;

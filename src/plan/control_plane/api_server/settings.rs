@@ -1,14 +1,14 @@
-//! What the Shoot says of the API server, as flags.
+//! The Shoot's settings for the API server, as flags.
 
 use crate::model::{KubeApiServer, Kubernetes, WatchCacheSizes};
 use crate::plan::control_plane::flags::Flags;
 use crate::plan::kubelet::CLUSTER_DOMAIN;
 use serde_json::{Value, json};
 
-/// Without it a node may write what is not its own.
+/// Without this plugin a node may write objects of other nodes.
 const ALWAYS: &str = "NodeRestriction";
 
-/// `file` gives the path of a file of the ConfigMap.
+/// `file` returns the path of a file of the ConfigMap.
 pub(super) fn flags(
     flags: Flags,
     kubernetes: &Kubernetes,
@@ -51,7 +51,7 @@ pub(super) fn flags(
         .given("vmodule", access.map(|it| format!("httplog={it}")))
 }
 
-/// Tokens of service accounts, and whose are taken.
+/// Issuers and tokens of service accounts.
 fn accounts(flags: Flags, settings: &KubeApiServer) -> Flags {
     let config = settings.service_account_config.as_ref();
     let issuer = config.and_then(|it| it.issuer.clone());
@@ -89,7 +89,7 @@ fn disabled(settings: &KubeApiServer) -> Vec<String> {
     disabled.map(|it| it.name.clone()).collect()
 }
 
-/// The configurations of plugins that have one.
+/// The configurations of admission plugins.
 pub(super) fn admission(settings: &KubeApiServer) -> Option<Value> {
     let plugins = settings.admission_plugins.iter();
     let configured: Vec<Value> = plugins
@@ -104,7 +104,7 @@ pub(super) fn admission(settings: &KubeApiServer) -> Option<Value> {
     })
 }
 
-/// `resource.group#size`, as the flag has it.
+/// `resource.group#size`, the format of the flag.
 fn sizes(sizes: &WatchCacheSizes) -> Vec<String> {
     let of = sizes.resources.iter().map(|it| {
         let group = it.api_group.as_deref().filter(|it| !it.is_empty());
@@ -114,8 +114,8 @@ fn sizes(sizes: &WatchCacheSizes) -> Vec<String> {
     of.collect()
 }
 
-/// The timeout of evictions is no flag of the controller manager any more: pods leave when they no longer tolerate
-/// what is wrong with their node.
+/// The eviction timeout is no longer a flag of the controller manager: pods are evicted when they no longer tolerate
+/// the taints of their node.
 fn patience(kubernetes: &Kubernetes) -> Option<i64> {
     let manager = kubernetes.kube_controller_manager.as_ref()?;
     let timeout = manager.pod_eviction_timeout.as_ref()?;

@@ -1,10 +1,10 @@
-//! The flags of programs: those that there are, and what the Shoot says in them.
+//! The flags of the control plane's programs: which exist, and how the Shoot's settings reach them.
 
 use super::*;
 use crate::validate::testing::verdict;
 use std::collections::BTreeSet;
 
-/// Of 1.36.3, without those on their way out: program and flag.
+/// Flags of 1.36.3 that are not deprecated: program and flag.
 const KNOWN: &str = include_str!("flags-1.36.txt");
 
 fn command(objects: &[Value], part: &str, list: &str, index: usize) -> Vec<String> {
@@ -15,9 +15,9 @@ fn command(objects: &[Value], part: &str, list: &str, index: usize) -> Vec<Strin
                 .as_str()
                 .is_some_and(|it| it.ends_with(&format!("--demo-{part}")))
         })
-        .unwrap_or_else(|| panic!("there is {part}"));
+        .unwrap_or_else(|| panic!("no {part}"));
     let command = &workload["spec"]["template"]["spec"][list][index]["command"];
-    serde_json::from_value(command.clone()).expect("a command is a list of texts")
+    serde_json::from_value(command.clone()).expect("a command is a list of strings")
 }
 
 fn api_server_of(shoot: &ValidShoot) -> Vec<String> {
@@ -29,10 +29,10 @@ fn file_of(shoot: &ValidShoot, part: &str, file: &str) -> Option<Value> {
     let text = named(&objects, "ConfigMap", part)["data"][file]
         .as_str()?
         .to_owned();
-    Some(serde_json::from_str(&text).expect("what is generated is JSON"))
+    Some(serde_json::from_str(&text).expect("generated files are JSON"))
 }
 
-/// All that can be said in one place.
+/// All settings at once.
 const ALL: &str = "
     kubeAPIServer:
       runtimeConfig: {resource.k8s.io/v1beta1: true}
@@ -94,7 +94,7 @@ fn unknown(shoot: &ValidShoot) -> Vec<String> {
 }
 
 #[test]
-fn every_flag_is_there_and_none_is_on_its_way_out() {
+fn every_flag_exists_and_none_is_deprecated() {
     let mut wide = shoot(36, ALL);
     wide.control_plane.tolerance = Tolerance::Zone;
     for shoot in [shoot(36, ""), wide] {
@@ -103,7 +103,7 @@ fn every_flag_is_there_and_none_is_on_its_way_out() {
 }
 
 #[test]
-fn what_the_shoot_says_reaches_the_api_server() {
+fn settings_of_the_shoot_reach_the_api_server() {
     let command = api_server_of(&shoot(34, ALL));
     for flag in [
         "--runtime-config=resource.k8s.io/v1beta1=true",
@@ -113,7 +113,7 @@ fn what_the_shoot_says_reaches_the_api_server() {
         "--admission-control-config-file=/etc/kubernetes/config/admission.yaml",
         "--api-audiences=kubernetes,gardener",
         "--default-not-ready-toleration-seconds=60",
-        // As the timeout of evictions has it.
+        // From the pod eviction timeout.
         "--default-unreachable-toleration-seconds=120",
         "--event-ttl=2h",
         "--v=3",
@@ -157,7 +157,7 @@ fn what_the_shoot_says_reaches_the_api_server() {
 }
 
 #[test]
-fn what_the_shoot_says_reaches_the_controllers() {
+fn settings_of_the_shoot_reach_the_controllers() {
     let shoot = shoot(34, ALL);
     let objects = objects(&shoot);
     let manager = command(&objects, "kube-controller-manager", "containers", 0);
@@ -185,7 +185,7 @@ fn what_the_shoot_says_reaches_the_controllers() {
 }
 
 #[test]
-fn requests_without_credentials_are_limited_where_the_version_can() {
+fn anonymous_requests_are_limited_in_versions_that_support_it() {
     for minor in 31..=36 {
         let shoot = shoot(minor, "");
         let flags = api_server_of(&shoot);
@@ -215,7 +215,7 @@ fn requests_without_credentials_are_limited_where_the_version_can() {
 }
 
 #[test]
-fn an_issuer_of_tokens_is_known_in_every_version() {
+fn an_oidc_issuer_is_configured_in_every_version() {
     for minor in 31..=36 {
         let shoot = shoot(minor, ALL);
         let flags = api_server_of(&shoot);
@@ -236,7 +236,7 @@ fn an_issuer_of_tokens_is_known_in_every_version() {
 }
 
 #[test]
-fn config_maps_of_a_person_are_mounted_by_name() {
+fn config_maps_of_the_user_are_mounted_by_name() {
     let shoot = shoot(
         34,
         "
@@ -260,7 +260,7 @@ fn config_maps_of_a_person_are_mounted_by_name() {
 }
 
 #[test]
-fn what_reaches_no_flag_is_refused() {
+fn settings_without_a_flag_are_rejected() {
     let refused = |settings: &str| {
         let yaml = SHOOT.replace(
             "version: \"1.34\"",

@@ -1,4 +1,4 @@
-//! What holds of all pods.
+//! Properties of all pods.
 
 use super::*;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn every_pod_is_restricted() {
 }
 
 #[test]
-fn only_those_that_talk_to_the_provider_have_an_account_there() {
+fn only_components_that_call_the_provider_have_a_service_account() {
     for object in workloads(&objects(&tolerating(Tolerance::None))) {
         let spec = &object["spec"]["template"]["spec"];
         let name = object["metadata"]["name"].as_str().expect("a name");
@@ -77,13 +77,13 @@ fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
         let name = names::control_plane("shoot--dev--demo", part);
         assert!(
             seen.contains(&format!("checksum/{name}")),
-            "nobody mounts {name}"
+            "{name} is not mounted"
         );
     }
 }
 
 #[test]
-fn the_root_is_with_the_controller_manager_alone() {
+fn only_the_controller_manager_has_the_private_key_of_the_ca() {
     let objects = objects(&tolerating(Tolerance::None));
     let mounting = workloads(&objects).into_iter().filter(|it| {
         let volumes = it["spec"]["template"]["spec"]["volumes"].as_array();
@@ -95,7 +95,7 @@ fn the_root_is_with_the_controller_manager_alone() {
 }
 
 #[test]
-fn replicas_and_budgets_follow_what_may_fail() {
+fn replicas_and_budgets_follow_the_failure_tolerance() {
     for (tolerance, replicas, members) in ALL
         .into_iter()
         .zip([1, 2, 2])
@@ -128,7 +128,7 @@ fn replicas_and_budgets_follow_what_may_fail() {
 }
 
 #[test]
-fn what_tolerates_the_loss_of_a_zone_stands_in_several() {
+fn members_of_etcd_spread_as_the_failure_tolerance_requires() {
     let hard = |tolerance| {
         let objects = objects(&tolerating(tolerance));
         let spec = &named(&objects, "StatefulSet", "etcd")["spec"]["template"]["spec"];
@@ -172,7 +172,7 @@ fn objects_of_each_part_are_selected_by_their_labels() {
     assert_eq!(
         of_kind(&objects, "NetworkPolicy").len(),
         pods.len(),
-        "every part has one"
+        "every component has one"
     );
 }
 
@@ -192,7 +192,7 @@ fn pull_secrets_and_another_registry_reach_every_pod() {
 }
 
 #[test]
-fn the_same_shoot_gives_the_same_bytes() {
+fn rendering_is_deterministic() {
     let shoot = tolerating(Tolerance::Zone);
     let text = |objects: Vec<Value>| serde_json::to_string(&objects).expect("JSON");
     assert_eq!(text(objects(&shoot)), text(objects(&shoot)));

@@ -1,4 +1,4 @@
-//! What the control plane does in the provider cluster.
+//! The objects that concern the provider cluster: exposure, disks, roles and storage classes.
 
 use super::*;
 use crate::validate::control_plane::Exposure;
@@ -15,7 +15,7 @@ fn external(exposure: Exposure) -> Option<Value> {
 }
 
 #[test]
-fn the_api_server_is_exposed_as_the_shoot_says() {
+fn the_api_server_is_exposed_as_the_shoot_asks_for() {
     let annotations = BTreeMap::from([("example.org/pool".to_owned(), "a".to_owned())]);
     let balanced = external(Exposure::LoadBalancer { annotations }).expect("a Service");
     assert_eq!(balanced["spec"]["type"], "LoadBalancer");
@@ -47,7 +47,7 @@ fn members_of_etcd_know_each_other_by_name() {
 }
 
 #[test]
-fn the_disk_of_etcd_goes_with_the_shoot() {
+fn the_disk_of_etcd_is_deleted_with_the_shoot() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.control_plane.etcd_class = Some("fast".into());
     let objects = objects(&shoot);
@@ -62,7 +62,7 @@ fn the_disk_of_etcd_goes_with_the_shoot() {
 }
 
 #[test]
-fn etcd_is_for_the_api_server_alone() {
+fn only_the_api_server_and_its_members_reach_etcd() {
     let objects = objects(&tolerating(Tolerance::None));
     let ingress = &named(&objects, "NetworkPolicy", "etcd")["spec"]["ingress"];
     let from =
@@ -108,7 +108,7 @@ fn the_cloud_controller_manager_finds_machines_and_their_namespace() {
 }
 
 #[test]
-fn roles_stay_in_the_namespace_and_ask_for_no_secrets() {
+fn roles_are_limited_to_the_namespace_and_exclude_secrets() {
     let objects = objects(&tolerating(Tolerance::None));
     assert_eq!(of_kind(&objects, "ClusterRole").len(), 0);
     for role in of_kind(&objects, "Role") {
@@ -121,7 +121,7 @@ fn roles_stay_in_the_namespace_and_ask_for_no_secrets() {
 }
 
 #[test]
-fn disks_are_made_of_the_classes_that_the_shoot_has_only() {
+fn disks_use_only_classes_that_the_shoot_has() {
     let mut shoot = tolerating(Tolerance::None);
     let listed = json!([{ "name": "listed" }]);
     shoot.profile.spec.provider_config.storage_classes =
@@ -140,7 +140,7 @@ fn disks_are_made_of_the_classes_that_the_shoot_has_only() {
 }
 
 #[test]
-fn snapshots_are_made_where_the_profile_lists_classes_for_them() {
+fn snapshots_are_enabled_if_the_profile_lists_classes_for_them() {
     let mut shoot = tolerating(Tolerance::None);
     let parts = |shoot: &ValidShoot| {
         let objects = objects(shoot);
@@ -162,7 +162,7 @@ fn snapshots_are_made_where_the_profile_lists_classes_for_them() {
     assert_eq!(more, ["csi-snapshotter", "snapshot-controller"]);
     let enforced = after[0]["env"][0]["value"].as_str().expect("a text");
     let enforced: Value = serde_json::from_str(enforced).expect("JSON");
-    // Otherwise the driver would take the provider's default class, whatever was asked for.
+    // Otherwise the driver would use the provider's default class, whatever is requested.
     assert_eq!(enforced["allowDefault"], false);
     let mapping = json!([{
         "storageClasses": ["fast-rwo", "marked", "standard-rwo"],
