@@ -4,8 +4,6 @@
 //! gives the object of an action. A plan is at once the preview, the progress, the answer to "what blocks", and
 //! the work list; after a crash the next observation is the recovery.
 
-#[cfg(test)]
-mod check;
 mod classes;
 mod component;
 mod control_plane;
@@ -21,6 +19,8 @@ pub(crate) mod images;
 pub(crate) mod item;
 pub(crate) mod kubelet;
 mod machine;
+#[cfg(test)]
+mod model_check;
 pub(crate) mod names;
 mod network;
 mod network_policies;
@@ -180,11 +180,14 @@ pub(crate) fn plan_of_machines(shoot: &ValidShoot, observed: &Observed) -> Plan 
 /// Due unless it is there with the wanted content; then `ready` says how far it is.
 fn present(observed: &Observed, wanted: Wanted, ready: impl Fn(&Object) -> State) -> State {
     if observed.facts.foreign.contains_key(&wanted.key) {
-        let message = format!("{} exists and is of another shoot of that name", wanted.key);
+        let message = format!(
+            "{} already exists and belongs to another shoot with the same name",
+            wanted.key
+        );
         return State::Failed(Failure::new(Class::Foreign, message));
     }
     match observed.facts.objects.get(&wanted.key) {
-        Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
+        Some(it) if it.leaving => State::Waiting(format!("old {} is being deleted", wanted.key)),
         Some(it) if it.hash == wanted.hash => ready(it),
         _ => State::Due(Action::Apply(wanted)),
     }

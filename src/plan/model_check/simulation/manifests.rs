@@ -1,25 +1,25 @@
-//! Manifests of one small shoot, as a person changes them over time.
+//! Manifests of one small shoot and a series of edits.
 
 use crate::validate::ValidShoot;
 use crate::validate::testing::valid_for_tests;
 use std::fmt::Write;
 
 /// Surge and unavailable of every pool.
-pub(in crate::plan::check) const BOUNDS: [(&str, &str); 5] =
+pub(in crate::plan::model_check) const BOUNDS: [(&str, &str); 5] =
     [("1", "0"), ("0", "1"), ("2", "1"), ("1", "1"), ("50%", "0")];
 
-/// A pool as the manifest has it.
+/// A pool as it is written in the manifest.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::plan::check) struct Pool {
-    pub(in crate::plan::check) name: &'static str,
-    pub(in crate::plan::check) image: &'static str,
-    pub(in crate::plan::check) instancetype: &'static str,
-    pub(in crate::plan::check) size: (usize, usize),
-    pub(in crate::plan::check) zones: &'static str,
-    pub(in crate::plan::check) team: &'static str,
+pub(in crate::plan::model_check) struct Pool {
+    pub(in crate::plan::model_check) name: &'static str,
+    pub(in crate::plan::model_check) image: &'static str,
+    pub(in crate::plan::model_check) instancetype: &'static str,
+    pub(in crate::plan::model_check) size: (usize, usize),
+    pub(in crate::plan::model_check) zones: &'static str,
+    pub(in crate::plan::model_check) team: &'static str,
 }
 
-pub(in crate::plan::check) const A: Pool = Pool {
+pub(in crate::plan::model_check) const A: Pool = Pool {
     name: "a",
     image: "22.04",
     instancetype: "standard-2",
@@ -28,27 +28,27 @@ pub(in crate::plan::check) const A: Pool = Pool {
     team: "green",
 };
 
-pub(in crate::plan::check) const B: Pool = Pool {
+pub(in crate::plan::model_check) const B: Pool = Pool {
     name: "b",
     size: (2, 2),
     ..A
 };
 
-/// One edit after the other, back to the first in the end.
-pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
+/// A series of edits that ends with the first manifest again.
+pub(in crate::plan::model_check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     let newer = Pool {
         image: "24.04",
         instancetype: "standard-4",
         size: (4, 5),
         ..A
     };
-    // The pool shrinks, for its maximum does, and gets a zone.
+    // The pool shrinks because its maximum does, and gets a zone.
     let wider = Pool {
         size: (1, 3),
         zones: "europe-west1-b, europe-west1-c, europe-west1-d",
         ..newer
     };
-    // Nothing that a machine could not change while it lives.
+    // Only changes that a running machine can adopt.
     let renamed = Pool {
         team: "yellow",
         ..wider
@@ -56,7 +56,7 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     [
         (&["red"][..], &[A, B][..]),
         (&["red", "blue"], &[newer, B]),
-        // The last user of the older image and of a network goes.
+        // The last user of the older image and of a network is removed.
         (&["blue"], &[wider]),
         (&["blue"], &[renamed]),
         (&["red"], &[A, B]),
@@ -65,7 +65,7 @@ pub(in crate::plan::check) fn edits(bounds: (&str, &str)) -> Vec<ValidShoot> {
     .into()
 }
 
-pub(in crate::plan::check) fn shoot(
+pub(in crate::plan::model_check) fn shoot(
     networks: &[&str],
     pools: &[Pool],
     (surge, unavailable): (&str, &str),
@@ -74,7 +74,7 @@ pub(in crate::plan::check) fn shoot(
     for name in networks {
         let config = format!(r#"{{"cniVersion":"0.4.0","name":"{name}","type":"bridge"}}"#);
         writeln!(yaml, "        - {{name: {name}, config: '{config}'}}")
-            .expect("a String takes all");
+            .expect("writing to a String cannot fail");
     }
     yaml += "    workers:\n";
     for Pool {
@@ -103,7 +103,7 @@ pub(in crate::plan::check) fn shoot(
         instancetype: {{name: {instancetype}}}
       machineControllerManager: {{machineCreationTimeout: 10m}}"
         )
-        .expect("a String takes all");
+        .expect("writing to a String cannot fail");
     }
     valid_for_tests(&yaml)
 }

@@ -1,4 +1,4 @@
-//! Rolling updates that are wrong on purpose: each must be noticed, and each invariant must notice one.
+//! Deliberately broken rolling updates: each must be detected, and each invariant must detect one.
 
 use super::invariants::{INVARIANTS, ORDER_IS_FREE};
 use super::states::Search;
@@ -6,32 +6,32 @@ use super::{NOW, Rule};
 use crate::plan::hash::Hash;
 use crate::plan::roll::{Machine, Moves, Phase, Pool, roll};
 
-/// Each with an invariant that must notice it; others may too.
+/// Each with an invariant that must detect it; others may detect it too.
 const MUTANTS: [(&str, Rule); 20] = [
-    ("total", leaving_ones_are_not_counted),
-    ("total", failed_ones_are_not_counted),
+    ("total", leaving_machines_are_not_counted),
+    ("total", failed_machines_are_not_counted),
     ("total", surge_is_for_every_plan),
-    ("available", live_ones_count_as_ready),
-    ("available", surplus_goes_without_a_budget),
-    ("may come back", idle_ones_go_without_a_budget),
-    ("once", leaving_ones_go_again),
-    ("names", leaving_ones_free_their_names),
-    ("keeps what is needed", one_that_is_needed_goes),
-    ("makes what is needed", one_too_many_is_made),
-    ("gets nearer", one_too_many_is_made),
-    ("no new where given up", no_zone_is_given_up_by_makers),
-    ("keeps where given up", no_zone_is_given_up_by_removers),
+    ("available", live_machines_count_as_ready),
+    ("available", surplus_is_removed_without_a_budget),
+    ("may recover", idle_machines_are_removed_without_a_budget),
+    ("once", leaving_machines_are_removed_again),
+    ("names", leaving_machines_free_their_names),
+    ("keeps what is needed", needed_machine_is_removed),
+    ("makes what is needed", one_too_many_is_created),
+    ("makes progress", one_too_many_is_created),
+    ("no new where given up", creations_ignore_given_up_zones),
+    ("keeps where given up", removals_ignore_given_up_zones),
     ("idle surplus first", idle_surplus_stays),
-    ("unhealthy first", serving_old_ones_go_first),
-    ("outdated first", new_ones_go_before_old_ones),
-    ("failed goes", failed_ones_stay),
-    ("as much as may", one_fewer_may_be_unavailable),
+    ("unhealthy first", serving_old_machines_are_removed_first),
+    ("outdated first", new_machines_are_removed_before_old_ones),
+    ("failed are removed", failed_machines_stay),
+    ("does all it may", one_fewer_may_be_unavailable),
     ("ends at the goal", surplus_stays),
     ("order is free", names_count_machines),
 ];
 
 #[test]
-fn every_rule_that_is_wrong_on_purpose_is_noticed() {
+fn every_broken_rule_is_detected() {
     for (name, rule) in MUTANTS {
         let search = Search {
             rule,
@@ -40,18 +40,18 @@ fn every_rule_that_is_wrong_on_purpose_is_noticed() {
             until: Some(name),
             ..Search::SMALL
         };
-        search.run().broken.assert_has(name);
+        search.run().violations.assert_has(name);
     }
 }
 
 #[test]
-fn every_invariant_notices_a_rule_that_is_wrong() {
+fn every_invariant_detects_a_broken_rule() {
     for (name, _) in INVARIANTS.iter().chain([&ORDER_IS_FREE]) {
         assert!(MUTANTS.iter().any(|it| it.0 == *name), "{name}");
     }
 }
 
-/// What the rule does when it does not see some of the machines.
+/// Applies the rule to some of the machines only.
 fn blind(pool: &Pool, machines: &[Machine], sees: fn(&Machine) -> bool) -> Moves {
     let seen: Vec<usize> = (0..machines.len())
         .filter(|it| sees(&machines[*it]))
@@ -64,14 +64,14 @@ fn blind(pool: &Pool, machines: &[Machine], sees: fn(&Machine) -> bool) -> Moves
     moves
 }
 
-/// What the rule does when some machines look otherwise.
+/// Applies the rule to machines with changed properties.
 fn mistaken(pool: &Pool, machines: &[Machine], changes: fn(&mut Machine)) -> Moves {
     let mut machines = machines.to_vec();
     machines.iter_mut().for_each(changes);
     roll(pool, &machines)
 }
 
-/// Also takes those, and none twice.
+/// Removes further machines, none of them twice.
 fn also(mut moves: Moves, machines: &[Machine], goes: impl Fn(&Machine) -> bool) -> Moves {
     let more = (0..machines.len()).filter(|it| goes(&machines[*it]));
     let more: Vec<usize> = more.filter(|it| !moves.remove.contains(it)).collect();
@@ -95,7 +95,7 @@ fn is_old(machine: &Machine) -> bool {
     machine.hash != NOW
 }
 
-/// Machines of the wanted hash that serve, in one zone.
+/// Number of ready machines of the desired hash in one zone.
 fn serving(machines: &[Machine], zone: usize) -> usize {
     let serves = |it: &&Machine| !is_old(it) && is_ready(it) && it.zone == zone;
     machines.iter().filter(serves).count()
@@ -109,11 +109,11 @@ fn floor(pool: &Pool) -> usize {
     pool.desired() - pool.unavailable
 }
 
-fn leaving_ones_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_machines_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
     blind(pool, machines, |it| !is_leaving(it))
 }
 
-fn failed_ones_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
+fn failed_machines_are_not_counted(pool: &Pool, machines: &[Machine]) -> Moves {
     let moves = blind(pool, machines, |it| it.phase != Phase::Failed);
     also(moves, machines, |it| it.phase == Phase::Failed)
 }
@@ -122,7 +122,7 @@ fn surge_is_for_every_plan(pool: &Pool, machines: &[Machine]) -> Moves {
     blind(pool, machines, |it| it.phase != Phase::Creating)
 }
 
-fn live_ones_count_as_ready(pool: &Pool, machines: &[Machine]) -> Moves {
+fn live_machines_count_as_ready(pool: &Pool, machines: &[Machine]) -> Moves {
     mistaken(pool, machines, |it| {
         if is_idle(it) {
             it.phase = Phase::Ready;
@@ -130,23 +130,23 @@ fn live_ones_count_as_ready(pool: &Pool, machines: &[Machine]) -> Moves {
     })
 }
 
-fn surplus_goes_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
+fn surplus_is_removed_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
     also(roll(pool, machines), machines, |it| {
         let spare = serving(machines, it.zone) > target(pool, it.zone);
         spare && !is_old(it) && is_ready(it)
     })
 }
 
-fn idle_ones_go_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
+fn idle_machines_are_removed_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
     let goes = |it: &Machine| is_old(it) && is_idle(it);
     also(roll(pool, machines), machines, goes)
 }
 
-fn leaving_ones_go_again(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_machines_are_removed_again(pool: &Pool, machines: &[Machine]) -> Moves {
     also(roll(pool, machines), machines, is_leaving)
 }
 
-fn leaving_ones_free_their_names(pool: &Pool, machines: &[Machine]) -> Moves {
+fn leaving_machines_free_their_names(pool: &Pool, machines: &[Machine]) -> Moves {
     mistaken(pool, machines, |it| {
         if is_leaving(it) {
             it.hash = Hash(0);
@@ -154,13 +154,13 @@ fn leaving_ones_free_their_names(pool: &Pool, machines: &[Machine]) -> Moves {
     })
 }
 
-fn one_that_is_needed_goes(pool: &Pool, machines: &[Machine]) -> Moves {
+fn needed_machine_is_removed(pool: &Pool, machines: &[Machine]) -> Moves {
     let spare = machines.iter().filter(|it| is_ready(it)).count() > floor(pool);
     let is_needed = |it: &Machine| spare && !is_old(it) && is_ready(it);
     also(roll(pool, machines), machines, is_needed)
 }
 
-pub(super) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(super) fn one_too_many_is_created(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     if machines.len() + moves.create.len() < pool.desired() + pool.surge {
         moves.create.push((0, 50));
@@ -168,14 +168,14 @@ pub(super) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn no_zone_is_given_up_by_makers(pool: &Pool, machines: &[Machine]) -> Moves {
+fn creations_ignore_given_up_zones(pool: &Pool, machines: &[Machine]) -> Moves {
     Moves {
         create: patient(pool, machines).create,
         ..roll(pool, machines)
     }
 }
 
-fn no_zone_is_given_up_by_removers(pool: &Pool, machines: &[Machine]) -> Moves {
+fn removals_ignore_given_up_zones(pool: &Pool, machines: &[Machine]) -> Moves {
     Moves {
         remove: patient(pool, machines).remove,
         ..roll(pool, machines)
@@ -198,7 +198,7 @@ fn idle_surplus_stays(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn serving_old_ones_go_first(pool: &Pool, machines: &[Machine]) -> Moves {
+fn serving_old_machines_are_removed_first(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     let is_idle_old = |it: &usize| is_old(&machines[*it]) && is_idle(&machines[*it]);
     let ready = machines.iter().filter(|it| is_ready(it)).count();
@@ -212,7 +212,7 @@ fn serving_old_ones_go_first(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
+fn new_machines_are_removed_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     let is_spare = |it: &usize| {
         let machine = &machines[*it];
@@ -229,7 +229,7 @@ fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-pub(super) fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(super) fn failed_machines_stay(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     moves
         .remove
@@ -251,7 +251,7 @@ fn surplus_stays(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-/// The first version of a name that comes to mind: it changes when another machine comes first.
+/// Derives names from the number of machines, so they change when another machine is created first.
 fn names_count_machines(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     let all = u32::try_from(machines.len()).expect("a small pool");

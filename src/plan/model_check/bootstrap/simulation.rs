@@ -1,6 +1,6 @@
-//! A provider cluster and the cluster that is made in it, as far as plans look at them.
+//! A provider cluster and the shoot in it, as far as plans observe them.
 
-use super::super::dice::Dice;
+use super::super::rng::Rng;
 use super::writes::Write;
 use crate::plan::item::{Action, Key, Kind, Side};
 use crate::plan::names::control_plane;
@@ -13,58 +13,58 @@ use std::sync::Arc;
 /// Seconds since 1970.
 pub(super) const NOW: i64 = 1_767_225_600;
 
-pub(super) struct World<'a> {
-    pub(super) dice: Dice,
+pub(super) struct Simulation<'a> {
+    pub(super) rng: Rng,
     pub(super) shoot: &'a ValidShoot,
-    /// All that is there, whether the run looks at it or not.
-    pub(super) truth: Facts,
-    /// Sent in this run, and not answered.
+    /// Everything that exists, whether the run observes it or not.
+    pub(super) actual: Facts,
+    /// Actions sent in this run and not answered yet.
     pub(super) sent: BTreeMap<Key, Action>,
-    /// This run has reached the shoot's API server.
-    pub(super) looks_inside: bool,
-    /// Tokens do not live long.
+    /// The run is connected to the shoot's API server.
+    pub(super) is_connected: bool,
+    /// Whether bootstrap tokens may expire.
     pub(super) tokens_expire: bool,
-    /// The last number that was given.
+    /// Last version issued.
     pub(super) clock: u64,
 }
 
-/// What may move by itself.
-enum Thing {
+/// Subjects that change without kvshoot.
+enum Subject {
     Connection,
     Object(Key),
-    /// Its pool, and its name.
+    /// A machine by its pool and name.
     Machine(Arc<str>, Arc<str>),
 }
 
-impl<'a> World<'a> {
-    pub(super) fn new(seed: u64, shoot: &'a ValidShoot) -> World<'a> {
-        World {
-            dice: Dice::new(seed),
+impl<'a> Simulation<'a> {
+    pub(super) fn new(seed: u64, shoot: &'a ValidShoot) -> Simulation<'a> {
+        Simulation {
+            rng: Rng::new(seed),
             shoot,
-            truth: Facts {
+            actual: Facts {
                 namespace: "clusters".into(),
                 time: NOW,
                 ..Facts::default()
             },
             sent: BTreeMap::new(),
-            looks_inside: false,
+            is_connected: false,
             tokens_expire: false,
             clock: 0,
         }
     }
 
-    /// What a run sees of it.
+    /// Returns what a run observes.
     pub(super) fn observed(&self) -> Observed {
-        let mut facts = self.truth.clone();
+        let mut facts = self.actual.clone();
         facts.inside = Inside::Observed;
-        if !self.looks_inside {
+        if !self.is_connected {
             facts.inside = Inside::Absent;
             facts.objects.retain(|it, _| it.side == Side::Provider);
             facts.nodes.clear();
         }
         for (name, machine) in facts.machines.values_mut().flatten() {
-            let serves = self.truth.nodes.get(name).is_some_and(|it| it.serves);
-            if machine.runs && (serves || !self.looks_inside) {
+            let serves = self.actual.nodes.get(name).is_some_and(|it| it.serves);
+            if machine.runs && (serves || !self.is_connected) {
                 machine.look = Look::Ready;
             }
         }
@@ -88,24 +88,24 @@ impl<'a> World<'a> {
         }
     }
 
-    /// One of those that were sent is done, and answered.
+    /// Completes one of the actions sent.
     pub(super) fn answer(&mut self) -> Result<(), String> {
         let keys: Vec<Key> = self.sent.keys().cloned().collect();
         if keys.is_empty() {
             return Ok(());
         }
-        let key = &keys[self.dice.roll(keys.len())];
+        let key = &keys[self.rng.below(keys.len())];
         let action = self.sent.remove(key).expect("it is one of these");
         self.land(&action, usize::MAX)
     }
 
-    /// The run ends, and what it sent is done in part; the next one knows nothing of it.
+    /// Interrupts the run: its actions are done in part, and the next run does not know them.
     pub(super) fn cut_off(&mut self) -> Result<(), String> {
         for action in std::mem::take(&mut self.sent).values() {
-            let parts = self.dice.roll(5);
+            let parts = self.rng.below(5);
             self.land(action, parts)?;
         }
-        self.looks_inside = false;
+        self.is_connected = false;
         Ok(())
     }
 
@@ -116,65 +116,68 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Something happens that is not of kvshoot's doing; false when nothing can.
-    pub(super) fn moves(&mut self) -> bool {
-        let count = self.things().len();
-        let first = self.dice.roll(count);
+    /// Performs one change without kvshoot; false if none is possible.
+    pub(super) fn step(&mut self) -> bool {
+        let count = self.subjects().len();
+        let first = self.rng.below(count);
         (0..count).any(|it| {
-            let things = self.things();
-            self.thing_moves(&things[(first + it) % things.len()])
+            let things = self.subjects();
+            self.step_subject(&things[(first + it) % things.len()])
         })
     }
 
-    /// Everything happens that can.
+    /// Performs all changes without kvshoot.
     pub(super) fn settle(&mut self) {
-        while self.moves() {}
+        while self.step() {}
     }
 
-    /// All that may move.
-    fn things(&self) -> Vec<Thing> {
-        let mut keys: Vec<Key> = self.truth.objects.keys().cloned().collect();
+    /// All subjects that may change.
+    fn subjects(&self) -> Vec<Subject> {
+        let mut keys: Vec<Key> = self.actual.objects.keys().cloned().collect();
         keys.sort();
-        let pools = self.truth.machines.iter();
+        let pools = self.actual.machines.iter();
         let machines = pools.flat_map(|(pool, all)| {
             let names = all.keys();
-            names.map(|it| Thing::Machine(pool.clone(), it.clone()))
+            names.map(|it| Subject::Machine(pool.clone(), it.clone()))
         });
-        let objects = keys.into_iter().map(Thing::Object);
-        machines.chain(objects).chain([Thing::Connection]).collect()
+        let objects = keys.into_iter().map(Subject::Object);
+        machines
+            .chain(objects)
+            .chain([Subject::Connection])
+            .collect()
     }
 
-    fn thing_moves(&mut self, thing: &Thing) -> bool {
+    fn step_subject(&mut self, thing: &Subject) -> bool {
         match thing {
-            Thing::Connection => self.connect(),
-            Thing::Object(key) if key.kind == Kind::Token => self.token_expires(key),
-            Thing::Object(key) => self.object_moves(key),
-            Thing::Machine(pool, name) => self.machine_moves(pool, name),
+            Subject::Connection => self.connect(),
+            Subject::Object(key) if key.kind == Kind::Token => self.expire_token(key),
+            Subject::Object(key) => self.step_object(key),
+            Subject::Machine(pool, name) => self.step_machine(pool, name),
         }
     }
 
-    fn token_expires(&mut self, key: &Key) -> bool {
-        let expires = self.tokens_expire && self.dice.one_in(8);
-        expires && self.truth.objects.remove(key).is_some()
+    fn expire_token(&mut self, key: &Key) -> bool {
+        let expires = self.tokens_expire && self.rng.one_in(8);
+        expires && self.actual.objects.remove(key).is_some()
     }
 
     pub(super) fn connect(&mut self) -> bool {
-        let is_new = !self.looks_inside && self.has_rolled_out("kube-apiserver");
-        self.looks_inside |= is_new;
+        let is_new = !self.is_connected && self.has_rolled_out("kube-apiserver");
+        self.is_connected |= is_new;
         is_new
     }
 
     fn has_rolled_out(&self, part: &str) -> bool {
         let name = control_plane(&self.shoot.id, part);
         let key = Key::provider(Kind::Deployment, name);
-        let object = self.truth.objects.get(&key);
+        let object = self.actual.objects.get(&key);
         object.is_some_and(|it| matches!(&it.fact, Fact::Rollout(it) if it.why.is_none()))
     }
 
-    fn object_moves(&mut self, key: &Key) -> bool {
-        let has_node = self.truth.nodes.values().any(|it| it.serves);
+    fn step_object(&mut self, key: &Key) -> bool {
+        let has_node = self.actual.nodes.values().any(|it| it.serves);
         let runs = key.side == Side::Provider || key.kind == Kind::DaemonSet || has_node;
-        let Some(Object { fact, .. }) = self.truth.objects.get_mut(key) else {
+        let Some(Object { fact, .. }) = self.actual.objects.get_mut(key) else {
             return false;
         };
         match fact {
@@ -191,36 +194,36 @@ impl<'a> World<'a> {
         true
     }
 
-    /// It boots, joins with its token, and serves once the cloud controller manager knows its node.
-    fn machine_moves(&mut self, pool: &Arc<str>, name: &Arc<str>) -> bool {
-        let there = |key: &Key| self.truth.objects.contains_key(key);
-        let has_data = there(&Key::provider(Kind::UserData, name.clone()));
+    /// The machine boots, joins with its token, and is ready once its node has been initialized.
+    fn step_machine(&mut self, pool: &Arc<str>, name: &Arc<str>) -> bool {
+        let existing = |key: &Key| self.actual.objects.contains_key(key);
+        let has_data = existing(&Key::provider(Kind::UserData, name.clone()));
         let joins = has_data
-            && there(&token::key(name))
+            && existing(&token::key(name))
             && self.has_rolled_out("kube-apiserver")
             && self.has_rolled_out("kube-controller-manager");
         let is_known = self.has_rolled_out("cloud-controller-manager");
         let uid = self.next();
-        let machines = self.truth.machines.get_mut(pool);
+        let machines = self.actual.machines.get_mut(pool);
         let machine = machines.and_then(|it| it.get_mut(name));
-        let machine = machine.expect("it was chosen of these");
+        let machine = machine.expect("it was chosen from these");
         if !machine.runs {
             machine.runs = true;
             machine.status = "Running".into();
             return true;
         }
-        match self.truth.nodes.get_mut(name) {
+        match self.actual.nodes.get_mut(name) {
             None if joins => {
                 let node = Node {
                     version: uid.clone(),
                     uid,
                     serves: false,
-                    why: "the cloud controller manager to know it".into(),
+                    why: "not initialized by the cloud controller manager yet".into(),
                     is_ours: true,
                     taints: [].into(),
                     metadata: "".into(),
                 };
-                self.truth.nodes.insert(name.clone(), node);
+                self.actual.nodes.insert(name.clone(), node);
                 true
             }
             Some(node) if is_known && !node.serves => {
@@ -232,45 +235,45 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What stands on a machine of this pool, and on its node.
+    /// The metadata of a machine of this pool and of its node.
     pub(super) fn metadata(&self, pool: &str) -> Arc<str> {
         let mut pools = self.shoot.pools.iter();
         let pool = pools.find(|it| it.name == pool);
-        desired::pool_metadata(pool.expect("it is of the manifest")).into()
+        desired::pool_metadata(pool.expect("pools come from the manifest")).into()
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     fn write(&mut self, write: Write) -> Result<(), String> {
         match write {
             Write::Object { key, hash, fact } => self.put(key, hash, fact)?,
-            Write::Record { name, hash } => self.recorded(name, hash),
+            Write::Record { name, hash } => self.write_record(name, hash),
             Write::Machine {
                 pool,
                 name,
                 machine,
             } => {
-                let all = self.truth.machines.entry(pool).or_default();
+                let all = self.actual.machines.entry(pool).or_default();
                 if all.insert(name.clone(), *machine).is_some() {
-                    return Err(format!("machine {name} is made twice"));
+                    return Err(format!("machine {name} is created twice"));
                 }
             }
             Write::Node { name, metadata } => {
-                let node = self.truth.nodes.get_mut(&name);
-                node.expect("nodes do not go").metadata = metadata;
+                let node = self.actual.nodes.get_mut(&name);
+                node.expect("nodes are not deleted").metadata = metadata;
             }
             Write::Gone { key, uid } => {
-                self.truth
+                self.actual
                     .objects
-                    .retain(|there, it| (there, &it.uid) != (&key, &uid));
+                    .retain(|existing, it| (existing, &it.uid) != (&key, &uid));
             }
         }
         Ok(())
     }
 
     fn put(&mut self, key: Key, hash: Hash, fact: Fact) -> Result<(), String> {
-        if self.truth.objects.contains_key(&key) {
-            // Of those that are left of a run that was cut off.
+        if self.actual.objects.contains_key(&key) {
+            // Left over from an interrupted run.
             let is_kept = matches!(key.kind, Kind::UserData | Kind::Token);
             return match is_kept {
                 true => Ok(()),
@@ -285,16 +288,16 @@ impl World<'_> {
             leaving: false,
             fact,
         };
-        self.truth.objects.insert(key, object);
+        self.actual.objects.insert(key, object);
         Ok(())
     }
 
-    fn recorded(&mut self, name: Arc<str>, hash: Hash) {
+    fn write_record(&mut self, name: Arc<str>, hash: Hash) {
         let pools = self.shoot.pools.iter();
-        let sizes = pools.map(|it| (it.name.as_str().into(), desired::size(&self.truth, it)));
+        let sizes = pools.map(|it| (it.name.as_str().into(), desired::size(&self.actual, it)));
         let sizes = sizes.collect();
         let uid = self.next();
-        self.truth.record = Some(Record {
+        self.actual.record = Some(Record {
             name,
             version: uid.clone(),
             uid,

@@ -1,10 +1,10 @@
-//! The rolling update as a person would tell it.
+//! The rolling update by example.
 
 use super::NOW;
 use crate::plan::hash::Hash;
 use crate::plan::roll::{Machine, Phase, Pool, roll};
 
-/// What may be done with such machines, oldest first, each as `new zone/ordinal Phase`.
+/// Formats the permitted moves for these machines, listed oldest first, each as `new zone/ordinal Phase`.
 fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&str]) -> String {
     let pool = Pool {
         hash: NOW,
@@ -26,7 +26,7 @@ fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&s
 
 fn machine((born, text): (u64, &&str)) -> Machine {
     let [hash, name, phase] = text.split(' ').collect::<Vec<_>>()[..] else {
-        panic!("{text} is no machine");
+        panic!("{text} is not a valid machine");
     };
     let (zone, ordinal) = name.split_once('/').expect("zone/ordinal");
     let phases = [
@@ -48,13 +48,13 @@ fn machine((born, text): (u64, &&str)) -> Machine {
 }
 
 #[test]
-fn a_new_pool_is_made_at_once() {
+fn a_new_pool_is_created_at_once() {
     let moves = check(&[2, 1], (1, 0), &[]);
     assert_eq!(moves, "create 0/0, create 0/1, create 1/0");
 }
 
 #[test]
-fn with_a_surge_of_one_a_new_machine_serves_before_an_old_one_goes() {
+fn with_a_surge_of_one_a_new_machine_is_ready_before_an_old_one_is_removed() {
     let moves = check(&[2], (1, 0), &["old 0/0 Ready", "old 0/1 Ready"]);
     assert_eq!(moves, "create 0/0");
     let machines = ["old 0/0 Ready", "old 0/1 Ready", "new 0/0 Creating"];
@@ -64,7 +64,7 @@ fn with_a_surge_of_one_a_new_machine_serves_before_an_old_one_goes() {
 }
 
 #[test]
-fn a_machine_that_leaves_counts_until_it_is_gone() {
+fn a_terminating_machine_counts_until_it_is_gone() {
     let machines = ["old 0/0 Deleting", "old 0/1 Ready", "new 0/0 Ready"];
     assert_eq!(check(&[2], (1, 0), &machines), "");
     let machines = ["old 0/1 Ready", "new 0/0 Ready"];
@@ -72,7 +72,7 @@ fn a_machine_that_leaves_counts_until_it_is_gone() {
 }
 
 #[test]
-fn a_new_machine_never_takes_a_name_whose_disk_is_still_there() {
+fn a_new_machine_never_takes_a_name_whose_disk_still_exists() {
     let pool = Pool {
         hash: NOW,
         targets: &[2],
@@ -86,13 +86,13 @@ fn a_new_machine_never_takes_a_name_whose_disk_is_still_there() {
 }
 
 #[test]
-fn a_new_machine_never_takes_the_name_of_one_that_leaves() {
+fn a_new_machine_never_takes_the_name_of_a_terminating_one() {
     let machines = ["new 0/0 Deleting", "new 0/2 Ready"];
     assert_eq!(check(&[2], (1, 0), &machines), "create 0/1");
 }
 
 #[test]
-fn without_a_surge_an_old_one_goes_first() {
+fn without_a_surge_an_old_machine_is_removed_first() {
     let machines = ["old 0/0 Ready", "old 0/1 Ready"];
     assert_eq!(check(&[2], (0, 1), &machines), "remove old 0/0 Ready");
 }
@@ -105,13 +105,13 @@ fn a_network_hiccup_does_not_delete_the_pool() {
 }
 
 #[test]
-fn who_never_served_and_is_too_much_goes_at_once() {
+fn a_surplus_machine_that_was_never_ready_is_removed_at_once() {
     let machines = ["new 0/0 Ready", "new 0/1 Creating"];
     assert_eq!(check(&[1], (1, 0), &machines), "remove new 0/1 Creating");
 }
 
 #[test]
-fn an_edit_taken_back_keeps_what_is_left_of_the_first() {
+fn a_reverted_edit_keeps_the_remaining_machines() {
     let machines = ["new 0/0 Ready", "new 0/1 Ready", "old 0/0 Creating"];
     assert_eq!(check(&[2], (1, 0), &machines), "remove old 0/0 Creating");
 }
@@ -125,7 +125,7 @@ fn a_zone_appended_moves_machines_under_the_same_bounds() {
 }
 
 #[test]
-fn of_a_pool_that_is_gone_nothing_stays() {
+fn all_machines_of_a_removed_pool_are_removed() {
     let machines = ["old 0/0 Ready", "old 1/0 Failed", "old 1/1 Draining"];
     let moves = check(&[], (0, 0), &machines);
     assert_eq!(moves, "remove old 1/0 Failed, remove old 0/0 Ready");

@@ -1,16 +1,16 @@
-//! What is sent: it lands later, in parts, and its answer comes later still; or it is lost, or refused.
+//! Requests: processed late and in parts, answered later still, lost or rejected.
 
-use super::World;
+use super::Simulation;
 use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Setback, Target, Wanted};
 use crate::plan::observed::{Fact, Import, Look, Machine, Object, Record};
 use crate::plan::{desired, types};
 use std::sync::Arc;
 
-/// A write on its way.
+/// A write in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) action: Action,
-    /// Parts that happened: user data before its machine.
+    /// Number of parts processed: user data before its machine.
     landed: usize,
 }
 
@@ -24,7 +24,7 @@ impl Request {
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     pub(super) fn send(&mut self, action: Action) {
         self.observed
             .sent
@@ -32,23 +32,23 @@ impl World<'_> {
         self.requests.push(Request { action, landed: 0 });
     }
 
-    /// One of those on their way comes nearer to its end.
-    pub(super) fn post(&mut self, faults: bool) {
+    /// Advances one of the requests in flight.
+    pub(super) fn advance_request(&mut self, faults: bool) {
         if self.requests.is_empty() {
             return;
         }
-        let index = self.dice.roll(self.requests.len());
+        let index = self.rng.below(self.requests.len());
         let request = &self.requests[index];
         let is_open = request.landed < request.parts();
-        if faults && self.dice.one_in(15) {
-            self.hurt = true;
+        if faults && self.rng.one_in(15) {
+            self.had_fault = true;
             let request = self.requests.remove(index);
             self.observed.sent.remove(request.action.key());
-        } else if is_open && (faults && self.dice.one_in(40) || self.refuses(index)) {
-            self.hurt = true;
+        } else if is_open && (faults && self.rng.one_in(40) || self.refuses(index)) {
+            self.had_fault = true;
             let Request { action, .. } = self.requests.remove(index);
             self.observed.sent.remove(action.key());
-            let failure = Failure::new(Class::Refused, "the webhook says no");
+            let failure = Failure::new(Class::Refused, "denied by the webhook");
             self.observed
                 .refused
                 .insert(action.key().clone(), (action, failure));
@@ -65,15 +65,15 @@ impl World<'_> {
             Action::Apply(Wanted {
                 content: Content::Machine { pool, zone, .. },
                 ..
-            }) => self.closed == Some((pool.clone(), *zone)),
+            }) => self.refusing_zone == Some((pool.clone(), *zone)),
             _ => false,
         }
     }
 
-    /// With the run, its requests end: some happened just so.
+    /// The requests end with the run; some were processed.
     pub(super) fn cut_off(&mut self) {
         while !self.requests.is_empty() {
-            if self.requests[0].landed < self.requests[0].parts() && self.dice.one_in(2) {
+            if self.requests[0].landed < self.requests[0].parts() && self.rng.one_in(2) {
                 self.land(0);
             }
             self.requests.remove(0);
@@ -84,10 +84,12 @@ impl World<'_> {
         let request = self.requests[index].clone();
         self.requests[index].landed += 1;
         match &request.action {
-            Action::Apply(wanted) => self.applied(wanted, request.landed),
-            Action::Delete(target) if target.key.kind == Kind::Machine => self.leaves(target),
-            Action::Delete(target) => self.deleted(target),
-            Action::Drain(target) => self.leaves_when_drained(target),
+            Action::Apply(wanted) => self.apply(wanted, request.landed),
+            Action::Delete(target) if target.key.kind == Kind::Machine => {
+                self.delete_machine(target)
+            }
+            Action::Delete(target) => self.delete(target),
+            Action::Drain(target) => self.drain_machine(target),
         }
     }
 
@@ -110,15 +112,15 @@ impl World<'_> {
             let counts = self.observed.setbacks.entry(key).or_default();
             counts.resize(counts.len().max(zone + 1), 0);
             counts[*zone] += 1;
-            self.hurt = true;
+            self.had_fault = true;
         }
     }
 
-    fn applied(&mut self, wanted: &Wanted, landed: usize) {
+    fn apply(&mut self, wanted: &Wanted, landed: usize) {
         let Key { kind, name, .. } = &wanted.key;
         match (&wanted.content, kind) {
             (Content::Machine { pool, zone, .. }, _) if landed > 0 => {
-                self.made(wanted, pool, *zone)
+                self.create_machine(wanted, pool, *zone)
             }
             (Content::Machine { .. } | Content::UserData { .. }, _) => {
                 let key = Key::provider(Kind::UserData, name.clone());
@@ -126,8 +128,8 @@ impl World<'_> {
                     self.put(key, wanted, Fact::None);
                 }
             }
-            (Content::Metadata { pool, uid }, _) => self.relabeled(wanted, pool, uid),
-            (Content::Plain, Kind::Record) => self.recorded(wanted),
+            (Content::Metadata { pool, uid }, _) => self.relabel(wanted, pool, uid),
+            (Content::Plain, Kind::Record) => self.write_record(wanted),
             (Content::Plain, Kind::Image) => {
                 let known = self.observed.facts.objects.contains_key(&wanted.key);
                 if !known {
@@ -142,16 +144,16 @@ impl World<'_> {
                 | Content::Token { .. },
                 _,
             ) => {
-                unreachable!("this world has no control plane")
+                unreachable!("this simulation has no control plane")
             }
         }
     }
 
     fn put(&mut self, key: Key, wanted: &Wanted, fact: Fact) {
         let version = self.next();
-        // What is replaced stays the same object.
-        let there = self.observed.facts.objects.get(&key);
-        let uid = there.map_or(version.clone(), |it| it.uid.clone());
+        // A replaced object keeps its uid.
+        let existing = self.observed.facts.objects.get(&key);
+        let uid = existing.map_or(version.clone(), |it| it.uid.clone());
         let object = Object {
             uid,
             version,
@@ -162,17 +164,17 @@ impl World<'_> {
         self.facts().objects.insert(key, object);
     }
 
-    fn recorded(&mut self, wanted: &Wanted) {
+    fn write_record(&mut self, wanted: &Wanted) {
         let Some(shoot) = self.shoot else { return };
         let version = self.next();
         let facts = self.facts();
         let sizes = shoot.pools.iter();
         let sizes = sizes.map(|it| (it.name.as_str().into(), desired::size(facts, it)));
         let sizes = sizes.collect();
-        let there = facts.record.as_ref();
+        let existing = facts.record.as_ref();
         facts.record = Some(Record {
             name: wanted.key.name.clone(),
-            uid: there.map_or(version.clone(), |it| it.uid.clone()),
+            uid: existing.map_or(version.clone(), |it| it.uid.clone()),
             version,
             hash: wanted.hash,
             sizes,
@@ -182,7 +184,7 @@ impl World<'_> {
         });
     }
 
-    fn made(&mut self, wanted: &Wanted, pool: &Arc<str>, zone: usize) {
+    fn create_machine(&mut self, wanted: &Wanted, pool: &Arc<str>, zone: usize) {
         let Some(shoot) = self.shoot else { return };
         let Content::Machine { ordinal, .. } = wanted.content else {
             return;
@@ -216,12 +218,12 @@ impl World<'_> {
         let all = facts.machines.entry(pool.clone()).or_default();
         let is_fresh = all.insert(name.clone(), machine).is_none();
         let total = all.len();
-        let most = super::rules::most(facts, wants);
-        self.must("names", is_fresh, || name.to_string());
-        self.must("total", total <= most, || format!("{total} of {most}"));
+        let most = super::rules::max_machines(facts, wants);
+        self.require("names", is_fresh, || name.to_string());
+        self.require("total", total <= most, || format!("{total} of {most}"));
     }
 
-    fn relabeled(&mut self, wanted: &Wanted, pool: &Arc<str>, uid: &Arc<str>) {
+    fn relabel(&mut self, wanted: &Wanted, pool: &Arc<str>, uid: &Arc<str>) {
         let Some(shoot) = self.shoot else { return };
         let version = self.next();
         let wants = shoot.pools.iter().find(|it| *it.name == **pool);
@@ -241,8 +243,8 @@ impl World<'_> {
         machine.filter(|it| it.uid == target.uid)
     }
 
-    /// A removal that rests on "not ready" looks again first.
-    fn leaves(&mut self, target: &Target) {
+    /// A removal because of "not ready" checks readiness again first.
+    fn delete_machine(&mut self, target: &Target) {
         if let Some(it) = self.machine(target)
             && !(target.unless_ready && it.look == Look::Ready)
         {
@@ -250,7 +252,7 @@ impl World<'_> {
         }
     }
 
-    fn leaves_when_drained(&mut self, target: &Target) {
+    fn drain_machine(&mut self, target: &Target) {
         if let Some(it) = self.machine(target)
             && !(target.unless_ready && it.look == Look::Ready)
             && !matches!(it.look, Look::Drained | Look::Deleting)
@@ -259,9 +261,9 @@ impl World<'_> {
         }
     }
 
-    fn deleted(&mut self, target: &Target) {
+    fn delete(&mut self, target: &Target) {
         self.check_is_unused(&target.key);
-        let at_once = self.dice.one_in(2);
+        let at_once = self.rng.one_in(2);
         let key = &target.key;
         let facts = self.facts();
         if key.kind == Kind::Record {

@@ -1,26 +1,26 @@
-//! A first apply, whole: from nothing to a cluster, in random order, by runs that are cut off at any time.
+//! A complete first apply: from nothing to a cluster, in random order, with runs that are interrupted at any time.
 //!
-//! Nothing is there before and nobody edits, so nothing is written twice, and nothing goes but tokens.
+//! Nothing exists at the start and there are no edits, so nothing is written twice, and only tokens are deleted.
 
-mod world;
+mod simulation;
 mod writes;
 
-use super::world::manifests::{A, B, Pool, shoot};
+use super::simulation::manifests::{A, B, Pool, shoot};
 use crate::plan::item::{Action, Plan, State};
 use crate::plan::observed::{Fact, Observed};
 use crate::plan::plan;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Exposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};
-use world::World;
+use simulation::Simulation;
 
-/// How plans are made, or how they are made wrong on purpose.
+/// The planner, or a deliberately broken one.
 type Planner = fn(&ValidShoot, &Observed) -> Plan;
 
-/// Everything ends in far fewer plans.
-const ENDS: u32 = 400;
-/// After so many nobody cuts a run off, and no token expires.
-const QUIET: u32 = 60;
+/// Upper bound of plans; every run needs far fewer.
+const MAX_PLANS: u32 = 400;
+/// After this many plans no run is interrupted and no token expires.
+const FAULTY_PLANS: u32 = 60;
 
 fn due(plan: &Plan) -> Vec<Action> {
     let due = plan.items.iter().filter_map(|it| match &it.state {
@@ -30,7 +30,7 @@ fn due(plan: &Plan) -> Vec<Action> {
     due.collect()
 }
 
-/// What is not done, for people.
+/// Formats the items that are not done.
 fn open(plan: &Plan) -> String {
     let open = plan.items.iter().filter(|it| it.state != State::Done);
     let open = open.map(|it| match &it.state {
@@ -40,62 +40,62 @@ fn open(plan: &Plan) -> String {
     open.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs until all is done, and once more.
-fn live(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
-    let mut world = World::new(seed, shoot);
-    for round in 0..ENDS {
-        let plan = planner(shoot, &world.observed());
+/// Runs until everything is done, and once more.
+fn simulate(seed: u64, shoot: &ValidShoot, planner: Planner) -> Result<(), String> {
+    let mut simulation = Simulation::new(seed, shoot);
+    for round in 0..MAX_PLANS {
+        let plan = planner(shoot, &simulation.observed());
         let mut states = plan.items.iter().map(|it| &it.state);
         if states.any(|it| matches!(it, State::Failed(_))) {
             return Err(format!("fails:\n{}", open(&plan)));
         }
-        if open(&plan).is_empty() && world.sent.is_empty() {
-            return again(&mut world, planner);
+        if open(&plan).is_empty() && simulation.sent.is_empty() {
+            return check_next_run(&mut simulation, planner);
         }
-        world.tokens_expire = round < QUIET;
-        if round < QUIET && world.dice.one_in(12) {
-            world.cut_off()?;
+        simulation.tokens_expire = round < FAULTY_PLANS;
+        if round < FAULTY_PLANS && simulation.rng.one_in(12) {
+            simulation.cut_off()?;
             continue;
         }
         let due = due(&plan);
-        if due.is_empty() && world.sent.is_empty() && !world.moves() {
+        if due.is_empty() && simulation.sent.is_empty() && !simulation.step() {
             return Err(format!("is stuck:\n{}", open(&plan)));
         }
-        work(&mut world, due)?;
+        work(&mut simulation, due)?;
     }
-    let plan = planner(shoot, &world.observed());
+    let plan = planner(shoot, &simulation.observed());
     Err(format!("does not end:\n{}", open(&plan)))
 }
 
-/// Some of what is due is sent, while the world moves.
-fn work(world: &mut World, mut due: Vec<Action>) -> Result<(), String> {
-    for _ in 0..=world.dice.roll(24) {
-        match world.dice.roll(4) {
+/// Sends some of the due actions while the simulation proceeds.
+fn work(simulation: &mut Simulation, mut due: Vec<Action>) -> Result<(), String> {
+    for _ in 0..=simulation.rng.below(24) {
+        match simulation.rng.below(4) {
             0 | 1 if !due.is_empty() => {
-                let chosen = world.dice.roll(due.len());
-                world.send(due.swap_remove(chosen))?;
+                let chosen = simulation.rng.below(due.len());
+                simulation.send(due.swap_remove(chosen))?;
             }
-            0..3 => world.answer()?,
+            0..3 => simulation.answer()?,
             _ => {
-                world.moves();
+                simulation.step();
             }
         }
     }
     Ok(())
 }
 
-/// The next run finds nothing to do, before it reaches the shoot and after that.
-fn again(world: &mut World, planner: Planner) -> Result<(), String> {
-    world.cut_off()?;
-    let plan = planner(world.shoot, &world.observed());
+/// The next run finds nothing to do, both before and after it connects to the shoot.
+fn check_next_run(simulation: &mut Simulation, planner: Planner) -> Result<(), String> {
+    simulation.cut_off()?;
+    let plan = planner(simulation.shoot, &simulation.observed());
     if !due(&plan).is_empty() {
         return Err(format!(
             "due at the start of the next run:\n{}",
             open(&plan)
         ));
     }
-    world.connect();
-    let plan = planner(world.shoot, &world.observed());
+    simulation.connect();
+    let plan = planner(simulation.shoot, &simulation.observed());
     match open(&plan).as_str() {
         "" => Ok(()),
         open => Err(format!("open in the next run:\n{open}")),
@@ -110,7 +110,7 @@ fn two_pools() -> ValidShoot {
 }
 
 #[test]
-fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() {
+fn a_first_apply_completes_in_any_order_and_after_any_interruption() {
     let mut shoot = two_pools();
     let address = "192.0.2.1".to_owned();
     let port = None;
@@ -122,15 +122,15 @@ fn a_first_apply_ends_in_a_cluster_whatever_the_order_and_whoever_cuts_it_off() 
     for (seed, exposure) in (1..).zip(ways.iter().cycle().take(6)) {
         shoot.control_plane.exposure = exposure.clone();
         shoot.network_policies.default = seed > 3;
-        let lived = live(seed, &shoot, plan);
+        let lived = simulate(seed, &shoot, plan);
         assert_eq!(lived, Ok(()), "seed {seed}, {exposure:?}");
     }
 }
 
 /// A check that cannot fail proves nothing.
 #[test]
-fn plans_that_are_wrong_on_purpose_are_noticed() {
-    /// Does not know what it has sent.
+fn broken_planners_are_detected() {
+    /// Ignores the actions it has sent.
     fn forgetful(shoot: &ValidShoot, observed: &Observed) -> Plan {
         let observed = Observed {
             sent: Default::default(),
@@ -147,7 +147,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
         }
         plan
     }
-    /// Does not wait until addresses are known.
+    /// Does not wait for addresses.
     fn hasty(shoot: &ValidShoot, observed: &Observed) -> Plan {
         let mut facts = (*observed.facts).clone();
         for object in facts.objects.values_mut() {
@@ -162,7 +162,7 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
         plan(shoot, &observed)
     }
     let shoot = two_pools();
-    let noticed = |planner: Planner| (1..=8).find_map(|seed| live(seed, &shoot, planner).err());
+    let noticed = |planner: Planner| (1..=8).find_map(|seed| simulate(seed, &shoot, planner).err());
     for (planner, what) in [
         (forgetful as Planner, "is written twice"),
         (without_renewal, "is stuck"),
@@ -173,12 +173,12 @@ fn plans_that_are_wrong_on_purpose_are_noticed() {
     }
 }
 
-/// What is due at once, one crowd after the other, each in a world in which all has happened that can.
+/// Batches of items that are due at once, each after everything in the simulation has settled.
 fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
-    let mut world = World::new(1, shoot);
+    let mut simulation = Simulation::new(1, shoot);
     let mut waves = Vec::new();
     loop {
-        let plan = plan(shoot, &world.observed());
+        let plan = plan(shoot, &simulation.observed());
         let items = plan.items.iter();
         let items = items.filter(|it| matches!(it.state, State::Due(_)));
         let ids: Vec<String> = items.map(|it| it.id.to_string()).collect();
@@ -188,17 +188,17 @@ fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
         }
         waves.push(ids);
         for action in due(&plan) {
-            world.send(action).expect("once");
+            simulation.send(action).expect("once");
         }
-        while !world.sent.is_empty() {
-            world.answer().expect("it is new");
+        while !simulation.sent.is_empty() {
+            simulation.answer().expect("it is new");
         }
-        world.settle();
+        simulation.settle();
     }
 }
 
 #[test]
-fn each_part_comes_when_what_it_rests_on_is_there() {
+fn each_component_is_due_once_its_dependencies_exist() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.networking.type_ = "flannel".into();
     let waves = waves(&shoot);
@@ -219,14 +219,14 @@ fn each_part_comes_when_what_it_rests_on_is_there() {
     all(5, "system/", waves[5].len() - 4);
     assert!(waves[5].contains(&"system/bootstrap".to_owned()));
     assert_eq!(waves[6], ["machine/cpu/z1/0"]);
-    // Its node gets its labels, and the token goes.
+    // Its node gets its labels, and its token is deleted.
     all(7, "machine/cpu/z1/0", 1);
     all(7, "remove/", 1);
     assert_eq!((waves[7].len(), waves.len()), (2, 8));
 }
 
 #[test]
-fn network_policies_come_before_what_they_are_for() {
+fn network_policies_are_applied_before_the_pods_they_select() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.network_policies.default = true;
     let waves = waves(&shoot);

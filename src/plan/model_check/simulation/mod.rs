@@ -1,7 +1,7 @@
-//! Whole plans in a small world: random order, requests in parts, faults, crashes, and edits of the manifest.
+//! Complete plans in a small simulation: random order, partial requests, faults, crashes, and edits of the manifest.
 
-use super::broken::Broken;
-use super::dice::Dice;
+use super::rng::Rng;
+use super::violations::Violations;
 use crate::flow::Progress;
 use crate::plan::item::{Action, Key, Kind, Plan, State};
 use crate::plan::observed::{Fact, Facts, Look, Object, Observed};
@@ -11,83 +11,83 @@ use requests::Request;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+mod external;
 pub(super) mod manifests;
-mod moves;
-mod mutants;
+mod mutations;
 mod requests;
 mod rules;
 mod tests;
 
-/// How plans are made, or how they are made wrong on purpose.
+/// The planner, or a deliberately broken one.
 type Planner = fn(&ValidShoot, &Observed) -> Plan;
 
 /// A zone of a pool.
 type Zone = (Arc<str>, usize);
 
-/// Everything ends in far fewer rounds.
-const ENDS: u64 = 6_000;
+/// Upper bound of rounds; every run needs far fewer.
+const MAX_ROUNDS: u64 = 6_000;
 
 #[derive(Debug, Default)]
-struct Found {
+struct SearchResult {
     plans: u64,
     longest: u64,
-    broken: Broken,
+    violations: Violations,
 }
 
-/// A provider cluster, and a run of ours beside it.
-struct World<'a> {
+/// A provider cluster, and a run of ours.
+struct Simulation<'a> {
     seed: u64,
-    dice: Dice,
+    rng: Rng,
     planner: Planner,
-    /// None when all of it is to go.
+    /// None while everything is to be deleted.
     shoot: Option<&'a ValidShoot>,
     observed: Observed,
     requests: Vec<Request>,
     progress: Progress,
     numbers: (usize, usize),
     queue: Vec<Action>,
-    /// The last number that was given: versions, UIDs and births are of one clock.
+    /// Last number issued: versions, UIDs and creation times share one clock.
     clock: u64,
     round: u64,
-    /// Something went wrong in this run.
-    hurt: bool,
-    /// Runs in a row that were stuck for no reason of their own.
+    /// A fault happened in this run.
+    had_fault: bool,
+    /// Consecutive runs that were stuck without a fault.
     stuck: u32,
-    /// Where no machine ever comes up.
-    dead: Option<Zone>,
-    /// Where every machine is refused.
-    closed: Option<Zone>,
-    found: &'a mut Found,
+    /// Zone in which machines never become ready.
+    dead_zone: Option<Zone>,
+    /// Zone in which every machine is rejected.
+    refusing_zone: Option<Zone>,
+    result: &'a mut SearchResult,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum RunOutcome {
     Done,
     Moving,
     Stuck,
 }
 
-/// As the loop judges.
-fn verdict(plan: &Plan) -> Verdict {
+/// The outcome by the rules of the run loop.
+fn outcome(plan: &Plan) -> RunOutcome {
     let mut states = plan.items.iter().map(|it| &it.state);
     if states.clone().all(|it| *it == State::Done) {
-        Verdict::Done
+        RunOutcome::Done
     } else if states.any(|it| matches!(it, State::Due(_) | State::Waiting(_))) {
-        Verdict::Moving
+        RunOutcome::Moving
     } else {
-        Verdict::Stuck
+        RunOutcome::Stuck
     }
 }
 
-impl<'a> World<'a> {
-    fn new(seed: u64, planner: Planner, found: &'a mut Found) -> World<'a> {
+impl<'a> Simulation<'a> {
+    fn new(seed: u64, planner: Planner, result: &'a mut SearchResult) -> Simulation<'a> {
         let facts = Facts {
             namespace: "ns".into(),
             ..Facts::default()
         };
-        World {
+        Simulation {
             seed,
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
             planner,
             shoot: None,
             observed: Observed {
@@ -100,11 +100,11 @@ impl<'a> World<'a> {
             queue: Vec::new(),
             clock: 0,
             round: 0,
-            hurt: false,
+            had_fault: false,
             stuck: 0,
-            dead: None,
-            closed: None,
-            found,
+            dead_zone: None,
+            refusing_zone: None,
+            result,
         }
     }
 
@@ -117,34 +117,34 @@ impl<'a> World<'a> {
         self.clock.to_string().into()
     }
 
-    fn must(&mut self, name: &'static str, holds: bool, show: impl FnOnce() -> String) {
+    fn require(&mut self, name: &'static str, holds: bool, show: impl FnOnce() -> String) {
         let (seed, round) = (self.seed, self.round);
         let show = || format!("seed {seed}, round {round}: {}", show());
-        self.found.broken.must(name, holds, show);
+        self.result.violations.require(name, holds, show);
     }
 
-    /// Runs until it is done or stuck; perhaps a crash comes first.
-    fn run(&mut self, quiet: bool, faults_until: u64) -> Option<Verdict> {
-        self.types_move();
+    /// Runs until it is done or stuck. None after a crash, or when it does not end.
+    fn run(&mut self, quiet: bool, faults_until: u64) -> Option<RunOutcome> {
+        self.change_types();
         self.begin();
         loop {
             self.round += 1;
             let faults = !quiet && self.round < faults_until;
             let plan = self.plan();
             self.check_plan(&plan);
-            if self.dice.one_in(10) {
+            if self.rng.one_in(10) {
                 self.check_flicker(&plan);
             }
             self.check_progress(&plan, quiet);
-            let verdict = verdict(&plan);
-            if verdict != Verdict::Moving && self.requests.is_empty() {
+            let verdict = outcome(&plan);
+            if verdict != RunOutcome::Moving && self.requests.is_empty() {
                 return Some(verdict);
             }
-            if self.round > ENDS {
-                self.must("ends", false, String::new);
+            if self.round > MAX_ROUNDS {
+                self.require("ends", false, String::new);
                 return None;
             }
-            if (faults || quiet) && self.dice.one_in(60) {
+            if (faults || quiet) && self.rng.one_in(60) {
                 self.cut_off();
                 return None;
             }
@@ -152,8 +152,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Objects of an earlier shoot of the same name, which go with this one.
-    fn leave_something(&mut self) {
+    /// Objects of an earlier shoot of the same name, which are deleted with this one.
+    fn leave_foreign_objects(&mut self) {
         for kind in [Kind::Network, Kind::UserData] {
             let uid = self.next();
             let object = Object {
@@ -169,36 +169,36 @@ impl<'a> World<'a> {
     }
 
     fn plan(&mut self) -> Plan {
-        self.found.plans += 1;
+        self.result.plans += 1;
         match self.shoot {
             Some(shoot) => (self.planner)(shoot, &self.observed),
             None => delete(&self.observed, false),
         }
     }
 
-    /// Some of what is due is sent, on this one plan, while the world moves.
+    /// Sends some of the actions due in this plan while the simulation proceeds.
     fn work(&mut self, plan: &Plan, faults: bool) {
         let due = plan.items.iter().filter_map(|it| match &it.state {
             State::Due(action) => Some(action.clone()),
             _ => None,
         });
         self.queue = due.collect();
-        for _ in 0..=self.dice.roll(12) {
-            match self.dice.roll(5) {
+        for _ in 0..=self.rng.below(12) {
+            match self.rng.below(5) {
                 0 | 1 if !self.queue.is_empty() => {
-                    let chosen = self.dice.roll(self.queue.len());
+                    let chosen = self.rng.below(self.queue.len());
                     let action = self.queue.swap_remove(chosen);
                     self.send(action);
                 }
-                0..4 => self.post(faults),
-                _ => self.moves(faults),
+                0..4 => self.advance_request(faults),
+                _ => self.step(faults),
             }
         }
     }
 
-    /// A new run knows nothing of the last one.
+    /// A new run does not know anything of the last one.
     fn begin(&mut self) {
-        let forgets_ready = self.hurt && self.dice.one_in(2);
+        let forgets_ready = self.had_fault && self.rng.one_in(2);
         self.observed.now = Duration::ZERO;
         self.observed.sent.clear();
         self.observed.refused.clear();
@@ -208,14 +208,14 @@ impl<'a> World<'a> {
             machine.since = Duration::ZERO;
             machine.look = match machine.look {
                 Look::Drained => Look::Draining,
-                // Whether it was ready once is not to be seen.
+                // Whether it was ready before cannot be observed.
                 Look::NotReady if forgets_ready => Look::Coming,
                 other => other,
             };
         }
         self.progress = Progress::default();
         self.numbers = (0, 0);
-        self.hurt = false;
+        self.had_fault = false;
     }
 
     fn check_progress(&mut self, plan: &Plan, quiet: bool) {
@@ -224,74 +224,78 @@ impl<'a> World<'a> {
         let before = std::mem::replace(&mut self.numbers, (done, total));
         let show = || format!("{before:?}, then {done} of {total}");
         let holds = total >= before.1 && (!quiet || done >= before.0);
-        self.must("progress never goes back", holds, show);
+        self.require("progress never decreases", holds, show);
         let is_first = before == (0, 0);
         let holds = !quiet || is_first || total == before.1;
-        self.must("the first plan has every item", holds, show);
+        self.require("the first plan has every item", holds, show);
     }
 }
 
-/// One world through all edits, and to its end.
-fn live(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], found: &mut Found) {
-    let mut world = World::new(seed, planner, found);
-    let edits = &edits[world.dice.roll(edits.len())];
-    let quiet = world.dice.one_in(2);
-    let faults_until = 40 + world.dice.roll(200) as u64;
+/// One simulation through all edits and the deletion.
+fn simulate(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], result: &mut SearchResult) {
+    let mut simulation = Simulation::new(seed, planner, result);
+    let edits = &edits[simulation.rng.below(edits.len())];
+    let quiet = simulation.rng.one_in(2);
+    let faults_until = 40 + simulation.rng.below(200) as u64;
     let mut edit = 0;
     let mut goes = false;
     loop {
-        world.shoot = Some(&edits[edit]).filter(|_| !goes);
-        if goes && world.dice.one_in(4) {
-            world.leave_something();
+        simulation.shoot = Some(&edits[edit]).filter(|_| !goes);
+        if goes && simulation.rng.one_in(4) {
+            simulation.leave_foreign_objects();
         }
-        let ended = world.run(quiet, faults_until);
+        let ended = simulation.run(quiet, faults_until);
         match ended {
-            Some(Verdict::Done) => world.check_goal(),
-            Some(_) => check_stuck(&mut world, quiet),
+            Some(RunOutcome::Done) => simulation.check_goal(),
+            Some(_) => check_stuck(&mut simulation, quiet),
             None => {}
         }
-        let done = ended == Some(Verdict::Done);
-        if world.round > ENDS || world.stuck > 3 || done && goes {
+        let done = ended == Some(RunOutcome::Done);
+        if simulation.round > MAX_ROUNDS || simulation.stuck > 3 || done && goes {
             break;
         }
         if done && !goes {
-            check_again(&mut world);
+            check_next_run(&mut simulation);
         }
-        // A manifest is changed, or given up, at any time; and in the end.
-        goes |= edit + 1 == edits.len() && done || !done && world.dice.one_in(20);
-        if edit + 1 < edits.len() && (done || world.dice.one_in(2)) {
+        // The manifest is edited, or the shoot deleted, at any time and in the end.
+        goes |= edit + 1 == edits.len() && done || !done && simulation.rng.one_in(20);
+        if edit + 1 < edits.len() && (done || simulation.rng.one_in(2)) {
             edit += 1;
         }
     }
-    let rounds = world.round;
-    found.longest = found.longest.max(rounds);
+    let rounds = simulation.round;
+    result.longest = result.longest.max(rounds);
 }
 
-/// A run may be stuck when something failed in it, or before it and was found by it.
-fn check_stuck(world: &mut World, quiet: bool) {
-    world.stuck = if world.hurt { 0 } else { world.stuck + 1 };
-    let holds = world.stuck == 0 || !quiet && world.stuck <= 3;
-    let plan = world.plan();
-    world.must("not stuck without a fault", holds, || format!("{plan:#?}"));
+/// A run may be stuck if something failed during it, or before it.
+fn check_stuck(simulation: &mut Simulation, quiet: bool) {
+    simulation.stuck = if simulation.had_fault {
+        0
+    } else {
+        simulation.stuck + 1
+    };
+    let holds = simulation.stuck == 0 || !quiet && simulation.stuck <= 3;
+    let plan = simulation.plan();
+    simulation.require("not stuck without a fault", holds, || format!("{plan:#?}"));
     if !holds {
-        world.stuck = 4;
+        simulation.stuck = 4;
     }
 }
 
 /// The next run finds nothing to do.
-fn check_again(world: &mut World) {
-    world.begin();
-    let plan = world.plan();
-    let holds = verdict(&plan) == Verdict::Done;
-    world.must("nothing is due after that", holds, || format!("{plan:#?}"));
+fn check_next_run(simulation: &mut Simulation) {
+    simulation.begin();
+    let plan = simulation.plan();
+    let holds = outcome(&plan) == RunOutcome::Done;
+    simulation.require("nothing is due afterwards", holds, || format!("{plan:#?}"));
 }
 
-fn search(planner: Planner, seeds: std::ops::RangeInclusive<u64>) -> Found {
+fn search(planner: Planner, seeds: std::ops::RangeInclusive<u64>) -> SearchResult {
     static EDITS: LazyLock<[Vec<ValidShoot>; 5]> =
         LazyLock::new(|| manifests::BOUNDS.map(manifests::edits));
-    let mut found = Found::default();
+    let mut result = SearchResult::default();
     for seed in seeds {
-        live(seed, planner, &*EDITS, &mut found);
+        simulate(seed, planner, &*EDITS, &mut result);
     }
-    found
+    result
 }

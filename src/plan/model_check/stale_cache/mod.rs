@@ -1,88 +1,88 @@
-//! The rolling update behind a store that lags.
+//! The rolling update with a stale cache.
 //!
-//! Requests in flight, events not yet delivered, faults, lost requests, a crash anywhere, and one edit of the
-//! manifest: what was in flight is memory, so this needs a search for what can be reached. Three rules keep
-//! the bounds: what is sent is seen, a removal that rests on "not ready" looks once more, and a run's first
-//! LIST is consistent. Without any of them one breaks.
+//! Requests in flight, events not yet delivered, faults, lost requests, a crash at any time, and one edit of the
+//! manifest. Requests in flight are memory, so this needs a search of the reachable states. Three rules keep the
+//! bounds: the plan sees what was sent, a removal because of "not ready" checks readiness again, and the first LIST
+//! of a run is consistent. Without any one of them a bound is violated.
 
 use super::Rule;
-use super::broken::Broken;
+use super::violations::Violations;
 use crate::plan::roll::{Phase, roll};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-mod circles;
+mod cycles;
 mod steps;
 mod tests;
 
-/// How a machine is, or how it looks.
+/// Status of a machine, actual or observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Look {
+enum MachineStatus {
     Absent,
     Is(Phase),
-    /// Our request to make it has no answer yet.
-    MakeSent,
-    /// Our request to remove it has no answer yet; it was decided on this phase.
+    /// The create request has no answer yet.
+    CreateSent,
+    /// The delete request has no answer yet; it was decided in this phase.
     RemoveSent(Phase),
 }
 
-/// A machine in the world, and in the store.
+/// A machine as it is, and as the cache shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Twin {
+struct MachineEntry {
     /// A small number for each hash.
     hash: u8,
     zone: usize,
     ordinal: u32,
-    truth: Look,
-    seen: Look,
+    actual: MachineStatus,
+    observed: MachineStatus,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct State {
     wanted: u8,
     faults: u8,
-    /// In order, for only then are like states alike.
-    machines: Vec<Twin>,
+    /// Sorted, so that equal states compare equal.
+    machines: Vec<MachineEntry>,
 }
 
-/// A pool, and what can happen to it.
+/// A pool, and the events that may happen to it.
 #[derive(Debug, Clone, Copy)]
-struct World {
+struct CacheModel {
     rule: Rule,
     targets: &'static [usize],
     /// The targets after the edit, which always changes the hash.
     edited: &'static [usize],
     surge: usize,
     unavailable: usize,
-    /// At most so many.
+    /// Maximum number of faults.
     faults: u8,
-    /// The plan sees what is in flight.
-    sent_is_seen: bool,
-    /// What rests on "not ready" looks again before it acts.
-    second_look: bool,
+    /// The plan sees requests in flight.
+    tracks_sent: bool,
+    /// A removal because of "not ready" checks readiness again before it acts.
+    rechecks_readiness: bool,
     /// The first LIST of a run is consistent.
     consistent_list: bool,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct SearchResult {
     states: usize,
     good_steps: usize,
     goals: usize,
-    broken: Broken,
+    violations: Violations,
 }
 
-impl World {
-    fn new(targets: &'static [usize]) -> World {
-        World {
+impl CacheModel {
+    fn new(targets: &'static [usize]) -> CacheModel {
+        CacheModel {
             rule: roll,
             targets,
             edited: targets,
             surge: 1,
             unavailable: 1,
             faults: 2,
-            sent_is_seen: true,
-            second_look: true,
+            tracks_sent: true,
+            rechecks_readiness: true,
             consistent_list: true,
         }
     }
@@ -94,17 +94,17 @@ impl World {
         }
     }
 
-    /// All that is desired is there.
-    fn first(&self) -> State {
-        let there = Look::Is(Phase::Ready);
+    /// All desired machines are ready.
+    fn initial(&self) -> State {
+        let there = MachineStatus::Is(Phase::Ready);
         let zones = self.targets.iter().enumerate();
         let machines = zones.flat_map(|(zone, target)| {
-            (0..).take(*target).map(move |ordinal| Twin {
+            (0..).take(*target).map(move |ordinal| MachineEntry {
                 hash: 0,
                 zone,
                 ordinal,
-                truth: there,
-                seen: there,
+                actual: there,
+                observed: there,
             })
         });
         State {
@@ -116,33 +116,35 @@ impl World {
 
     fn is_goal(&self, state: &State) -> bool {
         let mut targets = self.targets(state).iter().enumerate();
-        let is_good = |it: &Twin| {
-            it.hash == state.wanted && it.truth == Look::Is(Phase::Ready) && it.seen == it.truth
+        let is_good = |it: &MachineEntry| {
+            it.hash == state.wanted
+                && it.actual == MachineStatus::Is(Phase::Ready)
+                && it.observed == it.actual
         };
         let count = |zone| state.machines.iter().filter(|it| it.zone == zone).count();
         state.machines.iter().all(is_good) && targets.all(|(zone, it)| count(zone) == *it)
     }
 
-    /// Everything that can be reached.
-    fn search(&self) -> Found {
-        let mut found = Found::default();
-        let mut numbers = HashMap::from([(self.first(), 0)]);
-        let mut queue = VecDeque::from([self.first()]);
+    /// Searches all reachable states.
+    fn search(&self) -> SearchResult {
+        let mut result = SearchResult::default();
+        let mut numbers = HashMap::from([(self.initial(), 0)]);
+        let mut queue = VecDeque::from([self.initial()]);
         let mut good_steps = Vec::new();
-        // In the order of the queue, which is that of the numbers.
+        // States are numbered in the order of the queue.
         for from in 0.. {
             let Some(state) = queue.pop_front() else {
                 break;
             };
             let is_goal = self.is_goal(&state);
             let next = steps::next(self, &state);
-            found.goals += usize::from(is_goal);
+            result.goals += usize::from(is_goal);
             let show = || format!("{state:?}");
-            for name in next.broken {
-                found.broken.must(name, false, show);
+            for name in next.violations {
+                result.violations.require(name, false, show);
             }
             let ends = is_goal || !next.good.is_empty();
-            found.broken.must("ends at the goal", ends, show);
+            result.violations.require("ends at the goal", ends, show);
             let good = next.good.into_iter().map(|it| (true, it));
             let bad = next.bad.into_iter().map(|it| (false, it));
             for (is_good, after) in good.chain(bad) {
@@ -156,18 +158,18 @@ impl World {
                 }
             }
         }
-        found.states = numbers.len();
-        found.good_steps = good_steps.len();
-        let circles = circles::count(found.states, good_steps);
-        let show = || format!("{circles} states of {}", found.states);
-        found.broken.must("no circles", circles == 0, show);
-        found
+        result.states = numbers.len();
+        result.good_steps = good_steps.len();
+        let cycles = cycles::count(result.states, good_steps);
+        let show = || format!("{cycles} states of {}", result.states);
+        result.violations.require("no cycles", cycles == 0, show);
+        result
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for SearchResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found {
+        let SearchResult {
             states,
             good_steps,
             goals,

@@ -1,6 +1,6 @@
-//! Whether steps lead in circles.
+//! Detects cycles in a graph of states.
 
-/// How many of the places lie on a circle, or behind one. Takes away what nothing leads to, until nothing is left.
+/// Counts the places that are on a cycle or behind one, by removing places without incoming steps (Kahn's algorithm).
 pub(super) fn count(places: usize, mut steps: Vec<(u32, u32)>) -> usize {
     let mut into = vec![0u32; places];
     let mut start = vec![0usize; places + 1];
@@ -28,7 +28,7 @@ pub(super) fn count(places: usize, mut steps: Vec<(u32, u32)>) -> usize {
 }
 
 #[test]
-fn a_circle_is_told_from_two_ways_to_one_place() {
+fn a_cycle_is_not_confused_with_two_ways_to_one_place() {
     assert_eq!(count(4, vec![(0, 1), (0, 2), (1, 3), (2, 3)]), 0);
     assert_eq!(count(4, vec![(0, 1), (1, 2), (2, 1), (2, 3)]), 3);
 }

@@ -1,4 +1,4 @@
-//! What must hold in every state of a pool, and for every move that is due in it.
+//! Invariants of every state of a pool and every move that is due in it.
 
 use super::{NOW, Rule};
 use crate::plan::roll::{Machine, Moves, Phase, Pool};
@@ -9,7 +9,7 @@ type Invariant = (&'static str, fn(&Case) -> bool);
 pub(super) const INVARIANTS: [Invariant; 16] = [
     ("total", total),
     ("available", available),
-    ("may come back", may_come_back),
+    ("may recover", may_recover),
     ("once", once),
     ("names", names),
     ("keeps what is needed", keeps_what_is_needed),
@@ -19,42 +19,42 @@ pub(super) const INVARIANTS: [Invariant; 16] = [
     ("idle surplus first", idle_surplus_first),
     ("unhealthy first", unhealthy_first),
     ("outdated first", outdated_first),
-    ("failed goes", failed_goes),
-    ("as much as may", as_much_as_may),
-    ("gets nearer", gets_nearer),
+    ("failed are removed", failed_machines_are_removed),
+    ("does all it may", does_all_it_may),
+    ("makes progress", makes_progress),
     ("ends at the goal", ends_at_the_goal),
 ];
 
-/// By itself, for it costs more than all others.
+/// Separate from the others, because it costs more than all of them.
 pub(super) const ORDER_IS_FREE: Invariant = ("order is free", order_is_free);
 
-/// One state, and what the rule makes of it.
+/// One state, and the moves that the rule returns for it.
 pub(super) struct Case<'a> {
     rule: Rule,
     pool: &'a Pool<'a>,
     machines: &'a [Machine],
     moves: Moves,
-    /// For each machine, whether it is to go.
-    goes: Vec<bool>,
+    /// Whether each machine is to be removed.
+    removed: Vec<bool>,
     zones: Vec<Zone>,
     ready: Count,
-    /// Serve, or are old ones that may serve again.
+    /// Machines that are ready, or old ones that may become ready again.
     supply: Count,
     leaving: Count,
     failed: Count,
     floor: usize,
 }
 
-/// What one zone has, and loses by the moves.
+/// Counts of one zone, before and after the moves.
 #[derive(Debug, Default, Clone)]
 struct Zone {
     target: usize,
     gave_up: bool,
     made: usize,
     live: Count,
-    /// Live, and of the wanted hash.
+    /// Live, and of the desired hash.
     current: Count,
-    /// Current, and not ready.
+    /// Current, but not ready.
     idle: Count,
 }
 
@@ -65,9 +65,9 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, counts: bool, goes: bool) {
+    fn add(&mut self, counts: bool, removed: bool) {
         self.had += usize::from(counts);
-        self.lost += usize::from(counts && goes);
+        self.lost += usize::from(counts && removed);
     }
 
     fn left(self) -> usize {
@@ -94,9 +94,9 @@ fn is_old(machine: &Machine) -> bool {
 impl<'a> Case<'a> {
     pub(super) fn new(rule: Rule, pool: &'a Pool, machines: &'a [Machine]) -> Case<'a> {
         let moves = rule(pool, machines);
-        let mut goes = vec![false; machines.len()];
+        let mut removed = vec![false; machines.len()];
         for index in &moves.remove {
-            goes[*index] = true;
+            removed[*index] = true;
         }
         let mut zones = zones(pool, machines);
         for (zone, _) in &moves.create {
@@ -107,7 +107,7 @@ impl<'a> Case<'a> {
             pool,
             machines,
             moves,
-            goes,
+            removed,
             zones,
             ready: Count::default(),
             supply: Count::default(),
@@ -120,16 +120,16 @@ impl<'a> Case<'a> {
     }
 
     fn count(&mut self) {
-        for (machine, goes) in self.machines.iter().zip(&self.goes) {
+        for (machine, removed) in self.machines.iter().zip(&self.removed) {
             let (ready, live, old) = (is_ready(machine), is_live(machine), is_old(machine));
-            self.ready.add(ready, *goes);
-            self.supply.add(ready || live && old, *goes);
-            self.leaving.add(is_leaving(machine), *goes);
-            self.failed.add(machine.phase == Phase::Failed, *goes);
+            self.ready.add(ready, *removed);
+            self.supply.add(ready || live && old, *removed);
+            self.leaving.add(is_leaving(machine), *removed);
+            self.failed.add(machine.phase == Phase::Failed, *removed);
             let zone = &mut self.zones[machine.zone];
-            zone.live.add(live, *goes);
-            zone.current.add(live && !old, *goes);
-            zone.idle.add(live && !old && !ready, *goes);
+            zone.live.add(live, *removed);
+            zone.current.add(live && !old, *removed);
+            zone.idle.add(live && !old && !ready, *removed);
         }
     }
 
@@ -141,16 +141,19 @@ impl<'a> Case<'a> {
         self.pool.desired() + self.pool.surge
     }
 
-    /// One stays that could be taken: zones that were given up keep what they have.
-    fn old_one_stays(&self, ready: bool) -> bool {
-        self.machines.iter().zip(&self.goes).any(|(it, goes)| {
-            let stays = !goes && !self.zones[it.zone].gave_up;
-            stays && is_old(it) && is_live(it) && is_ready(it) == ready
-        })
+    /// Returns whether an old machine stays that could be removed. Zones that were given up keep their machines.
+    fn keeps_removable_old_machine(&self, ready: bool) -> bool {
+        self.machines
+            .iter()
+            .zip(&self.removed)
+            .any(|(it, removed)| {
+                let stays = !removed && !self.zones[it.zone].gave_up;
+                stays && is_old(it) && is_live(it) && is_ready(it) == ready
+            })
     }
 
-    /// Whether `look` likes what each single move leads to.
-    fn each_step(&self, look: impl Fn(&[Machine]) -> bool) -> bool {
+    /// Returns whether `holds` accepts the result of each single move.
+    fn holds_after_each_move(&self, holds: impl Fn(&[Machine]) -> bool) -> bool {
         let mut after = self.machines.to_vec();
         let born = after.iter().map(|it| it.born + 1).max().unwrap_or(0);
         let made = self.moves.create.iter().all(|&(zone, ordinal)| {
@@ -161,9 +164,9 @@ impl<'a> Case<'a> {
                 phase: Phase::Creating,
                 born,
             });
-            let likes = look(&after);
+            let ok = holds(&after);
             after.pop();
-            likes
+            ok
         });
         made && self.moves.remove.iter().all(|&index| {
             let phase = after[index].phase;
@@ -171,14 +174,14 @@ impl<'a> Case<'a> {
                 Phase::Creating | Phase::Failed => Phase::Deleting,
                 _ => Phase::Draining,
             };
-            let likes = look(&after);
+            let ok = holds(&after);
             after[index].phase = phase;
-            likes
+            ok
         })
     }
 }
 
-/// Zones of the pool, and those beyond that machines are in.
+/// Zones of the pool, and zones beyond those that machines are in.
 fn zones(pool: &Pool, machines: &[Machine]) -> Vec<Zone> {
     let beyond = machines.iter().map(|it| it.zone + 1).max().unwrap_or(0);
     let zone = |index| {
@@ -192,28 +195,28 @@ fn zones(pool: &Pool, machines: &[Machine]) -> Vec<Zone> {
     (0..beyond.max(pool.targets.len())).map(zone).collect()
 }
 
-/// Every machine counts until it is gone: a guest that shuts down still holds memory and disks.
+/// Every machine counts until it is gone: a VM that shuts down still holds memory and disks.
 fn total(case: &Case) -> bool {
     case.moves.create.is_empty() || case.machines.len() + case.moves.create.len() <= case.most()
 }
 
-/// All removals of a plan together leave enough that serve.
+/// All removals of a plan together leave enough ready machines.
 fn available(case: &Case) -> bool {
     case.ready.lost == 0 || case.ready.left() >= case.floor
 }
 
-/// A network hiccup in the middle of an update must not delete the pool.
-fn may_come_back(case: &Case) -> bool {
+/// A short network outage during an update must not delete the pool.
+fn may_recover(case: &Case) -> bool {
     case.supply.lost == 0 || case.supply.left() >= case.floor
 }
 
-/// Nothing is removed twice.
+/// No machine is removed twice.
 fn once(case: &Case) -> bool {
-    let different = case.goes.iter().filter(|it| **it).count();
+    let different = case.removed.iter().filter(|it| **it).count();
     different == case.moves.remove.len() && case.leaving.lost == 0
 }
 
-/// A new name is no other machine's, leaving or not. Names show no more of a hash than its tag.
+/// A new name is not in use by any machine, including terminating ones. Names contain only the tag of a hash.
 fn names(case: &Case) -> bool {
     let create = &case.moves.create;
     create.iter().enumerate().all(|(index, new)| {
@@ -236,20 +239,20 @@ fn no_new_where_given_up(case: &Case) -> bool {
     case.zones.iter().all(|it| it.made == 0 || !it.gave_up)
 }
 
-/// Nothing would take the place of an old one there, so only what is too much goes.
+/// A zone that was given up does not replace old machines, so only surplus ones are removed there.
 fn keeps_where_given_up(case: &Case) -> bool {
     let mut zones = case.zones.iter().filter(|it| it.gave_up);
     zones.all(|it| it.live.lost == it.current.lost || it.live.left() >= it.target)
 }
 
-/// What is too much and does not serve goes at once: nothing was counted on it.
+/// Surplus machines that are not ready are removed at once.
 fn idle_surplus_first(case: &Case) -> bool {
     let mut zones = case.zones.iter();
     zones.all(|it| it.idle.lost == it.idle.had.min(it.current.had.saturating_sub(it.target)))
 }
 
 fn unhealthy_first(case: &Case) -> bool {
-    case.ready.lost == 0 || !case.old_one_stays(false)
+    case.ready.lost == 0 || !case.keeps_removable_old_machine(false)
 }
 
 fn outdated_first(case: &Case) -> bool {
@@ -258,28 +261,28 @@ fn outdated_first(case: &Case) -> bool {
         .iter()
         .map(|it| it.current.lost - it.idle.lost)
         .sum();
-    lost == 0 || !case.old_one_stays(true)
+    lost == 0 || !case.keeps_removable_old_machine(true)
 }
 
-fn failed_goes(case: &Case) -> bool {
+fn failed_machines_are_removed(case: &Case) -> bool {
     case.failed.left() == 0
 }
 
-/// Nothing is held back without a bound that says so: who is not ready now may never be.
-fn as_much_as_may(case: &Case) -> bool {
+/// Only bounds hold moves back, since a machine that is not ready now may never be.
+fn does_all_it_may(case: &Case) -> bool {
     let spare = case.supply.left() > case.floor;
     let spare_ready = spare && case.ready.left() > case.floor;
     let lacks = |it: &Zone| !it.gave_up && it.current.had + it.made < it.target;
     let room = case.machines.len() + case.moves.create.len() < case.most();
-    !(spare && case.old_one_stays(false)
-        || spare_ready && case.old_one_stays(true)
+    !(spare && case.keeps_removable_old_machine(false)
+        || spare_ready && case.keeps_removable_old_machine(true)
         || room && case.zones.iter().any(lacks))
 }
 
-/// Less after every move, and after every good step of the world, or the update might not end.
-fn gets_nearer(case: &Case) -> bool {
+/// The distance to the goal decreases with every move and every good external step; otherwise an update might not end.
+fn makes_progress(case: &Case) -> bool {
     let before = distance(case.pool, case.machines);
-    case.each_step(|after| distance(case.pool, after) < before)
+    case.holds_after_each_move(|after| distance(case.pool, after) < before)
 }
 
 fn distance(pool: &Pool, machines: &[Machine]) -> usize {
@@ -299,14 +302,14 @@ fn distance(pool: &Pool, machines: &[Machine]) -> usize {
     6 * missing + machines.iter().map(weight).sum::<usize>()
 }
 
-/// No move, and a world at rest, only where the pool is as it should be.
+/// There are no moves left, and nothing is in progress, only if the pool matches its targets.
 fn ends_at_the_goal(case: &Case) -> bool {
     let moves = |it: &Machine| is_leaving(it) || is_live(it) && !is_ready(it);
     if case.moves() > 0 || case.machines.iter().any(moves) {
         return true;
     }
     let old_is_live = |it: &Zone| it.live.had > it.current.had;
-    // Beside a zone that was given up, others may keep what is too much: it stands in for what is missing.
+    // If a zone was given up, other zones may keep surplus machines, which replace the missing ones.
     let stuck = case.zones.iter().any(|it| it.gave_up);
     case.zones.iter().all(|it| match stuck {
         true => it.gave_up || it.current.had >= it.target,
@@ -314,9 +317,9 @@ fn ends_at_the_goal(case: &Case) -> bool {
     }) && case.failed.had == 0
 }
 
-/// After any one move all others are still due, under the same names: a batch may be cut anywhere.
+/// After any single move all others are still due, with the same names: a batch may be interrupted anywhere.
 fn order_is_free(case: &Case) -> bool {
-    case.each_step(|after| {
+    case.holds_after_each_move(|after| {
         let again = (case.rule)(case.pool, after);
         let creates = case.moves.create.iter();
         let creates = creates.filter(|it| again.create.contains(it)).count();

@@ -1,11 +1,11 @@
 //! Every state of one pool, reachable or not.
 //!
-//! The rolling update has no memory, so a crash with a fresh look, a manifest edited half-way and an older
-//! run's leftovers are just other states. What holds in each state and for each single move holds for every
+//! The rolling update has no memory, so a crash followed by a new observation, an edit halfway through and leftovers of
+//! an older run are just other states. An invariant that holds in each state and for each single move holds for every
 //! history. Enumerating all multisets needs no set of visited states.
 
-use super::broken::Broken;
 use super::invariants::{Case, INVARIANTS, ORDER_IS_FREE};
+use super::violations::Violations;
 use super::{NOW, Rule};
 use crate::plan::hash::Hash;
 use crate::plan::roll::{Machine, Phase, Pool, roll};
@@ -14,35 +14,35 @@ use std::fmt;
 
 const OLD: Hash = Hash(3 << 44);
 
-/// Hash, zone and phase: all by which the rule tells machines apart, but age and ordinal.
-type Kind = (Hash, usize, Phase);
+/// Hash, zone and phase: everything the rule distinguishes except age and ordinal.
+type MachineKind = (Hash, usize, Phase);
 
-/// A family of pools and of the machines that they may have.
+/// A family of pools and the machines that they may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Search {
     pub(super) rule: Rule,
-    /// Up to so many machines are desired,
+    /// Maximum number of desired machines.
     pub(super) desired: usize,
-    /// in up to so many zones;
+    /// Maximum number of zones.
     pub(super) zones: usize,
-    /// and so many more than desired and surge may be there.
+    /// Number of machines that may exist beyond desired and surge.
     pub(super) beyond: usize,
     /// Zones may have failed once, or be given up.
     pub(super) setbacks: bool,
-    /// Each move is made, and the plan looked at again.
+    /// Performs each single move and checks the plan again.
     pub(super) order: bool,
-    /// Once this is broken, no more is looked at.
+    /// Stops at the first violation of this invariant.
     pub(super) until: Option<&'static str>,
-    /// For a number of zones.
-    pub(super) kinds: fn(usize) -> Vec<Kind>,
+    /// Kinds of machines, by the number of zones.
+    pub(super) kinds: fn(usize) -> Vec<MachineKind>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SearchResult {
     configurations: usize,
     states: u64,
     moves: u64,
-    pub(super) broken: Broken,
+    pub(super) violations: Violations,
 }
 
 impl Search {
@@ -57,14 +57,14 @@ impl Search {
         kinds,
     };
 
-    pub(super) fn run(&self) -> Found {
-        let mut found = Found::default();
+    pub(super) fn run(&self) -> SearchResult {
+        let mut result = SearchResult::default();
         for zones in 1..=self.zones {
             let kinds = (self.kinds)(zones);
             for desired in 0..=self.desired {
                 let targets = spread(desired, zones);
                 for (surge, unavailable) in bounds(desired) {
-                    for setbacks in self.memories(zones) {
+                    for setbacks in self.setbacks_by_zone(zones) {
                         let pool = Pool {
                             hash: NOW,
                             targets: &targets,
@@ -75,17 +75,17 @@ impl Search {
                             haunted: &[],
                         };
                         let room = desired + surge + self.beyond;
-                        found.configurations += 1;
-                        self.states(&pool, &kinds, room, &mut Vec::new(), &mut found);
+                        result.configurations += 1;
+                        self.states(&pool, &kinds, room, &mut Vec::new(), &mut result);
                     }
                 }
             }
         }
-        found
+        result
     }
 
     /// Setbacks by zone: never failed, failed once, given up.
-    fn memories(&self, zones: usize) -> Vec<Vec<u32>> {
+    fn setbacks_by_zone(&self, zones: usize) -> Vec<Vec<u32>> {
         let mut memories = vec![Vec::new()];
         for _ in 0..zones {
             let all = if self.setbacks { 0..=2 } else { 0..=0 };
@@ -99,23 +99,23 @@ impl Search {
     fn states(
         &self,
         pool: &Pool,
-        kinds: &[Kind],
+        kinds: &[MachineKind],
         room: usize,
         machines: &mut Vec<Machine>,
-        found: &mut Found,
+        result: &mut SearchResult,
     ) {
-        if self.until.is_some_and(|it| found.broken.has(it)) {
+        if self.until.is_some_and(|it| result.violations.has(it)) {
             return;
         }
         let Some((&(hash, zone, phase), rest)) = kinds.split_first() else {
-            return self.state(pool, machines, found);
+            return self.state(pool, machines, result);
         };
         let before = machines.len();
-        self.states(pool, rest, room, machines, found);
+        self.states(pool, rest, room, machines, result);
         for n in 1..=room {
             let same_name = |it: &&Machine| (it.hash.tag(), it.zone) == (hash.tag(), zone);
             let ordinal = machines.iter().filter(same_name).count();
-            // Ages run against the order of the kinds in odd places, so that no phase is always the oldest.
+            // Ages alternate against the order of the kinds, so that no phase is always the oldest.
             let place = machines.len() as u64;
             let born = if n % 2 == 0 { 100 + place } else { 100 - place };
             machines.push(Machine {
@@ -125,23 +125,25 @@ impl Search {
                 phase,
                 born,
             });
-            self.states(pool, rest, room - n, machines, found);
+            self.states(pool, rest, room - n, machines, result);
         }
         machines.truncate(before);
     }
 
-    fn state(&self, pool: &Pool, machines: &[Machine], found: &mut Found) {
+    fn state(&self, pool: &Pool, machines: &[Machine], result: &mut SearchResult) {
         let case = Case::new(self.rule, pool, machines);
-        found.states += 1;
-        found.moves += case.moves() as u64;
+        result.states += 1;
+        result.moves += case.moves() as u64;
         let order = self.order.then_some(ORDER_IS_FREE);
         for (name, holds) in INVARIANTS.into_iter().chain(order) {
-            found.broken.must(name, holds(&case), || case.to_string());
+            result
+                .violations
+                .require(name, holds(&case), || case.to_string());
         }
     }
 }
 
-/// Surge and unavailable, not both zero; more than all is all.
+/// Surge and unavailable, not both zero; values beyond the number of machines are clamped.
 fn bounds(desired: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = (0..=2).flat_map(|surge| (0..=2).map(move |unavailable| (surge, unavailable)));
     all.filter(|it| *it != (0, 0))
@@ -156,15 +158,15 @@ const LIVE_OR_FAILED: [Phase; 4] = [
     Phase::Failed,
 ];
 
-/// One wanted hash and one other; machines that leave are all alike.
-fn kinds(zones: usize) -> Vec<Kind> {
+/// One desired hash and one other; terminating machines are all alike.
+fn kinds(zones: usize) -> Vec<MachineKind> {
     let mut kinds = vec![(NOW, 0, Phase::Deleting)];
     kinds.extend(product(&[NOW, OLD], zones, &LIVE_OR_FAILED));
     kinds
 }
 
-/// An old hash whose names look like those of the wanted one.
-fn kinds_with_a_collision(zones: usize) -> Vec<Kind> {
+/// An old hash with the same tag as the desired one, so that names may collide.
+fn kinds_with_a_collision(zones: usize) -> Vec<MachineKind> {
     let alike = Hash(NOW.0 + 1);
     let mut kinds = vec![(NOW, 0, Phase::Deleting), (alike, 0, Phase::Deleting)];
     kinds.extend(product(&[NOW, alike], zones, &LIVE_OR_FAILED));
@@ -172,18 +174,18 @@ fn kinds_with_a_collision(zones: usize) -> Vec<Kind> {
 }
 
 /// Machines also in a zone that the pool does not have.
-fn kinds_in_one_zone_more(zones: usize) -> Vec<Kind> {
+fn kinds_in_one_zone_more(zones: usize) -> Vec<MachineKind> {
     kinds(zones + 1)
 }
 
-/// Three hashes, and nothing left out for being alike.
-fn all_kinds(zones: usize) -> Vec<Kind> {
+/// Three hashes, and all phases, even equivalent ones.
+fn all_kinds(zones: usize) -> Vec<MachineKind> {
     let leaving = [Phase::Draining, Phase::Deleting];
     let phases = [&LIVE_OR_FAILED[..], &leaving].concat();
     product(&[NOW, OLD, Hash(9 << 44)], zones, &phases)
 }
 
-fn product(hashes: &[Hash], zones: usize, phases: &[Phase]) -> Vec<Kind> {
+fn product(hashes: &[Hash], zones: usize, phases: &[Phase]) -> Vec<MachineKind> {
     let mut kinds = Vec::new();
     for hash in hashes {
         for zone in 0..zones {
@@ -193,9 +195,9 @@ fn product(hashes: &[Hash], zones: usize, phases: &[Phase]) -> Vec<Kind> {
     kinds
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for SearchResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found {
+        let SearchResult {
             configurations,
             states,
             moves,
@@ -209,15 +211,15 @@ impl fmt::Display for Found {
 }
 
 #[track_caller]
-#[expect(clippy::print_stdout, reason = "a search tells what it searched")]
+#[expect(clippy::print_stdout, reason = "a search prints what it covered")]
 fn check(name: &str, search: Search) {
-    let found = search.run();
-    println!("{name}: {found}");
-    found.broken.assert_none();
+    let result = search.run();
+    println!("{name}: {result}");
+    result.violations.assert_none();
 }
 
 #[test]
-fn every_state_of_a_small_pool_keeps_every_bound_in_any_order() {
+fn every_bound_holds_in_every_state_and_any_order() {
     let search = Search {
         desired: 3,
         ..Search::SMALL
@@ -226,16 +228,16 @@ fn every_state_of_a_small_pool_keeps_every_bound_in_any_order() {
 }
 
 #[test]
-fn every_state_beside_zones_that_failed_keeps_every_bound() {
+fn every_bound_holds_in_every_state_with_failed_zones() {
     let search = Search {
         setbacks: true,
         ..Search::SMALL
     };
-    check("up to 2 machines in 2 zones that failed", search);
+    check("up to 2 machines in 2 zones with failures", search);
 }
 
 #[test]
-fn every_state_after_a_scale_in_keeps_every_bound() {
+fn every_bound_holds_in_every_state_after_a_scale_in() {
     let search = Search {
         beyond: 1,
         order: false,
@@ -245,12 +247,12 @@ fn every_state_after_a_scale_in_keeps_every_bound() {
 }
 
 #[test]
-fn hashes_that_look_alike_share_no_name() {
+fn hashes_with_the_same_tag_share_no_name() {
     let search = Search {
         kinds: kinds_with_a_collision,
         ..Search::SMALL
     };
-    check("up to 2 machines of hashes that look alike", search);
+    check("up to 2 machines of hashes with the same tag", search);
 }
 
 #[test]
@@ -263,7 +265,7 @@ fn machines_in_a_zone_beyond_the_list_are_surplus() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state() {
     let search = Search {
         desired: 6,
@@ -274,7 +276,7 @@ fn exhaustive_every_state() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_after_a_scale_in() {
     let search = Search {
         desired: 4,
@@ -287,18 +289,18 @@ fn exhaustive_every_state_after_a_scale_in() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
-fn exhaustive_every_state_beside_zones_that_failed() {
+#[ignore = "takes minutes; the exhaustive search"]
+fn exhaustive_every_state_with_failed_zones() {
     let search = Search {
         zones: 3,
         setbacks: true,
         ..Search::SMALL
     };
-    check("up to 2 machines in 3 zones that failed", search);
+    check("up to 2 machines in 3 zones with failures", search);
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_with_three_hashes() {
     let search = Search {
         desired: 3,
@@ -309,7 +311,7 @@ fn exhaustive_every_state_with_three_hashes() {
 }
 
 #[test]
-#[ignore = "takes minutes; the whole search"]
+#[ignore = "takes minutes; the exhaustive search"]
 fn exhaustive_every_state_in_a_zone_beyond_the_list() {
     let search = Search {
         desired: 4,

@@ -1,6 +1,6 @@
-//! How long a plan takes, and that it does not take longer for each machine when there are more.
+//! Benchmark of the planner, and a test that its time grows linearly with the number of machines.
 
-use super::world::manifests::{A, Pool, shoot};
+use super::simulation::manifests::{A, Pool, shoot};
 use crate::plan::item::{Action, Content, Key, Kind, State, Wanted};
 use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed, Record};
 use crate::plan::plan_of_machines as plan;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
-/// A shoot of ten pools, and a provider cluster in which all but the machines is there.
+/// A shoot of ten pools, and a provider cluster in which everything but the machines exists.
 fn ten_pools(machines: usize) -> (ValidShoot, Observed) {
     let size = machines / NAMES.len();
     let pools = NAMES.map(|name| Pool {
@@ -35,8 +35,8 @@ fn ten_pools(machines: usize) -> (ValidShoot, Observed) {
 }
 
 fn is_all_but_machines(shoot: &ValidShoot, observed: &Observed) -> bool {
-    let makes = |it: &Wanted| matches!(it.content, Content::Machine { .. });
-    due(shoot, observed).iter().all(makes)
+    let is_machine = |it: &Wanted| matches!(it.content, Content::Machine { .. });
+    due(shoot, observed).iter().all(is_machine)
 }
 
 fn due(shoot: &ValidShoot, observed: &Observed) -> Vec<Wanted> {
@@ -48,7 +48,7 @@ fn due(shoot: &ValidShoot, observed: &Observed) -> Vec<Wanted> {
     due.collect()
 }
 
-/// All that is due happens at once, and ends at once.
+/// Everything due is performed and completes immediately.
 fn perform(shoot: &ValidShoot, observed: &mut Observed) {
     for wanted in due(shoot, observed) {
         let facts = Arc::make_mut(&mut observed.facts);
@@ -125,7 +125,7 @@ fn machine(
     }
 }
 
-/// The fastest of some: what else the computer does only makes it slower.
+/// The fastest of several runs, since other load can only slow a run down.
 fn time(shoot: &ValidShoot, observed: &Observed) -> (usize, Duration) {
     let mut items = 0;
     let once = |_| {
@@ -134,10 +134,10 @@ fn time(shoot: &ValidShoot, observed: &Observed) -> (usize, Duration) {
         start.elapsed()
     };
     let best = (0..20).map(once).min();
-    (items, best.expect("it was tried"))
+    (items, best.expect("it ran at least once"))
 }
 
-/// Nothing changes, all are to be made, all roll, all pools are gone but one; with so many on their way.
+/// Nothing to change, all machines to be created, all rolling, and nine of ten pools removed.
 fn cases(machines: usize) -> [(&'static str, ValidShoot, Observed); 4] {
     let (shoot, empty) = ten_pools(machines);
     let mut full = empty.clone();
@@ -159,16 +159,16 @@ fn cases(machines: usize) -> [(&'static str, ValidShoot, Observed); 4] {
             .insert(wanted.key.clone(), Action::Apply(wanted));
     }
     [
-        ("nothing changes", shoot.clone(), full.clone()),
-        ("all are to be made", shoot.clone(), making),
-        ("all roll", shoot, outdated),
-        ("nine of ten pools go", fewer, full),
+        ("no changes", shoot.clone(), full.clone()),
+        ("all to be created", shoot.clone(), making),
+        ("all rolling", shoot, outdated),
+        ("nine of ten pools removed", fewer, full),
     ]
 }
 
 #[test]
-#[ignore = "says how long plans take; only a release build tells the truth"]
-#[expect(clippy::print_stdout, reason = "numbers for people")]
+#[ignore = "prints how long plans take; meaningful only in release builds"]
+#[expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 fn bench_plans() {
     for machines in [100, 1_000, 5_000] {
         for (name, shoot, observed) in cases(machines) {
@@ -178,10 +178,10 @@ fn bench_plans() {
     }
 }
 
-/// Five times the machines may take twelve times the time, where a square takes 25 times. What else the computer does
-/// falls upon one of the two now and then, so that it is looked at again before it counts.
+/// Five times the machines may take twelve times as long; quadratic growth would take 25 times as long. A measurement
+/// is repeated before it fails, because other load may affect one of the two.
 #[test]
-fn a_plan_takes_its_time_for_each_machine_and_no_more() {
+fn planning_time_grows_linearly_with_the_number_of_machines() {
     for ((name, shoot, observed), (_, larger, fuller)) in cases(200).into_iter().zip(cases(1_000)) {
         let mut seen = Vec::new();
         let is_in_proportion = (0..4).any(|_| {

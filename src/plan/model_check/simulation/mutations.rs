@@ -1,4 +1,4 @@
-//! Plans that are wrong on purpose: each must be noticed, or the search proves nothing.
+//! Deliberately broken planners: each must be detected, or the search proves nothing.
 
 use super::{Planner, plan, search};
 use crate::plan::hash::Hash;
@@ -7,36 +7,36 @@ use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 
-/// Each with an invariant that must notice it; others may too.
+/// Each with an invariant that must detect it; others may detect it too.
 const MUTANTS: [(&str, Planner); 19] = [
-    ("image before machine", imports_are_taken_for_done),
-    ("a successor can come", imports_are_taken_for_done),
+    ("image before machine", imports_count_as_done),
+    ("a successor can be created", imports_count_as_done),
     ("removed after the last user", users_are_not_seen),
     (
         "removed after the last user",
         types_of_machines_are_not_seen,
     ),
     ("user data stays", machines_need_no_user_data),
-    ("user data is there", user_data_is_taken_for_there),
+    ("user data exists", user_data_counts_as_existing),
     ("total", leaving_machines_are_not_seen),
     ("names", leaving_machines_are_not_seen),
-    ("available", machines_that_come_count_as_ready),
-    ("once", what_is_sent_is_not_seen),
-    ("ids are unique", ids_are_those_of_the_kind),
-    ("progress never goes back", imports_flicker),
-    ("undoes nothing that is done", needs_undo_what_is_done),
+    ("available", provisioning_machines_count_as_ready),
+    ("once", sent_actions_are_not_seen),
+    ("ids are unique", ids_are_kinds),
+    ("progress never decreases", imports_flicker),
+    ("keeps done items done", needs_undo_done_items),
     ("the first plan has every item", ids_are_titles),
-    ("exactly what is desired", old_pools_are_not_seen),
-    ("hosts are emptied", evacuations_are_not_seen),
-    ("ends", what_is_blocked_is_waited_for),
+    ("matches the desired state", old_pools_are_not_seen),
+    ("hosts are drained", evacuations_are_not_seen),
+    ("ends", blocked_items_wait),
     ("not stuck without a fault", nothing_is_drained),
-    ("nothing is due after that", the_record_is_always_due),
+    ("nothing is due afterwards", the_record_is_always_due),
 ];
 
 #[test]
-fn every_plan_that_is_wrong_on_purpose_is_noticed() {
+fn every_broken_planner_is_detected() {
     let is_noticed = |(name, planner): &(&str, Planner)| {
-        (1..=60).any(|seed| search(*planner, seed..=seed).broken.has(name))
+        (1..=60).any(|seed| search(*planner, seed..=seed).violations.has(name))
     };
     let unnoticed = MUTANTS.iter().filter(|it| !is_noticed(it));
     let unnoticed: Vec<_> = unnoticed.map(|it| it.0).collect();
@@ -49,7 +49,7 @@ fn mistaken(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Facts
     plan(shoot, &observed)
 }
 
-fn told(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Item)) -> Plan {
+fn altered(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Item)) -> Plan {
     let mut plan = plan(shoot, observed);
     plan.items.iter_mut().for_each(changes);
     plan
@@ -59,7 +59,7 @@ fn machines(facts: &mut Facts) -> impl Iterator<Item = &mut Machine> {
     facts.machines.values_mut().flat_map(|it| it.values_mut())
 }
 
-fn imports_are_taken_for_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
+fn imports_count_as_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let imports = facts.objects.values_mut();
         imports
@@ -96,7 +96,7 @@ fn evacuations_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
 }
 
 fn machines_need_no_user_data(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
+    altered(shoot, observed, |it| {
         if let State::Due(Action::Delete(target)) = &mut it.state
             && target.key.kind == Kind::Machine
         {
@@ -105,7 +105,7 @@ fn machines_need_no_user_data(shoot: &ValidShoot, observed: &Observed) -> Plan {
     })
 }
 
-fn user_data_is_taken_for_there(shoot: &ValidShoot, observed: &Observed) -> Plan {
+fn user_data_counts_as_existing(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let names: Vec<_> = facts
             .machines
@@ -140,23 +140,23 @@ fn leaving_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Pla
     })
 }
 
-fn machines_that_come_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Plan {
+fn provisioning_machines_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let coming = machines(facts).filter(|it| it.look == Look::Coming);
         coming.for_each(|it| it.look = Look::Ready);
     })
 }
 
-fn what_is_sent_is_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
+fn sent_actions_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut observed = observed.clone();
     observed.sent.clear();
     plan(shoot, &observed)
 }
 
-fn ids_are_those_of_the_kind(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    // What is open is counted by the item, so progress takes these only.
+fn ids_are_kinds(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    // Items that are not done are counted by id, so only done ones are changed.
     let is_done = |it: &Item| it.state == State::Done;
-    told(shoot, observed, |it| {
+    altered(shoot, observed, |it| {
         if !is_done(it) {
             return;
         }
@@ -165,8 +165,8 @@ fn ids_are_those_of_the_kind(shoot: &ValidShoot, observed: &Observed) -> Plan {
     })
 }
 
-/// What is done is held back like what is due.
-fn needs_undo_what_is_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
+/// Treats done items like due ones when a dependency is not done.
+fn needs_undo_done_items(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut plan = plan(shoot, observed);
     for index in 0..plan.items.len() {
         let Item { needs, state, .. } = &plan.items[index];
@@ -178,7 +178,7 @@ fn needs_undo_what_is_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
 }
 
 fn ids_are_titles(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| it.id = it.title.clone().into())
+    altered(shoot, observed, |it| it.id = it.title.clone().into())
 }
 
 fn old_pools_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
@@ -188,23 +188,23 @@ fn old_pools_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
     })
 }
 
-fn what_is_blocked_is_waited_for(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
+fn blocked_items_wait(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    altered(shoot, observed, |it| {
         if it.state == State::Blocked {
-            it.state = State::Waiting("what it needs".into());
+            it.state = State::Waiting("a dependency is not done".into());
         }
     })
 }
 
 fn nothing_is_drained(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
+    altered(shoot, observed, |it| {
         if matches!(it.state, State::Due(Action::Drain(_))) {
             it.state = State::Blocked;
         }
     })
 }
 
-/// Its hash is that of something else.
+/// Gives the record another hash.
 fn the_record_is_always_due(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let fresh = observed.now.is_zero();
     mistaken(shoot, observed, |facts| {

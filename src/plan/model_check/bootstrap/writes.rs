@@ -1,6 +1,6 @@
-//! What an action comes to: one write after the other, so that a run can be cut off between them.
+//! The writes of an action, in order, so that a run can be interrupted between them.
 
-use super::world::{NOW, World};
+use super::simulation::{NOW, Simulation};
 use crate::plan::item::{Action, Content, Issued, Key, Kind, Leaf, Side, Wanted};
 use crate::plan::names::SPEC_HASH;
 use crate::plan::observed::{Certificate, Fact, Import, Look, Machine, Rollout, Secret, Service};
@@ -26,7 +26,7 @@ pub(super) enum Write {
         name: Arc<str>,
         machine: Box<Machine>,
     },
-    /// What kvshoot puts on a node.
+    /// Metadata that kvshoot sets on a node.
     Node {
         name: Arc<str>,
         metadata: Arc<str>,
@@ -37,10 +37,10 @@ pub(super) enum Write {
     },
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// # Errors
     ///
-    /// Nothing of the kind has a place where everything is new.
+    /// Fails for an action that a first apply must not contain.
     pub(super) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
         match action {
             Action::Apply(wanted) => self.applied(wanted),
@@ -48,7 +48,7 @@ impl World<'_> {
                 key: it.key.clone(),
                 uid: it.uid.clone(),
             }]),
-            Action::Delete(it) | Action::Drain(it) => Err(format!("{} has to go", it.key)),
+            Action::Delete(it) | Action::Drain(it) => Err(format!("{} is deleted", it.key)),
         }
     }
 
@@ -61,7 +61,7 @@ impl World<'_> {
                 let writes = objects.iter().map(|it| object(key.side, it));
                 writes.collect::<Result<_, _>>()?
             }
-            (Content::Bundle(_), _) => return Err(format!("{key} is nobody's here")),
+            (Content::Bundle(_), _) => return Err(format!("{key} does not belong to this shoot")),
             (Content::Issue(issue), _) => {
                 let fact = Fact::Secret(self.issued(&issue.what)?);
                 one(key.clone(), *hash, fact)
@@ -80,7 +80,7 @@ impl World<'_> {
                 name: key.name.clone(),
                 metadata: self.metadata(pool),
             }],
-            (Content::Metadata { .. }, _) => return Err(format!("{key} is made anew")),
+            (Content::Metadata { .. }, _) => return Err(format!("{key} is created again")),
             (
                 Content::Machine {
                     pool,
@@ -109,8 +109,8 @@ impl World<'_> {
         let mut pools = self.shoot.pools.iter();
         let wants = pools.find(|it| *it.name == **pool);
         let wants = wants.expect("only pools of the manifest get machines");
-        let golden = desired::golden(self.shoot, &self.truth, wants, zone);
-        let networks = desired::attachments(self.shoot, &self.truth);
+        let golden = desired::golden(self.shoot, &self.actual, wants, zone);
+        let networks = desired::attachments(self.shoot, &self.actual);
         let machine = Machine {
             version: uid.clone(),
             born: self.clock,
@@ -124,7 +124,7 @@ impl World<'_> {
             since: Duration::ZERO,
             image: golden.map(|it| it.name),
             networks: networks.into_iter().map(|it| it.reference).collect(),
-            types: types::of_machine(self.shoot, &self.truth, wants),
+            types: types::of_machine(self.shoot, &self.actual, wants),
             metadata: self.metadata(pool),
             status: "Provisioning".into(),
             cause: None,
@@ -145,7 +145,7 @@ impl World<'_> {
             Issued::Leaf(leaf) => {
                 let kubeconfig = leaf.kubeconfig.as_deref().unwrap_or_default();
                 if kubeconfig.contains("//0.0.0.0") {
-                    return Err(format!("{} leads nowhere", leaf.common_name));
+                    return Err(format!("{} has no address", leaf.common_name));
                 }
                 Some((leaf.names.clone(), self.key_of(leaf)?, 1))
             }
@@ -166,28 +166,30 @@ impl World<'_> {
 
     fn key_of(&self, leaf: &Leaf) -> Result<Hash, String> {
         let root = Key::provider(Kind::Secret, leaf.root.clone());
-        match self.truth.objects.get(&root).map(|it| &it.fact) {
+        match self.actual.objects.get(&root).map(|it| &it.fact) {
             Some(Fact::Secret(Secret {
                 certificate: Some(it),
                 ..
             })) => Ok(it.key),
-            _ => Err(format!("{} has no root", leaf.common_name)),
+            _ => Err(format!("{} has no CA", leaf.common_name)),
         }
     }
 }
 
-/// An object of a component, as it is when it has just been made.
+/// An object of a component in its initial state.
 fn object(side: Side, object: &Value) -> Result<Write, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let metadata = &object["metadata"];
-    let kind = Kind::generic(&text(&object["kind"])).expect("components hold nothing else");
+    let kind = Kind::generic(&text(&object["kind"])).expect("components consist of these kinds");
     let name = match (side, metadata["namespace"].as_str()) {
         (Side::Shoot, Some(namespace)) => format!("{namespace}/{}", text(&metadata["name"])),
         _ => text(&metadata["name"]),
     };
     let written = object.to_string();
     if written.contains(NO_UID) || written.contains("0.0.0.0:6443") {
-        return Err(format!("{kind} {name} is sent before all of it is known"));
+        return Err(format!(
+            "{kind} {name} is sent before all its values are known"
+        ));
     }
     let spec = &object["spec"];
     let fact = match kind {
@@ -206,7 +208,7 @@ fn object(side: Side, object: &Value) -> Result<Write, String> {
             kind,
             name: name.into(),
         },
-        hash: hash.expect("every object has its hash on it"),
+        hash: hash.expect("every object carries its hash"),
         fact,
     })
 }

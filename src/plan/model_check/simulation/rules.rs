@@ -1,6 +1,6 @@
-//! What must hold of every plan, and of what comes of it.
+//! Invariants of every plan and of its effects.
 
-use super::World;
+use super::Simulation;
 use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, State, Wanted};
 use crate::plan::observed::{Fact, Facts, Look, Machine, Observed};
 use crate::plan::spread::spread;
@@ -9,13 +9,13 @@ use crate::validate::{Network, Pool, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Machines that there may be at most.
-pub(super) fn most(facts: &Facts, pool: &Pool) -> usize {
+/// Maximum number of machines of a pool.
+pub(super) fn max_machines(facts: &Facts, pool: &Pool) -> usize {
     let size = desired::size(facts, pool);
     size + pool.surge.rounded_up(size)
 }
 
-fn floor(facts: &Facts, pool: &Pool) -> usize {
+fn min_ready(facts: &Facts, pool: &Pool) -> usize {
     let size = desired::size(facts, pool);
     size - pool.unavailable.rounded_down(size).min(size)
 }
@@ -27,8 +27,8 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Action> {
     })
 }
 
-/// What it makes: pool, zone, name.
-fn makes(action: &Action) -> Option<(&Arc<str>, usize, &Arc<str>)> {
+/// Pool, zone and name of the machine that an action creates.
+fn created_machine(action: &Action) -> Option<(&Arc<str>, usize, &Arc<str>)> {
     match action {
         Action::Apply(Wanted {
             key,
@@ -39,66 +39,70 @@ fn makes(action: &Action) -> Option<(&Arc<str>, usize, &Arc<str>)> {
     }
 }
 
-fn removes(action: &Action) -> Option<&Key> {
+fn removed_key(action: &Action) -> Option<&Key> {
     match action {
         Action::Delete(it) | Action::Drain(it) => Some(&it.key),
         Action::Apply(_) => None,
     }
 }
 
-impl World<'_> {
-    /// All that must hold of a plan by itself and of what is there.
+impl Simulation<'_> {
+    /// Checks a plan by itself and against the observed objects.
     pub(super) fn check_plan(&mut self, plan: &Plan) {
         let ids: HashSet<_> = plan.items.iter().map(|it| &it.id).collect();
-        self.must("ids are unique", ids.len() == plan.items.len(), || {
+        self.require("ids are unique", ids.len() == plan.items.len(), || {
             show_ids(plan)
         });
         let keys: HashSet<_> = due(plan).map(Action::key).collect();
         let once = keys.len() == due(plan).count();
         let once = once && !keys.iter().any(|it| self.observed.sent.contains_key(it));
-        self.must("once", once, || show_ids(plan));
+        self.require("once", once, || show_ids(plan));
         self.check_unused(plan);
         let Some(shoot) = self.shoot else { return };
         for pool in &shoot.pools {
             self.check_bounds(plan, pool);
-            self.check_needs(plan, shoot, pool);
+            self.check_prerequisites(plan, shoot, pool);
         }
     }
 
-    /// All that is due in one plan may be done together, beside what is on its way.
+    /// All actions due in one plan may be performed together, in addition to those in flight.
     fn check_bounds(&mut self, plan: &Plan, pool: &Pool) {
         let observed = &self.observed;
         let facts = &observed.facts;
-        let there: BTreeMap<_, _> = observed.pool(&pool.name).collect();
-        let coming = observed.sent.values().filter_map(makes);
-        let coming = coming.filter(|it| **it.0 == *pool.name && !there.contains_key(it.2));
-        let created: Vec<_> = due(plan).filter_map(makes).collect();
+        let existing: BTreeMap<_, _> = observed.pool(&pool.name).collect();
+        let coming = observed.sent.values().filter_map(created_machine);
+        let coming = coming.filter(|it| **it.0 == *pool.name && !existing.contains_key(it.2));
+        let created: Vec<_> = due(plan).filter_map(created_machine).collect();
         let created = created.iter().filter(|it| **it.0 == *pool.name);
-        let total = there.len() + coming.count() + created.clone().count();
-        let holds = created.clone().next().is_none() || total <= most(facts, pool);
-        let fresh = created.clone().all(|it| !there.contains_key(it.2));
+        let total = existing.len() + coming.count() + created.clone().count();
+        let holds = created.clone().next().is_none() || total <= max_machines(facts, pool);
+        let fresh = created.clone().all(|it| !existing.contains_key(it.2));
         let is_going = |it: &(&&Arc<str>, &&Machine)| {
             let key = Key::provider(Kind::Machine, (**it.0).clone());
-            observed.sent.get(&key).and_then(removes).is_some()
+            observed.sent.get(&key).and_then(removed_key).is_some()
         };
-        let serving = there.iter().filter(|it| it.1.look == Look::Ready);
+        let serving = existing.iter().filter(|it| it.1.look == Look::Ready);
         let serving: Vec<_> = serving.filter(|it| !is_going(it)).collect();
-        let going: HashSet<_> = due(plan).filter_map(removes).map(|it| &it.name).collect();
+        let going: HashSet<_> = due(plan)
+            .filter_map(removed_key)
+            .map(|it| &it.name)
+            .collect();
         let going = serving.iter().filter(|it| going.contains(*it.0)).count();
         let left = serving.len() - going;
-        let available = going == 0 || left >= floor(facts, pool);
+        let available = going == 0 || left >= min_ready(facts, pool);
         let show = format!("pool {}: total {total}, {left} left", pool.name);
-        self.must("total", holds, || show.clone());
-        self.must("names", fresh, || show.clone());
-        self.must("available", available, || show.clone());
+        self.require("total", holds, || show.clone());
+        self.require("names", fresh, || show.clone());
+        self.require("available", available, || show.clone());
     }
 
-    /// Nothing is made, and nothing that serves goes, before all that a machine needs is there.
-    fn check_needs(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &Pool) {
+    /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
+    fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &Pool) {
         let facts = &self.observed.facts;
         let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts));
-        let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
-        let mut created = due(plan).filter_map(makes);
+        let ready =
+            |zone: usize| has_prerequisites(shoot, facts, pool, zone.min(pool.zones.len() - 1));
+        let mut created = due(plan).filter_map(created_machine);
         let made = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
         let mut drained = due(plan).filter(|it| matches!(it, Action::Drain(_)));
         let succeeded = drained.all(|action| {
@@ -108,22 +112,25 @@ impl World<'_> {
             let serves = machine.filter(|it| it.look == Look::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
-        self.must("image before machine", made, || show_ids(plan));
-        self.must("a successor can come", succeeded, || show_ids(plan));
+        self.require("image before machine", made, || show_ids(plan));
+        self.require("a successor can be created", succeeded, || show_ids(plan));
     }
 
     fn check_unused(&mut self, plan: &Plan) {
         let deleted = due(plan).filter(|it| matches!(it, Action::Delete(_)));
         let deleted: Vec<Key> = deleted.map(|it| it.key().clone()).collect();
-        let made: HashSet<_> = due(plan).filter_map(makes).map(|it| it.2.clone()).collect();
+        let made: HashSet<_> = due(plan)
+            .filter_map(created_machine)
+            .map(|it| it.2.clone())
+            .collect();
         for key in deleted {
             let is_made = key.kind == Kind::UserData && made.contains(&key.name);
-            self.must("user data stays", !is_made, || key.to_string());
+            self.require("user data stays", !is_made, || key.to_string());
             self.check_is_unused(&key);
         }
     }
 
-    /// What is deleted is used by nobody.
+    /// An object that is deleted is not in use.
     pub(super) fn check_is_unused(&mut self, key: &Key) {
         let facts = &self.observed.facts;
         let mut machines = facts.machines.values().flatten();
@@ -143,30 +150,30 @@ impl World<'_> {
             ),
             Kind::UserData => {
                 let is_made = |it: (_, _, &Arc<str>)| *it.2 == key.name;
-                let mut coming = self.observed.sent.values().filter_map(makes);
+                let mut coming = self.observed.sent.values().filter_map(created_machine);
                 (
                     "user data stays",
                     machines.any(|it| *it.0 == key.name) || coming.any(is_made),
                 )
             }
             Kind::Record => (
-                "the record goes last",
+                "the record is deleted last",
                 machines.next().is_some() || !facts.objects.is_empty() || !facts.foreign.is_empty(),
             ),
             _ => return,
         };
-        self.must(name, !used, || key.to_string());
+        self.require(name, !used, || key.to_string());
     }
 
-    /// Something shared that comes undone undoes nothing else.
+    /// A shared object that changes back to not done affects no other item.
     pub(super) fn check_flicker(&mut self, before: &Plan) {
         let shared = |it: &Key| matches!(it.kind, Kind::Image | Kind::Network | Kind::Instancetype);
-        let (Some(shoot), Some(key)) = (self.shoot, self.some_object(shared)) else {
+        let (Some(shoot), Some(key)) = (self.shoot, self.random_object(shared)) else {
             return;
         };
         let mut observed = self.observed.clone();
         let objects = &mut Arc::make_mut(&mut observed.facts).objects;
-        let it = objects.get_mut(&key).expect("it was chosen of these");
+        let it = objects.get_mut(&key).expect("it was chosen from these");
         match &mut it.fact {
             Fact::Image(import) => import.done = false,
             _ => it.hash.0 ^= 1,
@@ -186,10 +193,10 @@ impl World<'_> {
         ];
         let mut done = before.items.iter().filter(is_done);
         let holds = done.all(|it| still.contains(&it.id) || own.contains(&it.id.to_string()));
-        self.must("undoes nothing that is done", holds, || key.to_string());
+        self.require("keeps done items done", holds, || key.to_string());
     }
 
-    /// Converged means: this, and nothing else.
+    /// A converged cluster contains exactly the desired objects.
     pub(super) fn check_goal(&mut self) {
         let observed = &self.observed;
         let same = match self.shoot {
@@ -204,7 +211,7 @@ impl World<'_> {
         };
         let show = || format!("{:#?}", present(&self.observed.facts));
         let show = show();
-        self.must("exactly what is desired", same, || show);
+        self.require("matches the desired state", same, || show);
         let facts = &self.observed.facts;
         let has_data = |name: &Arc<str>| {
             let key = Key::provider(Kind::UserData, name.clone());
@@ -212,22 +219,22 @@ impl World<'_> {
             data.is_some_and(|it| !it.leaving)
         };
         let all = facts.machines.values().flatten().all(|it| has_data(it.0));
-        self.must("user data is there", all, String::new);
+        self.require("user data exists", all, String::new);
         let mut machines = self.observed.facts.machines.values().flatten();
         let stays = machines.find(|it| it.1.evacuating);
         let stays = stays.map(|it| it.0.to_string());
         let holds = stays.is_none();
-        self.must("hosts are emptied", holds, || stays.unwrap_or_default());
+        self.require("hosts are drained", holds, || stays.unwrap_or_default());
     }
 }
 
-/// Pool, zone, hash, whether it is ready, and metadata of a machine.
+/// Pool, zone, hash, readiness and metadata of a machine.
 type Row = (Arc<str>, usize, Hash, bool, Arc<str>);
 
-/// All that is there, without names that chance gave.
+/// Everything that exists, without randomly chosen names.
 #[derive(Debug, PartialEq)]
 struct Present {
-    /// In order.
+    /// Sorted.
     machines: Vec<Row>,
     objects: BTreeMap<Key, (Hash, bool)>,
     user_data: usize,
@@ -298,14 +305,14 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
     }
 }
 
-/// Those that pools name, and beside them those that machines were made by which nobody has to replace.
+/// Types that pools name, and types that existing machines were created with and that do not require a replacement.
 fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (Key, (Hash, bool))> {
     let machines = facts.machines.values().flatten();
     let made_by: HashSet<&str> = machines
         .flat_map(|it| it.1.types.iter().map(|it| &**it))
         .collect();
-    let there = facts.objects.iter();
-    let used = there.filter(|it| made_by.contains(&*it.0.to_string()));
+    let existing = facts.objects.iter();
+    let used = existing.filter(|it| made_by.contains(&*it.0.to_string()));
     let mut all: BTreeMap<Key, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
     all.extend(types::wanted_of(shoot, facts));
     all.into_iter().map(|(key, hash)| (key, (hash, true)))
@@ -318,7 +325,7 @@ fn is_done(fact: &Fact) -> bool {
     }
 }
 
-fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> bool {
+fn has_prerequisites(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> bool {
     let has = |kind, name: &str, hash| {
         let object = facts.objects.get(&Key::provider(kind, name));
         object.is_some_and(|it| !it.leaving && it.hash == hash && is_done(&it.fact))
@@ -340,7 +347,7 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> boo
             .all(|(key, hash)| has(key.kind, &key.name, *hash))
 }
 
-/// As the plan calls the network of that object.
+/// The plan's id of the network with this object name.
 fn network_id(shoot: &ValidShoot, object: &str) -> String {
     let name = object.strip_prefix(&format!("{}-", shoot.id));
     format!("network/{}", name.unwrap_or(object))

@@ -1,14 +1,19 @@
-//! What a search found that must not be.
+//! Invariant violations found by a search.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Names of what did not hold, how often, and where first.
+/// Names of violated invariants, with the number of violations and the first counterexample.
 #[derive(Debug, Default)]
-pub(super) struct Broken(BTreeMap<&'static str, (u64, String)>);
+pub(super) struct Violations(BTreeMap<&'static str, (u64, String)>);
 
-impl Broken {
-    pub(super) fn must(&mut self, name: &'static str, holds: bool, show: impl FnOnce() -> String) {
+impl Violations {
+    pub(super) fn require(
+        &mut self,
+        name: &'static str,
+        holds: bool,
+        show: impl FnOnce() -> String,
+    ) {
         if !holds {
             self.0.entry(name).or_insert_with(|| (0, show())).0 += 1;
         }
@@ -23,14 +28,14 @@ impl Broken {
         assert!(self.0.is_empty(), "{self}");
     }
 
-    /// For what is wrong on purpose.
+    /// For deliberately broken implementations.
     #[track_caller]
     pub(super) fn assert_has(&self, name: &str) {
         assert!(self.has(name), "“{name}” noticed nothing; broken:\n{self}");
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, (count, first)) in &self.0 {
             writeln!(f, "“{name}” is broken {count} times, first in\n    {first}")?;

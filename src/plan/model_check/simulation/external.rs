@@ -1,6 +1,6 @@
-//! What happens without us: imports go on, machines come, fail, come back and go, and people meddle.
+//! External changes: imports progress, machines start, fail, recover and disappear, and other users change objects.
 
-use super::World;
+use super::Simulation;
 use crate::plan::item::{Key, Kind};
 use crate::plan::observed::{Fact, Import, Look, Machine};
 use crate::plan::relied::{Family, Found, Relied};
@@ -8,21 +8,21 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-impl World<'_> {
-    pub(super) fn moves(&mut self, faults: bool) {
+impl Simulation<'_> {
+    pub(super) fn step(&mut self, faults: bool) {
         let longest = if faults { 60 } else { 3 };
-        let passes = 1 + self.dice.roll(longest);
+        let passes = 1 + self.rng.below(longest);
         self.observed.now += Duration::from_secs(passes as u64);
-        self.object_moves();
-        self.machine_moves(faults);
-        if faults && self.dice.one_in(60) {
-            self.hurt = true;
-            self.someone_meddles();
+        self.step_object();
+        self.step_machine(faults);
+        if faults && self.rng.one_in(60) {
+            self.had_fault = true;
+            self.external_change();
         }
     }
 
-    /// Between two runs others make a type of a name, change it, or take it away.
-    pub(super) fn types_move(&mut self) {
+    /// Between two runs other users create, change or delete an instancetype.
+    pub(super) fn change_types(&mut self) {
         let relied = Relied {
             family: Family::Instancetype,
             kind: None,
@@ -38,19 +38,19 @@ impl World<'_> {
         self.facts().relied.insert(relied, found);
     }
 
-    fn object_moves(&mut self) {
+    fn step_object(&mut self) {
         if let Some(record) = &self.observed.facts.record
             && record.leaving
-            && self.dice.one_in(3)
+            && self.rng.one_in(3)
         {
             self.facts().record = None;
         }
-        let Some(key) = self.some_object(|_| true) else {
+        let Some(key) = self.random_object(|_| true) else {
             return;
         };
-        let step = 10 + 10 * self.dice.roll(5) as u8;
+        let step = 10 + 10 * self.rng.below(5) as u8;
         let objects = &mut self.facts().objects;
-        let it = objects.get_mut(&key).expect("it was chosen of these");
+        let it = objects.get_mut(&key).expect("it was chosen from these");
         match &mut it.fact {
             _ if it.leaving => {
                 objects.remove(&key);
@@ -64,39 +64,39 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn some_object(&mut self, which: impl Fn(&Key) -> bool) -> Option<Key> {
+    pub(super) fn random_object(&mut self, which: impl Fn(&Key) -> bool) -> Option<Key> {
         let keys = self.observed.facts.objects.keys();
         let mut keys: Vec<Key> = keys.filter(|it| which(it)).cloned().collect();
         keys.sort();
-        (!keys.is_empty()).then(|| keys.swap_remove(self.dice.roll(keys.len())))
+        (!keys.is_empty()).then(|| keys.swap_remove(self.rng.below(keys.len())))
     }
 
-    fn some_machine(&mut self) -> Option<(Arc<str>, Arc<str>)> {
+    fn random_machine(&mut self) -> Option<(Arc<str>, Arc<str>)> {
         let pools = self.observed.facts.machines.iter();
         let names = pools.flat_map(|(pool, all)| all.keys().map(move |it| (pool, it)));
         let count = names.clone().count();
-        let chosen = (count > 0).then(|| self.dice.roll(count))?;
+        let chosen = (count > 0).then(|| self.rng.below(count))?;
         let (pool, name) = names.clone().nth(chosen)?;
         Some((pool.clone(), name.clone()))
     }
 
-    fn machine_moves(&mut self, faults: bool) {
-        let Some((pool, name)) = self.some_machine() else {
+    fn step_machine(&mut self, faults: bool) {
+        let Some((pool, name)) = self.random_machine() else {
             return;
         };
         let version = self.next();
-        let fate = self.dice.roll(24);
-        let dead = self.dead.clone();
+        let fate = self.rng.below(24);
+        let dead_zone = self.dead_zone.clone();
         let now = self.observed.now;
         let all = self.facts().machines.get_mut(&pool);
-        let all = all.expect("it was chosen of these");
-        let it = all.get_mut(&name).expect("it was chosen of these");
-        // Every change of its status gives it another version.
+        let all = all.expect("it was chosen from these");
+        let it = all.get_mut(&name).expect("it was chosen from these");
+        // Every status change gives it another version.
         it.version = version;
         let look = match it.look {
             Look::Coming if faults && fate < 3 => Look::Broken,
-            Look::Coming if dead == Some((pool.clone(), it.zone)) => Look::Coming,
-            // It takes so long that it fails.
+            Look::Coming if dead_zone == Some((pool.clone(), it.zone)) => Look::Coming,
+            // Takes so long that it fails.
             Look::Coming if faults && fate < 12 => Look::Coming,
             Look::Coming => Look::Ready,
             Look::Ready if faults && fate < 3 => Look::NotReady,
@@ -115,27 +115,27 @@ impl World<'_> {
             it.look = look;
             it.since = now;
         }
-        self.hurt |= is_bad;
+        self.had_fault |= is_bad;
     }
 
-    /// Somebody else changes what is ours.
-    fn someone_meddles(&mut self) {
-        match self.dice.roll(6) {
-            0 => self.meddle_with_a_machine(|it| it.look = Look::Deleting),
-            // Its host is to be empty.
-            5 => self.meddle_with_a_machine(|it| it.evacuating = true),
+    /// Another user changes one of our objects.
+    fn external_change(&mut self) {
+        match self.rng.below(6) {
+            0 => self.change_machine(|it| it.look = Look::Deleting),
+            // Its host is being drained.
+            5 => self.change_machine(|it| it.evacuating = true),
             1 => {
-                if let Some(key) = self.some_object(|_| true) {
+                if let Some(key) = self.random_object(|_| true) {
                     self.facts().objects.remove(&key);
                 }
             }
             2 => {
-                if let Some(key) = self.some_object(|_| true) {
+                if let Some(key) = self.random_object(|_| true) {
                     let it = self.facts().objects.get_mut(&key);
-                    it.expect("it was chosen of these").leaving = true;
+                    it.expect("it was chosen from these").leaving = true;
                 }
             }
-            3 => self.import_begins_again(),
+            3 => self.restart_import(),
             _ => {
                 if let Some(record) = &mut self.facts().record {
                     record.hash.0 ^= 1;
@@ -144,18 +144,18 @@ impl World<'_> {
         }
     }
 
-    fn meddle_with_a_machine(&mut self, how: impl FnOnce(&mut Machine)) {
-        if let Some((pool, name)) = self.some_machine() {
+    fn change_machine(&mut self, how: impl FnOnce(&mut Machine)) {
+        if let Some((pool, name)) = self.random_machine() {
             let all = self.facts().machines.get_mut(&pool);
             let it = all.and_then(|it| it.get_mut(&name));
-            how(it.expect("it was chosen of these"));
+            how(it.expect("it was chosen from these"));
         }
     }
 
-    fn import_begins_again(&mut self) {
-        if let Some(key) = self.some_object(|it| it.kind == Kind::Image) {
+    fn restart_import(&mut self) {
+        if let Some(key) = self.random_object(|it| it.kind == Kind::Image) {
             let it = self.facts().objects.get_mut(&key);
-            let it = it.expect("it was chosen of these");
+            let it = it.expect("it was chosen from these");
             it.fact = Fact::Image(Import::default());
         }
     }
