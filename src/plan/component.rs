@@ -97,7 +97,7 @@ fn state(observed: &Observed, key: Key, objects: &[(Key, Hash, Value)]) -> State
     for (key, hash, object) in objects {
         match facts.objects.get(key) {
             Some(it) if it.leaving => {
-                return State::Waiting(format!("the old {key} to be gone"));
+                return State::Waiting(format!("old {key} is being deleted"));
             }
             Some(it) if it.hash == *hash => waits = waits.or_else(|| why(key, object, &it.fact)),
             _ => {
@@ -130,9 +130,7 @@ fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
         Fact::Rollout(rollout) => rollout.why.as_ref().map(|why| format!("{key}: {why}")),
         Fact::Answer(why) => why.as_ref().map(|why| format!("{key}: {why}")),
         Fact::Service(it) if it.ingress.is_none() && object["spec"]["type"] == "LoadBalancer" => {
-            Some(format!(
-                "an address for {key}, of the provider's load balancer"
-            ))
+            Some(format!("{key}: no load balancer address assigned yet"))
         }
         _ => None,
     }

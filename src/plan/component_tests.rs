@@ -11,7 +11,7 @@ fn component() -> Component {
     let object = |kind: &str, version: &str, spec: Value| json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "a", "labels": { "app": "a" } }, "spec": spec });
     Component {
         name: "a",
-        title: "Run a".into(),
+        title: "Deploy a".into(),
         objects: vec![
             object("Deployment", "apps/v1", json!({ "replicas": 1 })),
             object("Service", "v1", json!({ "type": "LoadBalancer" })),
@@ -19,7 +19,7 @@ fn component() -> Component {
     }
 }
 
-/// All of it as it is wanted, and these facts.
+/// Facts in which all objects are up to date.
 fn there(side: Side) -> Facts {
     let rollout = Fact::Rollout(Rollout::default());
     let service = Fact::Service(Service {
@@ -49,10 +49,10 @@ fn there(side: Side) -> Facts {
 fn of(facts: &mut Facts, kind: Kind) -> &mut Object {
     let mut objects = facts.objects.iter_mut();
     let found = objects.find(|it| it.0.kind == kind);
-    found.expect("it is there").1
+    found.expect("it exists").1
 }
 
-/// The one item of it, in a plan whose first item is in this state.
+/// State of the component's item in a plan whose first item is in this state.
 fn item(facts: Facts, side: Side, first: State) -> State {
     let observed = Observed {
         facts: facts.into(),
@@ -71,7 +71,7 @@ fn state_of(facts: Facts) -> State {
     item(facts, Side::Provider, State::Done)
 }
 
-/// Kinds of what is applied.
+/// Kinds of the objects that are applied.
 fn applied(state: &State) -> Vec<&str> {
     let State::Due(Action::Apply(Wanted {
         content: Content::Objects(objects),
@@ -87,7 +87,7 @@ fn applied(state: &State) -> Vec<&str> {
 }
 
 #[test]
-fn an_address_that_is_asked_for_again_is_the_same_service() {
+fn the_hash_of_a_service_excludes_its_cluster_ip() {
     let service = |address: Value| json!({ "kind": "Service", "spec": { "clusterIP": address } });
     let without = json!({ "kind": "Service", "spec": {} });
     let given = service(json!("10.0.0.1"));
@@ -98,7 +98,7 @@ fn an_address_that_is_asked_for_again_is_the_same_service() {
 }
 
 #[test]
-fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
+fn only_missing_or_outdated_objects_are_applied() {
     let all = state_of(Facts::default());
     assert_eq!(applied(&all), ["Deployment", "Service"]);
     let mut facts = there(Side::Provider);
@@ -107,7 +107,7 @@ fn what_is_not_as_it_is_wanted_is_applied_and_nothing_else() {
 }
 
 #[test]
-fn it_is_done_when_all_of_it_runs() {
+fn a_component_is_done_when_all_of_it_is_ready() {
     let facts = there(Side::Provider);
     assert_eq!(state_of(facts.clone()), State::Done);
     let waits = |kind: Kind, fact: Fact| {
@@ -119,29 +119,26 @@ fn it_is_done_when_all_of_it_runs() {
         }
     };
     let rollout = Fact::Rollout(Rollout {
-        why: Some("0 of 1 pods are available".into()),
+        why: Some("0 of 1 pods available".into()),
         available: 0,
     });
     let why = waits(Kind::Deployment, rollout);
-    assert_eq!(why, "Deployment a: 0 of 1 pods are available");
+    assert_eq!(why, "Deployment a: 0 of 1 pods available");
     let why = waits(Kind::Service, Fact::Service(Service::default()));
-    assert_eq!(
-        why,
-        "an address for Service a, of the provider's load balancer"
-    );
+    assert_eq!(why, "Service a: no load balancer address assigned yet");
 }
 
 #[test]
-fn what_is_going_is_waited_for() {
+fn a_component_waits_for_objects_that_are_being_deleted() {
     let mut facts = there(Side::Provider);
     of(&mut facts, Kind::Deployment).leaving = true;
     of(&mut facts, Kind::Service).hash = Hash(1);
-    let gone = State::Waiting("the old Deployment a to be gone".into());
+    let gone = State::Waiting("old Deployment a is being deleted".into());
     assert_eq!(state_of(facts), gone);
 }
 
 #[test]
-fn needs_hold_back_what_is_due_and_not_what_is_done() {
+fn dependencies_block_due_items_but_not_done_ones() {
     let waits = || State::Waiting("something".into());
     let due = item(Facts::default(), Side::Provider, waits());
     assert_eq!(due, State::Blocked);
@@ -151,9 +148,9 @@ fn needs_hold_back_what_is_due_and_not_what_is_done() {
     );
 }
 
-/// What is there cannot be seen, so neither is it written once more nor called done.
+/// Existing objects are unknown, so they are neither applied again nor treated as done.
 #[test]
-fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
+fn items_of_a_shoot_that_is_not_observed_are_blocked() {
     let mut facts = there(Side::Shoot);
     assert_eq!(item(facts.clone(), Side::Shoot, State::Done), State::Done);
     facts.inside = Inside::Unreachable("no answer".into());
@@ -161,7 +158,7 @@ fn nothing_is_known_of_a_shoot_that_is_not_looked_at() {
 }
 
 #[test]
-fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
+fn objects_carry_the_labels_they_are_found_by_and_their_owner() {
     for (side, is_provider) in [(Side::Provider, true), (Side::Shoot, false)] {
         for (_, hash, object) in component().finished(side, &SITE) {
             let metadata = &object["metadata"];
@@ -174,9 +171,9 @@ fn objects_carry_what_they_are_found_by_and_go_with_their_record() {
     }
 }
 
-/// Another record is another owner, and no reason to roll anything.
+/// Another record means another owner, and is no reason for a rollout.
 #[test]
-fn the_hash_is_of_the_content_alone() {
+fn the_hash_depends_only_on_the_content() {
     let other = Site {
         uid: "s",
         namespace: "elsewhere",
@@ -190,12 +187,12 @@ fn the_hash_is_of_the_content_alone() {
 }
 
 #[test]
-fn what_belongs_to_no_component_any_more_goes() {
+fn objects_that_belong_to_no_component_are_deleted() {
     let mut facts = there(Side::Provider);
     let key = Key::provider(Kind::Deployment, "former");
     let mut former = of(&mut facts, Kind::Deployment).clone();
     facts.objects.insert(key.clone(), former.clone());
-    // What a controller makes has our labels, and not the hash.
+    // An object created by a controller has our labels, but no hash.
     former.hash = Hash::default();
     facts
         .objects
@@ -208,6 +205,6 @@ fn what_belongs_to_no_component_any_more_goes() {
     component().add(&mut plan, &observed, Side::Provider, &SITE, []);
     unwanted(&mut plan, &observed);
     let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
-    assert_eq!(titles, ["Run a", "Remove Deployment former"]);
+    assert_eq!(titles, ["Deploy a", "Delete Deployment former"]);
     assert!(matches!(&plan.items[1].state, State::Due(Action::Delete(it)) if it.key == key));
 }

@@ -19,7 +19,7 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
         needs.push(plan.add(
             observed,
             format!("remove/{}", machine.uid).into(),
-            format!("Remove machine {name}"),
+            format!("Delete machine {name}"),
             of_guest.clone(),
             remove_machine(name, machine),
         ));
@@ -43,7 +43,7 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
         plan.add(
             observed,
             "record".to_owned().into(),
-            "Remove the record".into(),
+            "Delete the record".into(),
             needs,
             remove_record(record),
         );
@@ -87,7 +87,7 @@ fn remove_machine(name: &Arc<str>, machine: &Machine) -> State {
 
 fn remove_record(record: &Record) -> State {
     if record.leaving {
-        return State::Waiting("it to be gone".into());
+        return State::Waiting("deletion in progress".into());
     }
     State::Due(Action::Delete(Target {
         key: Key::provider(Kind::Record, record.name.clone()),

@@ -1,4 +1,4 @@
-//! In which order a shoot goes, and that nothing in it can hold that up for long.
+//! The order in which a shoot is deleted, and that nothing inside it can block the deletion for long.
 
 use super::delete;
 use super::guest::PATIENCE;
@@ -19,7 +19,7 @@ fn object(uid: &str, leaving: bool, holds: &[&str]) -> Object {
     }
 }
 
-/// A whole shoot with one machine, whose users have a load balancer and a volume that a pod mounts.
+/// A complete shoot with one machine, a user's load balancer, and a volume that a pod mounts.
 fn shoot() -> Observed {
     let mut facts = Facts {
         record: Some(Record {
@@ -82,7 +82,7 @@ fn change(observed: &mut Observed, change: impl FnOnce(&mut Facts)) {
     change(Arc::make_mut(&mut observed.facts));
 }
 
-/// UIDs of what is to be deleted now.
+/// UIDs of the objects that are deleted now.
 fn due(plan: &Plan) -> Vec<&str> {
     let mut due: Vec<&str> = plan
         .items
@@ -96,7 +96,7 @@ fn due(plan: &Plan) -> Vec<&str> {
     due
 }
 
-/// Takes what is due away, as the world would, until nothing is left; gives what went together.
+/// Removes the objects that are due, as controllers would, until nothing is left; returns the batches.
 fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
@@ -126,7 +126,7 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
             gone.iter().for_each(|it| {
                 things.remove(it);
             });
-            // What the shoot's own controllers and the API server do about it.
+            // Reactions of the shoot's controllers and the API server.
             let has = |things: &std::collections::BTreeMap<Key, Object>, uid: &str| {
                 things.values().any(|it| &*it.uid == uid)
             };
@@ -144,7 +144,7 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
 }
 
 #[test]
-fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_the_shoot() {
+fn user_resources_in_the_provider_are_deleted_by_the_shoot_before_the_shoot_itself() {
     assert_eq!(
         steps(shoot(), false),
         [
@@ -160,7 +160,7 @@ fn what_users_have_in_the_provider_goes_while_the_shoot_can_remove_it_and_then_t
 }
 
 #[test]
-fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
+fn kept_volumes_are_not_touched_and_block_nothing() {
     let mut observed = shoot();
     let volumes = [
         Kind::VolumeClass,
@@ -182,7 +182,7 @@ fn volumes_to_be_kept_are_not_touched_and_hold_nothing_up() {
 }
 
 #[test]
-fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_provider() {
+fn deletion_waits_for_an_unreachable_shoot_with_resources_in_the_provider() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts.inside = Inside::Unreachable("no answer".into());
@@ -207,7 +207,7 @@ fn a_shoot_that_does_not_answer_is_waited_for_while_it_has_something_in_the_prov
 }
 
 #[test]
-fn without_an_api_server_nobody_is_waited_for() {
+fn deletion_does_not_wait_without_an_api_server() {
     let mut observed = shoot();
     let key = Key::provider(Kind::Deployment, format!("{ID}-kube-apiserver"));
     change(&mut observed, |facts| {
@@ -220,9 +220,9 @@ fn without_an_api_server_nobody_is_waited_for() {
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 }
 
-/// Then kvshoot removes what is left in the provider itself.
+/// kvshoot then deletes the remaining objects in the provider itself.
 #[test]
-fn a_shoot_that_does_not_get_on_is_gone_on_without() {
+fn deletion_continues_without_a_shoot_that_makes_no_progress() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts
@@ -255,7 +255,7 @@ fn a_shoot_that_does_not_get_on_is_gone_on_without() {
 }
 
 #[test]
-fn what_the_shoot_refuses_to_delete_fails_no_run() {
+fn an_object_that_the_shoot_refuses_to_delete_does_not_fail_the_run() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         facts
@@ -275,9 +275,9 @@ fn what_the_shoot_refuses_to_delete_fails_no_run() {
     assert_eq!(due(&delete(&observed, false)), ["machine"]);
 }
 
-/// A controller that is gone removes nothing; the other one is still waited for.
+/// A deleted controller removes nothing; the other one is still waited for.
 #[test]
-fn who_has_no_controller_any_more_is_not_waited_for() {
+fn deletion_does_not_wait_for_objects_without_a_controller() {
     let mut observed = shoot();
     change(&mut observed, |facts| {
         let key = Key::provider(Kind::Deployment, format!("{ID}-cloud-controller-manager"));

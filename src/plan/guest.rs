@@ -26,7 +26,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed, keep_volumes: bool) -> A
     plan.wake_at(end);
     match &observed.facts.inside {
         Inside::Observed => inside(plan, observed, &wanted),
-        Inside::Absent => [reach(plan, observed, "it is not up")].into(),
+        Inside::Absent => [reach(plan, observed, "not up yet")].into(),
         Inside::Unreachable(why) => [reach(plan, observed, why)].into(),
     }
 }
@@ -85,10 +85,10 @@ fn reach(plan: &mut Plan, observed: &Observed, why: &str) -> Need {
     plan.add(
         observed,
         "inside".to_owned().into(),
-        "Reach the shoot, which has load balancers or volumes".into(),
+        "Connect to the shoot to delete its load balancers and volumes".into(),
         [],
         State::Waiting(format!(
-            "an answer, for {} s at most: {why}",
+            "API server unreachable (waiting up to {} s): {why}",
             PATIENCE.as_secs()
         )),
     )
@@ -98,7 +98,7 @@ fn given_up(plan: &mut Plan, observed: &Observed) -> Arc<[Need]> {
     plan.add(
         observed,
         "inside".to_owned().into(),
-        "Go on without the shoot's own controllers, which do not answer or get on".into(),
+        "Continue without the shoot's controllers, which do not respond or make no progress".into(),
         [],
         State::Done,
     );
@@ -122,7 +122,9 @@ fn inside(plan: &mut Plan, observed: &Observed, wanted: &[(&Key, &Object)]) -> A
     let hooks: Arc<[Need]> = hooks.into();
     for (key, object) in rest {
         let state = match key.kind {
-            Kind::Volume => State::Waiting("its claim and the CSI driver".into()),
+            Kind::Volume => State::Waiting(
+                "not released by its PersistentVolumeClaim or the CSI driver yet".into(),
+            ),
             // A pod that comes back finds no claim.
             Kind::Pod if !held(object).any(|it| leaving.contains(it)) => continue,
             _ => removal(key, object),

@@ -1,4 +1,4 @@
-//! Golden volumes: one import for each image, size and class, and clones for the machines.
+//! Golden volumes: one import for each image, size and class, which machines clone.
 
 use super::desired::Golden;
 use super::item::{Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
@@ -23,7 +23,7 @@ pub(super) fn add(
     };
     let state = present(observed, wanted, |it| match &it.fact {
         Fact::Image(import) => progress(golden, import),
-        _ => State::Waiting("the import to begin".into()),
+        _ => State::Waiting("import has not started".into()),
     });
     plan.add(
         observed,
@@ -54,7 +54,7 @@ fn progress(golden: &Golden, import: &Import) -> State {
     if let Some(words) = &import.failed {
         return State::Failed(Failure::new(
             Class::Infrastructure,
-            format!("the import of {} failed: {words}", golden.source.told()),
+            format!("import of {} failed: {words}", golden.source.told()),
         ));
     }
     let Some(percent) = import.percent else {
@@ -62,7 +62,7 @@ fn progress(golden: &Golden, import: &Import) -> State {
             import
                 .waits
                 .as_deref()
-                .unwrap_or("the import to begin")
+                .unwrap_or("import has not started")
                 .into(),
         );
     };
@@ -75,10 +75,10 @@ fn progress(golden: &Golden, import: &Import) -> State {
         .as_ref()
         .map(|it| format!(": {it}"))
         .unwrap_or_default();
-    State::Waiting(format!("{percent:.0} % imported{speed}{waits}"))
+    State::Waiting(format!("import at {percent:.0}%{speed}{waits}"))
 }
 
-/// The DataVolume: bound at once, since nothing uses it, and kept when it is done.
+/// The DataVolume: bound immediately, because no pod uses it, and kept after completion.
 pub(super) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
     let mut metadata = metadata(site, role::IMAGE, &golden.name, golden.hash);
     let annotations = &mut metadata["annotations"];
@@ -91,7 +91,7 @@ pub(super) fn object(golden: &Golden, site: &Site, facts: &Facts) -> Value {
     annotations[names::IMAGE] = json!(image.trim_end());
     if let Some(zone) = &golden.zone {
         annotations[names::ZONE] = json!(zone);
-        // CDI hands annotations on to the claim, and a provisioner follows this one to the zone.
+        // CDI copies annotations to the claim, and provisioners choose the zone by this one.
         if let Some(host) = facts.hosts.get(zone.as_str()) {
             annotations["volume.kubernetes.io/selected-node"] = json!(&*host.first);
         }
@@ -113,7 +113,7 @@ pub(super) fn data_volume(source: Value, volume: &Volume) -> Value {
     json!({ "source": source, field: claim(volume) })
 }
 
-/// What CDI fills a volume from.
+/// The source of a DataVolume, in CDI's form.
 pub(super) fn source(source: &Source, own_namespace: &str) -> Value {
     match source {
         Source::Http {
@@ -144,7 +144,7 @@ pub(super) fn source(source: &Source, own_namespace: &str) -> Value {
             );
             json!({ "registry": registry })
         }
-        // What machines clone is told by its golden volume.
+        // A machine clones its golden volume.
         Source::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
         Source::Claim { namespace, name } => {
             let namespace = namespace.as_deref().unwrap_or(own_namespace);
@@ -153,7 +153,7 @@ pub(super) fn source(source: &Source, own_namespace: &str) -> Value {
     }
 }
 
-/// What a hash has of a source: of the usual one its URL alone, since machines carry that hash already.
+/// The hashed part of a source: for a plain one only its URL, because existing machines carry that hash.
 pub(super) fn hashed(of: &Source) -> Value {
     match of {
         Source::Http {
@@ -166,7 +166,7 @@ pub(super) fn hashed(of: &Source) -> Value {
     }
 }
 
-/// A claim for a disk of one machine.
+/// The claim spec for a disk of one machine.
 pub(super) fn claim(volume: &Volume) -> Value {
     let mut claim = json!({
         "resources": { "requests": { "storage": volume.size.to_string() } },
@@ -195,7 +195,7 @@ mod tests {
 
     /// Machines carry hashes of sources for years.
     #[test]
-    fn a_plain_source_is_hashed_as_it_always_was() {
+    fn the_hash_of_a_plain_source_is_stable() {
         assert_eq!(hashed(&http("https://a/b", None)), json!("https://a/b"));
         assert_ne!(
             hashed(&http("https://a/b", Some("c"))),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_as_cdi_has_them() {
+    fn sources_have_the_form_of_cdi() {
         let claim = |namespace: Option<&str>| Source::Claim {
             namespace: namespace.map(str::to_owned),
             name: "disk".to_owned(),

@@ -1,4 +1,4 @@
-//! The container images of a cluster: which version goes with which minor version of Kubernetes.
+//! Container images of a cluster: versions by minor version of Kubernetes.
 
 use crate::model::Version;
 use crate::validate::ValidShoot;
@@ -6,15 +6,15 @@ use crate::validate::ValidShoot;
 pub(crate) const KUBEVIRT_CCM: &str = "kubevirt-cloud-controller-manager";
 pub(crate) const KUBEVIRT_CSI: &str = "kubevirt-csi-driver";
 
-/// What kubeadm of a minor version would take, and the konnectivity that goes with it.
+/// Versions that kubeadm of this minor version uses, and the matching konnectivity.
 struct Release {
     coredns: &'static str,
     pause: &'static str,
     konnectivity: &'static str,
 }
 
-/// The reference of a component's image: the profile's own one as it stands, else the known one, from the registry
-/// that stands in for all public ones.
+/// Returns the image reference of a component: the profile's own unchanged, otherwise the default, pulled from the
+/// registry that replaces all public ones, if there is one.
 pub(crate) fn image(shoot: &ValidShoot, component: &str) -> String {
     let control_plane = &shoot.control_plane;
     if let Some(given) = control_plane.images.get(component) {
@@ -27,7 +27,7 @@ pub(crate) fn image(shoot: &ValidShoot, component: &str) -> String {
     }
 }
 
-/// The minor number of the shoot's version: 34 of 1.34.2.
+/// The minor version of the shoot: 34 for 1.34.2.
 pub(super) fn minor(shoot: &ValidShoot) -> u64 {
     minor_of(&shoot.kubernetes)
 }
@@ -41,7 +41,7 @@ pub(super) fn from_registry(image: &str, registry: &str) -> String {
     let path = match image.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => path,
         Some(_) => image,
-        // As Docker has it.
+        // Docker's default namespace.
         None => &format!("library/{image}"),
     };
     format!("{}/{path}", registry.trim_end_matches('/'))
@@ -50,13 +50,13 @@ pub(super) fn from_registry(image: &str, registry: &str) -> String {
 fn known(version: &str, component: &str) -> String {
     let minor = minor_of(version);
     let release = release(minor);
-    // From 1.34 on VolumeAttributesClasses are `v1`, and newer sidecars ask for nothing else.
+    // Since 1.34 VolumeAttributesClass is `v1`, and newer sidecars read only that version.
     let sidecar = |old: &'static str, new: &'static str| if minor < 34 { old } else { new };
     let (path, tag) = match component {
         "kube-apiserver" | "kube-controller-manager" | "kube-scheduler" | "kube-proxy" => {
             return format!("registry.k8s.io/{component}:v{version}");
         }
-        // One line of etcd for all: a new shoot never has to make the move from 3.5.
+        // The same minor version of etcd for all, so that no shoot ever migrates from 3.5.
         "etcd" => ("registry.k8s.io/etcd", "3.6.8-0"),
         "coredns" => ("registry.k8s.io/coredns/coredns", release.coredns),
         "pause" => ("registry.k8s.io/pause", release.pause),
@@ -76,7 +76,7 @@ fn known(version: &str, component: &str) -> String {
             "quay.io/kubevirt/kubevirt-cloud-controller-manager",
             "v0.5.1",
         ),
-        // KubeVirt's own has no tag but `latest`.
+        // KubeVirt's own image has no tag except `latest`.
         KUBEVIRT_CSI => ("quay.io/kubermatic/kubevirt-csi-driver", "v0.4.5"),
         "csi-provisioner" => (
             "registry.k8s.io/sig-storage/csi-provisioner",
@@ -90,7 +90,7 @@ fn known(version: &str, component: &str) -> String {
             "registry.k8s.io/sig-storage/csi-resizer",
             sidecar("v1.14.0", "v2.0.0"),
         ),
-        // The controller knows the definitions of its own version.
+        // The controller requires the definitions of its own version.
         "csi-snapshotter" => ("registry.k8s.io/sig-storage/csi-snapshotter", "v8.3.0"),
         "snapshot-controller" => ("registry.k8s.io/sig-storage/snapshot-controller", "v8.3.0"),
         "livenessprobe" => ("registry.k8s.io/sig-storage/livenessprobe", "v2.17.0"),
@@ -107,7 +107,7 @@ fn known(version: &str, component: &str) -> String {
             "registry.k8s.io/ingress-nginx/kube-webhook-certgen",
             "v1.6.9",
         ),
-        other => unreachable!("{other} is none of the components"),
+        other => unreachable!("{other} is not a known component"),
     };
     format!("{path}:{tag}")
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_the_profile_is_taken_as_it_stands() {
+    fn an_image_of_the_profile_is_used_unchanged() {
         let mut shoot = valid_for_tests(SHOOT);
         shoot.control_plane.registry = Some("registry.example.org".into());
         let own = "example.org/etcd@sha256:abc";

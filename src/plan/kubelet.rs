@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 /// The domain of services and pods.
 pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
 
-/// The tenth address of the services is that of DNS, as kubeadm has it.
+/// The tenth address of the service range is the DNS address, the same as with kubeadm.
 pub(crate) const DNS_ADDRESS: u32 = 10;
 
-/// How long a soft threshold is met before pods go, where nothing says so: kubelets do not start without it.
+/// Default grace period of a soft eviction threshold: kubelets do not start without one.
 const SOFT_GRACE: &str = "1m30s";
 
-/// As machines of the pool read it, `/var/lib/kubelet/config.yaml`.
+/// The KubeletConfiguration of the pool's machines, `/var/lib/kubelet/config.yaml`.
 ///
-/// There is no `resolvConf`: only a machine knows whether systemd-resolved runs, and adds it then. Labels, taints
-/// and names are flags, for they differ from machine to machine.
+/// It has no `resolvConf`: only a machine knows whether systemd-resolved runs, and the join script adds the field.
+/// Labels, taints and names are flags, because they differ from machine to machine.
 pub(crate) fn kubelet_configuration(shoot: &ValidShoot, pool: &Pool) -> Value {
     configuration(shoot, pool.kubelet.as_ref())
 }
 
-/// With the settings of all pools, for what joins without being of one.
+/// The configuration with the settings of all pools, for nodes that join without a pool.
 pub(super) fn common_configuration(shoot: &ValidShoot) -> Value {
     configuration(shoot, shoot.manifest.spec.kubernetes.kubelet.as_ref())
 }
@@ -47,7 +47,7 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
         "readOnlyPort": 0,
         "rotateCertificates": true,
         "serializeImagePulls": false,
-        // Nobody would approve the requests: kvshoot does not stay.
+        // There is no controller that would approve the requests.
         "serverTLSBootstrap": false,
         "shutdownGracePeriod": "60s",
         "shutdownGracePeriodCriticalPods": "20s",
@@ -60,9 +60,9 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
     config
 }
 
-/// What the manifest sets, by its name in a KubeletConfiguration.
+/// The manifest's settings, by field name of the KubeletConfiguration.
 fn given(settings: &Kubelet) -> Map<String, Value> {
-    // Each field by name, so that one that is added here and not there does not compile.
+    // Destructured, so that a new field of the model does not compile until it is handled here.
     let Kubelet {
         container_log_max_files,
         container_log_max_size,
@@ -157,7 +157,7 @@ fn given(settings: &Kubelet) -> Map<String, Value> {
         .collect()
 }
 
-/// As kubelets call what Gardener calls `memoryAvailable`.
+/// The kubelet's name of a Gardener signal such as `memoryAvailable`.
 fn signal(name: &str) -> &str {
     match name {
         "imageFSAvailable" => "imagefs.available",
@@ -181,7 +181,7 @@ fn text(threshold: &IntOrString) -> String {
     }
 }
 
-/// A kubelet that is given one takes the others for nothing, so its own defaults are said again.
+/// A kubelet that is given one threshold drops its other defaults, so they are repeated.
 fn hard_thresholds(given: &BTreeMap<String, IntOrString>) -> BTreeMap<&str, String> {
     const DEFAULTS: [(&str, &str); 5] = [
         ("imagefs.available", "15%"),
@@ -223,19 +223,19 @@ mod tests {
     use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
 
     #[test]
-    fn a_kubelet_finds_dns_where_the_service_is() {
+    fn a_kubelet_uses_the_address_of_the_dns_service() {
         let shoot = valid_for_tests(SHOOT);
         let config = kubelet_configuration(&shoot, &shoot.pools[0]);
         assert_eq!(config["clusterDNS"], json!(["100.64.0.10"]));
         assert_eq!(
             config["maxPods"],
             Value::Null,
-            "nothing is said that is not asked for"
+            "fields that are not set are left out"
         );
     }
 
     #[test]
-    fn one_threshold_does_not_switch_off_the_others() {
+    fn one_threshold_does_not_disable_the_others() {
         let shoot = valid_for_tests(WIDE);
         let config = kubelet_configuration(&shoot, &shoot.pools[0]);
         let hard = json!({
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(config["maxPods"], 200);
     }
 
-    /// Every field of the model that is not among those that nothing reads.
+    /// Covers every field of the model except those without an effect.
     #[test]
     fn every_setting_reaches_the_kubelet() {
         let all = json!({
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(
             unset,
             ["imagePullProgressDeadline"],
-            "the test sets all there is"
+            "the test sets all other fields"
         );
 
         let config = configuration(&valid_for_tests(SHOOT), Some(&settings));

@@ -1,4 +1,4 @@
-//! Networks: shared ones are looked for, tenant ones are made.
+//! Networks: shared ones are checked, tenant ones are created.
 
 use super::desired::{Attachment, config_hash};
 use super::item::{Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
@@ -49,13 +49,13 @@ fn add_one(
                 Some(Some(_)) => State::Done,
                 _ => State::Failed(Failure::new(
                     Class::Missing,
-                    format!("there is no NetworkAttachmentDefinition {reference}"),
+                    format!("NetworkAttachmentDefinition {reference} not found"),
                 )),
             };
             plan.add(
                 observed,
                 format!("network/{reference}").into(),
-                format!("Find shared network {reference}"),
+                format!("Check shared network {reference}"),
                 [],
                 state,
             )
@@ -72,7 +72,7 @@ fn wanted(shoot: &ValidShoot, name: &str, config: &str) -> Wanted {
     }
 }
 
-/// The NetworkAttachmentDefinition of that name; its configuration stays as it was written.
+/// The NetworkAttachmentDefinition with this name, with its configuration unchanged.
 pub(super) fn object(
     shoot: &ValidShoot,
     site: &Site,

@@ -1,4 +1,4 @@
-//! Nodes of the shoot: what kvshoot puts on them, and what is left when their machine is gone.
+//! Nodes of the shoot: the metadata that kvshoot sets on them, and the removal of those without a machine.
 
 use super::item::{Action, Content, Key, Kind, Plan, State, Target, Wanted};
 use super::observed::{Inside, Node, Observed};
@@ -9,23 +9,23 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// The role that `kubectl get nodes` shows; kubelets may not give it to themselves.
+/// The role that `kubectl get nodes` shows; kubelets may not set it themselves.
 const ROLE: &str = "node-role.kubernetes.io/worker";
-/// By which the CSI driver knows which namespace of the provider cluster a node's machine is in.
+/// The CSI driver reads the provider namespace of a node's machine from this label.
 const NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 
-/// Items for nodes and tokens that nobody needs any more.
+/// Items for nodes and tokens that are no longer needed.
 pub(super) fn add(plan: &mut Plan, observed: &Observed) {
     let facts = &observed.facts;
     if facts.inside != Inside::Observed {
         return;
     }
     let seen = facts.machines.values().flat_map(|it| it.keys());
-    // Those on their way have a token, and may have a node, before anybody sees them.
+    // Machines in flight have a token, and may have a node, before they are observed.
     let sent = observed.sent.keys().filter(|it| it.kind == Kind::Machine);
     let machines: HashSet<&Arc<str>> = seen.chain(sent.map(|it| &it.name)).collect();
     for (name, node) in &facts.nodes {
-        // Others than machines of ours may be nodes as well.
+        // Nodes may also be machines that kvshoot did not create.
         if !node.is_ours || machines.contains(name) {
             continue;
         }
@@ -38,7 +38,7 @@ pub(super) fn add(plan: &mut Plan, observed: &Observed) {
         plan.add(
             observed,
             id.into(),
-            format!("Remove node {name}"),
+            format!("Delete node {name}"),
             [],
             state,
         );
@@ -65,7 +65,7 @@ fn delete(key: Key, uid: &Arc<str>, version: &Arc<str>) -> State {
     }))
 }
 
-/// Due while the node of a machine does not show what its pool wants.
+/// Due while a machine's node lacks the metadata of its pool.
 pub(super) fn metadata(
     observed: &Observed,
     pool: &Arc<str>,
@@ -87,7 +87,7 @@ pub(super) fn metadata(
     })))
 }
 
-/// A merge patch: what the pool wants, and nothing for what it no longer wants. Taints of others stay.
+/// A merge patch: the pool's values, and null for values that it no longer has. Other taints stay.
 pub(super) fn patch(node: &Node, namespace: &str, pool: &Pool, wanted: &str) -> Value {
     let before: Value = serde_json::from_str(&node.metadata).unwrap_or_default();
     let mut labels = merged(&before["labels"], &pool.labels);
@@ -101,7 +101,7 @@ pub(super) fn patch(node: &Node, namespace: &str, pool: &Pool, wanted: &str) -> 
     })
 }
 
-/// What is put on, and null for what was put on before and is wanted no more; marks of ours are nobody's to give.
+/// The new values, and null for those that were set before and are no longer wanted. kvshoot's own keys are skipped.
 pub(super) fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<String, Value> {
     let old = before.as_object().into_iter().flat_map(Map::keys);
     let old = old

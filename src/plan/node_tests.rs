@@ -21,7 +21,7 @@ fn taint(key: &str, value: &str) -> Value {
 }
 
 #[test]
-fn a_node_gets_what_its_pool_wants_and_loses_what_it_no_longer_wants() {
+fn a_patch_sets_the_metadata_of_the_pool_and_removes_outdated_values() {
     let before = json!({ "labels": { "old": "1", "kept": "1", names::PART_OF: "x" }, "annotations": { "note": "1" } });
     let mut pool = pool();
     pool.labels = BTreeMap::from([("kept", "2"), ("new", "3"), ("kvshoot.io/pool", "x")])
@@ -29,7 +29,7 @@ fn a_node_gets_what_its_pool_wants_and_loses_what_it_no_longer_wants() {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
     let patch = patch(&node(&before), "clusters", &pool, "wanted");
-    // What is not named in a merge patch stays, and null takes away.
+    // In a merge patch fields that are not named stay, and null removes a field.
     let labels = json!({ "old": null, "kept": "2", "new": "3", ROLE: "" });
     assert_eq!(patch["metadata"]["labels"], labels);
     let annotations =
@@ -38,11 +38,11 @@ fn a_node_gets_what_its_pool_wants_and_loses_what_it_no_longer_wants() {
 }
 
 #[test]
-fn taints_of_others_stay_and_those_of_the_pool_follow_it() {
+fn taints_of_others_stay_and_those_of_the_pool_are_updated() {
     let before = json!({ "taints": [taint("gone", "1"), taint("changed", "1")] });
     let mut node = node(&before);
     let others = json!({ "key": "node.kubernetes.io/unreachable", "effect": "NoExecute" });
-    // The same key with another effect is another taint, and not the pool's.
+    // The same key with another effect is another taint, which does not belong to the pool.
     let effect = json!({ "key": "gone", "effect": "NoExecute" });
     node.taints = [
         others.clone(),
@@ -58,9 +58,9 @@ fn taints_of_others_stay_and_those_of_the_pool_follow_it() {
     assert_eq!(patch["spec"]["taints"], json!([others, effect, wanted]));
 }
 
-/// Of one that nobody has put anything on.
+/// The node has no metadata from kvshoot yet.
 #[test]
-fn a_new_node_loses_nothing() {
+fn nothing_is_removed_from_a_new_node() {
     let mut node = node(&Value::Null);
     node.metadata = "".into();
     node.taints = [taint("a.kubelet/put-it", "1")].into();
@@ -109,7 +109,7 @@ fn observed(facts: Facts) -> Observed {
     }
 }
 
-/// Names of what goes.
+/// Kinds of objects that are deleted.
 fn going(observed: &Observed) -> Vec<Kind> {
     let mut plan = Plan::default();
     add(&mut plan, observed);
@@ -121,27 +121,27 @@ fn going(observed: &Observed) -> Vec<Kind> {
 }
 
 #[test]
-fn a_node_goes_when_its_machine_is_gone() {
+fn a_node_is_deleted_after_its_machine() {
     assert_eq!(going(&observed(with_node(inside()))), [Kind::Node]);
     let both = with_machine(with_node(inside()));
     assert_eq!(going(&observed(both)), []);
     let mut others = with_node(inside());
-    let node = others.nodes.values_mut().next().expect("there is one");
+    let node = others.nodes.values_mut().next().expect("one node");
     node.is_ours = false;
     assert_eq!(going(&observed(others)), []);
 }
 
 #[test]
-fn a_token_goes_when_its_node_is_there_and_not_before() {
+fn a_token_is_deleted_once_its_node_exists() {
     let joins = with_token(with_machine(inside()));
     assert_eq!(going(&observed(joins.clone())), []);
     assert_eq!(going(&observed(with_node(joins))), [Kind::Token]);
     assert_eq!(going(&observed(with_token(inside()))), [Kind::Token]);
 }
 
-/// It is written before the machine, which nobody has seen yet.
+/// The token is written before the machine, which is not observed yet.
 #[test]
-fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
+fn the_token_or_node_of_a_machine_that_is_being_created_stays() {
     let observed = observed(with_token(inside()));
     let mut joined = observed.clone();
     joined.facts = with_node(inside()).into();
@@ -158,14 +158,14 @@ fn the_token_or_node_of_a_machine_that_is_being_made_stays() {
 }
 
 #[test]
-fn nothing_goes_while_the_shoot_is_not_looked_at() {
+fn nothing_is_deleted_while_the_shoot_is_not_observed() {
     let mut facts = with_token(with_node(inside()));
     facts.inside = Inside::Unreachable("no answer".into());
     assert_eq!(going(&observed(facts)), []);
 }
 
 #[test]
-fn a_node_is_labelled_once() {
+fn a_node_with_current_metadata_is_not_patched_again() {
     let (pool, name) = ("cpu".into(), MACHINE.into());
     let wanted = json!({ "labels": {} }).to_string();
     let mut facts = with_node(inside());
@@ -174,7 +174,7 @@ fn a_node_is_labelled_once() {
     facts.inside = Inside::Absent;
     assert!(!due(&facts));
     facts.inside = Inside::Observed;
-    let node = facts.nodes.values_mut().next().expect("there is one");
+    let node = facts.nodes.values_mut().next().expect("one node");
     node.metadata = wanted.as_str().into();
     assert!(!due(&facts));
     facts.nodes.clear();

@@ -1,14 +1,14 @@
-//! What all objects have in common, and JSON that holds only what was given.
+//! Metadata that all objects have in common, and sparse JSON.
 
 use super::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
 use super::{Hash, Site};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Stands where a record's UID will stand, before there is a record.
+/// Placeholder for the record's UID, before the record exists.
 pub(crate) const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Labels that every object carries, and by which alone it is found again.
+/// Labels of every object, by which alone it is found again.
 pub(crate) fn labels(site: &Site, role: &str) -> Map<String, Value> {
     let pairs = [
         (MANAGED_BY, KVSHOOT),
@@ -22,7 +22,7 @@ pub(crate) fn labels(site: &Site, role: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// Metadata of an object that belongs to the record and goes with it.
+/// Metadata of an object that is owned by the record and deleted with it.
 pub(crate) fn metadata(site: &Site, role: &str, name: &str, hash: Hash) -> Value {
     json!({
         "name": name,
@@ -33,12 +33,12 @@ pub(crate) fn metadata(site: &Site, role: &str, name: &str, hash: Hash) -> Value
     })
 }
 
-/// The record as owner: deleting it by any means takes everything along.
+/// The record as owner, so that deleting it in any way deletes everything else.
 pub(crate) fn owner(site: &Site) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": site.id, "uid": site.uid })
 }
 
-/// A value of the model without what was not given: nothing, and empty lists.
+/// Converts a value of the model to JSON without nulls and empty lists.
 pub(crate) fn given(value: &impl Serialize) -> Value {
     let mut value =
         serde_json::to_value(value).expect("the model has text keys and finite numbers");
@@ -58,7 +58,7 @@ fn prune(value: &mut Value) {
     }
 }
 
-/// Puts a field into an object when there is something to put.
+/// Sets a field if there is a value.
 pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     if let Some(value) = value {
         object[field] = value;

@@ -358,7 +358,7 @@ impl Observed {
         let machine = machines.find_map(|it| it.get(&key.name));
         match (action, machine.and_then(|it| it.cause.as_deref())) {
             (Action::Drain(_), Some(cause)) => cause.to_owned(),
-            _ => "an answer".to_owned(),
+            _ => "no response yet".to_owned(),
         }
     }
 

@@ -1,11 +1,11 @@
-//! Where a machine may run: zone, hosts and the other machines of its pool.
+//! Placement of a machine: zone, hosts, and the other machines of its pool.
 
 use super::names;
 use super::virtual_machine::Machine;
 use crate::model::{AffinityPresets, NodePreset};
 use serde_json::{Map, Value, json};
 
-/// Affinities of a VM, with those that its pool asks for by a preset of Kubermatic's.
+/// Affinities of a VM, including those of the pool's Kubermatic presets.
 pub(super) fn affinity(machine: &Machine) -> Value {
     let zone = &machine.pool.zones[machine.zone];
     let mut terms = vec![
@@ -17,7 +17,7 @@ pub(super) fn affinity(machine: &Machine) -> Value {
     if let Some(presets) = &machine.pool.worker.affinity {
         if let Some((is_hard, term)) = presets.node_affinity_preset.as_ref().and_then(labelled) {
             match is_hard {
-                // Terms would be alternatives; all of these have to hold.
+                // Added to the same term, since terms are alternatives and all of these must hold.
                 true => terms.push(term),
                 false => {
                     let preferred =
@@ -40,7 +40,7 @@ pub(super) fn affinity(machine: &Machine) -> Value {
     Value::Object(affinity)
 }
 
-/// `default` means a node without that label, not any node.
+/// `default` matches only nodes without that label.
 fn place(key: &str, value: &str) -> Value {
     match value {
         "default" => json!({ "key": key, "operator": "DoesNotExist" }),
@@ -48,7 +48,7 @@ fn place(key: &str, value: &str) -> Value {
     }
 }
 
-/// Whether it is hard, and what it asks of a host's labels.
+/// Returns whether the preset is hard, and its expression for node labels.
 fn labelled(preset: &NodePreset) -> Option<(bool, Value)> {
     let (type_, key) = (preset.type_.as_deref()?, preset.key.as_deref()?);
     let term = match preset.values.as_slice() {
@@ -58,7 +58,7 @@ fn labelled(preset: &NodePreset) -> Option<(bool, Value)> {
     Some((type_ == "hard", term))
 }
 
-/// Near the other machines of the pool, or apart from them.
+/// Affinity or anti-affinity to the other machines of the pool.
 fn between(presets: &AffinityPresets, machine: &Machine) -> impl Iterator<Item = (String, Value)> {
     let near = ("podAffinity", presets.pod_affinity_preset.as_deref());
     let apart = (
@@ -79,7 +79,7 @@ fn between(presets: &AffinityPresets, machine: &Machine) -> impl Iterator<Item =
     })
 }
 
-/// Softly over hosts, unless the pool says otherwise.
+/// Spreads machines over hosts with a soft constraint, unless the pool has its own constraints.
 pub(super) fn spread(machine: &Machine) -> Vec<Value> {
     let given = machine.pool.worker.topology_spread_constraints.iter();
     let mut spread: Vec<Value> = given
@@ -112,7 +112,7 @@ fn constraint(machine: &Machine, skew: i32, key: &str, when: &str) -> Value {
     })
 }
 
-/// The machines of the pool, and no others.
+/// Selects the machines of the pool.
 fn selector(machine: &Machine) -> Value {
     json!({ names::PART_OF: machine.site.id, names::POOL: machine.pool.name })
 }

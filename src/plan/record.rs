@@ -63,14 +63,14 @@ pub(crate) struct Run {
 pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Need {
     let wanted = wanted(shoot, &observed.facts);
     let state = match &observed.facts.record {
-        Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
+        Some(it) if it.leaving => State::Waiting("old record is being deleted".into()),
         Some(it) if it.hash == wanted.hash => State::Done,
         _ => State::Due(Action::Apply(wanted)),
     };
     plan.add(
         observed,
         "record".to_owned().into(),
-        format!("Record shoot {}", shoot.name),
+        format!("Write record of shoot {}", shoot.name),
         [],
         state,
     )

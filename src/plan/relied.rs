@@ -50,14 +50,14 @@ impl Relied {
     fn missing(&self, namespace: &str) -> String {
         match self.family {
             Family::Cloning => format!(
-                "machines may not clone {}: in its namespace, ServiceAccount default of {namespace} has no right to create datavolumes/source of cdi.kubevirt.io",
+                "machines cannot clone volume {}: ServiceAccount {namespace}/default may not create datavolumes/source (cdi.kubevirt.io) in its namespace",
                 self.name
             ),
             Family::Shared => format!(
-                "machines cannot migrate: the StorageProfile of class {} has no ReadWriteMany",
+                "machines cannot be live-migrated: the StorageProfile of class {} does not support ReadWriteMany",
                 self.name
             ),
-            _ => format!("there is no {self} in the provider cluster"),
+            _ => format!("{self} not found in the provider cluster"),
         }
     }
 }
@@ -141,7 +141,7 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> V
                 false => State::Done,
             };
             let id = format!("relied/{it}").into();
-            Some(plan.add(observed, id, format!("Find {it}"), [], state))
+            Some(plan.add(observed, id, format!("Check {it}"), [], state))
         })
         .collect();
     let apart = shoot.pools.iter().filter(|it| is_apart(it));
@@ -150,7 +150,7 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> V
             Some(message) => State::Failed(Failure::new(Class::Missing, message)),
             None => State::Done,
         };
-        let title = format!("Find a host for each machine of pool {}", pool.name);
+        let title = format!("Check hosts for machines of pool {}", pool.name);
         plan.add(
             observed,
             format!("hosts/{}", pool.name).into(),
@@ -182,7 +182,7 @@ fn hosts_missing(pool: &Pool, facts: &Facts) -> Option<String> {
         let most = machines + surge.min(machines);
         (hosts < most).then(|| {
             format!(
-                "each machine of pool {} needs a host of its own: zone {zone} has {hosts}, and {most} may be needed ({machines}, and {} while it rolls)",
+                "each machine of pool {} needs a separate host: zone {zone} has {hosts}, but up to {most} are needed ({machines}, plus {} during a rolling update)",
                 pool.name,
                 most - machines
             )

@@ -1,4 +1,4 @@
-//! The objects of an action, whole, as they are sent. Costly, so only what is performed is rendered.
+//! The complete objects of an action, as they are sent. Rendering is expensive, so only performed actions are rendered.
 
 use super::item::{Action, Content, Kind, Side, State, Wanted};
 use super::observed::{Facts, Inside, Observed, Record};
@@ -12,7 +12,7 @@ use crate::validate::{Pool, ValidShoot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// What `action` sends: for a machine its user data first. Empty for what sends no object.
+/// Objects that `action` sends, for a machine its user data first. Empty for actions that send no object.
 pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
     let Action::Apply(wanted) = action else {
         return Vec::new();
@@ -65,9 +65,9 @@ pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec
     }
 }
 
-/// Every object that a first apply would make, with its side and in order: what is due where nothing is there yet.
+/// Every object that a first apply would create, with its side and in order.
 ///
-/// What the provider assigns is not known: addresses are 0.0.0.0, and Secrets of keys and certificates are empty.
+/// Values that the provider assigns are placeholders: addresses are 0.0.0.0, and Secrets of certificates are empty.
 pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(Side, Value)> {
     let nothing = Facts {
         record: facts.record.clone().map(|it| Record {
@@ -94,7 +94,7 @@ pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(Side, Value
             continue;
         };
         for object in objects(shoot, &observed.facts, action) {
-            // A machine comes with its token.
+            // The action that creates a machine also writes its token.
             let is_token = object["metadata"]["labels"][names::COMPONENT] == names::role::TOKEN;
             let side = if is_token {
                 Side::Shoot
@@ -168,7 +168,7 @@ fn user_data(
     user_data::object(site, wanted.hash, &join)
 }
 
-/// A merge patch: what the pool wants, and nothing for what it no longer wants.
+/// A merge patch: the pool's values, and null for values that it no longer has.
 fn metadata(facts: &Facts, wanted: &Wanted, pool: &Pool) -> Value {
     let machine = facts
         .machines
@@ -189,7 +189,7 @@ fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {
     shoot.pools.iter().find(|it| it.name == pool)
 }
 
-/// Secret bytes as a person may see them.
+/// Replaces the data of a Secret by asterisks.
 pub(crate) fn masked(object: &Value) -> Value {
     let mut object = object.clone();
     if object["kind"] == "Secret" {
@@ -203,7 +203,7 @@ pub(crate) fn masked(object: &Value) -> Value {
     object
 }
 
-/// The Lease that a run holds, without who holds it and since when.
+/// The Lease that a run holds, without its holder and times.
 pub(crate) fn lease(shoot: &ValidShoot, facts: &Facts) -> Value {
     let uid = facts.record.as_ref().map_or(NO_UID, |it| &it.uid);
     let site = Site {

@@ -86,7 +86,7 @@ fn needs(observed: &Observed, users: &Users, key: &Key) -> Arc<[Need]> {
 
 pub(super) fn removal(key: &Key, object: &Object) -> State {
     if object.leaving {
-        return State::Waiting("it to be gone".into());
+        return State::Waiting("deletion in progress".into());
     }
     State::Due(Action::Delete(Target {
         key: key.clone(),
@@ -110,12 +110,12 @@ pub(super) fn title(key: &Key) -> String {
         Kind::Node => "node",
         Kind::Token => "bootstrap token",
         Kind::Balancer => "load balancer",
-        Kind::Mirror => "what is left of load balancer",
-        Kind::Disk => "what is left of volume",
-        Kind::Snapshot => "what is left of snapshot",
-        _ => return format!("Remove {key}"),
+        Kind::Mirror => "leftover load balancer",
+        Kind::Disk => "leftover volume",
+        Kind::Snapshot => "leftover snapshot",
+        _ => return format!("Delete {key}"),
     };
-    format!("Remove {what} {}", key.name)
+    format!("Delete {what} {}", key.name)
 }
 
 fn tenant(shoot: &ValidShoot, network: &Network) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Bootstrap tokens: one for each machine, for as long as it takes to join.
+//! Bootstrap tokens: one for each machine, until it has joined.
 
 use super::item::{Action, Content, Key, Kind, State, Wanted};
 use super::names::{self, TOKEN_GROUP, role};
@@ -13,7 +13,7 @@ pub(super) fn key(machine: &str) -> Key {
     Key::shoot(Kind::Token, format!("kube-system/bootstrap-token-{id}"))
 }
 
-/// Due for a machine that has not joined, and whose token has expired or was never written.
+/// Due for a machine that has not joined and has no token, because it expired or was never written.
 pub(super) fn missing(observed: &Observed, name: &Arc<str>, machine: &Machine) -> Option<State> {
     let facts = &observed.facts;
     let key = key(name);
@@ -32,7 +32,7 @@ pub(super) fn missing(observed: &Observed, name: &Arc<str>, machine: &Machine) -
     })
 }
 
-/// The Secret in the shoot; what makes it secret, and until when it holds, is filled in when it is written.
+/// The Secret in the shoot, without the token's secret and expiry, which are added when it is written.
 pub(super) fn object(site: &Site, machine: &str) -> Value {
     let id = names::token_id(machine);
     json!({
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_has_not_joined_gets_another_token_when_its_own_is_gone() {
+    fn a_machine_that_has_not_joined_gets_a_new_token_if_it_has_none() {
         assert!(is_due(inside(), Look::Coming));
         let mut facts = inside();
         let token = Object {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_joined_or_is_going_needs_none() {
+    fn a_machine_that_has_joined_or_is_being_deleted_needs_no_token() {
         for look in [Look::Ready, Look::NotReady, Look::Broken, Look::Deleting] {
             assert!(!is_due(inside(), look), "{look:?}");
         }
@@ -111,9 +111,9 @@ mod tests {
         assert!(!is_due(facts, Look::Coming));
     }
 
-    /// Whether one is there cannot be seen.
+    /// It is unknown whether a token exists.
     #[test]
-    fn nothing_is_due_while_the_shoot_is_not_looked_at() {
+    fn nothing_is_due_while_the_shoot_is_not_observed() {
         for inside in [Inside::Absent, Inside::Unreachable("no".into())] {
             let facts = Facts {
                 inside,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_holds_nothing_secret_of_it() {
+    fn a_plan_contains_no_secret_part_of_a_token() {
         let site = Site {
             id: "shoot--dev--demo",
             namespace: "clusters",

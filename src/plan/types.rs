@@ -1,8 +1,8 @@
-//! Instancetypes and preferences that a shoot keeps for its own machines: Kubermatic's standard ones, and copies of the
-//! provider's templates.
+//! Instancetypes and preferences that a shoot manages for its own machines: Kubermatic's standard ones, and copies of
+//! the provider's templates.
 //!
-//! What a pool names is somebody's object of the namespace, or else a template, or else a standard one, or else one of the
-//! whole cluster. Which of them it is rolls nothing: machines stay what they were made as.
+//! A name in a pool refers to an object of the namespace, or else a template, or else a standard type, or else a
+//! cluster-wide object. A change of which one it is triggers no rolling update: machines keep the type they have.
 
 use super::item::{Content, Failure, Key, Kind, Need, Plan, State, Wanted};
 use super::names::{self, role};
@@ -19,26 +19,26 @@ use std::sync::Arc;
 /// Items of the shoot's own types.
 pub(super) type Own = BTreeMap<Key, Need>;
 
-/// What a name of a pool turned out to be.
+/// Resolution of a type name in a pool.
 #[derive(Debug, PartialEq)]
 pub(super) enum Meant {
-    /// An object that others keep; of this kind, where that is known.
+    /// An object that kvshoot does not manage; of this kind, if it is known.
     Theirs(Option<Arc<str>>),
-    /// The shoot's own, and what it says.
+    /// The shoot's own type, with this spec.
     Ours(Arc<Value>),
-    /// The shoot's own as it stands: what it was made from is no more.
+    /// The shoot's own type in its current form: its template no longer exists.
     Kept,
     Nothing,
 }
 
-/// The standard ones: name, CPUs, memory.
+/// The standard instancetypes: name, CPUs, memory.
 const INSTANCETYPES: [(&str, u32, &str); 3] = [
     ("standard-2", 2, "8Gi"),
     ("standard-4", 4, "16Gi"),
     ("standard-8", 8, "32Gi"),
 ];
 const PREFERENCE: &str = "sockets-advantage";
-/// The word of KubeVirt before 1.4, which all later versions take for `sockets`.
+/// The name before KubeVirt 1.4; later versions accept it as `sockets`.
 const SOCKETS: &str = "preferSockets";
 
 pub(super) fn meant(shoot: &ValidShoot, facts: &Facts, relied: &Relied) -> Meant {
@@ -64,7 +64,7 @@ pub(super) fn meant(shoot: &ValidShoot, facts: &Facts, relied: &Relied) -> Meant
     match found {
         Some(Found::There(kind)) => Meant::Theirs(Some(kind.clone())),
         Some(Found::Template(_) | Found::Nothing) => Meant::Nothing,
-        // What nobody looked for is as it was given.
+        // Not looked up, so it is used as given.
         None => Meant::Theirs(relied.kind.clone()),
     }
 }
@@ -96,7 +96,7 @@ fn standard(shoot: &ValidShoot, relied: &Relied) -> Option<Value> {
     }
 }
 
-/// All that the shoot's pools name and the shoot keeps itself.
+/// All types that pools name and the shoot manages itself.
 fn own<'a>(
     shoot: &'a ValidShoot,
     facts: &'a Facts,
@@ -110,7 +110,7 @@ fn own<'a>(
     })
 }
 
-/// A pool may name its kind, and another one leave it out: it is one object all the same.
+/// A pool may name the kind and another one omit it; both refer to the same object.
 pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, record: Need) -> Own {
     let mut all = Own::new();
     for (key, relied, meant) in own(shoot, &observed.facts) {
@@ -119,7 +119,7 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, reco
         }
         let state = match (meant, observed.facts.unseen.get(&key.kind)) {
             (Meant::Ours(_), Some(why)) => {
-                let message = format!("{relied} cannot be kept: {}", why.message);
+                let message = format!("cannot manage {relied}: {}", why.message);
                 State::Failed(Failure::new(why.class, message))
             }
             (Meant::Ours(spec), None) => present(observed, wanted(&key, &spec), |_| State::Done),
@@ -132,7 +132,7 @@ pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, reco
     all
 }
 
-/// Whether the shoot's own types are not all there as they should be.
+/// Returns whether any of the shoot's own types is missing or outdated.
 pub(crate) fn lack(shoot: &ValidShoot, facts: &Facts) -> bool {
     own(shoot, facts).any(|(key, _, meant)| match meant {
         Meant::Ours(spec) => {
@@ -151,7 +151,7 @@ fn wanted(key: &Key, spec: &Arc<Value>) -> Wanted {
     }
 }
 
-/// The object of a key that [`add`] gave.
+/// The object of a key that [`add`] returned.
 pub(super) fn object(shoot: &ValidShoot, facts: &Facts, site: &Site, key: &Key) -> Option<Value> {
     let mut all = own(shoot, facts);
     let spec = all.find_map(|(it, _, meant)| match meant {
@@ -174,7 +174,7 @@ fn role(kind: Kind) -> &'static str {
     }
 }
 
-/// How a VM of the pool names what the pool names.
+/// The matcher for the pool's type in the spec of a VM.
 pub(super) fn matcher(
     shoot: &ValidShoot,
     facts: &Facts,
@@ -197,20 +197,20 @@ pub(super) fn matcher(
     })
 }
 
-/// What a machine of the pool has of it, where a type of the shoot's own says so and leaves nothing open.
+/// The memory of a machine of the pool, if the shoot's own type determines it.
 pub(super) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Quantity> {
     let relied = relied::named(pool, Family::Instancetype)?;
     let Meant::Ours(spec) = meant(shoot, facts, &relied) else {
         return None;
     };
     let memory = spec["memory"].as_object()?;
-    // Hugepages are another resource, and what is overcommitted is not all asked for.
+    // Hugepages are another resource, and with overcommitment not all memory is requested.
     let is_whole = memory.len() == 1;
     let guest = memory.get("guest").filter(|_| is_whole)?;
     Quantity::parse(guest.as_str()?).ok()
 }
 
-/// What a machine of the pool would be made by, as its facts have it.
+/// The types that a machine of the pool would be created with, in the form of its facts.
 #[cfg(test)]
 pub(super) fn of_machine(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Arc<[Arc<str>]> {
     let families = [Family::Instancetype, Family::Preference].into_iter();
@@ -226,7 +226,7 @@ pub(super) fn of_machine(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Arc<
     own.collect()
 }
 
-/// Those that are to be there, with what decides what they say.
+/// The types that should exist, with the hash of their specs.
 #[cfg(test)]
 pub(super) fn wanted_of(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<Key, Hash> {
     let all = own(shoot, facts).filter_map(|(key, _, meant)| match meant {

@@ -1,4 +1,4 @@
-//! Which type a name means, and what becomes of those that a shoot keeps.
+//! Resolution of type names, and the lifecycle of the shoot's own types.
 
 use super::super::delete;
 use super::super::item::{Action, Class};
@@ -10,7 +10,7 @@ use crate::validate::testing::{PROFILE, SHOOT, valid_for_tests};
 
 const ID: &str = "shoot--dev--demo";
 
-/// A shoot whose one pool names these, against a profile with more fields.
+/// A shoot with one pool that names these types, and a profile with additional fields.
 fn shoot(named: &str, profile: &str) -> ValidShoot {
     let api = "kubevirt.provider.extensions.gardener.cloud/v1alpha1";
     let config = format!("providerConfig: {{apiVersion: {api}, kind: WorkerConfig, {named}}}");
@@ -54,8 +54,7 @@ fn object(hash: Hash) -> Object {
 }
 
 #[test]
-fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_that_before_the_clusters()
- {
+fn a_type_of_the_namespace_precedes_a_template_then_a_standard_type_then_a_cluster_wide_one() {
     let shoot = shoot("instancetype: {name: a}", "");
     let with_copy = |name: &str| {
         let key = Key::provider(Kind::Instancetype, format!("{ID}-{name}"));
@@ -93,11 +92,11 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
             Meant::Ours(spec("b")),
         ),
         (None, "other", Some(there(SHARED)), false, theirs(SHARED)),
-        // The template is gone, or the standard ones are turned off: nothing changes for who has a copy.
+        // The template was deleted, or the standard types disabled: existing copies stay.
         (None, "other", Some(there(SHARED)), true, Meant::Kept),
         (None, "other", Some(Found::Nothing), true, Meant::Kept),
         (None, "other", Some(Found::Nothing), false, Meant::Nothing),
-        // Who names the cluster's means it.
+        // The kind selects the cluster-wide type.
         (
             Some(SHARED),
             "standard-4",
@@ -112,7 +111,7 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
             true,
             Meant::Nothing,
         ),
-        // Nobody looked.
+        // Not looked up.
         (None, "other", None, false, Meant::Theirs(None)),
         (Some(SHARED), "standard-4", None, false, theirs(SHARED)),
     ] {
@@ -131,7 +130,7 @@ fn somebodys_type_comes_before_a_template_and_that_before_a_standard_one_and_tha
 }
 
 #[test]
-fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
+fn the_standard_types_are_those_of_kubermatic_unless_disabled() {
     let facts = Facts::default();
     let means = |shoot: &ValidShoot, family, name| match meant(
         shoot,
@@ -170,7 +169,7 @@ fn the_standard_ones_are_those_of_kubermatic_until_they_are_turned_off() {
     }
 }
 
-/// A world in which there is a record, and what `change` makes of it.
+/// Facts with a record, changed by `change`.
 fn observed(change: impl FnOnce(&mut Facts)) -> Observed {
     let mut facts = Facts {
         namespace: "ns".into(),
@@ -188,7 +187,7 @@ fn observed(change: impl FnOnce(&mut Facts)) -> Observed {
     }
 }
 
-/// Whole, and without the record, which is none of the matter.
+/// The items of types in a plan whose record is up to date.
 fn planned(shoot: &ValidShoot, mut observed: Observed) -> Vec<String> {
     let hash = super::super::record::wanted(shoot, &observed.facts).hash;
     let facts = Arc::make_mut(&mut observed.facts);
@@ -200,7 +199,7 @@ fn lines(plan: &Plan) -> Vec<String> {
     let is_of_types = |it: &&super::super::item::Item| {
         it.title.contains(" instancetype ") || it.title.contains(" preference ")
     };
-    let told = |state: &State| match state {
+    let describe = |state: &State| match state {
         State::Due(Action::Apply(it)) => format!("apply {}", it.key),
         State::Due(Action::Delete(it)) => format!("delete {}", it.key),
         State::Failed(failure) => failure.message.clone(),
@@ -208,14 +207,14 @@ fn lines(plan: &Plan) -> Vec<String> {
     };
     let items = plan.items.iter().filter(is_of_types);
     items
-        .map(|it| format!("{}: {}", it.title, told(&it.state)))
+        .map(|it| format!("{}: {}", it.title, describe(&it.state)))
         .collect()
 }
 
 const NAMED: &str = "instancetype: {name: standard-2}, preference: {name: sockets-advantage}";
 
 #[test]
-fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
+fn types_are_created_before_the_machines_that_use_them() {
     let shoot = shoot(NAMED, "");
     let plan = planned(&shoot, observed(|_| {}));
     let wanted = [
@@ -242,7 +241,7 @@ fn what_a_pool_names_is_made_before_its_machines_which_name_it() {
 }
 
 #[test]
-fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
+fn if_types_cannot_be_listed_only_the_shoots_own_types_fail() {
     let blind = |named: &str| {
         let observed = observed(|it| {
             let why = Failure::new(Class::NotAllowed, "not allowed to list them");
@@ -253,15 +252,15 @@ fn where_nothing_can_be_seen_of_types_only_who_keeps_one_fails() {
     assert_eq!(
         blind("instancetype: {name: standard-8}"),
         [
-            "Apply instancetype standard-8: instancetype standard-8 cannot be kept: not allowed to list them"
+            "Apply instancetype standard-8: cannot manage instancetype standard-8: not allowed to list them"
         ]
     );
     let kind = "VirtualMachineClusterInstancetype";
     let theirs = blind(&format!("instancetype: {{name: standard-8, kind: {kind}}}"));
-    assert_eq!(theirs, ["Find instancetype standard-8: Done"]);
+    assert_eq!(theirs, ["Check instancetype standard-8: Done"]);
 }
 
-/// The machine of the pool, made by its copy of standard-2.
+/// Adds a machine of the pool that was created with the copy of standard-2.
 fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
     let hash = super::super::desired::pool_hash(shoot, &shoot.pools[0], &[]);
     let name: Arc<str> = names::machine(ID, &shoot.pools[0].name, 0, hash, 0).into();
@@ -277,7 +276,7 @@ fn with_machine(shoot: &ValidShoot, facts: &mut Facts) {
 }
 
 #[test]
-fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
+fn a_copy_is_deleted_after_the_last_machine_that_uses_it() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let applied = "Apply instancetype standard-2: apply VirtualMachineInstancetype shoot--dev--demo-standard-2";
     assert_eq!(
@@ -285,19 +284,19 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
         [applied]
     );
 
-    // Somebody keeps one of that name now: no machine goes, and what it was made by stays.
-    let somebodys = observed(|it| {
+    // An object of that name now exists in the namespace: no machine is replaced, and their copy stays.
+    let foreign = observed(|it| {
         with_machine(&two, it);
         let relied = relied(Family::Instancetype, None, "standard-2");
         it.relied.insert(relied, there(OWN));
     });
     assert_eq!(
-        planned(&two, somebodys),
-        ["Find instancetype standard-2: Done"]
+        planned(&two, foreign),
+        ["Check instancetype standard-2: Done"]
     );
 
     let four = shoot("instancetype: {name: standard-4}", "");
-    let remove = "Remove instancetype shoot--dev--demo-standard-2";
+    let remove = "Delete instancetype shoot--dev--demo-standard-2";
     let rolls = planned(&four, observed(|it| with_machine(&two, it)));
     assert_eq!(rolls.last().unwrap(), &format!("{remove}: Blocked"));
     let gone = planned(
@@ -312,9 +311,9 @@ fn a_copy_goes_after_the_last_machine_that_was_made_by_it() {
 }
 
 #[test]
-fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
+fn types_of_a_deleted_shoot_are_deleted_after_its_machines() {
     let two = shoot("instancetype: {name: standard-2}", "");
-    let remove = "Remove instancetype shoot--dev--demo-standard-2";
+    let remove = "Delete instancetype shoot--dev--demo-standard-2";
     let whole = observed(|it| with_machine(&two, it));
     assert_eq!(
         lines(&delete(&whole, false)),
@@ -330,7 +329,7 @@ fn a_shoot_that_goes_takes_its_types_along_after_its_machines() {
 }
 
 #[test]
-fn what_is_there_as_it_should_be_asks_for_no_rights() {
+fn types_that_are_up_to_date_are_not_missing() {
     let two = shoot("instancetype: {name: standard-2}", "");
     let hash = |it: &Facts| wanted_of(&two, it).into_values().next().expect("one");
     let mut observed = observed(|it| with_machine(&two, it));

@@ -1,4 +1,4 @@
-//! The VirtualMachine of a machine (KubeVirt's `kubevirt.io/v1`, as Gardener's KubeVirt provider makes it).
+//! The VirtualMachine of a machine (`kubevirt.io/v1`), with the fields that Gardener's KubeVirt provider sets.
 
 use super::desired::{Attachment, Golden, pool_metadata};
 use super::image;
@@ -10,10 +10,10 @@ use crate::validate::{Pool, Volume};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Seconds that a guest gets to shut down: longer than its kubelet takes to end pods.
+/// Seconds until a VM is powered off: longer than its kubelet takes to terminate pods.
 const GRACE: u32 = 90;
 
-/// All that decides one machine's object.
+/// Input for the object of one machine.
 pub(super) struct Machine<'a> {
     pub(super) site: Site<'a>,
     pub(super) region: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Machine<'a> {
     pub(super) name: &'a str,
     pub(super) attachments: &'a [Attachment],
     pub(super) golden: Option<&'a Golden>,
-    /// What the pool names, as the VM has it.
+    /// The pool's matchers, in the form of a VM's spec.
     pub(super) instancetype: Option<Value>,
     pub(super) preference: Option<Value>,
 }
@@ -53,11 +53,11 @@ pub(super) fn object(machine: &Machine) -> Value {
     })
 }
 
-/// For what is between KubeVirt and the network of the pods.
+/// Annotations for the components between KubeVirt and the pod network.
 fn template_annotations(worker: &WorkerConfig) -> Map<String, Value> {
     let mut notes = Map::new();
     if worker.eviction_strategy.as_deref() == Some("LiveMigrate") {
-        // With a bridge it is refused otherwise: whether the address comes along is the network's to see.
+        // Otherwise live migration with a bridge is refused. Whether the address migrates too depends on the network.
         for key in [
             "kubevirt.io/allow-pod-bridge-network-live-migration",
             "ovn.kubernetes.io/allow_live_migration",
@@ -85,7 +85,7 @@ fn vm_metadata(machine: &Machine) -> Value {
     metadata
 }
 
-/// A mark of ours in a manifest would change what a machine is taken for.
+/// Drops kvshoot's own keys, which would change how a machine is recognized.
 fn not_ours(given: &BTreeMap<String, String>) -> Map<String, Value> {
     given
         .iter()
@@ -105,7 +105,7 @@ fn own_labels(machine: &Machine) -> Map<String, Value> {
     labels
 }
 
-/// They reach the VMI and its pod, where load balancers look for them.
+/// Labels of the VMI and its pod, which load balancers select.
 fn template_labels(machine: &Machine) -> Map<String, Value> {
     let mut labels = own_labels(machine);
     labels.insert(names::CAPI_ROLE.into(), json!("worker"));
@@ -196,7 +196,7 @@ fn domain(machine: &Machine) -> Value {
         resources["limits"][name] = json!(limit.to_string());
     }
     if vcpus.is_some() {
-        // How many of them are reserved is KubeVirt's to say.
+        // KubeVirt decides how many of them are reserved.
         for list in ["requests", "limits"] {
             resources[list].as_object_mut().map(|it| it.remove("cpu"));
         }
@@ -217,7 +217,7 @@ fn domain(machine: &Machine) -> Value {
     domain
 }
 
-/// A feature given by name alone is one that the host must have.
+/// A feature given only by name is required.
 fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
     let feature = |it: &CpuFeature| match it {
         CpuFeature::Name(name) => json!({ "name": name, "policy": "require" }),
@@ -273,7 +273,7 @@ fn disks(machine: &Machine) -> Vec<Value> {
     .collect()
 }
 
-/// A disk that was given replaces the usual one, under the name of its volume.
+/// Uses the configured disk, or the default, with the name of its volume.
 fn disk(configured: Option<&Disk>, name: &str) -> Value {
     let mut disk = configured.map_or_else(|| json!({ "disk": { "bus": "virtio" } }), given);
     disk["name"] = json!(name);
@@ -296,7 +296,7 @@ fn volumes(machine: &Machine) -> Vec<Value> {
     .collect()
 }
 
-/// Every interface asks for an address: images know of one only.
+/// Enables DHCP on every interface, because images configure only the first one.
 const NETWORK_DATA: &str =
     "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
 
@@ -317,8 +317,8 @@ fn networks(machine: &Machine) -> Vec<Value> {
     network_names(machine).map(network).collect()
 }
 
-/// The first is always called `default`, be it the pod network or a tenant's: the cloud controller manager
-/// takes a node's address from the interface of that name.
+/// The first network is always called `default`, whether it is the pod network or a tenant network: the cloud
+/// controller manager reads a node's address from the interface with that name.
 fn network_names<'a>(
     machine: &Machine<'a>,
 ) -> impl Iterator<Item = (String, Option<&'a Attachment>)> {

@@ -1,4 +1,4 @@
-//! A WorkerConfig without anything that makes no difference, so that defaults spelt out roll nothing.
+//! The canonical form of a WorkerConfig, so that explicit defaults do not trigger a rolling update.
 
 use super::object::given;
 use crate::model::WorkerConfig;
@@ -33,7 +33,7 @@ pub(crate) fn canonical(config: &WorkerConfig) -> Value {
     value
 }
 
-/// Disks are matched by name, so their order says nothing, and one as it would be anyhow says nothing either.
+/// Disks are matched by name, so their order is irrelevant, and disks equal to the default are dropped.
 fn canonical_devices(devices: &mut Value) {
     let Some(fields) = devices.as_object_mut() else {
         return;
@@ -43,7 +43,7 @@ fn canonical_devices(devices: &mut Value) {
     if multiqueue.contains(&true) {
         fields.insert("networkInterfaceMultiqueue".into(), json!(true));
     }
-    // Being there is what it says.
+    // The presence of the field enables the device.
     if fields.contains_key("rng") {
         fields.insert("rng".into(), json!(true));
     }
@@ -91,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn defaults_spelt_out_are_nothing() {
+    fn explicit_defaults_make_no_difference() {
         let spelt = r#""dnsPolicy": "ClusterFirst", "overcommitGuestOverhead": false, "cpu": {"dedicatedCpuPlacement": false},
             "devices": {"disks": [{"name": "root-disk", "disk": {"bus": "virtio"}}], "blockMultiQueue": false}"#;
         assert_eq!(config(spelt), config(""));
     }
 
     #[test]
-    fn both_spellings_of_multiqueue_are_one() {
+    fn both_spellings_of_multiqueue_are_equal() {
         let lower = config(r#""devices": {"networkInterfaceMultiqueue": true}"#);
         assert_eq!(
             lower,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_says_something_by_being_there_counts() {
+    fn a_device_that_is_enabled_by_its_presence_is_kept() {
         assert_ne!(config(r#""devices": {"rng": {}}"#), config(""));
         assert_ne!(
             config(r#""devices": {"disks": [{"name": "root-disk", "disk": {}}]}"#),

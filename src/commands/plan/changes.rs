@@ -260,9 +260,9 @@ impl View<'_> {
     }
 }
 
-/// `Make machine NAME in zone ZONE`; one that is still to be chosen has no name.
+/// `Create machine NAME in zone ZONE`; one that is still to be chosen has no name.
 fn machine_named(title: &str) -> Option<&str> {
-    let rest = title.strip_prefix("Make machine ")?;
+    let rest = title.strip_prefix("Create machine ")?;
     rest.split(' ').next()
 }
 

@@ -73,7 +73,7 @@ fn said_of<'a>(error: &'a LastError, wanted: &Wanted, title: &str) -> Option<&'a
     let place = match &wanted.content {
         Content::Machine { pool, .. } => {
             let zone = title.rsplit(" in zone ").next().unwrap_or_default();
-            format!("Make a machine of pool {pool} in zone {zone}")
+            format!("Create a machine of pool {pool} in zone {zone}")
         }
         _ => String::new(),
     };

@@ -49,20 +49,20 @@ fn told(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<Strin
 fn what_was_never_made_is_named_with_what_the_last_run_was_told_of_it() {
     let quota = "exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
     let items = vec![
-        item("Make machine m-0 in zone z", machine("m-0")),
-        item("Make machine m-1 in zone y", machine("m-1")),
+        item("Create machine m-0 in zone z", machine("m-0")),
+        item("Create machine m-1 in zone y", machine("m-1")),
         item("Run etcd", make(Kind::StatefulSet, "etcd", Content::Plain)),
     ];
     let errors = [
         error(
-            "Make a machine of pool cpu in zone x",
+            "Create a machine of pool cpu in zone x",
             &format!("VirtualMachine m-0: {quota}"),
         ),
         error(
-            "Make a machine of pool cpu in zone y",
+            "Create a machine of pool cpu in zone y",
             "4 machines failed here",
         ),
-        error("Make a machine of pool gpu in zone y", "another pool"),
+        error("Create a machine of pool gpu in zone y", "another pool"),
     ];
     assert_eq!(
         told(items, &errors, false),

@@ -109,7 +109,8 @@ fn state(observed: &Observed, wanted: Wanted) -> State {
     let key = &wanted.key;
     let fail = |class, message| State::Failed(Failure::new(class, message));
     if observed.facts.foreign.contains_key(key) {
-        let message = format!("{key} already exists and belongs to another shoot with the same name");
+        let message =
+            format!("{key} already exists and belongs to another shoot with the same name");
         return fail(Class::Foreign, message);
     }
     let Some(there) = observed.facts.objects.get(key) else {

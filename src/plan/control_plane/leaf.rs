@@ -92,11 +92,7 @@ fn etcd(site: &Site) -> Vec<Named> {
     };
     vec![
         named("etcd-server", "etcd", server("etcd-server", clients)),
-        named(
-            "etcd-peer",
-            "etcd peers",
-            server("etcd-peer", members),
-        ),
+        named("etcd-peer", "etcd peers", server("etcd-peer", members)),
         // If the certificate contained names, etcd would compare them with the client's address.
         named(
             "kube-apiserver-etcd-client",

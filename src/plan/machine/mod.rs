@@ -179,7 +179,7 @@ mod tests {
         };
         let items = plan(&valid_for_tests(SHOOT), &observed).items.into_iter();
         let name = |title: String| title.split(' ').nth(2).map(str::to_owned);
-        let made = items.filter(|it| it.title.starts_with("Make machine"));
+        let made = items.filter(|it| it.title.starts_with("Create machine"));
         made.filter_map(|it| name(it.title)).collect()
     }
 

@@ -69,8 +69,8 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
     let Some((name, machine)) = seen.machines.get(index) else {
         let name = wants.name(judged.zone, judged.ordinal);
         return (
-            format!("Make machine {name}"),
-            State::Waiting("an answer".into()),
+            format!("Create machine {name}"),
+            State::Waiting("no response yet".into()),
         );
     };
     let data = Key::provider(Kind::UserData, (*name).clone());
@@ -108,15 +108,12 @@ fn taken(observed: &Observed, wants: &Wants, seen: &Seen, index: usize) -> (Stri
             content,
         };
         return (
-            format!("Change labels and annotations of machine {name}"),
+            format!("Update labels and annotations of machine {name}"),
             State::Due(Action::Apply(wanted)),
         );
     }
     if let Some(state) = token::missing(observed, name, machine) {
-        return (
-            format!("Renew the bootstrap token of machine {name}"),
-            state,
-        );
+        return (format!("Renew bootstrap token of machine {name}"), state);
     }
     let wanted = wants.metadata.as_deref();
     if let Some(state) = wanted.and_then(|it| node::metadata(observed, &wants.pool, name, it)) {
@@ -140,13 +137,13 @@ fn is_sent(observed: &Observed, name: &Arc<str>) -> bool {
 fn why(machine: &Machine) -> String {
     match (&machine.cause, &*machine.status) {
         (Some(cause), _) => cause.to_string(),
-        (None, "") => "KubeVirt to see it".into(),
+        (None, "") => "not observed by KubeVirt yet".into(),
         (None, status) => status.to_owned(),
     }
 }
 
 fn old_data() -> State {
-    State::Waiting("its old user data to be gone".into())
+    State::Waiting("old user data is being deleted".into())
 }
 
 /// What is left of an earlier machine of that name is used, unless it is about to go.
@@ -163,7 +160,7 @@ fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> 
         zone,
         ordinal,
     };
-    let title = format!("Make machine {name} in zone {}", wants.zone(zone));
+    let title = format!("Create machine {name} in zone {}", wants.zone(zone));
     let mut pools = observed.facts.machines.values();
     // Another one's, as far as its marks go; it is on its way out.
     if pools.any(|it| it.contains_key(&name)) {
@@ -185,7 +182,7 @@ fn to_be_made(observed: &Observed, wants: &Wants, zone: usize, ordinal: u32) -> 
 /// A place that no machine may take now: a bound holds it back, or its zone was given up.
 fn empty(observed: &Observed, wants: &Wants, seen: &Seen, zone: usize) -> (String, State) {
     let title = format!(
-        "Make a machine of pool {} in zone {}",
+        "Create a machine of pool {} in zone {}",
         wants.pool,
         wants.zone(zone)
     );
@@ -204,10 +201,10 @@ fn empty(observed: &Observed, wants: &Wants, seen: &Seen, zone: usize) -> (Strin
         });
     let given_up = || {
         let last = observed.last_setback.get(&(wants.pool.clone(), zone));
-        let why = last.map(|(_, it)| format!(", the last one with {it}"));
+        let why = last.map(|(_, it)| format!(", the last with: {it}"));
         let count = seen.setbacks[zone];
         let message = format!(
-            "{count} machines failed here in this run{}",
+            "{count} machines failed in this zone during this run{}",
             why.unwrap_or_default()
         );
         let class = last.map_or(Class::Infrastructure, |it| it.0);

@@ -24,10 +24,10 @@ pub(super) fn add(
         };
         let id: Id = format!("remove/{}", machine.uid).into();
         let why = match machine.evacuating {
-            true => " from a host that is being emptied",
+            true => " (its host is being drained)",
             false => "",
         };
-        let title = format!("Remove machine {name}{why}");
+        let title = format!("Delete machine {name}{why}");
         let need = plan.add(observed, id, title, needs, state);
         let used = machine.networks.iter().chain(&machine.image);
         let used = used.chain(machine.types.iter());
@@ -72,8 +72,8 @@ fn removal(
 /// What a machine that was deleted waits for.
 pub(in crate::plan) fn gone(machine: &Machine) -> String {
     machine.cause.as_deref().map_or_else(
-        || "it to be gone".to_owned(),
-        |it| format!("it to be gone: {it}"),
+        || "deletion in progress".to_owned(),
+        |it| format!("deletion in progress: {it}"),
     )
 }
 

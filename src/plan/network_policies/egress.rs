@@ -1,4 +1,4 @@
-//! What may be connected to. A rule of nothing at all would allow everything: a list that is empty makes no rule.
+//! Egress rules. A rule with an empty list of peers would allow everything, so an empty list produces no rule.
 
 use crate::plan::control_plane::Known;
 use crate::plan::names::PART_OF;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Private, shared by providers and their customers, and link-local, where clouds hand out credentials.
+/// Private ranges, the range shared by carriers and customers, and link-local, where clouds serve credentials.
 const PRIVATE: [&str; 5] = [
     "10.0.0.0/8",
     "100.64.0.0/10",
@@ -18,9 +18,9 @@ const PRIVATE: [&str; 5] = [
 const PRIVATE_V6: [&str; 2] = ["fc00::/7", "fe80::/10"];
 
 const DNS: u16 = 53;
-/// Of the pods behind the Service: the usual one, OpenShift's and Gardener's.
+/// Ports of the DNS Service and of its pods: the default, OpenShift's and Gardener's.
 const DNS_OF_PODS: [u16; 3] = [DNS, 5353, 8053];
-/// Where a URL names no port.
+/// Ports of a URL without a port.
 const WEB: [u16; 2] = [80, 443];
 
 /// Machines and control plane of one shoot.
@@ -28,7 +28,7 @@ pub(super) fn own_pods(id: &str) -> Value {
     json!({ "to": [{ "podSelector": { "matchLabels": { PART_OF: id } } }] })
 }
 
-/// Everything that is nobody's private range.
+/// All addresses outside the private ranges.
 pub(super) fn world() -> Value {
     json!({ "to": [
         { "ipBlock": { "cidr": "0.0.0.0/0", "except": PRIVATE } },
@@ -36,7 +36,7 @@ pub(super) fn world() -> Value {
     ] })
 }
 
-/// By the address that machines use. None while it is not known, and of a name: then its pods are all there is.
+/// The address that machines use. None if it is unknown or a name; then only its pods are reachable.
 pub(super) fn api_server(known: &Known) -> Option<Value> {
     let address = &known.node_address;
     let ip = address.host.parse().ok().filter(is_given)?;
@@ -45,7 +45,7 @@ pub(super) fn api_server(known: &Known) -> Option<Value> {
     (!ports.is_empty()).then(|| json!({ "to": [block(ip)], "ports": over(&["TCP"], ports) }))
 }
 
-/// Those that pools name.
+/// The nameservers of all pools.
 pub(super) fn nameservers(shoot: &ValidShoot) -> Option<Value> {
     let configs = shoot
         .pools
@@ -57,7 +57,7 @@ pub(super) fn nameservers(shoot: &ValidShoot) -> Option<Value> {
     (!to.is_empty()).then(|| json!({ "to": to, "ports": over(&["TCP", "UDP"], [DNS]) }))
 }
 
-/// The provider's DNS: most networks look at a packet when the Service's address has become a pod's.
+/// The provider's DNS pods: most networks apply policies after a Service's address has been translated to a pod's.
 pub(super) fn dns_pods() -> Value {
     let usual = json!({ "matchExpressions": [
         { "key": "k8s-app", "operator": "In", "values": ["coredns", "kube-dns"] },
@@ -71,7 +71,7 @@ pub(super) fn dns_pods() -> Value {
     json!({ "to": to, "ports": over(&["TCP", "UDP"], DNS_OF_PODS) })
 }
 
-/// A cache on each host (NodeLocal DNSCache), or the cloud's own: no pods, and no more than names of them.
+/// A DNS cache on each host (NodeLocal DNSCache), or the cloud's own resolver, which are not pods.
 pub(super) fn dns_of_host() -> Value {
     json!({
         "to": [{ "ipBlock": { "cidr": "169.254.0.0/16" } }],
@@ -79,14 +79,14 @@ pub(super) fn dns_of_host() -> Value {
     })
 }
 
-/// Where a provider keeps images, as Kubermatic knows it.
+/// The provider's image repository, by Kubermatic's labels.
 pub(super) fn image_repositories() -> Value {
     json!({ "to": [
         { "namespaceSelector": {}, "podSelector": { "matchLabels": { "app": "image-repo" } } },
     ] })
 }
 
-/// Servers that machines fetch binaries and container images from, as far as addresses are given for them.
+/// Mirrors for binaries and container images, as far as they are given by IP address.
 pub(super) fn mirrors(shoot: &ValidShoot) -> Vec<Value> {
     let downloads = shoot.profile.spec.provider_config.downloads.as_ref();
     let mirror = downloads.and_then(|it| it.mirror.as_ref());
@@ -98,7 +98,7 @@ pub(super) fn mirrors(shoot: &ValidShoot) -> Vec<Value> {
     servers(mirror.into_iter().chain(images))
 }
 
-/// The same for what importers fetch.
+/// Servers that importers download from, as far as they are given by IP address.
 pub(super) fn images(shoot: &ValidShoot) -> Vec<Value> {
     let pools = shoot.pools.iter().map(|it| &it.image.source);
     let disks = shoot.disks.iter().map(|it| &it.source);
@@ -122,7 +122,7 @@ fn servers<'a>(urls: impl Iterator<Item = &'a String>) -> Vec<Value> {
     by_ports.into_iter().map(rule).collect()
 }
 
-/// Address and port of a URL, or of an image's reference; None when its host is a name.
+/// Returns address and port of a URL or an image reference; None if its host is a name.
 fn server(url: &str) -> Option<(IpAddr, Option<u16>)> {
     let rest = url.split_once("://").map_or(url, |it| it.1);
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -141,7 +141,7 @@ fn is_given(ip: &IpAddr) -> bool {
     !ip.is_unspecified()
 }
 
-/// An address by itself, as a range of its family.
+/// A single address as a CIDR.
 fn block(ip: IpAddr) -> Value {
     let ip = ip.to_canonical();
     let length = if ip.is_ipv6() { 128 } else { 32 };

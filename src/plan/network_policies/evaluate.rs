@@ -1,10 +1,10 @@
-//! What a network that keeps NetworkPolicies would let through, as Kubernetes defines it.
+//! Evaluates NetworkPolicies by the rules of the Kubernetes API.
 
 use crate::model::Cidr;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
-/// Where a packet comes from or goes to.
+/// Source or destination of a packet.
 #[derive(Debug, Clone)]
 pub(super) struct End {
     pub(super) address: IpAddr,
@@ -28,7 +28,7 @@ impl End {
     }
 }
 
-/// Whether `from` may connect to `to`, as far as it is for policies of its own side.
+/// Returns whether the egress policies let `from` connect to `to`.
 pub(super) fn reaches(policies: &[Value], from: &End, to: &End, port: u16, protocol: &str) -> bool {
     let mut isolating = isolating(policies, from, "Egress").peekable();
     if isolating.peek().is_none() {
@@ -44,7 +44,7 @@ pub(super) fn reaches(policies: &[Value], from: &End, to: &End, port: u16, proto
     open.next().is_some()
 }
 
-/// Whether only that gets through in this direction which some policy allows.
+/// Returns whether a policy isolates the pod in this direction, so that only allowed traffic passes.
 pub(super) fn is_isolated(policies: &[Value], pod: &End, direction: &str) -> bool {
     isolating(policies, pod, direction).next().is_some()
 }
@@ -59,14 +59,14 @@ fn isolating<'a>(
             return false;
         };
         let types: Vec<&Value> = list(&it["spec"]["policyTypes"]).collect();
-        assert!(!types.is_empty(), "types are written down: {it}");
+        assert!(!types.is_empty(), "policyTypes must be set: {it}");
         it["metadata"]["namespace"] == namespace.as_str()
             && selects(&it["spec"]["podSelector"], labels)
             && types.iter().any(|it| *it == direction)
     })
 }
 
-/// A list that is absent or empty stands for everything: here lies the trap.
+/// An absent or empty list matches everything.
 fn has(items: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
     list(items).next().is_none() || list(items).any(is_it)
 }
@@ -93,12 +93,12 @@ fn is_peer(peer: &Value, home: &str, end: &End) -> bool {
         return false;
     };
     let of_namespace = json!({ "kubernetes.io/metadata.name": namespace });
-    let is_there = match fields.get("namespaceSelector") {
+    let is_in_namespace = match fields.get("namespaceSelector") {
         Some(selector) => selects(selector, &of_namespace),
         None => namespace == home,
     };
-    let is_such = |it: &Value| selects(it, labels);
-    is_there && fields.get("podSelector").is_none_or(is_such)
+    let matches = |it: &Value| selects(it, labels);
+    is_in_namespace && fields.get("podSelector").is_none_or(matches)
 }
 
 fn is_in(range: &Value, address: IpAddr) -> bool {

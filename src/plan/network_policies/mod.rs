@@ -1,7 +1,7 @@
-//! NetworkPolicies around machines and importers, in the way of Kubermatic, and those that people write.
+//! NetworkPolicies for machines and importers, following Kubermatic's, and the user's own policies.
 //!
-//! What is selected by none of them may connect to anything; what is selected, to what one of them allows. The pods of
-//! the control plane have policies of their own.
+//! Pods that no policy selects may connect to anything; selected pods only to what one of the policies allows. The
+//! control plane's pods have their own policies.
 
 mod egress;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use crate::model::CustomNetworkPolicy;
 use crate::validate::ValidShoot;
 use serde_json::{Value, json};
 
-/// Those that need nothing to be known: they are there before anything is imported.
+/// Policies without dependencies, which are applied before anything is imported.
 pub(super) fn add(
     plan: &mut Plan,
     shoot: &ValidShoot,
@@ -31,7 +31,7 @@ pub(super) fn add(
     Some(component.add(plan, observed, Side::Provider, &site, [record]))
 }
 
-/// That of the machines: it is there before the first of them is.
+/// The policy of the machines, which is applied before the first machine is created.
 pub(super) fn isolate(
     plan: &mut Plan,
     shoot: &ValidShoot,
@@ -50,7 +50,7 @@ fn general(shoot: &ValidShoot) -> Option<Component> {
     let objects: Vec<Value> = importer.into_iter().chain(custom).collect();
     (!objects.is_empty()).then(|| Component {
         name: "network-policies",
-        title: "Apply the network policies".into(),
+        title: "Apply network policies".into(),
         objects,
     })
 }
@@ -58,12 +58,12 @@ fn general(shoot: &ValidShoot) -> Option<Component> {
 fn isolation(shoot: &ValidShoot, known: &Known) -> Option<Component> {
     shoot.network_policies.default.then(|| Component {
         name: part::ISOLATION,
-        title: "Isolate the machines".into(),
+        title: "Apply network policy of machines".into(),
         objects: vec![machines(shoot, known)],
     })
 }
 
-/// Of what machines open: what is opened to them stays open, or load balancers would lead nowhere.
+/// Restricts only connections from machines: load balancers need the opposite direction.
 fn machines(shoot: &ValidShoot, known: &Known) -> Value {
     let rules = [
         Some(egress::own_pods(&shoot.id)),
@@ -86,7 +86,7 @@ fn machines(shoot: &ValidShoot, known: &Known) -> Value {
     )
 }
 
-/// Importers bear no mark of whom they import for: those of others in the namespace are meant too.
+/// Importers carry no label of the shoot, so this policy applies to all importers in the namespace.
 fn importer(shoot: &ValidShoot) -> Value {
     let rules = [
         egress::image_repositories(),
@@ -112,7 +112,7 @@ fn importer(shoot: &ValidShoot) -> Value {
 fn custom(shoot: &ValidShoot, policy: &CustomNetworkPolicy) -> Value {
     let mut spec = given(&policy.spec);
     if spec["podSelector"].is_null() {
-        // Older API servers want it to be there.
+        // Older API servers require the field.
         spec["podSelector"] = json!({});
     }
     object(shoot, &policy.name, spec)

@@ -1,4 +1,4 @@
-//! Who reaches what, as a network would decide it.
+//! Reachability under the policies, as a network would enforce them.
 
 use super::evaluate::{End, is_isolated, reaches};
 use super::*;
@@ -15,7 +15,7 @@ const HOME: &str = "clusters";
 const ID: &str = "shoot--dev--demo";
 const NAMESERVERS: [&str; 2] = ["10.5.5.5", "fd00::53"];
 
-/// With the policies that kvshoot knows, nameservers, and servers that have addresses only.
+/// A shoot with the default policies, nameservers, and servers given by IP address.
 fn shoot() -> ValidShoot {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.network_policies.default = true;
@@ -49,7 +49,7 @@ fn known(host: &str) -> Known {
     }
 }
 
-/// Every NetworkPolicy, as it is sent, where the API server has this address.
+/// Every NetworkPolicy, as it is sent, if the API server has this address.
 fn policies(shoot: &ValidShoot, host: &str) -> Vec<Value> {
     let site = crate::plan::Site {
         id: &shoot.id,
@@ -70,14 +70,14 @@ fn facts() -> Facts {
     }
 }
 
-/// Everything of the provider's side that a first apply makes.
+/// All objects that a first apply creates in the provider cluster.
 fn everything(shoot: &ValidShoot) -> Vec<Value> {
     let all = first_apply(shoot, &facts()).into_iter();
     let ours = all.filter(|it| it.0 == Side::Provider);
     ours.map(|it| it.1).collect()
 }
 
-/// The pod of a machine: KubeVirt hands the template's labels on to it, and adds its own.
+/// The pod of a machine: KubeVirt copies the template's labels to it, and adds its own.
 fn machine(shoot: &ValidShoot, address: &str) -> End {
     let objects = everything(shoot);
     let vm = objects.iter().find(|it| it["kind"] == "VirtualMachine");
@@ -113,7 +113,7 @@ fn dns() -> [(End, u16); 4] {
     ]
 }
 
-/// Those that nobody outside has, and where clouds hand out credentials.
+/// Private addresses, and the one where clouds serve credentials.
 const PRIVATE: [&str; 9] = [
     "10.0.0.1",
     "10.43.0.1",
@@ -170,7 +170,7 @@ fn machines_reach_their_cluster_names_and_the_world() {
 }
 
 #[test]
-fn machines_reach_nothing_private_whether_the_api_server_is_known_or_not() {
+fn machines_reach_no_private_address_except_known_servers() {
     let shoot = shoot();
     for host in [
         "10.43.0.7",
@@ -196,7 +196,7 @@ fn machines_reach_nothing_private_whether_the_api_server_is_known_or_not() {
                 check(&policies, from, to, port, "TCP", false);
             }
         }
-        // No more of the servers that are opened than what they serve.
+        // Servers are reachable only on their own ports.
         for (to, port) in [
             ("10.43.0.7", 22),
             ("10.5.5.5", 443),
@@ -211,7 +211,7 @@ fn machines_reach_nothing_private_whether_the_api_server_is_known_or_not() {
 }
 
 #[test]
-fn the_api_server_is_opened_by_an_address_of_its_family_and_never_by_a_name() {
+fn the_api_server_is_allowed_by_ip_address_and_never_by_name() {
     let shoot = shoot();
     let opened = |host: &str| {
         let policies = policies(&shoot, host).into_iter();
@@ -257,7 +257,7 @@ fn importers_reach_images_names_and_the_world() {
 }
 
 #[test]
-fn nobody_else_is_isolated_and_what_is_opened_to_machines_stays_open() {
+fn other_pods_are_not_isolated_and_ingress_to_machines_stays_open() {
     let shoot = shoot();
     let policies = policies(&shoot, "10.43.0.7");
     let machine = machine(&shoot, "10.42.0.10");
@@ -277,9 +277,9 @@ fn nobody_else_is_isolated_and_what_is_opened_to_machines_stays_open() {
     }
 }
 
-/// An empty rule allows everything, and so does a rule whose list of peers is empty.
+/// An empty rule allows everything, and so does a rule with an empty list of peers.
 #[test]
-fn every_rule_says_to_whom() {
+fn every_rule_has_peers() {
     let mut bare = valid_for_tests(SHOOT);
     bare.network_policies.default = true;
     for shoot in [shoot(), bare] {
@@ -295,11 +295,11 @@ fn every_rule_says_to_whom() {
 }
 
 #[test]
-fn a_policy_of_a_person_is_handed_on_as_it_stands() {
+fn a_policy_of_the_user_is_applied_unchanged() {
     let config = "    infrastructureConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: InfrastructureConfig\n      customNetworkPolicies:\n      - name: open\n        spec:\n          podSelector: {matchLabels: {a: b}}\n          policyTypes: [Egress]\n          egress:\n          - to: [{namespaceSelector: {}}, {ipBlock: {cidr: 10.9.0.0/16, except: [10.9.1.0/24]}}]\n            ports: [{port: 30000, endPort: 30100, protocol: UDP}, {port: web}]\n          - {}\n      - name: closed\n        spec: {}\n    workers:\n";
     let shoot = valid_for_tests(&SHOOT.replace("    workers:\n", config));
     let [open, closed] = &policies(&shoot, "10.43.0.7")[..] else {
-        panic!("those two alone");
+        panic!("only those two policies");
     };
     assert_eq!(open["metadata"]["name"], "shoot--dev--demo-open");
     assert_eq!(
@@ -326,7 +326,7 @@ fn a_policy_of_a_person_is_handed_on_as_it_stands() {
 }
 
 #[test]
-fn names_of_our_own_are_kept_from_others_and_made_of_nothing_unless_asked_for() {
+fn built_in_names_are_reserved_and_default_policies_exist_only_if_enabled() {
     let names = |shoot: &ValidShoot| {
         let objects = everything(shoot);
         let policies = objects.iter().filter(|it| it["kind"] == "NetworkPolicy");
@@ -342,7 +342,7 @@ fn names_of_our_own_are_kept_from_others_and_made_of_nothing_unless_asked_for() 
 }
 
 #[test]
-fn a_machine_waits_for_its_isolation_and_an_import_for_that_of_importers() {
+fn machines_and_imports_wait_for_their_network_policies() {
     let shoot = shoot();
     let observed = Observed {
         facts: facts().into(),

@@ -1,4 +1,4 @@
-//! The items of what runs inside the shoot, in order.
+//! The items of the components inside the shoot, in order.
 
 use super::{Context, bundle, components, snapshots};
 use crate::plan::control_plane::{ControlPlane, site};
@@ -7,10 +7,10 @@ use crate::plan::observed::Observed;
 use crate::validate::ValidShoot;
 use std::collections::HashSet;
 
-/// What has to be there before a machine can become a node.
+/// Components that must exist before a machine can become a node.
 const FOR_JOINING: [&str; 2] = ["rbac", "bootstrap"];
 
-/// Gives what a machine needs in order to join.
+/// Returns the dependencies of a joining machine.
 pub(in crate::plan) fn add(
     plan: &mut Plan,
     shoot: &ValidShoot,

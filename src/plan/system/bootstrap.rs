@@ -1,6 +1,6 @@
-//! What `kubeadm join` reads: where the cluster is, how it is set up, and how its kubelets are.
+//! The objects that `kubeadm join` reads: cluster address, cluster configuration and kubelet configuration.
 //!
-//! Machines of pools do not need it; a person who adds one by hand does.
+//! Machines of pools do not need them; machines that are added manually do.
 
 use super::Context;
 use super::objects::{
@@ -30,13 +30,13 @@ pub(super) fn component(context: &Context) -> Component {
     objects.extend(rights());
     Component {
         name: "bootstrap",
-        title: "Publish what joining machines read".into(),
+        title: "Publish bootstrap data".into(),
         objects,
     }
 }
 
-/// Read by everybody. The controller manager adds a signature for each token beside `kubeconfig`: keys that are not
-/// ours, which an apply leaves alone.
+/// Readable without credentials. The controller manager adds a signature for each token next to `kubeconfig`; an apply
+/// does not change keys that kvshoot does not own.
 fn cluster_info(context: &Context) -> Value {
     use base64::Engine;
     let ca = base64::engine::general_purpose::STANDARD.encode(context.known.ca.as_bytes());
@@ -55,7 +55,7 @@ fn cluster_info(context: &Context) -> Value {
     object
 }
 
-/// The version of this API that every kubeadm from 1.31 on reads.
+/// API version v1beta4, which every kubeadm since 1.31 reads.
 fn cluster_configuration(context: &Context) -> Value {
     let shoot = context.shoot;
     let registry = shoot.control_plane.registry.as_deref();

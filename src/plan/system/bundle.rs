@@ -1,7 +1,7 @@
-//! Somebody else's objects: the network of the pods that the Shoot asks for, or an add-on.
+//! Third-party manifests: the pod network that the Shoot asks for, and add-ons.
 //!
-//! A ConfigMap lists what is there of a bundle, and the hash on it says that all of that was applied. Workloads carry our
-//! labels, so that they are looked at; the other objects stay as their authors labelled them.
+//! A ConfigMap lists the objects of each set, and its hash shows that all of them were applied. Workloads carry
+//! kvshoot's labels, so that they are observed; the other objects keep their authors' labels.
 
 use super::objects::NAMESPACE;
 use super::{Context, calico};
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Kinds that come up, and that are waited for.
+/// Kinds with a readiness that is waited for.
 const AWAITED: [Kind; 3] = [Kind::Deployment, Kind::DaemonSet, Kind::ApiService];
 
-/// `own` are the objects of ours, which nobody else may bring.
+/// `own` are the objects that kvshoot manages, which a set must not contain.
 pub(super) fn add(
     plan: &mut Plan,
     observed: &Observed,
@@ -38,7 +38,10 @@ pub(super) fn add(
         .find(|it| own.contains(it))
     {
         Some(key) => {
-            let message = format!("add-on {} has {key}, which kvshoot brings", bundle.name);
+            let message = format!(
+                "add-on {} contains {key}, which kvshoot manages",
+                bundle.name
+            );
             State::Failed(Failure::new(Class::Foreign, message))
         }
         None if !is_seen => State::Blocked,
@@ -59,8 +62,8 @@ pub(super) fn add(
 
 fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
     match shoot.networking.type_ == bundle.name {
-        true => format!("Run {}, the network of the pods", bundle.name),
-        false => format!("Apply add-on {}", bundle.name),
+        true => format!("Deploy pod network {}", bundle.name),
+        false => format!("Deploy add-on {}", bundle.name),
     }
 }
 
@@ -89,7 +92,7 @@ fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Val
     for key in awaited {
         match facts.objects.get(&key) {
             Some(it) if it.leaving => {
-                return State::Waiting(format!("the old {key} to be gone"));
+                return State::Waiting(format!("old {key} is being deleted"));
             }
             Some(it) => waits = waits.or_else(|| why(&key, &it.fact)),
             None => is_there = false,
@@ -129,7 +132,7 @@ fn why(key: &Key, fact: &Fact) -> Option<String> {
     why.map(|why| format!("{key}: {why}"))
 }
 
-/// None for kinds that are not looked at.
+/// Returns None for kinds that are not observed.
 fn key(object: &Value) -> Option<Key> {
     let kind = Kind::generic(object["kind"].as_str()?)?;
     let metadata = &object["metadata"];
@@ -140,7 +143,7 @@ fn key(object: &Value) -> Option<Key> {
     })
 }
 
-/// As they fit this shoot: from its registry, and a network with its ranges.
+/// Adapts the objects to the shoot: its registry, and the address ranges of a pod network.
 fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
     let mut objects = bundle.objects.clone();
     for object in &mut objects {
@@ -158,7 +161,7 @@ fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
     objects
 }
 
-/// Pods stand in the objects of workloads at one of three places.
+/// Rewrites images in pod specs, which are at one of three paths.
 fn images(object: &mut Value, registry: &str) {
     for place in [
         "/spec/template/spec",
@@ -220,7 +223,7 @@ mod tests {
     fn put(facts: &mut Facts, object: &Value, fact: Fact) {
         let hash = object["metadata"]["annotations"][SPEC_HASH].as_str();
         let object = (
-            key(object).expect("a kind that is looked at"),
+            key(object).expect("an observed kind"),
             Object {
                 uid: "u".into(),
                 version: "1".into(),
@@ -233,22 +236,22 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_due_until_all_of_it_is_there_and_then_its_workloads_are_waited_for() {
+    fn a_set_is_due_until_all_of_it_exists_and_then_waits_for_its_workloads() {
         let shoot = valid_for_tests(SHOOT);
         let mut facts = Facts::default();
         let State::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
-            panic!("nothing is there");
+            panic!("nothing exists yet");
         };
         let Content::Bundle(whole) = wanted.content else {
-            panic!("it is a bundle");
+            panic!("it is a set of manifests");
         };
         put(&mut facts, &whole.inventory, Fact::None);
         assert!(matches!(judge(&facts, &shoot), State::Due(_)));
-        let why = Some("0 of 1 pods are available".into());
+        let why = Some("0 of 1 pods available".into());
         let rollout = Rollout { why, available: 0 };
         put(&mut facts, &whole.objects[1], Fact::Rollout(rollout));
-        let told = "DaemonSet a/cilium: 0 of 1 pods are available";
-        assert_eq!(judge(&facts, &shoot), State::Waiting(told.into()));
+        let expected = "DaemonSet a/cilium: 0 of 1 pods available";
+        assert_eq!(judge(&facts, &shoot), State::Waiting(expected.into()));
         put(
             &mut facts,
             &whole.objects[1],
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn images_come_from_the_registry_of_the_shoot() {
+    fn images_are_pulled_from_the_registry_of_the_shoot() {
         let mut shoot = valid_for_tests(SHOOT);
         shoot.control_plane.registry = Some("registry.example.org/m".into());
         let objects = prepared(&shoot, &bundle());

@@ -1,4 +1,4 @@
-//! Calico's own manifest, made to fit: what its authors tell people to edit before they apply it.
+//! Adapts Calico's own manifest: the changes that its authors tell users to make before they apply it.
 
 use super::TUNNEL_PORT;
 use crate::validate::Networking;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 pub(super) const NAME: &str = "calico";
 const DAEMON: &str = "calico-node";
 
-/// Checks of the BGP daemon, which does not run where all goes through tunnels.
+/// Probes of the BGP daemon, which does not run when all traffic is tunnelled.
 const OF_BIRD: [&str; 2] = ["-bird-live", "-bird-ready"];
 
-/// Tunnels by VXLAN only: what is between machines need not know the pods, and hardly passes other protocols.
+/// Uses VXLAN tunnels only: the network between machines need not know pod addresses or pass other protocols.
 pub(super) fn fit(object: &mut Value, networking: &Networking) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match (object["kind"].as_str(), name) {
@@ -27,7 +27,7 @@ fn daemon(object: &mut Value, networking: &Networking) {
         if container["name"] != DAEMON {
             continue;
         }
-        // What Calico can deal in: from 4096 addresses down to one.
+        // The block sizes that Calico supports: from 4096 addresses down to one.
         let block = networking.node_mask.clamp(20, 32);
         for (name, value) in [
             ("CALICO_IPV4POOL_CIDR", networking.pods.clone()),
@@ -51,7 +51,7 @@ fn daemon(object: &mut Value, networking: &Networking) {
     }
 }
 
-/// In its place among the variables, or after them.
+/// Replaces the variable if it exists, or appends it.
 fn set(container: &mut Value, name: &str, value: &str) {
     let wanted = json!({ "name": name, "value": value });
     let variables = &mut container["env"];
@@ -70,7 +70,7 @@ mod tests {
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     #[test]
-    fn calico_takes_the_range_of_the_pods_and_tunnels_of_its_own_port() {
+    fn calico_uses_the_pod_range_and_a_separate_tunnel_port() {
         let networking = valid_for_tests(SHOOT).networking;
         let mut object = json!({
             "kind": "DaemonSet",
@@ -91,7 +91,7 @@ mod tests {
         let value = |name: &str| {
             let mut found = variables.iter().filter(|it| it["name"] == name);
             let one = found.next().expect(name);
-            assert_eq!(found.next(), None, "{name} is there once");
+            assert_eq!(found.next(), None, "{name} exists once");
             one["value"].clone()
         };
         assert_eq!(value("CALICO_IPV4POOL_CIDR"), networking.pods.as_str());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn calico_runs_no_daemon_for_bgp() {
+    fn calico_runs_without_a_bgp_daemon() {
         let networking = valid_for_tests(SHOOT).networking;
         let mut object = json!({
             "kind": "ConfigMap",

@@ -1,4 +1,4 @@
-//! CoreDNS: names inside the cluster.
+//! CoreDNS: the cluster's DNS.
 
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
@@ -12,9 +12,9 @@ use crate::plan::kubelet::{CLUSTER_DOMAIN, DNS_ADDRESS};
 use serde_json::{Value, json};
 
 const NAME: &str = "coredns";
-/// Clients and dashboards look for this one, whatever serves.
+/// The name that clients and dashboards expect, whichever server is used.
 const APP: &str = "kube-dns";
-/// A ConfigMap of the person: `*.override` adds to the one server, `*.server` adds servers.
+/// A ConfigMap of the user: `*.override` extends the default server, `*.server` adds servers.
 const CUSTOM: &str = "coredns-custom";
 
 pub(super) fn component(context: &Context) -> Component {
@@ -30,7 +30,7 @@ pub(super) fn component(context: &Context) -> Component {
     let deployment = deployment(context, &config);
     Component {
         name: "core-dns",
-        title: "Run CoreDNS".into(),
+        title: "Deploy CoreDNS".into(),
         objects: vec![
             service_account(NAME),
             cluster_role("system:coredns", &rules),
@@ -108,7 +108,7 @@ fn deployment(context: &Context, config: &Value) -> Value {
                 "metadata": { "labels": { "k8s-app": APP }, "annotations": checksum(config) },
                 "spec": {
                     "containers": [container(context)],
-                    // The node's own servers answer for the world outside.
+                    // The node's own servers answer for names outside the cluster.
                     "dnsPolicy": "Default",
                     "nodeSelector": system_nodes(),
                     "priorityClassName": "system-cluster-critical",

@@ -1,4 +1,4 @@
-//! The add-on `kubernetesDashboard`: its last version in this form, as Gardener has it.
+//! The add-on `kubernetesDashboard`: the last version that is deployed by plain manifests, the same as Gardener's.
 
 use super::Context;
 use super::objects::{
@@ -17,7 +17,7 @@ const CERTIFICATES: &str = "kubernetes-dashboard-certs";
 const CSRF: &str = "kubernetes-dashboard-csrf";
 const KEYS: &str = "kubernetes-dashboard-key-holder";
 
-/// None where the manifest does not ask for it.
+/// Returns None if the manifest does not enable it.
 pub(super) fn component(context: &Context) -> Option<Component> {
     let addons = context.shoot.manifest.spec.addons.as_ref()?;
     addons
@@ -25,7 +25,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
         .as_ref()
         .filter(|it| it.enabled)?;
     let mut objects = rights();
-    // The dashboard fills them.
+    // Empty; the dashboard fills them.
     objects.extend([CERTIFICATES, CSRF, KEYS].map(|it| own("Secret", it)));
     objects.extend([
         own("ConfigMap", SETTINGS),
@@ -36,7 +36,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     ]);
     Some(Component {
         name: "dashboard",
-        title: "Run the dashboard".into(),
+        title: "Deploy Kubernetes dashboard".into(),
         objects,
     })
 }

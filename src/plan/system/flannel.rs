@@ -1,4 +1,4 @@
-//! flannel: the network of the pods, where nothing else is asked for.
+//! flannel: the default pod network.
 
 use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
@@ -14,7 +14,7 @@ const NAME: &str = "flannel";
 const APP: &str = "kube-flannel";
 const CONFIG: &str = "kube-flannel-cfg";
 
-/// None where another network is asked for.
+/// Returns None if another network is configured.
 pub(super) fn component(context: &Context) -> Option<Component> {
     if context.shoot.networking.type_ != NAME {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     let daemon_set = daemon_set(context, &config);
     Some(Component {
         name: NAME,
-        title: "Run flannel, the network of the pods".into(),
+        title: "Deploy pod network flannel".into(),
         objects: vec![
             service_account(NAME),
             cluster_role(NAME, &rules),
@@ -45,7 +45,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     })
 }
 
-/// The range of each node is that which the controller manager gives it.
+/// Each node uses the range that the controller manager assigns to it.
 fn network_configuration(context: &Context) -> Value {
     json!({
         "Network": context.shoot.networking.pods,

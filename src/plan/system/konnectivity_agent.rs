@@ -1,4 +1,4 @@
-//! The konnectivity agents: by them the API server reaches kubelets, webhooks and aggregated APIs.
+//! The konnectivity agents, through which the API server reaches kubelets, webhooks and aggregated APIs.
 
 use super::Context;
 use super::objects::service_account;
@@ -16,12 +16,12 @@ const HEALTH_PORT: u16 = 8134;
 pub(super) fn component(context: &Context) -> Component {
     Component {
         name: NAME,
-        title: "Run konnectivity agents".into(),
+        title: "Deploy konnectivity agents".into(),
         objects: vec![service_account(NAME), daemon_set(context)],
     }
 }
 
-/// On every node, and on its network: a way in that rests neither on two chosen machines nor on the pods' network.
+/// On every node and on the host network, so that it depends neither on two chosen machines nor on the pod network.
 fn daemon_set(context: &Context) -> Value {
     let pod = json!({
         "automountServiceAccountToken": false,
@@ -39,7 +39,7 @@ fn daemon_set(context: &Context) -> Value {
     on_every_node(NAME, Value::Null, pod)
 }
 
-/// Its own token, and the roots by which it knows the server.
+/// The agent's token, and the CA that verifies the server.
 fn identity() -> Value {
     json!([
         { "serviceAccountToken": { "path": "token", "audience": AUDIENCE, "expirationSeconds": 3600 } },
@@ -61,7 +61,7 @@ fn container(context: &Context) -> Value {
             format!("--admin-server-port={ADMIN_PORT}"),
             "--health-server-host=127.0.0.1",
             format!("--health-server-port={HEALTH_PORT}"),
-            // Load balancers forget connections on which nothing is said.
+            // Load balancers drop idle connections.
             "--keepalive-time=30s",
             "--sync-forever",
         ],

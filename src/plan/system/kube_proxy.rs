@@ -11,7 +11,7 @@ const NAME: &str = "kube-proxy";
 const DIRECTORY: &str = "/var/lib/kube-proxy";
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// None where the manifest switches it off.
+/// Returns None if the manifest disables it.
 pub(super) fn component(context: &Context) -> Option<Component> {
     let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
     if settings.and_then(|it| it.enabled) == Some(false) {
@@ -27,7 +27,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     let daemon_set = daemon_set(context, &config);
     Some(Component {
         name: NAME,
-        title: "Run kube-proxy".into(),
+        title: "Deploy kube-proxy".into(),
         objects: vec![
             service_account(NAME),
             cluster_role_binding(
@@ -50,7 +50,7 @@ fn configuration(context: &Context) -> Value {
         "kind": "KubeProxyConfiguration",
         "clientConnection": { "kubeconfig": format!("{DIRECTORY}/kubeconfig.conf") },
         "clusterCIDR": context.shoot.networking.pods,
-        // As many connections as the machine's own settings allow.
+        // No limit by kube-proxy; the machine's own settings apply.
         "conntrack": { "maxPerCore": 0 },
         "mode": mode.unwrap_or("IPTables").to_lowercase(),
     });
@@ -60,7 +60,7 @@ fn configuration(context: &Context) -> Value {
     config
 }
 
-/// By the address that nodes have: the Service's own is there only once kube-proxy runs.
+/// Uses the node address, because the Service's address works only once kube-proxy runs.
 fn kubeconfig(context: &Context) -> Value {
     let server = context.known.node_address.url();
     json!({
@@ -79,7 +79,7 @@ fn kubeconfig(context: &Context) -> Value {
     })
 }
 
-/// With line breaks, for people read it.
+/// Formatted with line breaks, because users read it.
 fn json(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has text keys")
 }

@@ -1,15 +1,15 @@
-//! Where the Service `default/kubernetes` leads.
+//! The endpoints of the Service `default/kubernetes`.
 //!
-//! The API servers do not write it themselves (`--endpoint-reconciler-type=none`): each would take it away as it
-//! stops, and with it the way of every client inside.
+//! The API servers do not write them (`--endpoint-reconciler-type=none`): each would remove its endpoint when it
+//! stops, and with it the only address that clients inside the cluster have.
 
 use super::Context;
 use crate::plan::component::Component;
 use serde_json::json;
 use std::net::IpAddr;
 
-/// None where the address is a name, or one of the own host: Kubernetes takes neither for an endpoint. Pods find no
-/// API server then, but by the address itself.
+/// Returns None if the address is a name, or a loopback or unspecified address: Kubernetes accepts none of these as an
+/// endpoint. Pods then have to use the address itself.
 pub(super) fn component(context: &Context) -> Option<Component> {
     let address = &context.known.node_address;
     let ip: IpAddr = address.host.parse().ok()?;
@@ -33,7 +33,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     });
     Some(Component {
         name: "kubernetes-endpoints",
-        title: "Lead the Service kubernetes to the API server".into(),
+        title: "Apply endpoints of Service kubernetes".into(),
         objects: vec![slice],
     })
 }

@@ -1,4 +1,4 @@
-//! metrics-server: what nodes and pods use.
+//! metrics-server: resource usage of nodes and pods.
 
 use super::Context;
 use super::objects::{
@@ -17,13 +17,13 @@ const PORT: u16 = 10250;
 pub(super) fn component(context: &Context) -> Component {
     let mut objects = rights();
     objects.extend([service(), deployment(context)]);
-    // The aggregation layer asks only once there is an answer to be had.
+    // Last, so that the aggregation layer does not ask before the server exists.
     objects.push(api_service());
     let is_spread = replicas(context) > 1;
     objects.extend(is_spread.then(|| one_by_one(NAME, NAME)));
     Component {
         name: NAME,
-        title: "Run metrics-server".into(),
+        title: "Deploy metrics-server".into(),
         objects,
     }
 }
@@ -75,7 +75,7 @@ fn service() -> Value {
     })
 }
 
-/// Its certificate is its own, made anew with every pod; the way to it is that of the konnectivity agents.
+/// The server generates its certificate in every pod; requests reach it through the konnectivity agents.
 fn api_service() -> Value {
     json!({
         "apiVersion": "apiregistration.k8s.io/v1",

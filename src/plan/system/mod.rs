@@ -1,8 +1,8 @@
-//! What runs inside the shoot and makes it a working cluster.
+//! The components inside the shoot that make it a working cluster.
 //!
-//! All of it stands in kube-system but the objects whose place Kubernetes or kubeadm has fixed. Pods that a node needs
-//! before it can serve (the network, kube-proxy, konnectivity, disks) go onto every node, whatever its taints; the rest
-//! goes onto nodes of pools that allow system components.
+//! All of them are in kube-system, except objects with a namespace that Kubernetes or kubeadm defines. Pods that a node
+//! needs before it is ready (network, kube-proxy, konnectivity, CSI) run on every node, whatever its taints; all others
+//! run on nodes of pools that allow system components.
 
 mod assemble;
 mod bootstrap;
@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 pub(crate) use storage::DRIVER;
 
-/// What the objects inside a shoot are made of.
+/// Input for the objects inside a shoot.
 pub(super) struct Context<'a> {
     pub(super) shoot: &'a ValidShoot,
     pub(super) site: Site<'a>,
@@ -45,11 +45,11 @@ pub(super) struct Context<'a> {
     pub(super) classes: &'a BTreeMap<Arc<str>, StorageClass>,
 }
 
-/// Of the tunnels between nodes. Not the usual 8472 or 4789: machines stand in a network that may have tunnels itself,
-/// and kernels take such packets for their own.
+/// Port of the tunnels between nodes. Not 8472 or 4789: the network of the machines may use tunnels itself, and kernels
+/// would take such packets for their own.
 const TUNNEL_PORT: u16 = 8475;
 
-/// All that this shoot wants, in the order in which one rests on another.
+/// All components of this shoot, in the order of their dependencies.
 pub(super) fn components(context: &Context) -> Vec<Component> {
     [
         Some(rbac::component(context)),
@@ -69,7 +69,7 @@ pub(super) fn components(context: &Context) -> Vec<Component> {
     .collect()
 }
 
-/// An address of a range of a valid shoot, by its number from the first.
+/// Returns the address with this number in an address range of a valid shoot.
 pub(super) fn address(range: &str, number: u32) -> String {
     let range = Cidr::parse(range).expect("validation has read it once");
     range.address(number).to_string()

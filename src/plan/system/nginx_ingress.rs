@@ -1,7 +1,7 @@
-//! The add-on `nginxIngress`: the last version of a project that ended.
+//! The add-on `nginxIngress`: the last version of a retired project.
 //!
-//! Its admission webhook is left out: it would stand between the person and every Ingress while the pods are away, and
-//! has had the worst of its holes.
+//! Without its admission webhook: it would block every Ingress while the pods are down, and had the project's worst
+//! vulnerabilities.
 
 use super::Context;
 use super::objects::{
@@ -20,7 +20,7 @@ const LEASE: &str = "ingress-nginx-leader";
 const CLASS: &str = "nginx";
 const CONTROLLER_CLASS: &str = "k8s.io/ingress-nginx";
 
-/// None where the manifest does not ask for it.
+/// Returns None if the manifest does not enable it.
 pub(super) fn component(context: &Context) -> Option<Component> {
     let addons = context.shoot.manifest.spec.addons.as_ref()?;
     let settings = addons.nginx_ingress.as_ref().filter(|it| it.enabled)?;
@@ -31,7 +31,7 @@ pub(super) fn component(context: &Context) -> Option<Component> {
     objects.extend([class(), config, service(settings), deployment]);
     Some(Component {
         name: "nginx-ingress",
-        title: "Run the nginx ingress controller".into(),
+        title: "Deploy NGINX ingress controller".into(),
         objects,
     })
 }
@@ -122,7 +122,7 @@ fn deployment(context: &Context, config: &Value) -> Value {
                     "nodeSelector": system_nodes(),
                     "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
                     "serviceAccountName": NAME,
-                    // Connections that are open may end by themselves.
+                    // Open connections may finish.
                     "terminationGracePeriodSeconds": 300,
                     "tolerations": critical(),
                     "topologySpreadConstraints": spread(NAME),

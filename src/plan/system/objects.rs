@@ -1,4 +1,4 @@
-//! Small objects that several components have: accounts, rights and settings.
+//! Small objects that several components use: service accounts, RBAC objects and ConfigMaps.
 
 use crate::plan::Hash;
 use serde_json::{Map, Value, json};
@@ -20,19 +20,19 @@ pub(super) fn config_map(name: &str, data: &Value) -> Value {
     })
 }
 
-/// What a pod template says of its ConfigMap, so that pods follow its content.
+/// Annotation of a pod template with its ConfigMap's checksum, so that pods roll when the content changes.
 pub(super) fn checksum(config_map: &Value) -> Value {
     let name = config_map["metadata"]["name"].as_str().unwrap_or_default();
     let hash = Hash::of(&config_map["data"]).to_string();
     Value::Object(Map::from_iter([(format!("checksum/{name}"), json!(hash))]))
 }
 
-/// What may be done with resources of one API group.
+/// A rule of a role, for resources of one API group.
 pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
 }
 
-/// The same, of objects of these names only.
+/// Limits a rule to objects with these names.
 pub(super) fn rule_for(names: &[&str], mut rule: Value) -> Value {
     rule["resourceNames"] = json!(names);
     rule
@@ -66,7 +66,7 @@ pub(super) fn cluster_role_binding(name: &str, role: &str, subjects: &[Value]) -
     })
 }
 
-/// Of a role in the same namespace.
+/// Binds a role of the same namespace.
 pub(super) fn role_binding(namespace: &str, name: &str, role: &str, subjects: &[Value]) -> Value {
     json!({
         "apiVersion": format!("{RBAC}/v1"),
@@ -85,7 +85,7 @@ pub(super) fn group(name: &str) -> Value {
     json!({ "apiGroup": RBAC, "kind": "Group", "name": name })
 }
 
-/// A service account of kube-system.
+/// A service account of kube-system as the subject of a binding.
 pub(super) fn account(name: &str) -> Value {
     json!({ "kind": "ServiceAccount", "name": name, "namespace": NAMESPACE })
 }

@@ -1,17 +1,17 @@
-//! What pods of several components have in common.
+//! Common settings of the components' pods.
 
 use super::Context;
 use super::objects::NAMESPACE;
 use crate::plan::names::SYSTEM_COMPONENTS;
 use serde_json::{Value, json};
 
-/// What a node cannot serve without runs on all of them, while they are not ready and not known to the cloud
-/// controller manager, too.
+/// Tolerations of pods that a node needs: they run on all nodes, including nodes that are not ready or not initialized
+/// by the cloud controller manager.
 pub(super) fn every_node() -> Value {
     json!([{ "operator": "Exists" }])
 }
 
-/// A DaemonSet of such pods, named like its app and its service account; `pod` is what else their spec has.
+/// A DaemonSet with these tolerations; `name` is also its app label and service account, `pod` the rest of the spec.
 pub(super) fn on_every_node(name: &str, annotations: Value, mut pod: Value) -> Value {
     pod["nodeSelector"] = json!({ "kubernetes.io/os": "linux" });
     pod["priorityClassName"] = json!("system-node-critical");
@@ -34,7 +34,7 @@ pub(super) fn on_every_node(name: &str, annotations: Value, mut pod: Value) -> V
     })
 }
 
-/// Of an app whose pods go one by one.
+/// A disruption budget that evicts an app's pods one at a time.
 pub(super) fn one_by_one(name: &str, app: &str) -> Value {
     json!({
         "apiVersion": "policy/v1",
@@ -48,17 +48,17 @@ pub(super) fn one_by_one(name: &str, app: &str) -> Value {
     })
 }
 
-/// Pools decide whether they take what serves the cluster as a whole.
+/// Selects nodes of pools that allow system components.
 pub(super) fn system_nodes() -> Value {
     json!({ "kubernetes.io/os": "linux", SYSTEM_COMPONENTS: "true" })
 }
 
-/// Nodes that are kept for what the cluster needs take it.
+/// Tolerates nodes that are reserved for critical add-ons.
 pub(super) fn critical() -> Value {
     json!([{ "key": "CriticalAddonsOnly", "operator": "Exists" }])
 }
 
-/// Over nodes and zones as far as there are some.
+/// Spreads pods over nodes and zones if possible.
 pub(super) fn spread(app: &str) -> Value {
     let over = |key: &str| {
         json!({
@@ -74,7 +74,7 @@ pub(super) fn spread(app: &str) -> Value {
     ])
 }
 
-/// Security context of a container that needs no right at all.
+/// Security context of a container that needs no privileges.
 pub(super) fn confined() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
@@ -95,12 +95,12 @@ pub(super) fn mount_read_only(name: &str, path: &str) -> Value {
     json!({ "name": name, "mountPath": path, "readOnly": true })
 }
 
-/// A variable with a field of the pod.
+/// An environment variable with a field of the pod.
 pub(super) fn field(name: &str, path: &str) -> Value {
     json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } })
 }
 
-/// Makes clients in a pod on the host's network reach the API server without kube-proxy, which may not be there yet.
+/// Lets clients in a host-network pod reach the API server without kube-proxy, which may not run yet.
 pub(super) fn api_server(context: &Context) -> [Value; 2] {
     let address = &context.known.node_address;
     [

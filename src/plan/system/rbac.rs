@@ -1,4 +1,4 @@
-//! Who may do what: machines that join, the parts of the control plane, and people.
+//! RBAC rules of joining machines, control plane components, and users.
 
 use super::Context;
 use super::objects::{
@@ -8,7 +8,7 @@ use crate::plan::component::Component;
 use crate::plan::names::TOKEN_GROUP;
 use serde_json::Value;
 
-/// The group of people's certificates. The binding can be deleted, which `system:masters` has none of.
+/// The group of users' certificates. Unlike `system:masters`, access ends when its binding is deleted.
 pub(crate) const ADMINS: &str = "kvshoot:cluster-admins";
 
 const NODES: &str = "system:nodes";
@@ -25,12 +25,12 @@ pub(super) fn component(_: &Context) -> Component {
     ));
     Component {
         name: "rbac",
-        title: "Grant rights inside the cluster".into(),
+        title: "Apply RBAC rules".into(),
         objects,
     }
 }
 
-/// A machine asks for a certificate by its token, and later renews it by itself.
+/// A machine requests a certificate with its token, and later renews it with the certificate.
 fn joining() -> Vec<Value> {
     let requests = "system:certificates.k8s.io:certificatesigningrequests";
     vec![
@@ -60,7 +60,7 @@ fn control_plane() -> Vec<Value> {
             "system:kubelet-api-admin",
             &[user("kube-apiserver-kubelet-client")],
         ),
-        // It reviews the tokens of its agents.
+        // It reviews the agents' tokens.
         cluster_role_binding(
             "kvshoot:konnectivity-server",
             "system:auth-delegator",
@@ -94,7 +94,7 @@ fn cloud_controller_manager() -> Vec<Value> {
     ]
 }
 
-/// The leases by which the replicas of a controller choose one of them.
+/// The Leases for leader election between a controller's replicas.
 fn leases(name: &str) -> Value {
     let verbs = [
         "get", "list", "watch", "create", "update", "patch", "delete",
@@ -106,7 +106,7 @@ fn leases(name: &str) -> Value {
     )
 }
 
-/// What the driver and the sidecars that serve it do with the shoot's own objects.
+/// Permissions of the driver and its sidecars in the shoot.
 fn csi_controller() -> Vec<Value> {
     let name = "system:csi-controller";
     let storage = "storage.k8s.io";

@@ -1,7 +1,7 @@
-//! Snapshots of volumes: their API, and a class for each that the profile lists.
+//! Volume snapshots: their API, and a class for each snapshot class of the profile.
 //!
-//! They go the way of an add-on, for the kind of the classes is known only once its definition is there. What makes
-//! snapshots runs with the controller of the CSI driver.
+//! They are deployed like an add-on, because the kind of the classes exists only after its definition. The snapshot
+//! controllers run in the pod of the CSI controller.
 
 use super::storage::DRIVER;
 use crate::model::VOLUME_SNAPSHOTS;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const NAME: &str = "volume-snapshots";
 const DEFAULT: &str = "snapshot.storage.kubernetes.io/is-default-class";
 
-/// None where the profile lists no class: definitions that are there stay, for with them all snapshots would go.
+/// Returns None if the profile lists no class. Existing definitions stay, since deleting them deletes all snapshots.
 pub(super) fn bundle(shoot: &ValidShoot) -> Option<Bundle> {
     let classes = &shoot.profile.spec.provider_config.volume_snapshot_classes;
     let classes = classes.iter().map(|it| {
@@ -37,7 +37,7 @@ pub(super) fn bundle(shoot: &ValidShoot) -> Option<Bundle> {
 
 fn definitions() -> impl Iterator<Item = Value> {
     let documents = serde_yaml::Deserializer::from_str(VOLUME_SNAPSHOTS);
-    documents.map(|it| Value::deserialize(it).expect("a test has read it once"))
+    documents.map(|it| Value::deserialize(it).expect("a test reads it"))
 }
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ mod tests {
     use crate::validate::testing::{SHOOT, valid_for_tests};
 
     #[test]
-    fn snapshots_are_defined_where_there_is_a_class_for_them() {
+    fn snapshots_are_defined_if_the_profile_has_a_class() {
         let mut shoot = valid_for_tests(SHOOT);
         assert_eq!(bundle(&shoot), None);
         let listed = json!([
@@ -55,7 +55,7 @@ mod tests {
         ]);
         shoot.profile.spec.provider_config.volume_snapshot_classes =
             serde_json::from_value(listed).expect("classes");
-        let objects = bundle(&shoot).expect("there are two").objects;
+        let objects = bundle(&shoot).expect("two classes").objects;
         let named =
             |it: &Value| format!("{} {}", it["kind"], it["metadata"]["name"]).replace('"', "");
         let group = "snapshot.storage.k8s.io";

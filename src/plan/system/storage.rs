@@ -1,6 +1,7 @@
-//! Volumes: the storage classes of the profile and of the provider, and the part of the KubeVirt CSI driver that mounts disks on nodes.
+//! Volumes: the StorageClasses of the profile and of the provider, and the node part of the KubeVirt CSI driver, which
+//! mounts disks.
 //!
-//! The part that makes disks and attaches them to machines runs beside the control plane.
+//! The controller part, which creates and attaches disks, runs with the control plane.
 
 use super::Context;
 use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
@@ -21,7 +22,7 @@ const HEALTH_PORT: u16 = 10300;
 pub(super) fn component(context: &Context) -> Component {
     let mut objects = vec![driver()];
     objects.extend(classes(context));
-    // It looks up which machine it runs on.
+    // It reads the Node it runs on.
     let rules = [rule("", &["nodes"], &["get"])];
     objects.extend([
         service_account(NAME),
@@ -31,7 +32,7 @@ pub(super) fn component(context: &Context) -> Component {
     ]);
     Component {
         name: "storage",
-        title: "Serve volumes".into(),
+        title: "Deploy CSI driver".into(),
         objects,
     }
 }
@@ -49,8 +50,8 @@ fn driver() -> Value {
     })
 }
 
-/// One for every volume type that the profile lets be used, and one for each class that the profile or the provider
-/// offers as it is. The first volume type is the default, unless one of those is.
+/// A class for each usable volume type of the profile, and one for each class that the profile or the provider offers
+/// directly. The first volume type is the default, unless one of the offered classes is.
 fn classes(context: &Context) -> Vec<Value> {
     let offered = offered(context.shoot, context.classes);
     let has_default = offered.values().any(|it| it.is_default);
@@ -80,14 +81,14 @@ fn usual(is_default: bool) -> ClassOffer {
     }
 }
 
-/// Volume types are called anything; objects are not.
+/// Volume types may have any name; object names are restricted.
 fn class_name(volume_type: &str) -> String {
     let name = volume_type.to_lowercase();
     let name = name.replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-");
     name.trim_matches('-').to_owned()
 }
 
-/// Disks stand on the bus where the driver finds them: of a serial number, virtio keeps 20 characters.
+/// Disks use the SCSI bus, because the driver finds them by serial number, which virtio truncates to 20 characters.
 fn storage_class(name: &str, class: &str, offer: &ClassOffer) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -148,7 +149,7 @@ fn node_driver(context: &Context) -> Value {
     })
 }
 
-/// Tells kubelet of the driver.
+/// Registers the driver with the kubelet.
 fn registrar(context: &Context) -> Value {
     json!({
         "name": "csi-node-driver-registrar",

@@ -1,11 +1,11 @@
-//! What containerd is told: its own configuration, mirrors of registries, and a network where nobody else brings one.
+//! containerd's files: its configuration, registry mirrors, and a CNI network if nothing else provides one.
 
 use super::Join;
 use super::files::{LIB, file};
 use crate::plan::images::image;
 use serde_json::{Value, json};
 
-/// Registries that a mirror stands in for.
+/// Registries that a mirror replaces.
 const PUBLIC_REGISTRIES: [&str; 4] = ["docker.io", "ghcr.io", "quay.io", "registry.k8s.io"];
 
 pub(super) fn files(join: &Join) -> Vec<Value> {
@@ -39,8 +39,8 @@ pub(super) fn files(join: &Join) -> Vec<Value> {
     files
 }
 
-/// For containerd 1, and for a configuration of that version that an image has. A section takes the place of one
-/// that stood there before, so that it has to be whole.
+/// For containerd 1, and for images with a configuration of that version. A section replaces one with the same name,
+/// so it must be complete.
 fn version_2(pause: &str) -> String {
     format!(
         r#"version = 2
@@ -77,7 +77,7 @@ fn version_3(pause: &str) -> String {
     )
 }
 
-/// The path after the host is kept, as it is in the references of the shoot's own images.
+/// Keeps the path after the host, the same as in the references of the shoot's own images.
 fn mirror(registry: &str) -> String {
     let registry = registry.trim_end_matches('/');
     let (host, path) = registry.split_once('/').unwrap_or((registry, ""));
@@ -86,9 +86,9 @@ fn mirror(registry: &str) -> String {
     format!("[host.\"{url}\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n")
 }
 
-/// Makes a node ready by itself. Version 1.0.0 is the last of which containerd does not ask the plugins how they
-/// are, so that they need not be there; and any other configuration sorts before this one. The range is a guess
-/// until the script knows the node's own.
+/// Makes a node ready without a pod network. Version 1.0.0 is the last one for which containerd does not query the
+/// plugins, so they need not be installed; and any other configuration sorts before this one. The range is a guess
+/// until the script knows the node's range.
 fn network(join: &Join) -> String {
     let networking = &join.shoot.networking;
     let first = networking.pods.split('/').next().unwrap_or_default();

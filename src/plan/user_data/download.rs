@@ -1,11 +1,11 @@
-//! What an image that was not made for Kubernetes has to fetch, from where, and how it is known to be that.
+//! Downloads for images without Kubernetes binaries: URLs, mirrors and checksums.
 
 use super::Join;
 use crate::model::Version;
 use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
 
-/// SHA-256 by URL, as the projects published them. A machine checks against what did not travel with the file.
+/// SHA-256 by URL, as published by the projects, so that a checksum does not come from the same server as its file.
 const DIGESTS: &str = include_str!("digests.txt");
 
 const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
@@ -14,7 +14,7 @@ const CONTAINERD: &str = "2.2.1";
 const RUNC: &str = "1.3.4";
 const CNI_PLUGINS: &str = "1.8.0";
 
-/// Lines of a name, an architecture, a URL and a digest; `-` where only the server can tell the digest.
+/// Lines of name, architecture, URL and digest; `-` if only the server can provide the digest.
 pub(super) fn table(join: &Join) -> String {
     let lines = ARCHITECTURES
         .iter()
@@ -83,7 +83,7 @@ fn known() -> BTreeMap<&'static str, &'static str> {
         .collect()
 }
 
-/// Host and path are kept, as in a copy that was made by a crawler.
+/// Keeps host and path of the original URL, the layout that a crawler produces.
 fn mirrored(mirror: &str, url: &str) -> String {
     let rest = url.strip_prefix("https://").unwrap_or(url);
     format!("{}/{rest}", mirror.trim_end_matches('/'))
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_in_one_version_only_has_its_digest_here() {
+    fn downloads_with_a_fixed_version_have_a_digest() {
         let known = known();
         for architecture in ARCHITECTURES {
             for (name, url) in urls("1.34.2", architecture) {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn no_digest_stands_for_two_files() {
+    fn no_digest_belongs_to_two_files() {
         let known = known();
         let distinct: std::collections::BTreeSet<_> = known.values().collect();
         assert_eq!(distinct.len(), known.len());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_has_the_host_in_its_path() {
+    fn a_mirror_contains_the_host_in_its_path() {
         assert_eq!(
             mirrored("https://m.example.org/k8s/", "https://dl.k8s.io/release/a"),
             "https://m.example.org/k8s/dl.k8s.io/release/a"

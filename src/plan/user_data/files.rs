@@ -1,4 +1,4 @@
-//! The files of a machine, each where kubeadm or its owner looks for it.
+//! The files of a machine, at the paths where kubeadm or their owner expects them.
 
 use super::{Join, containerd, download, kubelet};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 /// Runs [`JOIN`] at every boot.
 pub(super) const UNIT: &str = "kvshoot-join.service";
 
-/// Where the script finds what it may have to install.
+/// Directory of the files that the script may have to install.
 pub(super) const LIB: &str = "/usr/local/lib/kvshoot";
 
-/// What makes a node out of the machine; in POSIX shell, as images differ.
+/// The script that turns the machine into a node, in POSIX shell, because images differ.
 pub(super) const JOIN: &str = include_str!("join.sh");
 
 const PRIVATE: &str = "0600";
@@ -71,7 +71,7 @@ pub(super) fn file(path: &str, permissions: &str, content: &str) -> Value {
     json!({ "path": path, "permissions": permissions, "content": content })
 }
 
-/// Read by the script as shell. No version, address or name has a quote in it.
+/// Sourced by the script. Versions, addresses and names do not contain quotes.
 fn settings(join: &Join) -> String {
     let settings = join.pool.kubelet.as_ref();
     let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
@@ -89,8 +89,8 @@ fn settings(join: &Join) -> String {
 
 const MODULES: &str = "overlay\nbr_netfilter\nnf_conntrack\n";
 
-/// What kube-proxy, CNI plugins and kubelets ask of a kernel; the last three are those that
-/// `protectKernelDefaults` insists on.
+/// Kernel settings that kube-proxy, CNI plugins and kubelets require; the last three are required by
+/// `protectKernelDefaults`.
 const SYSCTL: &str = "\
 net.bridge.bridge-nf-call-iptables = 1
 net.bridge.bridge-nf-call-ip6tables = 1

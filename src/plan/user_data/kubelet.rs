@@ -1,4 +1,4 @@
-//! What a kubelet is told: its configuration, its flags, and how it asks for a certificate.
+//! The kubelet's files: configuration, flags, and bootstrap kubeconfig.
 
 use super::Join;
 use crate::model::Taint;
@@ -12,7 +12,7 @@ pub(super) fn config(join: &Join) -> String {
     yaml(&kubelet_configuration(join.shoot, join.pool))
 }
 
-/// Good for asking for a certificate and no more. It goes when the certificate is there.
+/// Grants only the certificate request, and is deleted once the certificate exists.
 pub(super) fn bootstrap_kubeconfig(join: &Join) -> String {
     let ca = base64::engine::general_purpose::STANDARD.encode(join.ca);
     let cluster = json!({ "server": join.node_address.url(), "certificate-authority-data": ca });
@@ -30,7 +30,7 @@ fn yaml(value: &Value) -> String {
     serde_yaml::to_string(value).expect("an object with text keys can be written")
 }
 
-/// The environment of kubeadm's drop-in. These are flags, since they differ from machine to machine.
+/// The environment file of kubeadm's drop-in. These are flags, because they differ from machine to machine.
 pub(super) fn flags(join: &Join) -> String {
     let mut flags = vec![
         format!("--hostname-override={}", join.machine),
@@ -57,7 +57,7 @@ fn labels(join: &Join) -> String {
     if pool.system_components {
         labels.insert(names::SYSTEM_COMPONENTS, "true");
     }
-    // A machine is held in its zone, and the cloud controller manager may have no right to read the provider's nodes.
+    // A machine stays in its zone, and the cloud controller manager may not be allowed to read the provider's nodes.
     let region = join.shoot.region.as_str();
     let name = names::MachineName::parse(&join.shoot.id, join.machine);
     let zone = name.and_then(|it| pool.zones.get(it.zone));
@@ -76,8 +76,8 @@ fn labels(join: &Join) -> String {
     labels.join(",")
 }
 
-/// Whether a kubelet may put a label on its own node. It does not start with any other of Kubernetes' own; those
-/// are for kvshoot to put there.
+/// Returns whether a kubelet may set this label on its own node. It does not start with other labels of the Kubernetes
+/// domains; kvshoot sets those.
 pub(crate) fn is_set_by_kubelet(label: &str) -> bool {
     const KNOWN: [&str; 10] = [
         "beta.kubernetes.io/arch",
@@ -101,7 +101,7 @@ pub(crate) fn is_set_by_kubelet(label: &str) -> bool {
     if !is_of("kubernetes.io") && !is_of("k8s.io") {
         return true;
     }
-    // The name is ours: it selects one node.
+    // kvshoot sets the hostname, which identifies the node.
     label != names::HOSTNAME_LABEL
         && (KNOWN.contains(&label) || is_of("kubelet.kubernetes.io") || is_of("node.kubernetes.io"))
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_that_kubelets_may_not_set_is_left_to_kvshoot() {
+    fn labels_that_kubelets_may_not_set_are_recognized() {
         for label in [
             "env",
             "example.org/a",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_without_a_value_is_one_too() {
+    fn a_taint_without_a_value_is_valid() {
         let taint = |value: Option<&str>| Taint {
             key: Some("k".into()),
             value: value.map(Into::into),

@@ -1,11 +1,11 @@
-//! Two cloud-configs in one.
+//! Merges two cloud-configs.
 
 use serde_yaml::{Mapping, Value};
 
-/// What a pool cannot take from us: hosts, VMs and nodes have one name.
+/// Keys that a pool cannot override: host, VM and node have the same name.
 const OURS: &str = "hostname";
 
-/// Lists come one after the other, ours first; in mappings each key is merged; else the pool's own value stands.
+/// Lists are concatenated, ours first; mappings are merged by key; otherwise the pool's value wins.
 pub(super) fn merge(ours: Mapping, mut theirs: Mapping) -> Mapping {
     theirs.remove(OURS);
     // The old spelling would hide the new one.
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_put_together_with_ours_in_front() {
+    fn lists_are_concatenated_with_ours_first() {
         check("a: [1]", "a: [2]\nb: [3]", "a: [1, 2]\nb: [3]");
     }
 
@@ -63,17 +63,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_nothing_away() {
+    fn a_null_value_removes_nothing() {
         check("a: [1]", "a:", "a: [1]");
     }
 
     #[test]
-    fn the_name_of_a_machine_is_not_for_a_pool_to_say() {
+    fn a_pool_cannot_override_the_host_name() {
         check("hostname: m", "hostname: other", "hostname: m");
     }
 
     #[test]
-    fn the_old_spelling_of_certificates_is_taken_for_the_new_one() {
+    fn the_old_spelling_of_ca_certs_is_accepted() {
         check(
             "ca_certs: {trusted: [a]}",
             "ca-certs: {trusted: [b]}",

@@ -1,8 +1,7 @@
-//! What a machine reads when it boots: cloud-config that makes it a node, merged with the pool's own and never glued.
+//! User data of a machine: the cloud-config that makes it a node, merged with the pool's own (never concatenated).
 //!
-//! cloud-init writes files and starts one unit; `join.sh` does the rest, and does it again at every boot. Files stand
-//! where kubeadm would put them, so that an image with kubelet and kubeadm needs nothing else, and one with neither
-//! is given what it lacks.
+//! cloud-init writes files and starts one unit; `join.sh` does the rest, at every boot. Files are at kubeadm's paths,
+//! so that an image with kubelet and kubeadm needs nothing else; images without them get what is missing.
 
 mod containerd;
 mod download;
@@ -22,19 +21,19 @@ use serde_json::Value as Json;
 use serde_json::json;
 use serde_yaml::{Mapping, Value};
 
-/// All that a machine needs to know to join.
+/// Input for a machine's user data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Join<'a> {
     pub(crate) machine: &'a str,
     pub(crate) pool: &'a Pool,
     pub(crate) shoot: &'a ValidShoot,
-    /// By which machines reach the API server.
+    /// Address at which machines reach the API server.
     pub(crate) node_address: &'a Address,
-    /// PEM of the roots that machines trust.
+    /// CA certificates that machines trust, as PEM.
     pub(crate) ca: &'a str,
 }
 
-/// The cloud-config of a machine. [`names::TOKEN`] stands in it for the bootstrap token.
+/// The cloud-config of a machine, with [`names::TOKEN`] in place of the bootstrap token.
 pub(crate) fn cloud_config(join: &Join) -> String {
     let worker = &join.pool.worker;
     let base = worker.user_data.as_deref();
@@ -43,8 +42,8 @@ pub(crate) fn cloud_config(join: &Join) -> String {
     text(with_ssh_keys(config, &worker.ssh_public_keys))
 }
 
-/// An image may start its kubelet at boot. With our files it would register before containerd is as it should be,
-/// perhaps in another version than is wanted, and begin pods in cgroups of the wrong kind. The script starts it.
+/// Stops a kubelet that the image starts at boot. With our files it would register before containerd is configured,
+/// perhaps in a different version, and start pods in cgroups of the wrong kind. The script starts it.
 const KUBELET_WAITS: &str =
     "test -e /var/lib/kvshoot/joined || systemctl stop --no-block kubelet.service || true";
 
@@ -56,7 +55,7 @@ fn own(join: &Join) -> Mapping {
     };
     set("hostname", json!(join.machine));
     set("preserve_hostname", json!(false));
-    // A machine that is started anew may have another hardware address, and cloud-init writes the network down by it.
+    // A restarted VM may have another MAC address, which cloud-init's network configuration contains.
     let when = json!(["boot-new-instance", "boot"]);
     set("updates", json!({ "network": { "when": when } }));
     if let Some(bundle) = &join.pool.ca_bundle {
@@ -64,13 +63,13 @@ fn own(join: &Join) -> Mapping {
     }
     set("write_files", files::all(join).into());
     set("bootcmd", json!([["sh", "-c", KUBELET_WAITS]]));
-    // Not waited for: what comes after in the pool's own list may be what joining needs.
+    // Not waited for, because joining may depend on later entries of the pool's own list.
     let start = json!(["systemctl", "enable", "--now", "--no-block", files::UNIT]);
     set("runcmd", json!([["systemctl", "daemon-reload"], start]));
     own
 }
 
-/// Trust stores want them one a file.
+/// Splits a bundle, because trust stores expect one certificate per file.
 fn certificates(bundle: &str) -> Vec<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let parts = bundle.split_inclusive(END).map(str::trim);
@@ -80,7 +79,7 @@ fn certificates(bundle: &str) -> Vec<String> {
         .collect()
 }
 
-/// Keys that are there stay, in front; none stands twice.
+/// Appends keys to the existing ones, without duplicates.
 fn with_ssh_keys(mut config: Mapping, keys: &[String]) -> Mapping {
     if keys.is_empty() {
         return config;
@@ -106,11 +105,11 @@ fn text(config: Mapping) -> String {
     format!("{HEAD}{text}")
 }
 
-/// The Secret that a machine's VirtualMachine names. It is text, so that the token can be put in when it is written.
+/// The Secret of a VirtualMachine's user data. It is text, so that the token can be inserted when it is written.
 pub(super) fn object(site: &Site, hash: Hash, join: &Join) -> Json {
     let mut metadata = metadata(site, role::USER_DATA, join.machine, hash);
     metadata["labels"][names::POOL] = json!(join.pool.name);
-    // Once more by itself, so that nobody has to look for it in the rest.
+    // Also as a separate key, so that it can be read without parsing the user data.
     let data = json!({ "userdata": cloud_config(join), "token": names::TOKEN });
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": data })
 }

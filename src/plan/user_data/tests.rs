@@ -29,7 +29,7 @@ fn content<'a>(config: &'a Mapping, path: &str) -> &'a str {
 }
 
 #[test]
-fn ssh_keys_are_merged_with_those_that_are_there() {
+fn ssh_keys_are_merged_with_existing_ones() {
     let mut shoot = valid_for_tests(SHOOT);
     let worker = &mut shoot.pools[0].worker;
     let base = "#cloud-config\nssh_authorized_keys: [a]\nruncmd:\n- |\n  ends in a block";
@@ -44,14 +44,14 @@ fn ssh_keys_are_merged_with_those_that_are_there() {
 }
 
 #[test]
-fn the_kubelet_of_an_image_waits_until_all_is_there_for_it() {
+fn the_kubelet_of_an_image_waits_for_the_join_script() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.pools[0].worker.user_data = Some("#cloud-config\nbootcmd: [date]".into());
     let config = read(&shoot);
     let commands = config["bootcmd"].as_sequence().expect("a list");
     assert_eq!(commands.len(), 2);
     assert_eq!(commands[1], Value::from("date"));
-    // Run as cloud-init would: systemctl is asked at a machine that is new, and not at one that has joined.
+    // Run as cloud-init would: systemctl is called on a new machine, and not on one that has joined.
     let words: Vec<&str> = commands[0]
         .as_sequence()
         .expect("words")
@@ -75,14 +75,14 @@ fn the_kubelet_of_an_image_waits_until_all_is_there_for_it() {
 }
 
 #[test]
-fn what_is_no_cloud_config_is_refused() {
+fn an_invalid_cloud_config_is_rejected() {
     let refuse = |base| parse(base).expect_err("it cannot be merged");
     assert_eq!(refuse("#!/bin/sh\n"), NoCloudConfig::Head);
     assert_eq!(refuse("#cloud-config\n- a\n"), NoCloudConfig::NoMapping);
 }
 
 #[test]
-fn kubelet_is_told_who_it_is() {
+fn the_kubelet_gets_its_name_and_labels() {
     let mut shoot = valid_for_tests(SHOOT);
     let pool = &mut shoot.pools[0];
     for (key, value) in [("a", "b"), ("node-role.kubernetes.io/worker", "")] {
@@ -96,7 +96,7 @@ fn kubelet_is_told_who_it_is() {
 }
 
 #[test]
-fn kubelet_says_where_its_machine_is_held() {
+fn the_kubelet_sets_region_and_zone() {
     let mut shoot = valid_for_tests(SHOOT);
     let flags = |shoot: &ValidShoot| {
         let config = read_as(shoot, "shoot--dev--demo-cpu-z1-abcde-0");
@@ -105,14 +105,14 @@ fn kubelet_says_where_its_machine_is_held() {
     let place =
         "topology.kubernetes.io/region=europe-west1,topology.kubernetes.io/zone=europe-west1-c";
     assert!(flags(&shoot).contains(place));
-    // A shoot without zones has one that stands for all.
+    // A shoot without zones has the zone `default`, which sets no label.
     shoot.pools[0].zones = vec!["default".into()];
     shoot.region = "default".into();
     assert!(!flags(&shoot).contains("topology"));
 }
 
 #[test]
-fn a_token_is_asked_for_in_one_place_that_only_root_reads() {
+fn the_token_is_in_one_file_that_only_root_can_read() {
     let shoot = valid_for_tests(SHOOT);
     let config = read(&shoot);
     let files = config["write_files"].as_sequence().expect("a list");
@@ -138,14 +138,14 @@ fn a_token_is_asked_for_in_one_place_that_only_root_reads() {
 }
 
 #[test]
-fn a_network_is_brought_only_where_nobody_else_brings_one() {
+fn a_cni_network_is_written_only_for_networking_type_none() {
     let mut shoot = valid_for_tests(SHOOT);
     let path = "/etc/cni/net.d/99-kvshoot.conflist";
     assert_eq!(content(&read(&shoot), path), "");
     shoot.networking.type_ = "none".into();
     let config = read(&shoot);
     let network: Json = serde_json::from_str(content(&config, path)).expect("JSON");
-    // Of a later version containerd would ask the plugins, and they need not be there.
+    // For a later version containerd would query the plugins, which need not be installed.
     assert_eq!(network["cniVersion"], "1.0.0");
     assert_eq!(
         network["plugins"][0]["ipam"]["ranges"][0][0]["subnet"],
@@ -154,7 +154,7 @@ fn a_network_is_brought_only_where_nobody_else_brings_one() {
 }
 
 #[test]
-fn certificates_of_a_bundle_are_trusted_one_by_one() {
+fn certificates_of_a_ca_bundle_are_split() {
     let mut shoot = valid_for_tests(SHOOT);
     let one = |it| format!("-----BEGIN CERTIFICATE-----\n{it}\n-----END CERTIFICATE-----\n");
     shoot.pools[0].ca_bundle = Some(format!("# a comment\n{}\n{}", one("a"), one("b")));
@@ -165,7 +165,7 @@ fn certificates_of_a_bundle_are_trusted_one_by_one() {
 }
 
 #[test]
-fn another_registry_reaches_containerd() {
+fn another_registry_is_a_mirror_in_containerd() {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.control_plane.registry = Some("registry.example.org/mirror".into());
     let config = read(&shoot);
@@ -184,7 +184,7 @@ fn the_same_machine_has_the_same_user_data() {
 }
 
 #[test]
-fn it_fits_into_a_secret_many_times() {
+fn user_data_is_much_smaller_than_a_secret() {
     let shoot = valid_for_tests(WIDE);
     let text = serde_yaml::to_string(&read(&shoot)).expect("YAML");
     assert!(text.len() < 100_000, "{} bytes", text.len());

@@ -15,7 +15,7 @@ const CALM: Duration = Duration::from_secs(5);
 /// Nor with fewer percent more, unless there was silence for as long as a heartbeat.
 const PERCENT: u32 = 10;
 /// What a request waits for: said of nearly every item, and of no use to a person.
-const ANSWER: &str = "an answer";
+const ANSWER: &str = "no response yet";
 
 #[derive(Debug)]
 pub(super) struct Lines {

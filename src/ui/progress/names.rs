@@ -44,7 +44,7 @@ pub(super) fn subject(title: &str) -> &str {
         .split_once("achine ")
         .and_then(|(_, rest)| rest.split(' ').next());
     match name {
-        Some(name) if name != "of" && !title.starts_with("Remove ") => name,
+        Some(name) if name != "of" && !title.starts_with("Delete ") => name,
         _ => title,
     }
 }
@@ -52,19 +52,19 @@ pub(super) fn subject(title: &str) -> &str {
 /// What belongs to a machine or a control plane comes and goes with that, and is told only when it does not.
 pub(super) fn is_part(title: &str) -> bool {
     const PARTS: [&str; 6] = [
-        "Remove user data of machine ",
-        "Remove bootstrap token ",
+        "Delete user data of machine ",
+        "Delete bootstrap token ",
         "Label node ",
-        "Issue the certificate of ",
-        "Make the root certificate of ",
-        "Make the key that ",
+        "Issue certificate of ",
+        "Create CA of ",
+        "Create key for ",
     ];
     PARTS.iter().any(|it| title.starts_with(it))
 }
 
 /// The title of a removal, once what it removes is gone.
 pub(super) fn gone(title: &str) -> String {
-    let what = title.strip_prefix("Remove ").unwrap_or(title);
+    let what = title.strip_prefix("Delete ").unwrap_or(title);
     let mut letters = what.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_machine_is_the_subject_in_all_its_states() {
         for title in [
-            "Make machine worker-z1-3fa2c-0 in zone a",
+            "Create machine worker-z1-3fa2c-0 in zone a",
             "Start machine worker-z1-3fa2c-0",
             "Machine worker-z1-3fa2c-0 runs",
             "Apply user data of machine worker-z1-3fa2c-0",
@@ -85,12 +85,12 @@ mod tests {
             assert_eq!(subject(title), "worker-z1-3fa2c-0");
         }
         for title in [
-            "Remove machine worker-z1-3fa2c-0",
-            "Make a machine of pool worker in zone a",
+            "Delete machine worker-z1-3fa2c-0",
+            "Create a machine of pool worker in zone a",
             "Apply network blue",
         ] {
             assert_eq!(subject(title), title);
         }
-        assert_eq!(gone("Remove machine a"), "Machine a");
+        assert_eq!(gone("Delete machine a"), "Machine a");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a real API server takes it all.
+//! Applies all objects to a real API server.
 
 use super::{inside, whole};
 use crate::plan::Site;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Wants kubectl in the path, and a kubeconfig that leads to a cluster that nobody needs.
+/// Needs kubectl in the path, and a kubeconfig of a disposable cluster.
 #[test]
 #[ignore = "needs an API server; run it with KUBECONFIG set"]
-fn an_api_server_takes_everything_as_it_is() {
+fn an_api_server_accepts_all_objects_unchanged() {
     let shoot = whole();
     let site = Site {
         id: &shoot.id,
@@ -24,7 +24,7 @@ fn an_api_server_takes_everything_as_it_is() {
         .collect();
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
     kubectl("apply", &list);
-    // The server has added nothing to what we say of it: the next run finds nothing to do.
+    // The server added nothing to the fields that kvshoot sets, so the next run finds nothing to do.
     kubectl("diff", &list);
 }
 
@@ -35,7 +35,7 @@ fn kubectl(verb: &str, list: &Value) {
         .args((verb == "apply").then_some("--validate=strict"))
         .stdin(Stdio::piped())
         .spawn()
-        .expect("kubectl is there");
+        .expect("kubectl is installed");
     let mut input = kubectl.stdin.take().expect("it is piped");
     let text = list.to_string();
     input.write_all(text.as_bytes()).expect("kubectl reads");

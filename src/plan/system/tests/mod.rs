@@ -31,12 +31,12 @@ pub(super) fn known(host: &str) -> Known {
     }
 }
 
-/// What runs inside a shoot whose API server has this address.
+/// The components of a shoot whose API server has this address.
 pub(super) fn inside(shoot: &ValidShoot, host: &str) -> Vec<Component> {
     inside_with(shoot, host, &BTreeMap::new())
 }
 
-/// The same where the provider has these classes.
+/// The components if the provider has these storage classes.
 pub(super) fn inside_with(
     shoot: &ValidShoot,
     host: &str,
@@ -56,7 +56,7 @@ pub(super) fn inside_with(
     })
 }
 
-/// A shoot with all there is: flannel, two replicas of everything, and both add-ons.
+/// A shoot with everything enabled: flannel, two replicas of everything, and both add-ons.
 pub(super) fn whole() -> ValidShoot {
     let mut shoot = valid_for_tests(WIDE);
     shoot.networking.type_ = "flannel".into();
@@ -83,7 +83,7 @@ pub(super) fn find<'a>(objects: &[&'a Value], kind: &str, name: &str) -> &'a Val
     let mut found = objects
         .iter()
         .filter(|it| it["kind"] == kind && it["metadata"]["name"] == name);
-    found.next().expect("there is such an object")
+    found.next().expect("such an object exists")
 }
 
 fn text(value: &Value) -> &str {
@@ -94,7 +94,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The pod templates, by kind and name of what makes the pods.
+/// The pod templates, with the kind of their workload.
 fn templates<'a>(objects: &[&'a Value]) -> Vec<(&'a str, &'a Value)> {
     let mut found = Vec::new();
     for object in objects {
@@ -113,7 +113,7 @@ fn containers(template: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn every_object_has_a_kind_that_is_looked_at_and_its_place() {
+fn every_object_has_an_observed_kind_and_the_right_namespace() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let mut seen = BTreeSet::new();
@@ -125,12 +125,12 @@ fn every_object_has_a_kind_that_is_looked_at_and_its_place() {
         let namespace = &object["metadata"]["namespace"];
         assert_eq!(namespace.is_null(), of_cluster, "{kind} {name}");
         let once = seen.insert((kind, namespace.as_str(), name));
-        assert!(once, "{kind} {name} stands twice");
+        assert!(once, "{kind} {name} exists twice");
     }
 }
 
 #[test]
-fn every_image_comes_from_the_list() {
+fn every_image_is_a_listed_component() {
     let shoot = whole();
     let listed: Vec<String> = COMPONENTS.iter().map(|it| image(&shoot, it)).collect();
     let all = inside(&shoot, "10.96.7.7");
@@ -145,7 +145,7 @@ fn every_image_comes_from_the_list() {
 }
 
 #[test]
-fn what_every_node_needs_tolerates_everything_and_the_rest_keeps_to_pools_that_allow_it() {
+fn daemon_sets_tolerate_everything_and_deployments_select_pools_that_allow_them() {
     let all = inside(&whole(), "10.96.7.7");
     for (kind, template) in templates(&objects(&all)) {
         let spec = &template["spec"];
@@ -159,10 +159,10 @@ fn what_every_node_needs_tolerates_everything_and_the_rest_keeps_to_pools_that_a
 }
 
 #[test]
-fn whatever_an_object_names_is_there() {
+fn every_referenced_object_exists() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
-    let is_there = |kind: &str, name: &Value| {
+    let exists = |kind: &str, name: &Value| {
         let mut same = objects.iter().filter(|it| it["kind"] == kind);
         same.any(|it| it["metadata"]["name"] == *name)
     };
@@ -172,23 +172,23 @@ fn whatever_an_object_names_is_there() {
             let built_in = ["cluster-admin", "extension-apiserver-authentication-reader"];
             let known = built_in.contains(&name) || name.starts_with("system:");
             assert!(
-                known || is_there(text(&role["kind"]), &role["name"]),
+                known || exists(text(&role["kind"]), &role["name"]),
                 "{name}"
             );
         }
         for subject in subjects.iter().filter(|it| it["kind"] == "ServiceAccount") {
-            assert!(is_there("ServiceAccount", &subject["name"]), "{subject}");
+            assert!(exists("ServiceAccount", &subject["name"]), "{subject}");
         }
     }
     for (_, template) in templates(&objects) {
         let spec = &template["spec"];
-        assert!(is_there("ServiceAccount", &spec["serviceAccountName"]));
+        assert!(exists("ServiceAccount", &spec["serviceAccountName"]));
         let volumes: Vec<&Value> = list(&spec["volumes"]).iter().collect();
         for volume in &volumes {
             let (config, secret) = (&volume["configMap"], &volume["secret"]);
             let is_needed = config["optional"] != true;
-            assert!(config.is_null() || !is_needed || is_there("ConfigMap", &config["name"]));
-            assert!(secret.is_null() || is_there("Secret", &secret["secretName"]));
+            assert!(config.is_null() || !is_needed || exists("ConfigMap", &config["name"]));
+            assert!(secret.is_null() || exists("Secret", &secret["secretName"]));
         }
         for mount in containers(template).flat_map(|it| list(&it["volumeMounts"])) {
             assert!(
@@ -200,7 +200,7 @@ fn whatever_an_object_names_is_there() {
 }
 
 #[test]
-fn selectors_find_the_pods_they_mean() {
+fn selectors_match_pods() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let templates = templates(&objects);
@@ -226,7 +226,7 @@ fn selectors_find_the_pods_they_mean() {
 }
 
 #[test]
-fn another_registry_serves_every_pod() {
+fn another_registry_applies_to_every_pod() {
     let mut shoot = whole();
     shoot.control_plane.registry = Some("registry.example.org/mirror".into());
     let all = inside(&shoot, "10.96.7.7");
@@ -239,7 +239,7 @@ fn another_registry_serves_every_pod() {
 }
 
 #[test]
-fn the_least_shoot_has_no_network_of_ours_and_no_add_ons() {
+fn a_minimal_shoot_has_no_built_in_network_and_no_add_ons() {
     let all = inside(&valid_for_tests(SHOOT), "10.96.7.7");
     let names: Vec<_> = all.iter().map(|it| it.name).collect();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the parts say, each by itself.
+//! Tests of single components.
 
 use super::{find, inside, inside_with, objects, text, whole};
 use crate::plan::component::Component;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[test]
-fn the_service_kubernetes_leads_to_an_address_and_nowhere_else() {
+fn the_service_kubernetes_has_an_endpoint_only_for_an_ip_address() {
     let shoot = valid_for_tests(SHOOT);
     let slice = |host: &str| {
         let all = inside(&shoot, host);
@@ -29,7 +29,7 @@ fn the_service_kubernetes_leads_to_an_address_and_nowhere_else() {
 }
 
 #[test]
-fn kube_proxy_does_not_rest_on_what_it_makes() {
+fn kube_proxy_does_not_depend_on_services() {
     let all = inside(&whole(), "fd00::7");
     let objects = objects(&all);
     let data = &find(&objects, "ConfigMap", "kube-proxy")["data"];
@@ -45,7 +45,7 @@ fn kube_proxy_does_not_rest_on_what_it_makes() {
 }
 
 #[test]
-fn kube_proxy_can_be_left_out() {
+fn kube_proxy_can_be_disabled() {
     let mut shoot = whole();
     let manifest = Arc::make_mut(&mut shoot.manifest);
     let settings = manifest.spec.kubernetes.kube_proxy.as_mut();
@@ -55,7 +55,7 @@ fn kube_proxy_can_be_left_out() {
 }
 
 #[test]
-fn pods_follow_their_configuration() {
+fn pods_roll_when_their_configuration_changes() {
     let sum = |pods: &str| {
         let mut shoot = whole();
         shoot.networking.pods = pods.into();
@@ -69,7 +69,7 @@ fn pods_follow_their_configuration() {
 }
 
 #[test]
-fn flannel_serves_the_range_of_the_pods_by_a_port_of_its_own() {
+fn flannel_uses_the_pod_range_and_a_separate_tunnel_port() {
     let all = inside(&whole(), "10.96.7.7");
     let config = find(&objects(&all), "ConfigMap", "kube-flannel-cfg");
     let network: Value =
@@ -88,7 +88,7 @@ fn dns_has_the_tenth_address_of_the_services() {
 }
 
 #[test]
-fn joining_machines_read_where_the_cluster_is() {
+fn joining_machines_find_the_cluster() {
     let shoot = whole();
     let all = inside(&shoot, "10.96.7.7");
     let objects = objects(&all);
@@ -109,7 +109,7 @@ fn joining_machines_read_where_the_cluster_is() {
 }
 
 #[test]
-fn every_volume_type_has_a_class_and_one_is_the_default() {
+fn every_usable_volume_type_has_a_class_and_one_is_the_default() {
     let mut shoot = whole();
     let mut retired = shoot.profile.spec.volume_types[0].clone();
     retired.name = "old".into();
@@ -143,7 +143,7 @@ fn classes(all: &[Component]) -> Vec<String> {
 }
 
 #[test]
-fn classes_that_the_provider_marks_or_the_profile_lists_are_there_too() {
+fn classes_offered_by_the_provider_or_the_profile_exist_too() {
     let mut shoot = whole();
     let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
     shoot.profile.spec.provider_config.storage_classes =
@@ -174,7 +174,7 @@ fn classes_that_the_provider_marks_or_the_profile_lists_are_there_too() {
 }
 
 #[test]
-fn the_settings_of_the_ingress_controller_reach_it() {
+fn settings_reach_the_ingress_controller() {
     let all = inside(&whole(), "10.96.7.7");
     let objects = objects(&all);
     let service = &find(&objects, "Service", "ingress-nginx-controller")["spec"];

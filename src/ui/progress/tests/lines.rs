@@ -147,12 +147,24 @@ fn machines_that_swap_places_are_told_once() {
     };
     let events = [
         machine(0.0, "0", "Machine a-0 runs", Status::Done, ""),
-        machine(0.0, "1", "Make machine a-1 in zone a", Status::Working, ""),
-        machine(0.1, "1", "Make machine a-1", Status::Waiting, "an answer"),
+        machine(
+            0.0,
+            "1",
+            "Create machine a-1 in zone a",
+            Status::Working,
+            "",
+        ),
+        machine(
+            0.1,
+            "1",
+            "Create machine a-1",
+            Status::Waiting,
+            "no response yet",
+        ),
         machine(0.2, "1", "Start machine a-1", Status::Waiting, "Starting"),
         machine(2.0, "0", "Machine a-1 runs", Status::Done, ""),
         machine(2.0, "1", "Machine a-0 runs", Status::Done, ""),
-        item(3.0, "remove/u", "Remove machine a-0", Status::Working, ""),
+        item(3.0, "remove/u", "Delete machine a-0", Status::Working, ""),
         at(
             4.0,
             EventKind::ItemGone {
