@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The role that `kubectl get nodes` shows; kubelets may not set it themselves.
 const ROLE: &str = "node-role.kubernetes.io/worker";
-/// The CSI driver reads the provider namespace of a node's machine from this label.
+/// The CSI driver reads the provider namespace of a node's machine from this annotation.
 const NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 
 /// Items for nodes and tokens that are no longer needed.

@@ -110,7 +110,7 @@ fn observed(facts: Facts) -> Observed {
 }
 
 /// Kinds of objects that are deleted.
-fn going(observed: &Observed) -> Vec<Kind> {
+fn deleted(observed: &Observed) -> Vec<Kind> {
     let mut plan = Plan::default();
     add(&mut plan, observed);
     let items = plan.items.iter().map(|it| match &it.state {
@@ -122,21 +122,21 @@ fn going(observed: &Observed) -> Vec<Kind> {
 
 #[test]
 fn a_node_is_deleted_after_its_machine() {
-    assert_eq!(going(&observed(with_node(inside()))), [Kind::Node]);
+    assert_eq!(deleted(&observed(with_node(inside()))), [Kind::Node]);
     let both = with_machine(with_node(inside()));
-    assert_eq!(going(&observed(both)), []);
+    assert_eq!(deleted(&observed(both)), []);
     let mut others = with_node(inside());
     let node = others.nodes.values_mut().next().expect("one node");
     node.is_ours = false;
-    assert_eq!(going(&observed(others)), []);
+    assert_eq!(deleted(&observed(others)), []);
 }
 
 #[test]
 fn a_token_is_deleted_once_its_node_exists() {
     let joins = with_token(with_machine(inside()));
-    assert_eq!(going(&observed(joins.clone())), []);
-    assert_eq!(going(&observed(with_node(joins))), [Kind::Token]);
-    assert_eq!(going(&observed(with_token(inside()))), [Kind::Token]);
+    assert_eq!(deleted(&observed(joins.clone())), []);
+    assert_eq!(deleted(&observed(with_node(joins))), [Kind::Token]);
+    assert_eq!(deleted(&observed(with_token(inside()))), [Kind::Token]);
 }
 
 /// The token is written before the machine, which is not observed yet.
@@ -153,7 +153,7 @@ fn the_token_or_node_of_a_machine_that_is_being_created_stays() {
     });
     for mut observed in [observed, joined] {
         observed.sent.insert(key.clone(), action.clone());
-        assert_eq!(going(&observed), []);
+        assert_eq!(deleted(&observed), []);
     }
 }
 
@@ -161,7 +161,7 @@ fn the_token_or_node_of_a_machine_that_is_being_created_stays() {
 fn nothing_is_deleted_while_the_shoot_is_not_observed() {
     let mut facts = with_token(with_node(inside()));
     facts.inside = Inside::Unreachable("no answer".into());
-    assert_eq!(going(&observed(facts)), []);
+    assert_eq!(deleted(&observed(facts)), []);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn there(kind: &str) -> Found {
 }
 
 fn spec(text: &str) -> Arc<Value> {
-    Arc::new(json!({ "says": text }))
+    Arc::new(json!({ "text": text }))
 }
 
 const OWN: &str = "VirtualMachineInstancetype";
@@ -132,7 +132,7 @@ fn a_type_of_the_namespace_precedes_a_template_then_a_standard_type_then_a_clust
 #[test]
 fn the_standard_types_are_those_of_kubermatic_unless_disabled() {
     let facts = Facts::default();
-    let means = |shoot: &ValidShoot, family, name| match meant(
+    let resolved = |shoot: &ValidShoot, family, name| match meant(
         shoot,
         &facts,
         &relied(family, None, name),
@@ -164,8 +164,8 @@ fn the_standard_types_are_those_of_kubermatic_unless_disabled() {
         ),
         (Family::Preference, "standard-2", "Theirs(None)"),
     ] {
-        assert_eq!(means(&plain, family, name), wanted);
-        assert_eq!(means(&off, family, name), "Theirs(None)");
+        assert_eq!(resolved(&plain, family, name), wanted);
+        assert_eq!(resolved(&off, family, name), "Theirs(None)");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::validate::testing::{SHOOT, valid_for_tests};
 const NOW: i64 = 1_767_225_600;
 const YEAR: i64 = 365 * 24 * 60 * 60;
 
-struct World {
+struct Simulation {
     shoot: ValidShoot,
     facts: Facts,
     external: Address,
@@ -16,9 +16,9 @@ struct World {
     keys: u64,
 }
 
-impl World {
-    fn new() -> World {
-        World {
+impl Simulation {
+    fn new() -> Simulation {
+        Simulation {
             shoot: valid_for_tests(SHOOT),
             facts: Facts {
                 namespace: "clusters".into(),
@@ -34,10 +34,10 @@ impl World {
     }
 
     /// A simulation in which everything has been created.
-    fn complete() -> World {
-        let mut world = World::new();
-        world.make_all();
-        world
+    fn complete() -> Simulation {
+        let mut simulation = Simulation::new();
+        simulation.create_all();
+        simulation
     }
 
     fn plan(&self) -> (Plan, Vec<Need>) {
@@ -65,8 +65,8 @@ impl World {
             plan.add(&observed, id.clone().into(), id, [], State::Done)
         };
         let needs = (done("record"), done("services"));
-        let made = add(&mut plan, &observed, &self.shoot, &site, reach, needs);
-        (plan, made)
+        let certificates = add(&mut plan, &observed, &self.shoot, &site, reach, needs);
+        (plan, certificates)
     }
 
     /// Name suffixes of the Secrets that are due.
@@ -80,7 +80,7 @@ impl World {
         part.expect("names begin with the shoot")[1..].to_owned()
     }
 
-    fn make_all(&mut self) {
+    fn create_all(&mut self) {
         loop {
             let (plan, _) = self.plan();
             let due: Vec<Wanted> = due(&plan).cloned().collect();
@@ -88,12 +88,12 @@ impl World {
                 return;
             }
             for wanted in due {
-                self.make(&wanted);
+                self.create(&wanted);
             }
         }
     }
 
-    fn make(&mut self, wanted: &Wanted) {
+    fn create(&mut self, wanted: &Wanted) {
         let Content::Issue(issue) = &wanted.content else {
             panic!("{wanted:?} is not issued");
         };
@@ -154,7 +154,7 @@ fn due(plan: &Plan) -> impl Iterator<Item = &Wanted> {
 
 #[test]
 fn cas_and_keys_are_created_first_and_then_all_certificates_at_once() {
-    let mut world = World::new();
+    let mut simulation = Simulation::new();
     let first = [
         "ca",
         "etcd-ca",
@@ -162,14 +162,14 @@ fn cas_and_keys_are_created_first_and_then_all_certificates_at_once() {
         "service-account-key",
         "encryption-key",
     ];
-    assert_eq!(world.due(), first);
-    let (plan, made) = world.plan();
-    assert!(!made.iter().any(|it| plan.is_done(*it)));
+    assert_eq!(simulation.due(), first);
+    let (plan, certificates) = simulation.plan();
+    assert!(!certificates.iter().any(|it| plan.is_done(*it)));
     for wanted in due(&plan).cloned().collect::<Vec<_>>() {
-        world.make(&wanted);
+        simulation.create(&wanted);
     }
     assert_eq!(
-        world.due(),
+        simulation.due(),
         [
             "etcd-server",
             "etcd-peer",
@@ -184,14 +184,14 @@ fn cas_and_keys_are_created_first_and_then_all_certificates_at_once() {
             "konnectivity-server",
         ]
     );
-    world.make_all();
-    let (plan, made) = world.plan();
-    assert!(made.len() == 16 && made.iter().all(|it| plan.is_done(*it)));
+    simulation.create_all();
+    let (plan, certificates) = simulation.plan();
+    assert!(certificates.len() == 16 && certificates.iter().all(|it| plan.is_done(*it)));
 }
 
 #[test]
 fn certificates_with_addresses_wait_for_the_service_of_the_api_server() {
-    let (plan, _) = World::complete().plan_for(None);
+    let (plan, _) = Simulation::complete().plan_for(None);
     let blocked = plan.items.iter().filter(|it| it.state == State::Blocked);
     let blocked: Vec<&str> = blocked.map(|it| &*it.id.0).collect();
     assert_eq!(
@@ -209,10 +209,10 @@ fn certificates_with_addresses_wait_for_the_service_of_the_api_server() {
 
 #[test]
 fn the_certificate_of_the_api_server_has_all_its_names() {
-    let mut world = World::new();
-    let shoot = world.shoot.id.clone();
-    world.make_all();
-    let names = &world.of("kube-apiserver").names;
+    let mut simulation = Simulation::new();
+    let shoot = simulation.shoot.id.clone();
+    simulation.create_all();
+    let names = &simulation.of("kube-apiserver").names;
     let mut expected: Vec<String> = [
         "127.0.0.1",
         "::1",
@@ -245,21 +245,24 @@ fn the_certificate_of_the_api_server_has_all_its_names() {
 
 #[test]
 fn certificates_of_etcd_members_have_names_and_that_of_the_client_has_none() {
-    let mut world = World::complete();
-    let member = format!("{0}-etcd-2.{0}-etcd-peers.clusters.svc", world.shoot.id);
-    let client = format!("{}-etcd-client.clusters.svc", world.shoot.id);
-    let peer = world.of("etcd-peer").names.clone();
+    let mut simulation = Simulation::complete();
+    let member = format!(
+        "{0}-etcd-2.{0}-etcd-peers.clusters.svc",
+        simulation.shoot.id
+    );
+    let client = format!("{}-etcd-client.clusters.svc", simulation.shoot.id);
+    let peer = simulation.of("etcd-peer").names.clone();
     assert!(peer.len() == 6 && peer.contains(&*member), "{peer:?}");
-    let server = &world.of("etcd-server").names;
+    let server = &simulation.of("etcd-server").names;
     assert!(peer.is_subset(server) && server.contains(&*client) && server.contains("127.0.0.1"));
-    assert!(world.of("kube-apiserver-etcd-client").names.is_empty());
+    assert!(simulation.of("kube-apiserver-etcd-client").names.is_empty());
 }
 
 #[test]
 fn kubeconfigs_contain_the_address_of_the_service() {
-    let world = World::new();
+    let simulation = Simulation::new();
     let site = Site {
-        id: &world.shoot.id,
+        id: &simulation.shoot.id,
         namespace: "clusters",
         uid: NO_UID,
     };
@@ -268,7 +271,7 @@ fn kubeconfigs_contain_the_address_of_the_service() {
         external: None,
         node_address: None,
     };
-    let all = leaf::all(&world.shoot, &site, Some(&reach));
+    let all = leaf::all(&simulation.shoot, &site, Some(&reach));
     let urls = all.iter().filter_map(|it| {
         let url = it.leaf.as_ref()?.kubeconfig.as_deref()?;
         Some((it.part, url))
@@ -286,72 +289,72 @@ fn kubeconfigs_contain_the_address_of_the_service() {
 
 #[test]
 fn a_certificate_is_reissued_for_a_missing_name_but_not_for_an_extra_one() {
-    let mut world = World::complete();
-    let before = world.facts.clone();
-    world.external.host = "other.example".to_owned();
-    assert_eq!(world.due(), ["kube-apiserver"]);
-    world.make_all();
-    world
+    let mut simulation = Simulation::complete();
+    let before = simulation.facts.clone();
+    simulation.external.host = "other.example".to_owned();
+    assert_eq!(simulation.due(), ["kube-apiserver"]);
+    simulation.create_all();
+    simulation
         .of("kube-apiserver")
         .names
         .insert("api.example".into());
-    assert_eq!(world.due(), Vec::<String>::new());
+    assert_eq!(simulation.due(), Vec::<String>::new());
     let hash = |facts: &Facts| {
         let mut hashes: Vec<Hash> = facts.objects.values().map(|it| it.hash).collect();
         hashes.sort();
         hashes
     };
-    assert_eq!(hash(&world.facts), hash(&before));
+    assert_eq!(hash(&simulation.facts), hash(&before));
 }
 
 /// An address that is no longer known is replaced by the placeholder.
 #[test]
 fn an_unknown_address_is_not_a_name_of_a_certificate() {
-    let mut world = World::complete();
-    world.external.host = "0.0.0.0".to_owned();
-    assert_eq!(world.due(), Vec::<String>::new());
-    world.facts.objects.clear();
-    world.make_all();
-    assert!(!world.of("kube-apiserver").names.contains("0.0.0.0"));
+    let mut simulation = Simulation::complete();
+    simulation.external.host = "0.0.0.0".to_owned();
+    assert_eq!(simulation.due(), Vec::<String>::new());
+    simulation.facts.objects.clear();
+    simulation.create_all();
+    assert!(!simulation.of("kube-apiserver").names.contains("0.0.0.0"));
 }
 
 #[test]
 fn a_certificate_is_reissued_when_its_ca_changes() {
-    let mut world = World::complete();
-    world.of("etcd-ca").key = Hash(77);
+    let mut simulation = Simulation::complete();
+    simulation.of("etcd-ca").key = Hash(77);
     let of_etcd = ["etcd-server", "etcd-peer", "kube-apiserver-etcd-client"];
-    assert_eq!(world.due(), of_etcd);
+    assert_eq!(simulation.due(), of_etcd);
 }
 
 #[test]
 fn a_certificate_is_reissued_in_the_last_third_of_its_lifetime() {
-    let mut world = World::complete();
+    let mut simulation = Simulation::complete();
     let third = (YEAR + 300) / 3;
-    world.facts.time = NOW + YEAR - third;
-    assert_eq!(world.due(), Vec::<String>::new());
-    world.facts.time += 1;
-    assert_eq!(world.due().len(), 11);
-    world.make_all();
-    let now = world.facts.time;
-    assert_eq!(world.of("etcd-peer").expires, now + YEAR);
+    simulation.facts.time = NOW + YEAR - third;
+    assert_eq!(simulation.due(), Vec::<String>::new());
+    simulation.facts.time += 1;
+    assert_eq!(simulation.due().len(), 11);
+    simulation.create_all();
+    let now = simulation.facts.time;
+    assert_eq!(simulation.of("etcd-peer").expires, now + YEAR);
 }
 
 #[test]
 fn a_certificate_is_reissued_when_its_subject_changes() {
-    let mut world = World::complete();
-    let key = names::control_plane(&world.shoot.id, "kube-scheduler");
-    let object = world
+    let mut simulation = Simulation::complete();
+    let key = names::control_plane(&simulation.shoot.id, "kube-scheduler");
+    let object = simulation
         .facts
         .objects
         .get_mut(&Key::provider(Kind::Secret, key));
     object.expect("it exists").hash = Hash(5);
-    assert_eq!(world.due(), ["kube-scheduler"]);
+    assert_eq!(simulation.due(), ["kube-scheduler"]);
 }
 
 #[test]
 fn cas_and_keys_are_never_replaced() {
-    let mut world = World::complete();
-    for object in world.facts.objects.values_mut() {
+    let mut simulation = Simulation::complete();
+    for object in simulation.facts.objects.values_mut() {
         if let Fact::Secret(Secret {
             certificate: None, ..
         }) = object.fact
@@ -359,16 +362,16 @@ fn cas_and_keys_are_never_replaced() {
             object.hash = Hash(5);
         }
     }
-    world.of("ca").expires = world.facts.time;
-    assert_eq!(world.due(), Vec::<String>::new());
-    let (plan, _) = world.plan();
+    simulation.of("ca").expires = simulation.facts.time;
+    assert_eq!(simulation.due(), Vec::<String>::new());
+    let (plan, _) = simulation.plan();
     let failed = plan.items.iter().find_map(|it| match &it.state {
         State::Failed(failure) => Some(failure.message.clone()),
         _ => None,
     });
     let message = format!(
         "Secret {}-ca contains an expired CA certificate",
-        world.shoot.id
+        simulation.shoot.id
     );
     assert_eq!(failed, Some(message));
 }

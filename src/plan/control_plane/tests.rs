@@ -50,7 +50,7 @@ fn known(id: &str) -> Known {
     }
 }
 
-fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
+fn with<T>(shoot: &ValidShoot, inspect: impl FnOnce(&Context) -> T) -> T {
     let site = Site {
         id: &shoot.id,
         namespace: "clusters",
@@ -66,7 +66,7 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&Context) -> T) -> T {
         zonal: false,
         offered,
     };
-    look(&Context {
+    inspect(&Context {
         shoot,
         site,
         known: &known(&shoot.id),

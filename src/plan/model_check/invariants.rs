@@ -34,7 +34,7 @@ pub(super) struct Case<'a> {
     pool: &'a Pool<'a>,
     machines: &'a [Machine],
     moves: Moves,
-    /// Whether each machine is to be removed.
+    /// Marks the machines that are to be removed.
     removed: Vec<bool>,
     zones: Vec<Zone>,
     ready: Count,
@@ -50,7 +50,7 @@ pub(super) struct Case<'a> {
 struct Zone {
     target: usize,
     gave_up: bool,
-    made: usize,
+    created: usize,
     live: Count,
     /// Live, and of the desired hash.
     current: Count,
@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
         }
         let mut zones = zones(pool, machines);
         for (zone, _) in &moves.create {
-            zones[*zone].made += 1;
+            zones[*zone].created += 1;
         }
         let mut case = Case {
             rule,
@@ -156,7 +156,7 @@ impl<'a> Case<'a> {
     fn holds_after_each_move(&self, holds: impl Fn(&[Machine]) -> bool) -> bool {
         let mut after = self.machines.to_vec();
         let born = after.iter().map(|it| it.born + 1).max().unwrap_or(0);
-        let made = self.moves.create.iter().all(|&(zone, ordinal)| {
+        let creations_hold = self.moves.create.iter().all(|&(zone, ordinal)| {
             after.push(Machine {
                 hash: NOW,
                 zone,
@@ -168,16 +168,17 @@ impl<'a> Case<'a> {
             after.pop();
             ok
         });
-        made && self.moves.remove.iter().all(|&index| {
-            let phase = after[index].phase;
-            after[index].phase = match phase {
-                Phase::Creating | Phase::Failed => Phase::Deleting,
-                _ => Phase::Draining,
-            };
-            let ok = holds(&after);
-            after[index].phase = phase;
-            ok
-        })
+        creations_hold
+            && self.moves.remove.iter().all(|&index| {
+                let phase = after[index].phase;
+                after[index].phase = match phase {
+                    Phase::Creating | Phase::Failed => Phase::Deleting,
+                    _ => Phase::Draining,
+                };
+                let ok = holds(&after);
+                after[index].phase = phase;
+                ok
+            })
     }
 }
 
@@ -232,11 +233,11 @@ fn keeps_what_is_needed(case: &Case) -> bool {
 
 fn makes_what_is_needed(case: &Case) -> bool {
     let mut zones = case.zones.iter();
-    zones.all(|it| it.made == 0 || it.current.had + it.made <= it.target)
+    zones.all(|it| it.created == 0 || it.current.had + it.created <= it.target)
 }
 
 fn no_new_where_given_up(case: &Case) -> bool {
-    case.zones.iter().all(|it| it.made == 0 || !it.gave_up)
+    case.zones.iter().all(|it| it.created == 0 || !it.gave_up)
 }
 
 /// A zone that was given up does not replace old machines, so only surplus ones are removed there.
@@ -272,7 +273,7 @@ fn failed_machines_are_removed(case: &Case) -> bool {
 fn does_all_it_may(case: &Case) -> bool {
     let spare = case.supply.left() > case.floor;
     let spare_ready = spare && case.ready.left() > case.floor;
-    let lacks = |it: &Zone| !it.gave_up && it.current.had + it.made < it.target;
+    let lacks = |it: &Zone| !it.gave_up && it.current.had + it.created < it.target;
     let room = case.machines.len() + case.moves.create.len() < case.most();
     !(spare && case.keeps_removable_old_machine(false)
         || spare_ready && case.keeps_removable_old_machine(true)

@@ -72,8 +72,8 @@ fn mistaken(pool: &Pool, machines: &[Machine], changes: fn(&mut Machine)) -> Mov
 }
 
 /// Removes further machines, none of them twice.
-fn also(mut moves: Moves, machines: &[Machine], goes: impl Fn(&Machine) -> bool) -> Moves {
-    let more = (0..machines.len()).filter(|it| goes(&machines[*it]));
+fn also(mut moves: Moves, machines: &[Machine], removes: impl Fn(&Machine) -> bool) -> Moves {
+    let more = (0..machines.len()).filter(|it| removes(&machines[*it]));
     let more: Vec<usize> = more.filter(|it| !moves.remove.contains(it)).collect();
     moves.remove.extend(more);
     moves
@@ -138,8 +138,8 @@ fn surplus_is_removed_without_a_budget(pool: &Pool, machines: &[Machine]) -> Mov
 }
 
 fn idle_machines_are_removed_without_a_budget(pool: &Pool, machines: &[Machine]) -> Moves {
-    let goes = |it: &Machine| is_old(it) && is_idle(it);
-    also(roll(pool, machines), machines, goes)
+    let removes = |it: &Machine| is_old(it) && is_idle(it);
+    also(roll(pool, machines), machines, removes)
 }
 
 fn leaving_machines_are_removed_again(pool: &Pool, machines: &[Machine]) -> Moves {

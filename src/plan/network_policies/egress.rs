@@ -18,7 +18,7 @@ const PRIVATE: [&str; 5] = [
 const PRIVATE_V6: [&str; 2] = ["fc00::/7", "fe80::/10"];
 
 const DNS: u16 = 53;
-/// Ports of the DNS Service and of its pods: the default, OpenShift's and Gardener's.
+/// DNS ports of the pods behind the Service: the default, OpenShift's and Gardener's.
 const DNS_OF_PODS: [u16; 3] = [DNS, 5353, 8053];
 /// Ports of a URL without a port.
 const WEB: [u16; 2] = [80, 443];

@@ -242,19 +242,19 @@ mod tests {
         let State::Due(Action::Apply(wanted)) = judge(&facts, &shoot) else {
             panic!("nothing exists yet");
         };
-        let Content::Bundle(whole) = wanted.content else {
+        let Content::Bundle(manifests) = wanted.content else {
             panic!("it is a set of manifests");
         };
-        put(&mut facts, &whole.inventory, Fact::None);
+        put(&mut facts, &manifests.inventory, Fact::None);
         assert!(matches!(judge(&facts, &shoot), State::Due(_)));
         let why = Some("0 of 1 pods available".into());
         let rollout = Rollout { why, available: 0 };
-        put(&mut facts, &whole.objects[1], Fact::Rollout(rollout));
+        put(&mut facts, &manifests.objects[1], Fact::Rollout(rollout));
         let expected = "DaemonSet a/cilium: 0 of 1 pods available";
         assert_eq!(judge(&facts, &shoot), State::Waiting(expected.into()));
         put(
             &mut facts,
-            &whole.objects[1],
+            &manifests.objects[1],
             Fact::Rollout(Rollout::default()),
         );
         assert_eq!(judge(&facts, &shoot), State::Done);

@@ -232,7 +232,7 @@ fn network_policies_are_applied_before_the_pods_they_select() {
     let waves = waves(&shoot);
     let wave = |prefix: &str| {
         let mut waves = waves.iter();
-        let wave = waves.position(|it| it.iter().any(|it| it.starts_with(prefix)));
+        let wave = waves.position(|ids| ids.iter().any(|it| it.starts_with(prefix)));
         wave.unwrap_or_else(|| panic!("{prefix} in {waves:#?}"))
     };
     assert!(wave("control-plane/network-policies") < wave("image/"));

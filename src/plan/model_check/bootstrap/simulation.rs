@@ -22,7 +22,7 @@ pub(super) struct Simulation<'a> {
     pub(super) sent: BTreeMap<Key, Action>,
     /// The run is connected to the shoot's API server.
     pub(super) is_connected: bool,
-    /// Whether bootstrap tokens may expire.
+    /// Bootstrap tokens may expire.
     pub(super) tokens_expire: bool,
     /// Last version issued.
     pub(super) clock: u64,
@@ -262,7 +262,7 @@ impl Simulation<'_> {
                 let node = self.actual.nodes.get_mut(&name);
                 node.expect("nodes are not deleted").metadata = metadata;
             }
-            Write::Gone { key, uid } => {
+            Write::Delete { key, uid } => {
                 self.actual
                     .objects
                     .retain(|existing, it| (existing, &it.uid) != (&key, &uid));

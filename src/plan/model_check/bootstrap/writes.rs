@@ -31,7 +31,7 @@ pub(super) enum Write {
         name: Arc<str>,
         metadata: Arc<str>,
     },
-    Gone {
+    Delete {
         key: Key,
         uid: Arc<str>,
     },
@@ -44,7 +44,7 @@ impl Simulation<'_> {
     pub(super) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
         match action {
             Action::Apply(wanted) => self.applied(wanted),
-            Action::Delete(it) if it.key.kind == Kind::Token => Ok(vec![Write::Gone {
+            Action::Delete(it) if it.key.kind == Kind::Token => Ok(vec![Write::Delete {
                 key: it.key.clone(),
                 uid: it.uid.clone(),
             }]),

@@ -238,10 +238,10 @@ fn simulate(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], result: &mut
     let quiet = simulation.rng.one_in(2);
     let faults_until = 40 + simulation.rng.below(200) as u64;
     let mut edit = 0;
-    let mut goes = false;
+    let mut deleting = false;
     loop {
-        simulation.shoot = Some(&edits[edit]).filter(|_| !goes);
-        if goes && simulation.rng.one_in(4) {
+        simulation.shoot = Some(&edits[edit]).filter(|_| !deleting);
+        if deleting && simulation.rng.one_in(4) {
             simulation.leave_foreign_objects();
         }
         let ended = simulation.run(quiet, faults_until);
@@ -251,14 +251,14 @@ fn simulate(seed: u64, planner: Planner, edits: &[Vec<ValidShoot>], result: &mut
             None => {}
         }
         let done = ended == Some(RunOutcome::Done);
-        if simulation.round > MAX_ROUNDS || simulation.stuck > 3 || done && goes {
+        if simulation.round > MAX_ROUNDS || simulation.stuck > 3 || done && deleting {
             break;
         }
-        if done && !goes {
+        if done && !deleting {
             check_next_run(&mut simulation);
         }
         // The manifest is edited, or the shoot deleted, at any time and in the end.
-        goes |= edit + 1 == edits.len() && done || !done && simulation.rng.one_in(20);
+        deleting |= edit + 1 == edits.len() && done || !done && simulation.rng.one_in(20);
         if edit + 1 < edits.len() && (done || simulation.rng.one_in(2)) {
             edit += 1;
         }

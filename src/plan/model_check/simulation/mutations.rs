@@ -136,7 +136,7 @@ fn types_of_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Pl
 fn leaving_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
     mistaken(shoot, observed, |facts| {
         let pools = facts.machines.values_mut();
-        pools.for_each(|it| it.retain(|_, it| it.look != Look::Deleting));
+        pools.for_each(|pool| pool.retain(|_, machine| machine.look != Look::Deleting));
     })
 }
 

@@ -77,19 +77,19 @@ impl Simulation<'_> {
         let total = existing.len() + coming.count() + created.clone().count();
         let holds = created.clone().next().is_none() || total <= max_machines(facts, pool);
         let fresh = created.clone().all(|it| !existing.contains_key(it.2));
-        let is_going = |it: &(&&Arc<str>, &&Machine)| {
+        let is_being_removed = |it: &(&&Arc<str>, &&Machine)| {
             let key = Key::provider(Kind::Machine, (**it.0).clone());
             observed.sent.get(&key).and_then(removed_key).is_some()
         };
         let serving = existing.iter().filter(|it| it.1.look == Look::Ready);
-        let serving: Vec<_> = serving.filter(|it| !is_going(it)).collect();
-        let going: HashSet<_> = due(plan)
+        let serving: Vec<_> = serving.filter(|it| !is_being_removed(it)).collect();
+        let removed: HashSet<_> = due(plan)
             .filter_map(removed_key)
             .map(|it| &it.name)
             .collect();
-        let going = serving.iter().filter(|it| going.contains(*it.0)).count();
-        let left = serving.len() - going;
-        let available = going == 0 || left >= min_ready(facts, pool);
+        let removed = serving.iter().filter(|it| removed.contains(*it.0)).count();
+        let left = serving.len() - removed;
+        let available = removed == 0 || left >= min_ready(facts, pool);
         let show = format!("pool {}: total {total}, {left} left", pool.name);
         self.require("total", holds, || show.clone());
         self.require("names", fresh, || show.clone());
@@ -103,7 +103,7 @@ impl Simulation<'_> {
         let ready =
             |zone: usize| has_prerequisites(shoot, facts, pool, zone.min(pool.zones.len() - 1));
         let mut created = due(plan).filter_map(created_machine);
-        let made = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
+        let can_create = created.all(|(of, zone, _)| **of != *pool.name || ready(zone));
         let mut drained = due(plan).filter(|it| matches!(it, Action::Drain(_)));
         let succeeded = drained.all(|action| {
             let machines = facts.machines.get(pool.name.as_str());
@@ -112,20 +112,20 @@ impl Simulation<'_> {
             let serves = machine.filter(|it| it.look == Look::Ready && is_old(it));
             serves.is_none_or(|it| ready(it.zone))
         });
-        self.require("image before machine", made, || show_ids(plan));
+        self.require("image before machine", can_create, || show_ids(plan));
         self.require("a successor can be created", succeeded, || show_ids(plan));
     }
 
     fn check_unused(&mut self, plan: &Plan) {
         let deleted = due(plan).filter(|it| matches!(it, Action::Delete(_)));
         let deleted: Vec<Key> = deleted.map(|it| it.key().clone()).collect();
-        let made: HashSet<_> = due(plan)
+        let created_names: HashSet<_> = due(plan)
             .filter_map(created_machine)
             .map(|it| it.2.clone())
             .collect();
         for key in deleted {
-            let is_made = key.kind == Kind::UserData && made.contains(&key.name);
-            self.require("user data stays", !is_made, || key.to_string());
+            let is_created = key.kind == Kind::UserData && created_names.contains(&key.name);
+            self.require("user data stays", !is_created, || key.to_string());
             self.check_is_unused(&key);
         }
     }
@@ -142,18 +142,18 @@ impl Simulation<'_> {
             ),
             Kind::Network => (
                 "removed after the last user",
-                machines.any(|it| it.1.networks.iter().any(|it| **it == *network)),
+                machines.any(|(_, machine)| machine.networks.iter().any(|it| **it == *network)),
             ),
             Kind::Instancetype => (
                 "removed after the last user",
-                machines.any(|it| it.1.types.iter().any(|it| **it == key.to_string())),
+                machines.any(|(_, machine)| machine.types.iter().any(|it| **it == key.to_string())),
             ),
             Kind::UserData => {
-                let is_made = |it: (_, _, &Arc<str>)| *it.2 == key.name;
+                let is_created = |it: (_, _, &Arc<str>)| *it.2 == key.name;
                 let mut coming = self.observed.sent.values().filter_map(created_machine);
                 (
                     "user data stays",
-                    machines.any(|it| *it.0 == key.name) || coming.any(is_made),
+                    machines.any(|it| *it.0 == key.name) || coming.any(is_created),
                 )
             }
             Kind::Record => (
@@ -308,11 +308,11 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
 /// Types that pools name, and types that existing machines were created with and that do not require a replacement.
 fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (Key, (Hash, bool))> {
     let machines = facts.machines.values().flatten();
-    let made_by: HashSet<&str> = machines
-        .flat_map(|it| it.1.types.iter().map(|it| &**it))
+    let created_with: HashSet<&str> = machines
+        .flat_map(|(_, machine)| machine.types.iter().map(|it| &**it))
         .collect();
     let existing = facts.objects.iter();
-    let used = existing.filter(|it| made_by.contains(&*it.0.to_string()));
+    let used = existing.filter(|it| created_with.contains(&*it.0.to_string()));
     let mut all: BTreeMap<Key, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
     all.extend(types::wanted_of(shoot, facts));
     all.into_iter().map(|(key, hash)| (key, (hash, true)))

@@ -54,8 +54,9 @@ fn with_a_bad_zone(
     let last = simulation.plan();
     let ready = |pool: &str, hash_of: &str| {
         let machines = simulation.observed.facts.machines[pool].values();
-        let image =
-            |it: &Option<std::sync::Arc<str>>| it.as_ref().is_some_and(|it| it.contains(hash_of));
+        let image = |image: &Option<std::sync::Arc<str>>| {
+            image.as_ref().is_some_and(|it| it.contains(hash_of))
+        };
         machines
             .filter(|it| it.look == Look::Ready && image(&it.image))
             .count()
@@ -165,17 +166,17 @@ fn only_the_machine_whose_host_is_drained_is_replaced() {
         .flatten()
         .next()
         .unwrap();
-    let gone = name.clone();
+    let evacuated = name.clone();
     machine.evacuating = true;
     let last = simulation.plan();
     let removal = last.items.iter().find(|it| it.title.starts_with("Delete"));
     let removal = removal.unwrap();
-    let title = format!("Delete machine {gone} (its host is being drained)");
+    let title = format!("Delete machine {evacuated} (its host is being drained)");
     assert_eq!((&removal.title, &removal.state), (&title, &State::Blocked));
     assert_eq!(simulation.run(false, 0), Some(RunOutcome::Done));
     let after = uids(&simulation);
-    let stays: Vec<_> = before.iter().filter(|it| *it.0 != gone).collect();
+    let stays: Vec<_> = before.iter().filter(|it| *it.0 != evacuated).collect();
     assert!(stays.iter().all(|it| after.get(it.0) == Some(it.1)));
-    assert_eq!((after.len(), after.get(&gone)), (3, None));
+    assert_eq!((after.len(), after.get(&evacuated)), (3, None));
     result.violations.assert_none();
 }

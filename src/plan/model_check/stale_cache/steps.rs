@@ -168,8 +168,8 @@ impl Step<'_> {
                 if all + 1 > self.desired() + self.model.surge {
                     next.violations.push("total");
                 }
-                let made = Is(Phase::Creating);
-                next.good.push(self.with_one(index, made, made));
+                let created = Is(Phase::Creating);
+                next.good.push(self.with_one(index, created, created));
                 next.bad.push(self.with_one(index, entry.actual, Absent));
             }
             RemoveSent(phase) => {
@@ -181,8 +181,9 @@ impl Step<'_> {
                     if recovered && self.ready_without(index) < self.floor() {
                         next.violations.push("available after recovery");
                     }
-                    let gone = Is(leaving(phase));
-                    next.good.push(self.with_one(index, gone, gone));
+                    let terminating = Is(leaving(phase));
+                    next.good
+                        .push(self.with_one(index, terminating, terminating));
                 }
                 next.bad
                     .push(self.with_one(index, entry.actual, entry.actual));
@@ -230,7 +231,7 @@ impl Step<'_> {
 
     /// Requests in flight are lost, and the next run observes again, perhaps with an edited manifest.
     fn crash(&self, next: &mut Next) {
-        let look = |it: &MachineEntry| {
+        let first_list = |it: &MachineEntry| {
             let is_young = it.actual == Is(Phase::Creating) && it.observed == it.actual;
             match it.observed {
                 _ if self.model.consistent_list => it.actual,
@@ -240,7 +241,7 @@ impl Step<'_> {
                 other => other,
             }
         };
-        let crashed = self.with(|all| all.iter_mut().for_each(|it| it.observed = look(it)));
+        let crashed = self.with(|all| all.iter_mut().for_each(|it| it.observed = first_list(it)));
         if self.state.wanted == 0 {
             next.bad.push(State {
                 wanted: 1,

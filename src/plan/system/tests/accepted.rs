@@ -1,6 +1,6 @@
 //! Applies all objects to a real API server.
 
-use super::{inside, whole};
+use super::{full_shoot, inside};
 use crate::plan::Site;
 use crate::plan::item::Side;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 #[test]
 #[ignore = "needs an API server; run it with KUBECONFIG set"]
 fn an_api_server_accepts_all_objects_unchanged() {
-    let shoot = whole();
+    let shoot = full_shoot();
     let site = Site {
         id: &shoot.id,
         namespace: "provider",

@@ -57,7 +57,7 @@ pub(super) fn inside_with(
 }
 
 /// A shoot with everything enabled: flannel, two replicas of everything, and both add-ons.
-pub(super) fn whole() -> ValidShoot {
+pub(super) fn full_shoot() -> ValidShoot {
     let mut shoot = valid_for_tests(WIDE);
     shoot.networking.type_ = "flannel".into();
     shoot.control_plane.tolerance = Tolerance::Zone;
@@ -114,7 +114,7 @@ fn containers(template: &Value) -> impl Iterator<Item = &Value> {
 
 #[test]
 fn every_object_has_an_observed_kind_and_the_right_namespace() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let objects = objects(&all);
     let mut seen = BTreeSet::new();
     for object in objects {
@@ -131,7 +131,7 @@ fn every_object_has_an_observed_kind_and_the_right_namespace() {
 
 #[test]
 fn every_image_is_a_listed_component() {
-    let shoot = whole();
+    let shoot = full_shoot();
     let listed: Vec<String> = COMPONENTS.iter().map(|it| image(&shoot, it)).collect();
     let all = inside(&shoot, "10.96.7.7");
     let mut count = 0;
@@ -146,7 +146,7 @@ fn every_image_is_a_listed_component() {
 
 #[test]
 fn daemon_sets_tolerate_everything_and_deployments_select_pools_that_allow_them() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     for (kind, template) in templates(&objects(&all)) {
         let spec = &template["spec"];
         if kind == "DaemonSet" {
@@ -160,7 +160,7 @@ fn daemon_sets_tolerate_everything_and_deployments_select_pools_that_allow_them(
 
 #[test]
 fn every_referenced_object_exists() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let objects = objects(&all);
     let exists = |kind: &str, name: &Value| {
         let mut same = objects.iter().filter(|it| it["kind"] == kind);
@@ -201,7 +201,7 @@ fn every_referenced_object_exists() {
 
 #[test]
 fn selectors_match_pods() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let objects = objects(&all);
     let templates = templates(&objects);
     let finds = |selector: &Value| {
@@ -227,7 +227,7 @@ fn selectors_match_pods() {
 
 #[test]
 fn another_registry_applies_to_every_pod() {
-    let mut shoot = whole();
+    let mut shoot = full_shoot();
     shoot.control_plane.registry = Some("registry.example.org/mirror".into());
     let all = inside(&shoot, "10.96.7.7");
     for (_, template) in templates(&objects(&all)) {

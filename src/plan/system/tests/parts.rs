@@ -1,6 +1,6 @@
 //! Tests of single components.
 
-use super::{find, inside, inside_with, objects, text, whole};
+use super::{find, full_shoot, inside, inside_with, objects, text};
 use crate::plan::component::Component;
 use crate::plan::observed::{ClassOffer, StorageClass};
 use crate::validate::testing::{SHOOT, valid_for_tests};
@@ -30,7 +30,7 @@ fn the_service_kubernetes_has_an_endpoint_only_for_an_ip_address() {
 
 #[test]
 fn kube_proxy_does_not_depend_on_services() {
-    let all = inside(&whole(), "fd00::7");
+    let all = inside(&full_shoot(), "fd00::7");
     let objects = objects(&all);
     let data = &find(&objects, "ConfigMap", "kube-proxy")["data"];
     let parse = |text: &Value| -> Value {
@@ -46,7 +46,7 @@ fn kube_proxy_does_not_depend_on_services() {
 
 #[test]
 fn kube_proxy_can_be_disabled() {
-    let mut shoot = whole();
+    let mut shoot = full_shoot();
     let manifest = Arc::make_mut(&mut shoot.manifest);
     let settings = manifest.spec.kubernetes.kube_proxy.as_mut();
     settings.expect("the fixture has them").enabled = Some(false);
@@ -57,7 +57,7 @@ fn kube_proxy_can_be_disabled() {
 #[test]
 fn pods_roll_when_their_configuration_changes() {
     let sum = |pods: &str| {
-        let mut shoot = whole();
+        let mut shoot = full_shoot();
         shoot.networking.pods = pods.into();
         let all = inside(&shoot, "10.96.7.7");
         let object = find(&objects(&all), "DaemonSet", "kube-flannel-ds").clone();
@@ -70,7 +70,7 @@ fn pods_roll_when_their_configuration_changes() {
 
 #[test]
 fn flannel_uses_the_pod_range_and_a_separate_tunnel_port() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let config = find(&objects(&all), "ConfigMap", "kube-flannel-cfg");
     let network: Value =
         serde_json::from_str(text(&config["data"]["net-conf.json"])).expect("JSON");
@@ -82,14 +82,14 @@ fn flannel_uses_the_pod_range_and_a_separate_tunnel_port() {
 
 #[test]
 fn dns_has_the_tenth_address_of_the_services() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let service = find(&objects(&all), "Service", "kube-dns");
     assert_eq!(service["spec"]["clusterIP"], "10.64.0.10");
 }
 
 #[test]
 fn joining_machines_find_the_cluster() {
-    let shoot = whole();
+    let shoot = full_shoot();
     let all = inside(&shoot, "10.96.7.7");
     let objects = objects(&all);
     let yaml = |name: &str, key: &str| -> Value {
@@ -110,7 +110,7 @@ fn joining_machines_find_the_cluster() {
 
 #[test]
 fn every_usable_volume_type_has_a_class_and_one_is_the_default() {
-    let mut shoot = whole();
+    let mut shoot = full_shoot();
     let mut retired = shoot.profile.spec.volume_types[0].clone();
     retired.name = "old".into();
     retired.usable = Some(false);
@@ -144,7 +144,7 @@ fn classes(all: &[Component]) -> Vec<String> {
 
 #[test]
 fn classes_offered_by_the_provider_or_the_profile_exist_too() {
-    let mut shoot = whole();
+    let mut shoot = full_shoot();
     let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
     shoot.profile.spec.provider_config.storage_classes =
         serde_json::from_value(listed).expect("a class");
@@ -175,7 +175,7 @@ fn classes_offered_by_the_provider_or_the_profile_exist_too() {
 
 #[test]
 fn settings_reach_the_ingress_controller() {
-    let all = inside(&whole(), "10.96.7.7");
+    let all = inside(&full_shoot(), "10.96.7.7");
     let objects = objects(&all);
     let service = &find(&objects, "Service", "ingress-nginx-controller")["spec"];
     assert_eq!(service["loadBalancerSourceRanges"], json!(["10.0.0.0/8"]));

@@ -175,9 +175,9 @@ fn machines_that_swap_places_are_told_once() {
     assert_data_eq!(
         check(events, 20),
         str![[r#"
-+00:00  working  Make machine a-1 in zone a
++00:00  working  Create machine a-1 in zone a
 +00:02  done     Machine a-1 runs
-+00:03  working  Remove machine a-0
++00:03  working  Delete machine a-0
 +00:04  gone     Machine a-0
 
 "#]]
