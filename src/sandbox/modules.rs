@@ -206,10 +206,7 @@ mod tests {
 
     #[test]
     fn every_file_of_a_module_is_embedded() {
-        for (module, folder) in MODULES
-            .iter()
-            .zip(["k8s", "kubevirt", "cdi"])
-        {
+        for (module, folder) in MODULES.iter().zip(["k8s", "kubevirt", "cdi"]) {
             let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("src/sandbox/programs")
                 .join(folder);

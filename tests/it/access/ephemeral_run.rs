@@ -3,7 +3,7 @@
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::process::Running;
 use crate::support::provider::{self, Provider, Resource};
-use crate::support::proxy::{Act, Phase, Proxy};
+use crate::support::proxy::{Phase, Proxy, Reaction};
 use crate::support::shoots::Manifest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -38,7 +38,7 @@ fn start(kvshoot: &Kvshoot, flags: &str, script: &str) -> Running {
 }
 
 fn ended(mut running: Running, code: i32) -> Output {
-    let output = running.end(LIMIT);
+    let output = running.wait_at_most(LIMIT);
     assert_eq!(output.code, code, "{output}");
     output
 }
@@ -101,7 +101,7 @@ fn twenty_at_once_end_each_with_its_own_result() {
         .collect();
     let runs: Vec<Running> = homes.iter().map(|it| start(it, "", "own.sh")).collect();
     for (code, mut run) in (0..).zip(runs) {
-        let output = run.end(LONGEST);
+        let output = run.wait_at_most(LONGEST);
         assert_eq!(output.code, code, "{output}");
         assert!(
             output.err.trim_end().ends_with("nothing is left"),
@@ -143,7 +143,7 @@ fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
                 run.signal(Signal::KILL);
                 // It has lost who ran it, and would be here long after the test.
                 program.map(|it| kill_process(it, Signal::KILL));
-                assert_eq!(run.end(LIMIT).code, 128 + 9, "{stage}");
+                assert_eq!(run.wait_at_most(LIMIT).code, 128 + 9, "{stage}");
             });
         }
     });
@@ -155,7 +155,7 @@ fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
         (0, ""),
         "it is too soon: {dry}"
     );
-    proxy.later(3);
+    proxy.advance_clock(3);
     let dry = later.run("gc --dry-run");
     assert_eq!((dry.code, dry.out.lines().count()), (1, 5), "{dry}");
     let gone = later.run("gc");
@@ -215,9 +215,9 @@ fn what_failed_is_kept_as_long_as_was_said_and_goes_after_that() {
     }
     let wait = kvshoot.run(&format!("wait {name} --for=ready --timeout 1m"));
     assert_eq!(wait.code, 0, "{wait}");
-    proxy.later(3);
+    proxy.advance_clock(3);
     assert_eq!(kvshoot.run("gc").err, "there is nothing to delete\n");
-    proxy.later(5);
+    proxy.advance_clock(5);
     // Any later run of the namespace does as gc does, before it begins; this one does not begin.
     let next = ended(start(&kvshoot, "--ttl 0s", "seven.sh"), 125);
     assert!(
@@ -231,16 +231,16 @@ fn what_failed_is_kept_as_long_as_was_said_and_goes_after_that() {
 fn a_run_takes_no_shoot_that_is_there_and_deletes_none_that_is_protected() {
     let provider = Provider::new();
     let kvshoot = home(provider.kvshoot());
-    provider.applied(&Manifest::small("job"), "created");
-    let before = provider.at_rest();
+    provider.assert_applied(&Manifest::small("job"), "created");
+    let before = provider.settled_versions();
     let taken = kvshoot.run("run -f shoot.yaml -- true");
     assert_eq!((taken.code, taken.out.as_str()), (125, ""), "{taken}");
     assert!(
         taken.err.contains("there is a shoot job in namespace"),
         "{taken}"
     );
-    assert_eq!(provider.at_rest(), before);
-    provider.deleted("job");
+    assert_eq!(provider.settled_versions(), before);
+    provider.assert_deleted("job");
 
     let own = env!("CARGO_BIN_EXE_kvshoot");
     let protect = format!("exec {own} protect $KVSHOOT_NAME --reason demo\n");
@@ -252,7 +252,7 @@ fn a_run_takes_no_shoot_that_is_there_and_deletes_none_that_is_protected() {
         "{stays}"
     );
     let _ = kvshoot.run("unprotect job");
-    provider.deleted("job");
+    provider.assert_deleted("job");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
         "spec": { "hard": { count: "0" } },
     });
     provider.create(QUOTA, quota);
-    provider.until("the quota to be counted", |it| {
+    provider.wait_for("the quota to be counted", |it| {
         it.get(QUOTA, "none").unwrap().data["status"]["used"][count].is_string()
     });
     let empty = provider.dump();
@@ -311,17 +311,17 @@ fn a_run_that_was_killed_before_it_made_anything_leaves_nothing() {
     let proxy = Proxy::new(&provider);
     let kvshoot = home(proxy.kvshoot(&provider));
     proxy.script(|seen| match (seen.verb, seen.resource.as_str()) {
-        ("create", "configmaps") => Act::Kill(Phase::Before),
-        _ => Act::Forward,
+        ("create", "configmaps") => Reaction::Kill(Phase::Before),
+        _ => Reaction::Forward,
     });
     let run = start(&kvshoot, "", "seven.sh");
     proxy.victim(run.pid());
     let _ = ended(run, 128 + 9);
     assert_eq!(provider.names(provider::LEASE).len(), 1);
-    proxy.calm();
+    proxy.forward_all();
     let held = kvshoot.run("gc");
     assert_eq!(held.code, 0, "it may still run: {held}");
-    proxy.later(1);
+    proxy.advance_clock(1);
     let gone = kvshoot.run("gc");
     assert_eq!(gone.code, 0, "{gone}");
     assert_eq!(provider.names(provider::LEASE), Vec::<String>::new());

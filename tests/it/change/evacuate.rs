@@ -1,9 +1,9 @@
 //! Machines on hosts that are being emptied: KubeVirt refuses the eviction, and waits for kvshoot to replace them.
 
-use crate::delete::cronjob::{self, documents, resource};
+use crate::support::cron_job::{documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{POD, Provider, VM, VMI};
-use crate::support::shoots::{LONG, Manifest};
+use crate::support::shoots::{Manifest, PATIENCE};
 use crate::support::vm_watcher::{Bounds, Watcher};
 use kube::api::PostParams;
 use rustix::process::Signal;
@@ -24,7 +24,7 @@ fn strategy(name: &str) -> Value {
 /// Two machines that others take off their hosts, one that says nothing of it, and one that no other may stand beside.
 /// One that migrates needs shared disks.
 fn manifest() -> Manifest {
-    let manifest = Manifest::named("leaves").sized(2).pool(|it| {
+    let manifest = Manifest::named("leaves").with_size(2).pool(|it| {
         it["zones"] = json!(["zone-a", "zone-b"]);
         it["maxSurge"] = json!(1);
         it["maxUnavailable"] = json!(0);
@@ -73,7 +73,7 @@ fn evict(provider: &Provider, machine: &str) {
         let answer = api.create_subresource::<Value, Value>("eviction", &name, &params, &eviction);
         let _ = answer.await;
     });
-    provider.until("KubeVirt to say that it has to go", |it| {
+    provider.wait_for("KubeVirt to say that it has to go", |it| {
         evacuated(it, machine).is_some()
     });
     assert!(provider.get(POD, &pod).is_some(), "{pod} was evicted");
@@ -106,8 +106,8 @@ fn mark(provider: &Provider, machine: &str) {
 fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let provider = Provider::new();
     let manifest = manifest();
-    provider.applied(&manifest, "created");
-    let kvshoot = provider.applying(&manifest);
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
     assert_eq!(kvshoot.run("evacuate").err, NOTHING);
     let before = provider.uids();
     let machine = machines(&provider, "worker").remove(0);
@@ -133,8 +133,14 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
         provider.create(resource(&object), object);
     }
     let watcher = Watcher::start(&provider, "worker");
-    let log = cronjob::run(&provider, &cron_job, "evacuate");
-    watcher.held("evacuation", Bounds { most: 3, fewest: 2 });
+    let log = run_job(&provider, &cron_job, "evacuate");
+    watcher.assert_within(
+        "evacuation",
+        Bounds {
+            max_total: 3,
+            min_ready: 2,
+        },
+    );
     assert!(
         log.contains(&format!("machine {machine} stands on")),
         "{log}"
@@ -144,19 +150,19 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let gone: BTreeSet<&String> = gone.map(|it| it.1).collect();
     assert_eq!(gone, BTreeSet::from([&machine]));
     assert_eq!(after.len(), before.len());
-    provider.until("the pod to leave its host", |it| is_off(it, &machine));
+    provider.wait_for("the pod to leave its host", |it| is_off(it, &machine));
 
-    let before = provider.at_rest();
+    let before = provider.settled_versions();
     let again = kvshoot.run("evacuate leaves");
     assert_eq!((again.code, again.err.as_str()), (0, NOTHING), "{again}");
     assert_eq!(provider.versions(), before);
-    provider.unchanged(&manifest);
+    provider.assert_unchanged(&manifest);
 
     let mut watch = kvshoot.start("evacuate leaves --watch");
-    watch.wait_for("watching", LONG);
+    watch.wait_for("watching", PATIENCE);
     let machine = machines(&provider, "worker").remove(0);
     evict(&provider, &machine);
-    provider.until("it to be told", |_| watch.out().contains("evacuated"));
+    provider.wait_for("it to be told", |_| watch.stdout().contains("evacuated"));
     assert!(provider.get(VM, &machine).is_none());
     watch.interrupt();
     let output = watch.wait();
@@ -168,11 +174,11 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let machine = machines(&provider, "alone").remove(0);
     evict(&provider, &machine);
     let mut killed = kvshoot.start("evacuate leaves");
-    provider.until("the machine to go", |it| leaves(it, &machine));
+    provider.wait_for("the machine to go", |it| leaves(it, &machine));
     killed.signal(Signal::KILL);
-    let output = killed.end(LONG);
+    let output = killed.wait_at_most(PATIENCE);
     assert_eq!(output.code, 137, "{output}");
-    provider.until("the machine to be gone", |it| {
+    provider.wait_for("the machine to be gone", |it| {
         it.get(VM, &machine).is_none()
     });
     assert_eq!(machines(&provider, "alone"), [""; 0]);
@@ -182,7 +188,7 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     assert!(again.err.contains(told), "{again}");
     assert_eq!(machines(&provider, "alone").len(), 1);
     assert_eq!(kvshoot.run("evacuate leaves").err, NOTHING);
-    provider.unchanged(&manifest);
+    provider.assert_unchanged(&manifest);
 }
 
 fn leaves(provider: &Provider, machine: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
-use crate::support::vm_watcher::{Bounds, Watcher, deletions};
+use crate::support::vm_watcher::{Bounds, Watcher, watch_deletions};
 use serde_json::{Value, json};
 
 /// What an edit does, and the edit.
@@ -37,7 +37,7 @@ fn start(name: &str) -> Manifest {
 
 /// Applies each edit on top of the last one, and tells after which of them the machine was another.
 fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'static str> {
-    provider.applied(&manifest, "created");
+    provider.assert_applied(&manifest, "created");
     let mut before = provider.uids();
     let mut rolled = Vec::new();
     for (name, edit) in edits {
@@ -49,7 +49,13 @@ fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'
         assert_eq!(after.len(), 1, "{name}");
         if after != before {
             rolled.push(*name);
-            watcher.held(name, Bounds { most: 2, fewest: 1 });
+            watcher.assert_within(
+                name,
+                Bounds {
+                    max_total: 2,
+                    min_ready: 1,
+                },
+            );
         }
         before = after;
         let again = provider.apply(&manifest);
@@ -136,15 +142,26 @@ fn what_does_not_matter_to_a_machine_replaces_none() {
 #[test]
 fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
     let provider = Provider::new();
-    let mut manifest = Manifest::named("bounds").sized(4);
-    provider.applied(&manifest, "created");
+    let mut manifest = Manifest::named("bounds").with_size(4);
+    provider.assert_applied(&manifest, "created");
     for (surge, unavailable, image, bounds) in [
-        (json!(1), json!(0), "22.04", Bounds { most: 5, fewest: 4 }),
+        (
+            json!(1),
+            json!(0),
+            "22.04",
+            Bounds {
+                max_total: 5,
+                min_ready: 4,
+            },
+        ),
         (
             json!(0),
             json!("50%"),
             "24.04",
-            Bounds { most: 4, fewest: 2 },
+            Bounds {
+                max_total: 4,
+                min_ready: 2,
+            },
         ),
     ] {
         let old = provider.uids();
@@ -154,8 +171,8 @@ fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
             it["maxUnavailable"] = unavailable;
             it["machine"]["image"]["version"] = json!(image);
         });
-        provider.applied(&manifest, "configured");
-        watcher.held(image, bounds);
+        provider.assert_applied(&manifest, "configured");
+        watcher.assert_within(image, bounds);
         assert!(provider.uids().keys().all(|it| !old.contains_key(it)));
         assert_eq!(provider.zones("worker"), [2, 1, 1]);
     }
@@ -165,13 +182,13 @@ fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
 fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
     let provider = Provider::new();
     let first = Manifest::named("turn");
-    provider.applied(&first, "created");
+    provider.assert_applied(&first, "created");
     let old = provider.uids();
     let watcher = Watcher::start(&provider, "worker");
     let second = first.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
-    let running = provider.applying(&second);
+    let running = provider.kvshoot_with(&second);
     let running = running.start("apply -f shoot.yaml");
-    watcher.until("a new machine", |it| {
+    watcher.wait_for("a new machine", |it| {
         it.keys().any(|it| !old.values().any(|old| old == it))
     });
     running.interrupt();
@@ -182,14 +199,20 @@ fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
     assert_eq!(interrupted.out, "");
 
     let third = second.pool(|it| it["machine"]["type"] = json!("medium"));
-    provider.applied(&third, "configured");
-    watcher.held("turned", Bounds { most: 4, fewest: 3 });
+    provider.assert_applied(&third, "configured");
+    watcher.assert_within(
+        "turned",
+        Bounds {
+            max_total: 4,
+            min_ready: 3,
+        },
+    );
     assert_eq!(provider.zones("worker"), [1, 1, 1]);
     for machine in provider.list(provider::VM) {
         let guest = &machine.data["spec"]["template"]["spec"]["domain"];
         assert_eq!(guest["resources"]["requests"]["memory"], "4Gi");
     }
-    provider.unchanged(&third);
+    provider.assert_unchanged(&third);
     assert_eq!(provider.user_data().len(), 3);
     let images = provider.names(provider::DATA_VOLUME);
     let golden = images.iter().filter(|it| it.contains("-ubuntu-"));
@@ -201,18 +224,18 @@ fn what_machines_use_goes_after_the_last_of_them() {
     let provider = Provider::new();
     let before = Manifest::named("last")
         .with(|it| it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(NETWORK));
-    provider.applied(&before, "created");
+    provider.assert_applied(&before, "created");
     let network = provider.names(provider::NETWORK).remove(0);
     let volumes = provider.names(provider::DATA_VOLUME).into_iter();
     let golden: Vec<_> = volumes.filter(|it| it.contains("-ubuntu-")).collect();
-    let machines = deletions(&provider, provider::VM);
-    let networks = deletions(&provider, provider::NETWORK);
-    let images = deletions(&provider, provider::DATA_VOLUME);
+    let machines = watch_deletions(&provider, provider::VM);
+    let networks = watch_deletions(&provider, provider::NETWORK);
+    let images = watch_deletions(&provider, provider::DATA_VOLUME);
     let mut after = before.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
     let spec = after.shoot["spec"]["provider"].as_object_mut().unwrap();
     spec.remove("infrastructureConfig");
-    provider.applied(&after, "configured");
-    provider.until("the watches to see it all", |_| {
+    provider.assert_applied(&after, "configured");
+    provider.wait_for("the watches to see it all", |_| {
         machines.lock().unwrap().len() == 3
             && networks.lock().unwrap().contains_key(&network)
             && images.lock().unwrap().contains_key(&golden[0])

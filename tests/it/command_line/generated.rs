@@ -36,7 +36,7 @@ fn check(directory: &str, wanted: BTreeMap<String, String>) {
     assert!(wrong.is_empty(), "{}\n{hint}", wrong.join("\n"));
 }
 
-/// Written by hand: it lets kubectl ask for the plugin's completions.
+/// AuditedWrite by hand: it lets kubectl ask for the plugin's completions.
 const KUBECTL: &str = "kubectl_complete-kvshoot";
 
 #[test]

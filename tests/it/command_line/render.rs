@@ -1,25 +1,8 @@
 //! What a first apply would create: golden files of every example, and what is hidden.
 
 use crate::support::kvshoot::Kvshoot;
-use crate::support::shoots::Manifest;
+use crate::support::shoots::{EXAMPLES, Manifest};
 use std::path::Path;
-
-/// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 13] = [
-    "autoscaling",
-    "cpu-memory",
-    "default-region",
-    "import-per-machine",
-    "machine-deployment",
-    "machine-templates",
-    "minimal",
-    "network-policies",
-    "networks",
-    "standard-types",
-    "three-zones",
-    "two-pools",
-    "volumes-and-devices",
-];
 
 fn example(name: &str) -> Kvshoot {
     let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();

@@ -1,7 +1,7 @@
 //! Keys and certificates, as other people's programs see them: openssl, kubectl, kubeadm.
 
 use crate::support::provider::{self, Provider, SECRET};
-use crate::support::shoot_api::Inside;
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -32,8 +32,8 @@ const TOKEN: (&str, &str) = ("abcdef", "0123456789abcdef");
 fn other_programs_agree_with_the_keys_of_a_shoot() {
     let provider = Provider::new();
     let manifest = Manifest::small(NAME);
-    provider.applied(&manifest, "created");
-    let inside = Inside::of(&provider, &provider.kvshoot(), NAME);
+    provider.assert_applied(&manifest, "created");
+    let inside = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
     openssl_verifies_every_certificate(&provider);
     kubectl_is_who_the_kubeconfig_says(&provider, &inside);
     kubeadm_would_join(&provider, &inside);
@@ -142,7 +142,7 @@ fn lives(folder: &Path, file: &str, days: u32) {
     assert!(ends(days + 1), "{file} does not end within {days} days");
 }
 
-fn kubectl_is_who_the_kubeconfig_says(provider: &Provider, inside: &Inside) {
+fn kubectl_is_who_the_kubeconfig_says(provider: &Provider, inside: &ShootApi) {
     let folder = TempDir::new().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, &inside.kubeconfig).unwrap();
@@ -208,7 +208,7 @@ fn kubeadm(version: &str) -> PathBuf {
 }
 
 /// It finds the cluster by a token and the pin of the root, and reads there what it would do.
-fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
+fn kubeadm_would_join(provider: &Provider, inside: &ShootApi) {
     let (id, secret) = TOKEN;
     let object = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
@@ -220,7 +220,7 @@ fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
     });
     inside.create(SECRET, "kube-system", object);
     let signed = |it: &Value| it["data"][format!("jws-kubeconfig-{id}")].is_string();
-    inside.until(
+    inside.wait_for(
         provider::CONFIG_MAP,
         ("kube-public", "cluster-info"),
         signed,
@@ -264,7 +264,7 @@ fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manif
     // As if the year were nearly over.
     let soon = json!({"metadata": {"annotations": {"kvshoot.io/not-after": "1700000000"}}});
     provider.patch(SECRET, &name, &soon);
-    provider.applied(manifest, "configured");
+    provider.assert_applied(manifest, "configured");
     let after = secret(provider, "kube-scheduler");
     assert_ne!(key(&before, "tls.crt"), key(&after, "tls.crt"));
     let names = |pods: &[DynamicObject]| -> BTreeSet<String> {
@@ -273,12 +273,12 @@ fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manif
             .collect()
     };
     let there = names(&pods);
-    provider.until("the old pod to be gone", |it| {
+    provider.wait_for("the old pod to be gone", |it| {
         let now = names(&self::pods(it));
         let gone: BTreeSet<String> = there.difference(&now).cloned().collect();
         gone == mounting && now.len() == there.len()
     });
-    provider.applied(manifest, "unchanged");
+    provider.assert_applied(manifest, "unchanged");
 }
 
 /// Those of the control plane.

@@ -1,9 +1,9 @@
 //! A whole cluster: three pools in three zones, and everything that has to work in it.
 
-use super::memory;
+use crate::support::cost;
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
 use crate::support::proxy::Proxy;
-use crate::support::shoot_api::{Inside, NODE, SERVICE};
+use crate::support::shoot_api::{NODE, SERVICE, ShootApi};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::fs;
@@ -18,10 +18,10 @@ const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 fn three_pools_in_three_zones_make_a_whole_cluster() {
     let provider = Provider::new();
     let manifest = three_pools();
-    let took = memory::timed(&provider, &manifest);
+    let took = cost::timed_apply(&provider, &manifest);
     assert!(took < Duration::from_secs(90), "{took:.1?}");
 
-    let inside = Inside::of(&provider, &provider.kvshoot(), NAME);
+    let inside = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
     nodes_are_whole(&inside);
     the_system_is_complete(&inside);
     assert_eq!(inside.anonymous("/version"), 401);
@@ -30,14 +30,14 @@ fn three_pools_in_three_zones_make_a_whole_cluster() {
     volumes_are_bound(&provider, &inside);
     secrets_are_unreadable(&provider, &inside);
     a_second_apply_writes_nothing(&provider, &manifest);
-    let used = memory::of_control_plane(&provider);
+    let used = cost::control_plane_memory(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
     logs_are_clean(&provider);
 }
 
 /// A pool of one machine in each zone.
 fn three_pools() -> Manifest {
-    Manifest::named(NAME).sized(1).with(|it| {
+    Manifest::named(NAME).with_size(1).with(|it| {
         let workers = &mut it.shoot["spec"]["provider"]["workers"];
         let pool = workers[0].clone();
         let pools = ZONES.map(|zone| {
@@ -56,7 +56,7 @@ fn is_true(object: &Value, condition: &str) -> bool {
     conditions.any(|it| it["type"] == condition && it["status"] == "True")
 }
 
-fn nodes_are_whole(inside: &Inside) {
+fn nodes_are_whole(inside: &ShootApi) {
     let mut nodes = inside.list(NODE);
     nodes.sort_by_key(|it| it.metadata.name.clone());
     assert_eq!(nodes.len(), 3);
@@ -85,7 +85,7 @@ fn nodes_are_whole(inside: &Inside) {
 }
 
 /// All that was asked for has rolled out, and every API answers.
-fn the_system_is_complete(inside: &Inside) {
+fn the_system_is_complete(inside: &ShootApi) {
     let mut names = Vec::new();
     for kind in ["DaemonSet", "Deployment"] {
         for object in inside.list(Resource("apps", "v1", kind)) {
@@ -129,14 +129,14 @@ fn the_system_is_complete(inside: &Inside) {
 }
 
 /// The mirror leads to the node port of every machine.
-fn services_have_addresses(provider: &Provider, inside: &Inside) {
+fn services_have_addresses(provider: &Provider, inside: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]},
     });
     inside.create(SERVICE, "default", object);
     let address = |it: &Value| it["status"]["loadBalancer"]["ingress"][0]["ip"].is_string();
-    let service = inside.until(SERVICE, ("default", "web"), address);
+    let service = inside.wait_for(SERVICE, ("default", "web"), address);
     let mirror = |it: &Provider| {
         let mut mirrors = it.list(SERVICE).into_iter();
         let label = "cluster.x-k8s.io/tenant-service-name";
@@ -157,7 +157,7 @@ fn services_have_addresses(provider: &Provider, inside: &Inside) {
         service["spec"]["ports"][0]["nodePort"]
     );
     let name = found.metadata.name.unwrap();
-    provider.until("endpoints of the mirror", |it| {
+    provider.wait_for("endpoints of the mirror", |it| {
         let slices = it.list(SLICE).into_iter();
         let of_mirror = slices.filter(|it| {
             let labels = it.metadata.labels.iter().flatten();
@@ -170,14 +170,14 @@ fn services_have_addresses(provider: &Provider, inside: &Inside) {
     });
 }
 
-fn volumes_are_bound(provider: &Provider, inside: &Inside) {
+fn volumes_are_bound(provider: &Provider, inside: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     });
     inside.create(CLAIM, "default", object);
     let is_bound = |it: &Value| it["status"]["phase"] == "Bound";
-    let claim = inside.until(CLAIM, ("default", "data"), is_bound);
+    let claim = inside.wait_for(CLAIM, ("default", "data"), is_bound);
     let volumes = inside.list(Resource("", "v1", "PersistentVolume"));
     let volume = &volumes[0];
     assert_eq!(
@@ -187,14 +187,14 @@ fn volumes_are_bound(provider: &Provider, inside: &Inside) {
     let source = &volume.data["spec"]["csi"];
     assert_eq!(source["driver"], "csi.kubevirt.io");
     let handle = source["volumeHandle"].as_str().unwrap();
-    provider.until("the disk of the volume", |it| {
+    provider.wait_for("the disk of the volume", |it| {
         let disk = it.get(provider::DATA_VOLUME, handle).unwrap();
         disk.data["status"]["phase"] == "Succeeded"
     });
 }
 
 /// Of a ConfigMap the value is found, so these are the bytes to look at.
-fn secrets_are_unreadable(provider: &Provider, inside: &Inside) {
+fn secrets_are_unreadable(provider: &Provider, inside: &ShootApi) {
     let (plain, secret) = ("seen-by-everybody-4711", "seen-by-nobody-0815");
     let object = |kind: &str, field: &str, value: &str| {
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "word"}});
@@ -230,7 +230,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// To neither side: what is said to the provider goes through a proxy, and the shoot's API server keeps a record.
 fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
     let proxy = Proxy::new(provider);
-    proxy.calm();
+    proxy.forward_all();
     let before = writes_inside(provider);
     assert!(before > 50, "{before}: the record is not kept");
     let kvshoot = proxy.kvshoot(provider).file("shoot.yaml", &manifest.text());

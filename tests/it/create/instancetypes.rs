@@ -1,6 +1,6 @@
 //! Instancetypes and preferences that a shoot keeps for its machines, as KubeVirt takes them.
 
-use crate::diagnose::permissions::{as_account, rules};
+use crate::support::accounts::{as_account, rules};
 use crate::support::provider::{self, INSTANCETYPE, PREFERENCE, Provider, VM, VMI};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
@@ -37,19 +37,19 @@ fn types_are_made_with_the_machines_follow_their_templates_and_go_with_the_last_
     let two = Manifest::example("standard-types");
     let own = |name: &str| vec![format!("{}-{name}", two.id())];
 
-    provider.applied(&two, "created");
+    provider.assert_applied(&two, "created");
     assert_eq!(provider.names(INSTANCETYPE), own("standard-2"));
     assert_eq!(provider.names(PREFERENCE), own("sockets-advantage"));
     assert_eq!(sizes(&provider), BTreeSet::from(["2 \"8Gi\"".to_owned()]));
-    provider.unchanged(&two);
+    provider.assert_unchanged(&two);
 
     let before = provider.uids();
     let four = naming(&two, "standard-4");
-    provider.applied(&four, "configured");
+    provider.assert_applied(&four, "configured");
     assert!(before.keys().all(|it| !provider.uids().contains_key(it)));
     assert_eq!(provider.names(INSTANCETYPE), own("standard-4"));
     assert_eq!(sizes(&provider), BTreeSet::from(["4 \"16Gi\"".to_owned()]));
-    provider.unchanged(&four);
+    provider.assert_unchanged(&four);
 
     // The whole provider has a type of this name too.
     templates.create(INSTANCETYPE, type_of("u1.medium", 3, "3Gi"));
@@ -57,25 +57,25 @@ fn types_are_made_with_the_machines_follow_their_templates_and_go_with_the_last_
         let config = &mut it.profile["spec"]["providerConfig"];
         config["templateNamespace"] = json!(templates.namespace);
     });
-    provider.applied(&copied, "configured");
+    provider.assert_applied(&copied, "configured");
     assert_eq!(provider.names(INSTANCETYPE), own("u1.medium"));
     assert_eq!(sizes(&provider), BTreeSet::from(["3 \"3Gi\"".to_owned()]));
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
     let before = provider.uids();
     let edit = json!({ "spec": { "memory": { "guest": "5Gi" } } });
     templates.patch(INSTANCETYPE, "u1.medium", &edit);
-    provider.applied(&copied, "configured");
+    provider.assert_applied(&copied, "configured");
     let copy = provider.get(INSTANCETYPE, &own("u1.medium")[0]).unwrap();
     assert_eq!(copy.data["spec"]["memory"]["guest"], "5Gi");
     assert_eq!(provider.uids(), before);
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
     // Without its template a copy stays as it is.
     templates.delete(INSTANCETYPE, "u1.medium");
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
-    provider.deleted(two.name());
+    provider.assert_deleted(two.name());
     assert_eq!(provider.dump(), empty);
 }
 

@@ -1,6 +1,6 @@
 //! The script that makes a node of a machine, run below a folder as its root, with stand-ins for systemd and the like.
 
-use super::user_data::{minimal, of, read};
+use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs;

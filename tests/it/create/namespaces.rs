@@ -26,7 +26,7 @@ fn golden(provider: &Provider) {
         },
     });
     provider.create(DATA_VOLUME, volume);
-    provider.until("the volume with the image", |it| {
+    provider.wait_for("the volume with the image", |it| {
         let volume = it.get(DATA_VOLUME, "golden").unwrap();
         volume.data["status"]["phase"] == "Succeeded"
     });
@@ -77,7 +77,7 @@ fn a_namespace_is_made_for_a_cluster_and_goes_with_it_and_clones_from_others_nee
     golden(&images);
     let namespace = format!("cluster-{}", images.namespace);
     let kvshoot = images
-        .applying(&manifest(&images))
+        .kvshoot_with(&manifest(&images))
         .env("KVSHOOT_NAMESPACE", &namespace);
 
     let output = kvshoot.run("apply -f shoot.yaml");
@@ -105,7 +105,7 @@ fn a_namespace_is_made_for_a_cluster_and_goes_with_it_and_clones_from_others_nee
 
     let output = kvshoot.run("delete own --yes");
     assert_eq!(output.code, 0, "{output}");
-    images.until("the namespace to go with the cluster", |it| {
+    images.wait_for("the namespace to go with the cluster", |it| {
         it.get(NAMESPACE, &namespace).is_none()
     });
     assert!(images.get(DATA_VOLUME, "golden").is_some());

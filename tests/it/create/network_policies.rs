@@ -49,9 +49,9 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
     let empty = provider.dump();
     let manifest = Manifest::example("network-policies");
     let id = manifest.id();
-    let pods = vm_watcher::labels(&provider, provider::POD);
-    provider.applied(&manifest, "created");
-    provider.unchanged(&manifest);
+    let pods = vm_watcher::watch_labels(&provider, provider::POD);
+    provider.assert_applied(&manifest, "created");
+    provider.assert_unchanged(&manifest);
     let machines = provider.uids();
     assert_eq!(machines.len(), 2);
 
@@ -82,23 +82,23 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
     assert_eq!(machine_pods.count(), 2, "{:?}", pods.keys());
 
     provider.delete(provider::NETWORK_POLICY, &format!("{id}-cluster-isolation"));
-    provider.applied(&manifest, "configured");
+    provider.assert_applied(&manifest, "configured");
     assert_eq!(policies(&provider, &id), made);
 
     let edited = manifest.clone().with(|it| {
         config(it)["customNetworkPolicies"][0]["spec"]["egress"][1]["ports"][0]["port"] =
             json!(5001);
     });
-    provider.applied(&edited, "configured");
+    provider.assert_applied(&edited, "configured");
     let now = policies(&provider, &id);
     assert_eq!(now["registry"]["egress"][1]["ports"][0]["port"], 5001);
     assert_eq!(now["time"], made["time"]);
 
     let off = edited.with(|it| config(it)["enableDefaultNetworkPolicies"] = json!(false));
-    provider.applied(&off, "configured");
+    provider.assert_applied(&off, "configured");
     let left: Vec<String> = policies(&provider, &id).into_keys().collect();
     assert_eq!(left, ["registry", "time"]);
-    provider.unchanged(&off);
+    provider.assert_unchanged(&off);
 
     let on = manifest.with(|it| {
         drop(
@@ -108,7 +108,7 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
                 .remove("customNetworkPolicies"),
         )
     });
-    provider.applied(&on, "configured");
+    provider.assert_applied(&on, "configured");
     let left: Vec<String> = policies(&provider, &id).into_keys().collect();
     assert_eq!(
         left,
@@ -116,11 +116,11 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
     );
     assert_eq!(provider.uids(), machines, "no machine was replaced");
 
-    let last_machine = vm_watcher::deletions(&provider, provider::VM);
-    let first_policy = vm_watcher::deletions(&provider, provider::NETWORK_POLICY);
-    provider.deleted(on.name());
+    let last_machine = vm_watcher::watch_deletions(&provider, provider::VM);
+    let first_policy = vm_watcher::watch_deletions(&provider, provider::NETWORK_POLICY);
+    provider.assert_deleted(on.name());
     assert_eq!(provider.dump(), empty);
-    provider.until("every deletion to be seen", |_| {
+    provider.wait_for("every deletion to be seen", |_| {
         let (vms, policies) = (last_machine.lock().unwrap(), first_policy.lock().unwrap());
         vms.len() == 2 && policies.len() == 9
     });

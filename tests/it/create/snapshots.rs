@@ -1,8 +1,8 @@
 //! Snapshots of volumes inside a shoot, which the provider's storage makes.
 
-use crate::delete::user_resources::{create, inside};
 use crate::support::provider::{Provider, Resource};
 use crate::support::proxy::wait_until;
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::DeleteParams;
@@ -70,9 +70,9 @@ fn taken(provider: &Provider, client: &Client, name: &str) {
 fn a_snapshot_is_made_by_the_provider_and_gives_a_volume_and_goes_with_the_shoot() {
     let provider = Provider::new();
     let manifest = manifest();
-    provider.applied(&manifest, "created");
-    provider.unchanged(&manifest);
-    let client = inside(&provider, NAME);
+    provider.assert_applied(&manifest, "created");
+    provider.assert_unchanged(&manifest);
+    let client = shoot_client(&provider, NAME);
     used(&provider, &client, "data", Value::Null);
 
     taken(&provider, &client, "first");
@@ -88,7 +88,7 @@ fn a_snapshot_is_made_by_the_provider_and_gives_a_volume_and_goes_with_the_shoot
 
     let (api, params) = (snapshots(&client), DeleteParams::default());
     let _ = provider.block_on(api.delete("first", &params)).unwrap();
-    provider.until("the provider's snapshot to go", |it| {
+    provider.wait_for("the provider's snapshot to go", |it| {
         it.list(SNAPSHOT).is_empty()
     });
 

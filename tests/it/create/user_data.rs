@@ -1,36 +1,10 @@
 //! What machines read when they boot: whether cloud-init takes it, and what of a manifest reaches it.
 
-use crate::command_line::render::EXAMPLES;
 use crate::support::kvshoot::Kvshoot;
+use crate::support::shoots::EXAMPLES;
+use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use std::fs;
-
-/// The user data of every machine that a first apply of a manifest makes.
-pub(crate) fn of(manifest: &str) -> Vec<String> {
-    let kvshoot = Kvshoot::new().file("shoot.yaml", manifest);
-    let output = kvshoot.run("render -f shoot.yaml -o json --show-secrets");
-    assert_eq!(output.code, 0, "{output}");
-    let list: Value = serde_json::from_str(&output.out).unwrap();
-    let secrets = list["items"].as_array().unwrap().iter();
-    let secrets = secrets.filter_map(|it| it["stringData"]["userdata"].as_str());
-    secrets.map(ToOwned::to_owned).collect()
-}
-
-/// As cloud-init reads it.
-pub(crate) fn read(user_data: &str) -> Value {
-    assert!(user_data.starts_with("#cloud-config\n"));
-    serde_yaml::from_str(user_data).unwrap()
-}
-
-/// The smallest example with some of its text replaced.
-pub(crate) fn minimal(replace: &[(&str, &str)]) -> String {
-    let mut text = fs::read_to_string("examples/minimal.yaml").unwrap();
-    for (old, new) in replace {
-        assert!(text.contains(old), "{old}");
-        text = text.replace(old, new);
-    }
-    text
-}
 
 /// Zones for the pool of [`minimal`], with a bundle of certificates and cloud-config of its own.
 const WIDE: &str = "      zones: [zone-a]

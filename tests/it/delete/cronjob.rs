@@ -1,56 +1,15 @@
 //! A CronJob does what gc does, as the service account that is printed with it.
 
-use crate::diagnose::permissions::{Rule, as_account, rules_in};
+use crate::support::accounts::{Rule, as_account, rules_in};
+use crate::support::cron_job::{CRON_JOB, documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{self, NAMESPACE, POD, Provider, Resource};
+use crate::support::provider::{self, NAMESPACE, POD, Provider};
 use crate::support::shoots::Manifest;
 use kube::api::PostParams;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 
-const JOB: Resource = Resource("batch", "v1", "Job");
-const CRON_JOB: Resource = Resource("batch", "v1", "CronJob");
 const EXAMPLE: &str = "examples/gc.yaml";
-
-/// Each of a file.
-pub(crate) fn documents(text: &str) -> Vec<Value> {
-    serde_yaml::Deserializer::from_str(text)
-        .map(|it| Value::deserialize(it).unwrap())
-        .collect()
-}
-
-pub(crate) fn resource(object: &Value) -> Resource {
-    match object["kind"].as_str().unwrap() {
-        "ServiceAccount" => Resource("", "v1", "ServiceAccount"),
-        "Role" => Resource("rbac.authorization.k8s.io", "v1", "Role"),
-        "RoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "RoleBinding"),
-        "ClusterRole" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRole"),
-        "ClusterRoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
-        "CronJob" => CRON_JOB,
-        other => panic!("no {other} is expected"),
-    }
-}
-
-/// As `kubectl create job --from` does; gives what its container said.
-pub(crate) fn run(provider: &Provider, cron_job: &Value, container: &str) -> String {
-    let job = json!({
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "now" },
-        "spec": cron_job["spec"]["jobTemplate"]["spec"],
-    });
-    provider.create(JOB, job);
-    provider.until("the job to end", |it| {
-        let job = it.get(JOB, "now").unwrap();
-        assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
-        job.data["status"]["succeeded"] == 1
-    });
-    let pod = provider.list(POD).into_iter();
-    let mut pod = pod.filter(|it| it.metadata.name.as_ref().unwrap().starts_with("now-"));
-    let pod = pod.next().unwrap().metadata.name.unwrap();
-    let log = provider.pod_logs();
-    let log = log.join(format!("{}_{pod}_{container}.log", provider.namespace));
-    fs::read_to_string(log).unwrap()
-}
 
 #[test]
 fn the_cronjob_of_the_examples_is_that_of_the_program() {
@@ -95,14 +54,14 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
         provider.create(resource(&object), object);
     }
     for name in ["old", "young"] {
-        provider.applied(&Manifest::small(name), "created");
+        provider.assert_applied(&Manifest::small(name), "created");
     }
     let expired = kvshoot.run("ttl old --until 2026-01-01T00:00:00Z");
     assert_eq!(expired.code, 0, "{expired}");
 
     let cron_job = provider.get(CRON_JOB, "kvshoot-gc").unwrap();
     let template = &cron_job.data["spec"]["jobTemplate"];
-    let log = run(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
+    let log = run_job(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
     assert!(log.contains("shoot old deleted; nothing is left"), "{log}");
     assert!(!log.contains("may not be listed"), "{log}");
     let left = kvshoot.run("list -o name").out;
@@ -117,7 +76,7 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
     spec["serviceAccountName"] = json!("default");
     let pod =
         json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "gc" }, "spec": spec });
-    strict.until("it to be admitted", |it| {
+    strict.wait_for("it to be admitted", |it| {
         it.get(provider::CONFIG_MAP, "kube-root-ca.crt").is_some()
     });
     let dry = PostParams {

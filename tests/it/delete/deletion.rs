@@ -9,8 +9,8 @@ use snapbox::{assert_data_eq, str};
 fn without_a_terminal_nothing_is_deleted_until_somebody_says_so() {
     let provider = Provider::new();
     let empty = provider.dump();
-    provider.applied(&Manifest::small("mine"), "created");
-    provider.at_rest();
+    provider.assert_applied(&Manifest::small("mine"), "created");
+    provider.settled_versions();
     let before = provider.dump();
     let kvshoot = provider.kvshoot();
 
@@ -63,7 +63,7 @@ fn what_is_not_there_is_not_found_unless_that_is_fine() {
 fn what_stays_is_named_with_what_keeps_it() {
     let provider = Provider::new();
     let shoot = Manifest::small("stuck");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     // One that runs know as user data, and one that only the labels of the shoot tell.
     for (name, role) in [("known", "user-data"), ("stubborn", "other")] {
         provider.create(
@@ -100,10 +100,10 @@ fn what_stays_is_named_with_what_keeps_it() {
 fn a_delete_that_was_cut_off_is_finished_by_the_next_one() {
     let provider = Provider::new();
     let shoot = Manifest::named("halves");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let kvshoot = provider.kvshoot();
     let running = kvshoot.start("delete halves -y");
-    provider.until("a machine to go", |it| {
+    provider.wait_for("a machine to go", |it| {
         let mut machines = it.list(provider::VM).into_iter();
         it.uids().len() < 3 || machines.any(|it| it.metadata.deletion_timestamp.is_some())
     });
@@ -118,5 +118,5 @@ fn a_delete_that_was_cut_off_is_finished_by_the_next_one() {
     let again = kvshoot.run("delete halves -y --ignore-not-found");
     assert_eq!(again.code, 0, "{again}");
     assert_eq!(provider.dump(), std::collections::BTreeMap::new());
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
 }

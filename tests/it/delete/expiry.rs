@@ -20,7 +20,7 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
         output
     };
     for name in ["old", "kept"] {
-        provider.applied(&Manifest::small(name), "created");
+        provider.assert_applied(&Manifest::small(name), "created");
     }
     assert_eq!(code("gc", 0).err, "there is nothing to delete\n");
 
@@ -35,7 +35,7 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
     assert!(refused.err.contains("demo of Friday"), "{refused}");
     // A run that writes the record keeps what people said of the shoot.
     let edited = Manifest::small("kept").pool(|it| it["labels"] = json!({"a": "b"}));
-    provider.applied(&edited, "configured");
+    provider.assert_applied(&edited, "configured");
 
     let dry = code("gc --dry-run", 1);
     assert_eq!(dry.out, "shoot.core.gardener.cloud/old\n");
@@ -54,7 +54,7 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
     let _ = provider
         .block_on(records.delete("shoot--local--kept", &orphan))
         .unwrap();
-    provider.until("the record to be gone", |it| {
+    provider.wait_for("the record to be gone", |it| {
         it.get(provider::CONFIG_MAP, "shoot--local--kept").is_none()
     });
     let left = code("gc --dry-run", 1);

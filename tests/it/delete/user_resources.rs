@@ -2,40 +2,17 @@
 
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::proxy::wait_until;
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
-use kube::api::{Api, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use kube::Client;
+use kube::api::Api;
+use serde_json::json;
 
 const SERVICE: Resource = Resource("", "v1", "Service");
 const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
 const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
-
-/// The shoot's API server, as somebody who may do everything.
-pub(crate) fn inside(provider: &Provider, name: &str) -> Client {
-    let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
-    assert_eq!(output.code, 0, "{output}");
-    let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
-    provider.block_on(async {
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        Client::try_from(config.unwrap()).unwrap()
-    })
-}
-
-pub(crate) fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
-where
-    T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
-{
-    let object = serde_json::from_value(object).unwrap();
-    let made = provider.block_on(api.create(&PostParams::default(), &object));
-    made.unwrap();
-}
 
 /// A Service with an address, and a volume that a running pod mounts.
 fn used(provider: &Provider, client: &Client) {
@@ -94,7 +71,7 @@ fn in_the_way(provider: &Provider, client: &Client) {
 }
 
 /// What of the shoot, of its users and of controllers is in the namespace.
-fn there(provider: &Provider) -> Vec<String> {
+fn inventory(provider: &Provider) -> Vec<String> {
     let own = provider.dump().into_keys();
     let kinds = [SERVICE, DEPLOYMENT, STATEFUL_SET];
     let more = kinds.into_iter().flat_map(|kind| {
@@ -121,8 +98,8 @@ fn load_balancers_and_volumes_go_before_the_shoot_does() {
     let classes = json!([{ "name": "local", "isDefaultClass": true }]);
     let manifest = Manifest::small("used")
         .with(|it| it.profile["spec"]["providerConfig"]["storageClasses"] = classes);
-    provider.applied(&manifest, "created");
-    let client = inside(&provider, "used");
+    provider.assert_applied(&manifest, "created");
+    let client = shoot_client(&provider, "used");
     used(&provider, &client);
     in_the_way(&provider, &client);
     assert_eq!(disks(&provider).len(), 1);
@@ -130,15 +107,15 @@ fn load_balancers_and_volumes_go_before_the_shoot_does() {
     assert_eq!(output.code, 0, "{output}");
     assert!(!output.err.contains("Go on without"), "{output}");
     assert!(output.err.contains("nothing is left"), "{output}");
-    assert_eq!(there(&provider), [""; 0]);
+    assert_eq!(inventory(&provider), [""; 0]);
 }
 
 /// Nobody inside can help, and what is to be kept is kept; until that is to go as well.
 #[test]
 fn a_shoot_without_an_api_server_goes_all_the_same() {
     let provider = Provider::new();
-    provider.applied(&Manifest::small("dead"), "created");
-    used(&provider, &inside(&provider, "dead"));
+    provider.assert_applied(&Manifest::small("dead"), "created");
+    used(&provider, &shoot_client(&provider, "dead"));
     let disks = disks(&provider);
     assert_eq!(disks.len(), 1);
     provider.delete(DEPLOYMENT, "shoot--local--dead-kube-apiserver");
@@ -151,7 +128,7 @@ fn a_shoot_without_an_api_server_goes_all_the_same() {
         format!("DataVolume {}", disks[0]),
         format!("PersistentVolumeClaim {}", disks[0]),
     ];
-    assert_eq!(there(&provider), kept);
+    assert_eq!(inventory(&provider), kept);
     let output = kvshoot.run("delete dead -y --keep-volumes");
     assert_eq!(output.code, 7, "{output}");
     let output = kvshoot.run("wait dead --for deleted --timeout 0s");
@@ -159,5 +136,5 @@ fn a_shoot_without_an_api_server_goes_all_the_same() {
 
     let output = kvshoot.run("delete dead -y --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    assert_eq!(there(&provider), [""; 0]);
+    assert_eq!(inventory(&provider), [""; 0]);
 }

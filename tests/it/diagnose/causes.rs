@@ -2,15 +2,15 @@
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
-use crate::support::shoots::{LONG, Manifest};
+use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::json;
 
 /// One after the other, since a fault hits the whole sandbox, and on one shoot.
 #[test]
 fn each_fault_is_told_by_its_deepest_cause_and_the_next_apply_mends_it() {
-    let provider = Provider::apart();
+    let provider = Provider::with_own_sandbox();
     let three = Manifest::named("faulty");
-    let six = three.clone().sized(6);
+    let six = three.clone().with_size(6);
     let other_image = three
         .clone()
         .pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
@@ -65,7 +65,7 @@ impl Faulty {
         assert_eq!(output.code, 124, "{output}");
         let told = last_line(&output);
         assert!(told.contains("nodes are available"), "{output}");
-        self.provider.until("other zones to go on", |_| {
+        self.provider.wait_for("other zones to go on", |_| {
             let ready = self.kvshoot.run("nodes list -o json");
             ready.out.matches("\"ready\": true").count() == 5
         });
@@ -110,9 +110,9 @@ impl Faulty {
     fn a_class_that_is_not_there_is_told_by_its_claim_and_an_orphan_is_no_shoot(&self) {
         let classless = Manifest::small("classless")
             .with(|it| it.profile["spec"]["volumeTypes"][0]["class"] = json!("fast"));
-        let kvshoot = self.provider.applying(&classless);
+        let kvshoot = self.provider.kvshoot_with(&classless);
         let mut run = kvshoot.start("apply -f shoot.yaml --timeout 5m");
-        run.wait_for("Pending: storageclass \"fast\" not found", LONG);
+        run.wait_for("Pending: storageclass \"fast\" not found", PATIENCE);
         let mut because = kvshoot.run("wait classless --timeout 10s");
         assert_eq!(because.code, 124, "{because}");
         for told in [
@@ -136,7 +136,7 @@ impl Faulty {
         let nobody = json!({ "metadata": { "ownerReferences": null } });
         self.provider.patch(provider::SECRET, &secret, &nobody);
         self.provider.delete(provider::CONFIG_MAP, name);
-        self.provider.until("only orphans", |it| {
+        self.provider.wait_for("only orphans", |it| {
             it.names(provider::DEPLOYMENT)
                 .iter()
                 .all(|it| !it.starts_with(name))
@@ -167,9 +167,9 @@ impl Faulty {
         let mut run = self.kvshoot.start("delete faulty --yes --timeout 5m");
         run.wait_for(
             "VirtualMachine Deleting <- VirtualMachineInstance Deleting",
-            LONG,
+            PATIENCE,
         );
-        run.wait_for("kept by example.com/hold", LONG);
+        run.wait_for("kept by example.com/hold", PATIENCE);
         let because = &[
             &*format!(
                 "Machine {name}: VirtualMachine Deleting <- VirtualMachineInstance Deleting: "
@@ -185,18 +185,19 @@ impl Faulty {
         assert!(wait.code == 124 && wait.err.contains(because[0]), "{wait}");
         let nobody = json!({ "metadata": { "finalizers": [] } });
         self.provider.patch(provider::VMI, &name, &nobody);
-        let output = run.end(LONG);
+        let output = run.wait_at_most(PATIENCE);
         assert_eq!(output.code, 0, "{output}");
     }
 
     /// Why it is not as it should be, in one line that has all of this.
     fn because(&self, told: &[&str]) {
         // On a busy computer the last look of a run is older than what comes to be known.
-        self.provider.until(&format!("{told:?} to be told"), |_| {
-            let why = self.kvshoot.run("why faulty");
-            println!("{why}");
-            why.code == 1 && is_told(&why, told)
-        });
+        self.provider
+            .wait_for(&format!("{told:?} to be told"), |_| {
+                let why = self.kvshoot.run("why faulty");
+                println!("{why}");
+                why.code == 1 && is_told(&why, told)
+            });
     }
 
     /// Without the fault it goes on where it was.
@@ -205,7 +206,7 @@ impl Faulty {
         let output = self.kvshoot.run("apply -f three.yaml --timeout 6m");
         assert_eq!(output.code, 0, "{output}");
         assert_eq!(self.provider.names(provider::VM).len(), 3, "{output}");
-        self.provider.until("nothing to be wrong", |_| {
+        self.provider.wait_for("nothing to be wrong", |_| {
             let why = self.kvshoot.run("why faulty");
             println!("{why}");
             why.out == "nothing is wrong with shoot faulty\n"

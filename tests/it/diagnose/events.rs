@@ -23,7 +23,7 @@ fn say(provider: &Provider, name: &str, about: &str, message: &str) {
 fn events_of_both_sides_are_shown_and_what_comes_too() {
     let provider = Provider::new();
     let shoot = Manifest::small("said");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let kvshoot = provider.kvshoot();
     let shown = kvshoot.run("events said -o json");
     assert_eq!(shown.code, 0, "{shown}");
@@ -52,15 +52,15 @@ fn events_of_both_sides_are_shown_and_what_comes_too() {
     say(&provider, "ours", &vm, "of ours,\nin two lines");
     let wanted = format!("Warning  Told  virtualmachine/{vm}: of ours, in two lines\n");
     let end = Instant::now() + Duration::from_secs(60);
-    while !watch.out().contains(&wanted) {
-        assert!(Instant::now() < end, "{}", watch.out());
+    while !watch.stdout().contains(&wanted) {
+        assert!(Instant::now() < end, "{}", watch.stdout());
         std::thread::sleep(Duration::from_millis(10));
     }
     watch.interrupt();
-    let watch = watch.end(Duration::from_secs(60));
+    let watch = watch.wait_at_most(Duration::from_secs(60));
     assert_eq!(watch.code, 130, "{watch}");
     assert!(!watch.out.contains("of another"), "{watch}");
     assert!(!watch.out.contains("Normal"), "{watch}");
     assert_eq!(kvshoot.run("events none").code, 7);
-    provider.deleted("said");
+    provider.assert_deleted("said");
 }

@@ -2,8 +2,8 @@
 //! mended.
 
 use crate::support::provider::Provider;
-use crate::support::shoot_api::Inside;
-use crate::support::shoots::{LONG, Manifest};
+use crate::support::shoot_api::ShootApi;
+use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::Value;
 
 /// A shoot's name, what hits it, what a run has to say, and what stands deepest when somebody asks why.
@@ -51,11 +51,11 @@ fn faults_inside_are_told_by_their_cause_and_a_run_that_waits_goes_on_without_th
         };
         provider.fail(&format!("{fault} {}{part}", manifest.id()));
     }
-    let homes = manifests.each_ref().map(|it| provider.applying(it));
+    let homes = manifests.each_ref().map(|it| provider.kvshoot_with(it));
     let runs = homes.each_ref();
     let mut runs = runs.map(|it| it.start("apply -f shoot.yaml --timeout 10m"));
     for (run, (name, _, told, why)) in runs.iter_mut().zip(FAULTS) {
-        told.iter().for_each(|it| run.wait_for(it, LONG));
+        told.iter().for_each(|it| run.wait_for(it, PATIENCE));
         let output = provider.kvshoot().run(&format!("why {name}"));
         assert_eq!(output.code, 1, "{output}");
         assert!(output.out.lines().any(|it| it.starts_with(why)), "{output}");
@@ -68,7 +68,9 @@ fn faults_inside_are_told_by_their_cause_and_a_run_that_waits_goes_on_without_th
         let output = run.wait();
         assert_eq!(output.code, 0, "{output}");
     }
-    manifests.iter().for_each(|it| provider.unchanged(it));
+    manifests
+        .iter()
+        .for_each(|it| provider.assert_unchanged(it));
     for manifest in &manifests {
         let output = provider.kvshoot().run(&format!("why {}", manifest.name()));
         let wanted = format!("nothing is wrong with shoot {}\n", manifest.name());
@@ -76,7 +78,7 @@ fn faults_inside_are_told_by_their_cause_and_a_run_that_waits_goes_on_without_th
     }
     a_silent_node_is_waited_for(&provider, &manifests[0]);
     for manifest in &manifests {
-        provider.deleted(manifest.name());
+        provider.assert_deleted(manifest.name());
     }
 }
 
@@ -106,11 +108,11 @@ fn time_that_is_up_is_told_with_the_cause(provider: &Provider) {
 }
 
 fn a_silent_node_is_waited_for(provider: &Provider, manifest: &Manifest) {
-    let kvshoot = provider.applying(manifest);
-    let inside = Inside::of(provider, &kvshoot, manifest.name());
+    let kvshoot = provider.kvshoot_with(manifest);
+    let inside = ShootApi::connect(provider, &kvshoot, manifest.name());
     let nodes = inside.nodes();
     provider.fail(&format!("node-silent {}", manifest.id()));
-    provider.until("the node to be missed", |_| {
+    provider.wait_for("the node to be missed", |_| {
         let list = kvshoot.run(&format!("nodes list {} -o wide", manifest.name()));
         list.out.contains("NotReady") && list.out.contains("stopped posting node status")
     });
@@ -127,7 +129,7 @@ fn a_silent_node_is_waited_for(provider: &Provider, manifest: &Manifest) {
         "the rest only follows from it: {why}"
     );
     let mut run = kvshoot.start("apply -f shoot.yaml --timeout 10m");
-    run.wait_for("stopped posting node status", LONG);
+    run.wait_for("stopped posting node status", PATIENCE);
     provider.fail("none");
     let output = run.wait();
     assert_eq!(output.code, 0, "{output}");

@@ -3,5 +3,5 @@
 mod causes;
 mod events;
 mod guest_faults;
-pub(crate) mod permissions;
+mod permissions;
 mod support_bundle;

@@ -1,9 +1,9 @@
 //! A bundle holds what a maintainer would ask for, of whatever is left of a shoot, and no byte of a secret.
 
-use super::permissions;
-use crate::delete::user_resources::{create, inside};
+use crate::support::accounts;
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -61,7 +61,7 @@ fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
         });
     });
     half_made(&provider);
-    provider.applied(&manifest, "created");
+    provider.assert_applied(&manifest, "created");
     people_s(&provider);
     let kvshoot = provider.kvshoot();
     let output = kvshoot.run("bundle told");
@@ -112,7 +112,7 @@ fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
 /// A shoot that was cut off: what there is of it is told, and its neighbour is not.
 fn half_made(provider: &Provider) {
     let manifest = Manifest::small("told-2");
-    let kvshoot = provider.applying(&manifest);
+    let kvshoot = provider.kvshoot_with(&manifest);
     let cut = kvshoot.run("apply -f shoot.yaml --timeout 3s");
     assert_eq!(cut.code, 124, "{cut}");
     let (files, output) = bundle(&kvshoot, "told-2");
@@ -128,12 +128,12 @@ fn half_made(provider: &Provider) {
     );
     let readme = text(&files, "README.md");
     assert!(readme.contains("everything inside the shoot: "), "{readme}");
-    provider.deleted("told-2");
+    provider.assert_deleted("told-2");
 }
 
 /// What people keep in a shoot, in places where it should not be.
 fn people_s(provider: &Provider) {
-    let client = inside(provider, "told");
+    let client = shoot_client(provider, "told");
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let applied = "kubectl.kubernetes.io/last-applied-configuration";
     let secret = json!({
@@ -157,7 +157,7 @@ fn people_s(provider: &Provider) {
 }
 
 fn nothing_secret(provider: &Provider, files: &Files) {
-    let client = inside(provider, "told");
+    let client = shoot_client(provider, "told");
     let outer: Api<Secret> = Api::namespaced(provider.client(), &provider.namespace);
     let inner: Api<Secret> = Api::all(client);
     let all = ListParams::default();
@@ -214,9 +214,9 @@ fn held(secret: &Secret) -> Vec<String> {
 
 /// Without a right, the bundle says what is missing.
 fn unreadable(provider: &Provider, kvshoot: &Kvshoot) {
-    let mut rules = permissions::rules();
+    let mut rules = accounts::rules();
     rules.retain(|it| it.1 != "pods/log" && it.1 != "resourcequotas");
-    let less = permissions::as_account(provider, "less", &rules);
+    let less = accounts::as_account(provider, "less", &rules);
     let (files, output) = bundle(&less, "told");
     let readme = text(&files, "README.md");
     assert!(
@@ -260,7 +260,7 @@ fn unreachable(provider: &Provider, kvshoot: &Kvshoot) {
     let name = "shoot--local--told-kube-apiserver";
     let none = json!({ "spec": { "replicas": 0 } });
     provider.patch(provider::DEPLOYMENT, name, &none);
-    provider.until("the API server to be gone", |it| {
+    provider.wait_for("the API server to be gone", |it| {
         !it.names(provider::POD)
             .iter()
             .any(|it| it.starts_with(name))
@@ -292,7 +292,7 @@ fn unrecorded(provider: &Provider, kvshoot: &Kvshoot) {
     let _ = provider
         .block_on(records.delete("shoot--local--told", &orphan))
         .unwrap();
-    provider.until("the record to be gone", |it| {
+    provider.wait_for("the record to be gone", |it| {
         it.get(provider::CONFIG_MAP, "shoot--local--told").is_none()
     });
     let (files, output) = bundle(kvshoot, "told");

@@ -16,16 +16,16 @@ fn live(name: &str, sizes: &[usize]) {
 fn live_in(provider: &Provider, name: &str, sizes: &[usize], edit: Option<Edit>) {
     let empty = provider.dump();
     let mut manifest = Manifest::example(name);
-    provider.applied(&manifest, "created");
+    provider.assert_applied(&manifest, "created");
     assert_eq!(pools(provider), sizes);
-    provider.unchanged(&manifest);
+    provider.assert_unchanged(&manifest);
     if let Some((edit, sizes)) = edit {
         manifest = edit(manifest);
-        provider.applied(&manifest, "configured");
+        provider.assert_applied(&manifest, "configured");
         assert_eq!(pools(provider), sizes);
-        provider.unchanged(&manifest);
+        provider.assert_unchanged(&manifest);
     }
-    provider.deleted(manifest.name());
+    provider.assert_deleted(manifest.name());
     assert_eq!(provider.dump(), empty);
 }
 
@@ -120,12 +120,12 @@ fn what_a_pool_names_and_the_provider_has_not_is_told_before_anything_is_made() 
             "there is no volume it-",
         ),
         (
-            |it| it.sized(20),
+            |it| it.with_size(20),
             "each machine of pool apart needs a host of its own: zone zone-a has 4, and 11 may be needed",
         ),
     ];
     for (edit, told) in cases {
-        let kvshoot = provider.applying(&edit(templates.clone()));
+        let kvshoot = provider.kvshoot_with(&edit(templates.clone()));
         let output = kvshoot.run("apply -f shoot.yaml");
         assert_eq!(output.code, 4, "{output}");
         assert!(output.err.contains(told), "{told}: {output}");

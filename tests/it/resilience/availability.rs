@@ -1,7 +1,7 @@
 //! A control plane of several of everything: what ends is missed by nobody.
 
 use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource};
-use crate::support::shoot_api::Inside;
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "sturdy";
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
-const LONG: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Its machines look for the API server where nobody is, so none of them ever joins.
 #[test]
 fn a_server_that_restarts_is_missed_by_nobody_and_loses_nothing() {
     let provider = Provider::new();
-    let kvshoot = provider.applying(&sturdy());
+    let kvshoot = provider.kvshoot_with(&sturdy());
     let apply = kvshoot.start("apply -f shoot.yaml --timeout 10m");
     until("all of the control plane", || {
         ready(&provider, "etcd") == 3 && ready(&provider, "kube-apiserver") == 2
     });
-    let inside = Inside::of(&provider, &kvshoot, NAME);
+    let inside = ShootApi::connect(&provider, &kvshoot, NAME);
     until("the EndpointSlice of kvshoot", || {
         slice(&inside)["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] == "kvshoot"
     });
@@ -50,14 +50,14 @@ fn sturdy() -> Manifest {
 }
 
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + LONG;
+    let end = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-fn slice(inside: &Inside) -> Value {
+fn slice(inside: &ShootApi) -> Value {
     let slices = inside.list(SLICE).into_iter();
     let mut ours = slices.filter(|it| it.metadata.namespace.as_deref() == Some("default"));
     ours.next()
@@ -92,7 +92,7 @@ fn name(pod: &DynamicObject) -> String {
 }
 
 /// The longest time between two answers to a client that asks again and again while something is done.
-fn longest_gap(inside: &Inside, work: impl FnOnce() + Send) -> Duration {
+fn longest_gap(inside: &ShootApi, work: impl FnOnce() + Send) -> Duration {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| {
@@ -113,7 +113,7 @@ fn longest_gap(inside: &Inside, work: impl FnOnce() + Send) -> Duration {
 }
 
 /// A busy computer keeps a client waiting too: that much is added.
-fn an_api_server_restarts(provider: &Provider, inside: &Inside) {
+fn an_api_server_restarts(provider: &Provider, inside: &ShootApi) {
     let usual = longest_gap(inside, || std::thread::sleep(Duration::from_secs(3)));
     let old = name(&pods(provider, "kube-apiserver")[0]);
     let gap = longest_gap(inside, || {
@@ -127,7 +127,7 @@ fn an_api_server_restarts(provider: &Provider, inside: &Inside) {
 }
 
 /// One by one they are not even noticed; all at once they come back with what they had.
-fn members_restart(provider: &Provider, inside: &Inside) {
+fn members_restart(provider: &Provider, inside: &ShootApi) {
     let note = |name: &str| {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
         inside.create(CONFIG_MAP, "default", object);

@@ -2,8 +2,8 @@
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{Act, Proxy, Seen, wait_until};
-use crate::support::small_shoots::{Small, assert_pairs, there};
+use crate::support::proxy::{Proxy, Reaction, RecordedRequest, wait_until};
+use crate::support::small_shoots::{Small, assert_user_data, inventory};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -46,11 +46,15 @@ impl Wire {
     }
 
     fn run(&self, line: &str) -> Output {
-        self.kvshoot.start(line).end(LIMIT)
+        self.kvshoot.start(line).wait_at_most(LIMIT)
     }
 
     /// Under `script` machines come and go; then the next fault may come.
-    fn survives(&self, fault: &str, script: impl Fn(&Seen) -> Act + Clone + Send + Sync + 'static) {
+    fn survives(
+        &self,
+        fault: &str,
+        script: impl Fn(&RecordedRequest) -> Reaction + Clone + Send + Sync + 'static,
+    ) {
         for (line, machines) in [("apply -f more.yaml", MORE), ("apply -f less.yaml", LESS)] {
             self.proxy.script(script.clone());
             let begun = Instant::now();
@@ -58,7 +62,7 @@ impl Wire {
             println!("{fault}: {line}: {:.1?}", begun.elapsed());
             assert_eq!(output.code, 0, "{fault}: {line}\n{output}");
             assert_eq!(self.machines(), machines, "{fault}");
-            assert_pairs(&self.provider);
+            assert_user_data(&self.provider);
         }
     }
 
@@ -82,48 +86,48 @@ fn trouble_on_the_wire_is_outlived_and_nothing_is_made_twice() {
 }
 
 fn a_first_apply_goes_through_although_every_third_write_fails(wire: &Wire) {
-    let act = Act::Answer(503, Some(1));
+    let act = Reaction::Answer(503, Some(1));
     wire.proxy.script(move |seen| match is_struck(seen, act) {
         true => act,
-        false => Act::Forward,
+        false => Reaction::Forward,
     });
     let output = wire.run("apply -f less.yaml");
     assert_eq!(output.code, 0, "{output}");
     assert_eq!(wire.machines(), LESS);
-    assert_pairs(&wire.provider);
+    assert_user_data(&wire.provider);
 }
 
 fn a_delete_goes_through_although_every_third_write_fails(wire: &Wire) {
-    let act = Act::Answer(500, None);
+    let act = Reaction::Answer(500, None);
     wire.proxy.script(move |seen| match is_struck(seen, act) {
         true => act,
-        false => Act::Forward,
+        false => Reaction::Forward,
     });
     let output = wire.run("delete wire --yes");
     assert_eq!(output.code, 0, "{output}");
-    assert_eq!(there(&wire.provider), Vec::<String>::new());
+    assert_eq!(inventory(&wire.provider), Vec::<String>::new());
 }
 
 /// One in three writes of each kind, the lease's too. A question about rights meets no conflict.
-fn is_struck(seen: &Seen, act: Act) -> bool {
+fn is_struck(seen: &RecordedRequest, act: Reaction) -> bool {
     let is_read = matches!(seen.verb, "get" | "list" | "watch");
     let is_question = seen.resource.contains("rulesreviews");
-    !is_read && seen.nth % 3 == 1 && !(is_question && act == Act::Answer(409, None))
+    !is_read && seen.nth % 3 == 1 && !(is_question && act == Reaction::Answer(409, None))
 }
 
 fn errors_that_pass_are_outlived(wire: &Wire) {
     for (fault, act) in [
-        ("429", Act::Answer(429, Some(1))),
-        ("500", Act::Answer(500, None)),
-        ("503", Act::Answer(503, Some(1))),
-        ("409", Act::Answer(409, None)),
-        ("reset", Act::Reset { forwarded: false }),
-        ("reset after", Act::Reset { forwarded: true }),
-        ("delay", Act::Delay(Duration::from_millis(700))),
+        ("429", Reaction::Answer(429, Some(1))),
+        ("500", Reaction::Answer(500, None)),
+        ("503", Reaction::Answer(503, Some(1))),
+        ("409", Reaction::Answer(409, None)),
+        ("reset", Reaction::Reset { forwarded: false }),
+        ("reset after", Reaction::Reset { forwarded: true }),
+        ("delay", Reaction::Delay(Duration::from_millis(700))),
     ] {
         wire.survives(fault, move |seen| match is_struck(seen, act) {
             true => act,
-            false => Act::Forward,
+            false => Reaction::Forward,
         });
     }
 }
@@ -133,8 +137,8 @@ fn an_answer_that_never_comes_is_waited_for_ten_seconds_and_not_for_ever(wire: &
         // The first of each kind: secret, machine.
         wire.survives("swallowed", move |seen| {
             match seen.write > 0 && seen.verb == "create" && seen.nth == 1 {
-                true => Act::Swallow { forwarded },
-                false => Act::Forward,
+                true => Reaction::Swallow { forwarded },
+                false => Reaction::Forward,
             }
         });
     }
@@ -142,35 +146,35 @@ fn an_answer_that_never_comes_is_waited_for_ten_seconds_and_not_for_ever(wire: &
 
 fn reads_that_fail_are_asked_again(wire: &Wire) {
     for act in [
-        Act::Answer(429, Some(1)),
-        Act::Answer(500, None),
-        Act::Reset { forwarded: false },
+        Reaction::Answer(429, Some(1)),
+        Reaction::Answer(500, None),
+        Reaction::Reset { forwarded: false },
     ] {
         wire.survives("read", move |seen| {
             let is_read = matches!(seen.verb, "get" | "list" | "watch");
             match is_read && seen.nth == 1 {
                 true => act,
-                false => Act::Forward,
+                false => Reaction::Forward,
             }
         });
     }
 }
 
 fn watches_that_end_or_are_too_old_miss_nothing(wire: &Wire) {
-    for act in [Act::Answer(410, None), Act::Expired] {
+    for act in [Reaction::Answer(410, None), Reaction::Expired] {
         wire.survives("410", move |seen| {
             match seen.verb == "watch" && seen.nth % 2 == 1 {
                 true => act,
-                false => Act::Forward,
+                false => Reaction::Forward,
             }
         });
     }
     // Ended again and again while machines come.
     let proxy = &wire.proxy;
-    proxy.calm();
+    proxy.forward_all();
     let mut running = wire.kvshoot.start("apply -f more.yaml");
     let output = std::thread::scope(|scope| {
-        let ended = scope.spawn(|| running.end(LIMIT));
+        let ended = scope.spawn(|| running.wait_at_most(LIMIT));
         while !ended.is_finished() {
             proxy.cut_watches();
             std::thread::sleep(Duration::from_millis(150));
@@ -179,25 +183,25 @@ fn watches_that_end_or_are_too_old_miss_nothing(wire: &Wire) {
     });
     assert_eq!(output.code, 0, "{output}");
     assert_eq!(wire.machines(), MORE);
-    proxy.calm();
+    proxy.forward_all();
     assert_eq!(wire.run("apply -f less.yaml").code, 0);
 }
 
 fn an_api_server_that_is_away_for_twenty_seconds_is_waited_for(wire: &Wire) {
-    wire.proxy.calm();
+    wire.proxy.forward_all();
     let mut running = wire.kvshoot.start("apply -f more.yaml");
     wait_until(|| wire.proxy.writes().iter().any(|it| it.resource == VMS));
-    wire.proxy.go_away();
+    wire.proxy.shut_down();
     std::thread::sleep(Duration::from_secs(20));
-    wire.proxy.come_back(&wire.provider);
-    let output = running.end(LIMIT);
+    wire.proxy.restart(&wire.provider);
+    let output = running.wait_at_most(LIMIT);
     assert_eq!(output.code, 0, "{output}");
     assert!(
         output.err.contains("the API server answers again"),
         "{output}"
     );
     assert_eq!(wire.machines(), MORE);
-    assert_pairs(&wire.provider);
+    assert_user_data(&wire.provider);
     let made = wire.proxy.writes();
     let mut names = HashSet::new();
     for it in made.iter().filter(|it| it.verb == "create") {
@@ -205,15 +209,15 @@ fn an_api_server_that_is_away_for_twenty_seconds_is_waited_for(wire: &Wire) {
         let first = names.insert((&it.resource, &it.name));
         assert!(first || it.resource == VMS, "{it:?} twice");
     }
-    wire.proxy.calm();
+    wire.proxy.forward_all();
     assert_eq!(wire.run("apply -f less.yaml").code, 0);
 }
 
 fn what_is_refused_is_not_sent_for_every_machine(wire: &Wire) {
     for (code, exit) in [(422, 9), (403, 8)] {
         wire.proxy.script(move |seen| match is_made(seen) {
-            true => Act::Answer(code, None),
-            false => Act::Forward,
+            true => Reaction::Answer(code, None),
+            false => Reaction::Forward,
         });
         let output = wire.run("apply -f many.yaml");
         assert_eq!(output.code, exit, "{output}");
@@ -223,11 +227,11 @@ fn what_is_refused_is_not_sent_for_every_machine(wire: &Wire) {
         println!("{code}: sent {sent} times for 30 machines");
         assert!((1..=3).contains(&sent), "sent {sent} times\n{output}");
     }
-    wire.proxy.calm();
+    wire.proxy.forward_all();
     assert_eq!(wire.run("apply -f less.yaml").code, 0);
 }
 
-fn is_made(seen: &Seen) -> bool {
+fn is_made(seen: &RecordedRequest) -> bool {
     seen.resource == VMS && seen.verb == "create"
 }
 
@@ -235,7 +239,7 @@ fn a_server_that_says_nothing_any_more_hangs_no_run(wire: &Wire) {
     let limit = Duration::from_secs(45);
     // At once, in the middle, and while machines start.
     for after in [0, 1, 3] {
-        wire.proxy.calm();
+        wire.proxy.forward_all();
         wire.proxy.freeze(after == 0);
         let begun = Instant::now();
         let mut running = wire.kvshoot.start("apply -f more.yaml --timeout 20s");
@@ -243,7 +247,7 @@ fn a_server_that_says_nothing_any_more_hangs_no_run(wire: &Wire) {
             wait_until(|| wire.proxy.writes().len() >= after);
             wire.proxy.freeze(true);
         }
-        let output = running.end(limit.saturating_sub(begun.elapsed()));
+        let output = running.wait_at_most(limit.saturating_sub(begun.elapsed()));
         println!(
             "frozen after {after} writes: {:.1?}\n{output}",
             begun.elapsed()
@@ -261,7 +265,7 @@ fn a_server_that_says_nothing_any_more_hangs_no_run(wire: &Wire) {
             "{output}"
         );
         wire.proxy.freeze(false);
-        wire.proxy.calm();
+        wire.proxy.forward_all();
         assert_eq!(wire.run("apply -f less.yaml").code, 0);
     }
 }

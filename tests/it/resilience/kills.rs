@@ -3,9 +3,9 @@
 use crate::support::audit;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{Act, Phase, Proxy, wait_until};
-use crate::support::shoot_api::Inside;
-use crate::support::small_shoots::{Small, assert_pairs, there};
+use crate::support::proxy::{Phase, Proxy, Reaction, wait_until};
+use crate::support::shoot_api::ShootApi;
+use crate::support::small_shoots::{Small, assert_user_data, inventory};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -42,16 +42,16 @@ impl Walk {
 
     /// Runs undisturbed; gives its writes.
     fn run(&self, line: &str) -> usize {
-        self.proxy.calm();
-        let output = self.kvshoot.start(line).end(LIMIT);
+        self.proxy.forward_all();
+        let output = self.kvshoot.start(line).wait_at_most(LIMIT);
         assert_eq!(output.code, 0, "{line}\n{output}\n{}", self.trace());
         self.proxy.writes().len()
     }
 
     /// The same has nothing more to do, and says so.
     fn is_quiet(&self, line: &str) {
-        self.proxy.calm();
-        let output = self.kvshoot.start(line).end(LIMIT);
+        self.proxy.forward_all();
+        let output = self.kvshoot.start(line).wait_at_most(LIMIT);
         let is_unchanged = output.code == 0 && output.out.ends_with(" unchanged\n");
         assert!(is_unchanged, "{line}\n{output}");
         assert_eq!(self.proxy.writes(), []);
@@ -59,11 +59,11 @@ impl Walk {
 
     /// Runs again and again, and is killed at its first write to either API server, until nothing is left to write.
     fn walk(&mut self, line: &str) -> usize {
-        let before = audit::written(&self.provider).len();
+        let before = audit::writes(&self.provider).len();
         let mut writes = 0;
         for phase in PHASES.into_iter().cycle().take(MOST) {
             if !self.kill(line, phase) {
-                let inside = audit::written(&self.provider).split_off(before);
+                let inside = audit::writes(&self.provider).split_off(before);
                 self.told(line, writes, inside.len());
                 return writes;
             }
@@ -80,15 +80,15 @@ impl Walk {
     /// Runs until it is killed at its first write; says whether there was one.
     fn kill(&mut self, line: &str, phase: Phase) -> bool {
         self.proxy.script(move |seen| match seen.write == 1 {
-            true => Act::Kill(phase),
-            false => Act::Forward,
+            true => Reaction::Kill(phase),
+            false => Reaction::Forward,
         });
-        let inside = audit::written(&self.provider).len();
+        let inside = audit::writes(&self.provider).len();
         let mut running = self.kvshoot.start(line);
         self.proxy.victim(running.pid());
-        let output = running.end_or(LIMIT, || {
+        let output = running.wait_or_kill(LIMIT, || {
             // Not by way of the proxy: it is killed once the shoot's API server has told of the write.
-            audit::written(&self.provider).len() > inside
+            audit::writes(&self.provider).len() > inside
         });
         let was_killed = output.code == 128 + 9;
         assert!(
@@ -100,8 +100,9 @@ impl Walk {
     }
 
     fn trace(&self) -> String {
-        let line =
-            |it: &crate::support::proxy::Seen| format!("{} {} {}\n", it.verb, it.resource, it.name);
+        let line = |it: &crate::support::proxy::RecordedRequest| {
+            format!("{} {} {}\n", it.verb, it.resource, it.name)
+        };
         self.proxy.writes().iter().map(line).collect()
     }
 
@@ -113,8 +114,8 @@ impl Walk {
 
     /// Each machine is a node, each node a machine, and no token is left.
     fn is_whole(&self) {
-        assert_pairs(&self.provider);
-        let inside = Inside::of(&self.provider, &self.kvshoot, "cut");
+        assert_user_data(&self.provider);
+        let inside = ShootApi::connect(&self.provider, &self.kvshoot, "cut");
         assert_eq!(inside.nodes(), self.provider.names(provider::VM));
         assert_eq!(inside.tokens(), Vec::<String>::new());
     }
@@ -148,7 +149,7 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
     }
     let writes = walk.walk("delete cut --yes --ignore-not-found");
     assert!(writes >= 20, "{writes} writes delete a shoot");
-    assert_eq!(there(&walk.provider), Vec::<String>::new());
+    assert_eq!(inventory(&walk.provider), Vec::<String>::new());
     // The lease goes with its record, by the garbage collector.
     wait_until(|| walk.provider.names(provider::LEASE).is_empty());
 }
@@ -156,7 +157,7 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
 /// How many there are of each kind.
 fn kinds(provider: &Provider) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
-    for object in there(provider) {
+    for object in inventory(provider) {
         let (kind, _) = object.split_once(' ').unwrap();
         *kinds.entry(kind.to_owned()).or_default() += 1;
     }

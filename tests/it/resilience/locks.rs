@@ -3,8 +3,8 @@
 use crate::support::kvshoot::Kvshoot;
 use crate::support::process::Running;
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{Act, Proxy, Seen, wait_until};
-use crate::support::small_shoots::{Small, assert_pairs, there};
+use crate::support::proxy::{Proxy, Reaction, RecordedRequest, wait_until};
+use crate::support::small_shoots::{Small, assert_user_data, inventory};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -60,12 +60,12 @@ impl Locked {
     }
 
     /// Grows until the first machine is asked for, whose answer takes its time.
-    fn apply_to_the_first_machine(&mut self, act: Act) -> Running {
+    fn apply_to_the_first_machine(&mut self, act: Reaction) -> Running {
         self.grow();
         self.proxy
             .script(move |seen| match is_made(seen) && seen.nth == 1 {
                 true => act,
-                false => Act::Forward,
+                false => Reaction::Forward,
             });
         let running = self.kvshoot.start("apply -f shoot.yaml");
         wait_until(|| self.made() > 0);
@@ -89,15 +89,15 @@ impl Locked {
 
     /// The next apply has nothing in its way and does the rest.
     fn goes_on(&self) {
-        self.proxy.calm();
+        self.proxy.forward_all();
         let output = self.other().run("apply -f shoot.yaml");
         assert_eq!(output.code, 0, "{output}");
         assert_eq!(self.machines(), self.size);
-        assert_pairs(&self.provider);
+        assert_user_data(&self.provider);
     }
 }
 
-fn is_made(seen: &Seen) -> bool {
+fn is_made(seen: &RecordedRequest) -> bool {
     seen.resource == VMS && seen.verb == "create"
 }
 
@@ -119,7 +119,7 @@ fn one_run_at_a_time_however_they_come_together_and_end() {
 }
 
 fn of_two_applies_one_wins_and_the_other_names_it_or_waits(locked: &mut Locked) {
-    let mut first = locked.apply_to_the_first_machine(Act::Delay(Duration::from_secs(4)));
+    let mut first = locked.apply_to_the_first_machine(Reaction::Delay(Duration::from_secs(4)));
     let holder = locked.holder();
     assert!(holder.contains("run "), "{holder}");
     let second = locked.other().run("apply -f shoot.yaml");
@@ -129,7 +129,7 @@ fn of_two_applies_one_wins_and_the_other_names_it_or_waits(locked: &mut Locked) 
     let third = locked.other().run("apply -f shoot.yaml --lock-timeout 3m");
     assert_eq!(third.code, 0, "{third}");
     assert!(third.out.ends_with(" unchanged\n"), "{third}");
-    let first = first.end(LIMIT);
+    let first = first.wait_at_most(LIMIT);
     assert_eq!(first.code, 0, "{first}");
     assert_eq!(locked.holder(), "");
 }
@@ -140,19 +140,19 @@ fn of_many_applies_at_once_one_does_the_work(locked: &Locked) {
     let mut runs: Vec<Running> = runs
         .map(|it| it.start("apply -f shoot.yaml --lock-timeout 3m"))
         .collect();
-    let outputs: Vec<_> = runs.iter_mut().map(|it| it.end(LIMIT)).collect();
+    let outputs: Vec<_> = runs.iter_mut().map(|it| it.wait_at_most(LIMIT)).collect();
     let said = |text: &str| outputs.iter().filter(|it| it.out.ends_with(text)).count();
     assert!(outputs.iter().all(|it| it.code == 0), "{outputs:?}");
     assert_eq!((said(" created\n"), said(" unchanged\n")), (1, 5));
-    assert_pairs(&locked.provider);
+    assert_user_data(&locked.provider);
 }
 
 fn a_run_that_slept_while_another_took_over_writes_nothing_more(locked: &mut Locked) {
     locked.grow();
     // Asleep before any machine is made.
     locked.proxy.script(|seen| match seen.write == 2 {
-        true => Act::Delay(Duration::from_secs(1)),
-        false => Act::Forward,
+        true => Reaction::Delay(Duration::from_secs(1)),
+        false => Reaction::Forward,
     });
     let mut sleeper = locked.kvshoot.start("apply -f shoot.yaml");
     wait_until(|| locked.proxy.writes().len() >= 2);
@@ -167,22 +167,22 @@ fn a_run_that_slept_while_another_took_over_writes_nothing_more(locked: &mut Loc
     let other = other.file("shoot.yaml", &more.manifest());
     let other = other.run("apply -f shoot.yaml --lock-timeout 3m");
     assert_eq!(other.code, 0, "{other}");
-    let wanted = there(&locked.provider);
+    let wanted = inventory(&locked.provider);
     sleeper.signal(Signal::CONT);
-    let output = sleeper.end(LIMIT);
+    let output = sleeper.wait_at_most(LIMIT);
     assert_eq!(output.code, 5, "{output}");
     assert!(output.err.contains("was lost"), "{output}");
     let more = locked.proxy.writes().split_off(sent);
     assert_eq!(more, [], "{output}");
-    assert_eq!(there(&locked.provider), wanted);
-    assert_pairs(&locked.provider);
+    assert_eq!(inventory(&locked.provider), wanted);
+    assert_user_data(&locked.provider);
 }
 
 fn a_signal_ends_a_run_gently_and_the_lock_is_free(locked: &mut Locked, signal: Signal, code: i32) {
     let before = locked.machines();
-    let mut running = locked.apply_to_the_first_machine(Act::Delay(Duration::from_secs(2)));
+    let mut running = locked.apply_to_the_first_machine(Reaction::Delay(Duration::from_secs(2)));
     running.signal(signal);
-    let output = running.end(SOON);
+    let output = running.wait_at_most(SOON);
     assert_eq!(output.code, code, "{output}");
     let command = "kvshoot apply -f shoot.yaml";
     assert!(output.err.contains(command), "{output}");
@@ -195,20 +195,20 @@ fn a_signal_ends_a_run_gently_and_the_lock_is_free(locked: &mut Locked, signal: 
 }
 
 fn a_signal_is_heard_although_no_answer_comes(locked: &mut Locked) {
-    let mut running = locked.apply_to_the_first_machine(Act::Swallow { forwarded: true });
+    let mut running = locked.apply_to_the_first_machine(Reaction::Swallow { forwarded: true });
     running.signal(Signal::INT);
-    let output = running.end(SOON);
+    let output = running.wait_at_most(SOON);
     assert_eq!(output.code, 130, "{output}");
     assert_eq!(locked.holder(), "", "{output}");
     locked.goes_on();
 }
 
 fn a_second_signal_leaves_at_once(locked: &mut Locked) {
-    let mut running = locked.apply_to_the_first_machine(Act::Swallow { forwarded: true });
+    let mut running = locked.apply_to_the_first_machine(Reaction::Swallow { forwarded: true });
     running.signal(Signal::INT);
     running.wait_for("nterrupt", LIMIT);
     running.signal(Signal::INT);
-    let output = running.end(Duration::from_secs(5));
+    let output = running.wait_at_most(Duration::from_secs(5));
     assert_eq!(output.code, 130, "{output}");
     assert!(
         output.err.contains("kvshoot apply -f shoot.yaml"),
@@ -218,34 +218,34 @@ fn a_second_signal_leaves_at_once(locked: &mut Locked) {
 }
 
 fn who_waits_for_the_lock_can_be_interrupted(locked: &mut Locked) {
-    let mut first = locked.apply_to_the_first_machine(Act::Delay(Duration::from_secs(5)));
+    let mut first = locked.apply_to_the_first_machine(Reaction::Delay(Duration::from_secs(5)));
     let holder = locked.holder();
     let other = locked.other();
     let mut waiting = other.start("apply -f shoot.yaml --lock-timeout 3m");
     waiting.wait_for(&holder, LIMIT);
     waiting.signal(Signal::INT);
-    let output = waiting.end(Duration::from_secs(5));
+    let output = waiting.wait_at_most(Duration::from_secs(5));
     assert_eq!(output.code, 130, "{output}");
     assert!(output.err.contains("nothing was changed"), "{output}");
     assert_eq!(locked.holder(), holder);
-    assert_eq!(first.end(LIMIT).code, 0);
+    assert_eq!(first.wait_at_most(LIMIT).code, 0);
 }
 
 fn a_delete_that_is_interrupted_leaves_the_lock_free_and_goes_on(locked: &Locked) {
     locked.proxy.script(|seen| match seen.write == 2 {
-        true => Act::Delay(Duration::from_secs(2)),
-        false => Act::Forward,
+        true => Reaction::Delay(Duration::from_secs(2)),
+        false => Reaction::Forward,
     });
     let mut running = locked.kvshoot.start("delete held --yes");
     wait_until(|| locked.proxy.writes().len() >= 2);
     running.signal(Signal::INT);
-    let output = running.end(SOON);
+    let output = running.wait_at_most(SOON);
     assert_eq!(output.code, 130, "{output}");
     assert!(output.err.contains("kvshoot delete held --yes"), "{output}");
     assert_eq!(locked.holder(), "", "{output}");
     let output = locked.other().run("delete held --yes");
     assert_eq!(output.code, 0, "{output}");
-    assert_eq!(there(&locked.provider), Vec::<String>::new());
+    assert_eq!(inventory(&locked.provider), Vec::<String>::new());
     assert_eq!(locked.provider.names(provider::LEASE), Vec::<String>::new());
 }
 

@@ -1,9 +1,9 @@
 //! How many requests a run costs, counted at the API server itself and at the way to it.
 
-use crate::support::audit::{self, Written};
+use crate::support::audit::{self, AuditedWrite};
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{LEASES, Proxy, Seen};
+use crate::support::proxy::{LEASES, Proxy, RecordedRequest};
 use crate::support::small_shoots::Small;
 use std::collections::{BTreeMap, HashSet};
 
@@ -34,13 +34,13 @@ struct Counted {
 
 impl Counted {
     /// What it costs at the provider, and what it writes into the shoot.
-    fn run(&self, line: &str) -> (Vec<Seen>, Vec<Written>) {
-        self.proxy.calm();
-        let before = audit::written(&self.provider).len();
+    fn run(&self, line: &str) -> (Vec<RecordedRequest>, Vec<AuditedWrite>) {
+        self.proxy.forward_all();
+        let before = audit::writes(&self.provider).len();
         let output = self.kvshoot.run(line);
         assert_eq!(output.code, 0, "{line}\n{output}");
-        let inside = audit::written(&self.provider).split_off(before);
-        (self.proxy.seen(), inside)
+        let inside = audit::writes(&self.provider).split_off(before);
+        (self.proxy.requests(), inside)
     }
 
     fn versions(&self) -> Versions {
@@ -67,12 +67,12 @@ impl Counted {
     }
 }
 
-fn is_write(seen: &Seen) -> bool {
+fn is_write(seen: &RecordedRequest) -> bool {
     seen.write > 0
 }
 
 /// By verb and resource, and printed as a table.
-fn table(title: &str, seen: &[Seen]) -> BTreeMap<(String, &'static str), usize> {
+fn table(title: &str, seen: &[RecordedRequest]) -> BTreeMap<(String, &'static str), usize> {
     let mut counts = BTreeMap::new();
     for it in seen {
         *counts.entry((it.resource.clone(), it.verb)).or_default() += 1;
@@ -150,11 +150,11 @@ fn an_apply_costs_few_writes_a_machine_and_a_second_one_none() {
     assert!(writes <= most, "{writes} writes");
 }
 
-fn is_of_node(written: &Written) -> bool {
+fn is_of_node(written: &AuditedWrite) -> bool {
     matches!(&*written.resource, "secrets" | "nodes")
 }
 
-fn made_once(written: &[Written]) {
+fn made_once(written: &[AuditedWrite]) {
     let mut made = HashSet::new();
     for it in written.iter().filter(|it| it.verb == "create") {
         let is_new = made.insert((&it.resource, &it.name));
@@ -165,7 +165,7 @@ fn made_once(written: &[Written]) {
 }
 
 /// Each kind is listed once and watched once, and no object is asked for again and again.
-fn reads_are_few(seen: &[Seen]) {
+fn reads_are_few(seen: &[RecordedRequest]) {
     let mut gets: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for it in seen
         .iter()
@@ -187,7 +187,7 @@ fn reads_are_few(seen: &[Seen]) {
         "configmaps",
     ] {
         for verb in ["list", "watch"] {
-            let of = |it: &&Seen| it.resource == kind && it.verb == verb;
+            let of = |it: &&RecordedRequest| it.resource == kind && it.verb == verb;
             let count = seen.iter().filter(of).count();
             let most = match kind {
                 // It looks for causes, the more often the longer it takes.

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 /// One write that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct AuditedWrite {
     pub(crate) verb: String,
     pub(crate) resource: String,
     pub(crate) name: String,
 }
 
 /// All writes of kvshoot so far, to the shoots of a namespace.
-pub(crate) fn written(provider: &Provider) -> Vec<Written> {
+pub(crate) fn writes(provider: &Provider) -> Vec<AuditedWrite> {
     let start = format!("{}_", provider.namespace);
     let Ok(logs) = std::fs::read_dir(provider.pod_logs()) else {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn written(provider: &Provider) -> Vec<Written> {
         .collect()
 }
 
-fn read(line: &str) -> Option<Written> {
+fn read(line: &str) -> Option<AuditedWrite> {
     if !line.contains(r#""username":"kvshoot""#) {
         return None;
     }
@@ -38,7 +38,7 @@ fn read(line: &str) -> Option<Written> {
     let is_read = matches!(&*verb, "get" | "list" | "watch");
     let resource = text(&event["objectRef"]["resource"]);
     let is_question = event["objectRef"]["apiGroup"] == "authorization.k8s.io";
-    (!is_read && !is_question).then(|| Written {
+    (!is_read && !is_question).then(|| AuditedWrite {
         verb,
         resource,
         name: text(&event["objectRef"]["name"]),

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 /// Killed when dropped.
 pub(crate) struct Running {
     child: Child,
-    out: Heard,
-    err: Heard,
+    out: CapturedStream,
+    err: CapturedStream,
     /// What it was started with, for messages.
     line: String,
 }
 
-struct Heard {
+struct CapturedStream {
     text: Arc<Mutex<Vec<u8>>>,
     listener: Option<JoinHandle<()>>,
 }
@@ -31,8 +31,8 @@ impl Running {
         let mut child = command.spawn().unwrap();
         drop(child.stdin.take());
         Running {
-            out: Heard::listen(child.stdout.take().unwrap()),
-            err: Heard::listen(child.stderr.take().unwrap()),
+            out: CapturedStream::capture(child.stdout.take().unwrap()),
+            err: CapturedStream::capture(child.stderr.take().unwrap()),
             child,
             line: line.to_owned(),
         }
@@ -52,11 +52,11 @@ impl Running {
     }
 
     pub(crate) fn wait(mut self) -> Output {
-        self.end(Duration::from_secs(600))
+        self.wait_at_most(Duration::from_secs(600))
     }
 
     /// What it has said on stdout so far.
-    pub(crate) fn out(&self) -> String {
+    pub(crate) fn stdout(&self) -> String {
         self.out.text()
     }
 
@@ -64,7 +64,7 @@ impl Running {
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;
         while !self.err.text().contains(text) {
-            self.has_time_until(end, text);
+            self.assert_running_until(end, text);
         }
     }
 
@@ -75,11 +75,11 @@ impl Running {
             if let Some((line, _)) = self.out.text().split_once('\n') {
                 return line.to_owned();
             }
-            self.has_time_until(end, "a line on stdout");
+            self.assert_running_until(end, "a line on stdout");
         }
     }
 
-    fn has_time_until(&mut self, end: Instant, wanted: &str) {
+    fn assert_running_until(&mut self, end: Instant, wanted: &str) {
         let is_over = self.child.try_wait().unwrap().is_some();
         assert!(
             Instant::now() < end && !is_over,
@@ -91,12 +91,12 @@ impl Running {
     }
 
     /// Waits until it has ended; a signal that ended it counts as 128 and its number, as in a shell.
-    pub(crate) fn end(&mut self, limit: Duration) -> Output {
-        self.end_or(limit, || false)
+    pub(crate) fn wait_at_most(&mut self, limit: Duration) -> Output {
+        self.wait_or_kill(limit, || false)
     }
 
-    /// As [`Running::end`], and kills it when `is_enough`.
-    pub(crate) fn end_or(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
+    /// As [`Running::wait_at_most`], and kills it when `is_enough`.
+    pub(crate) fn wait_or_kill(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
         let end = Instant::now() + limit;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -133,8 +133,8 @@ impl Drop for Running {
     }
 }
 
-impl Heard {
-    fn listen(mut from: impl Read + Send + 'static) -> Heard {
+impl CapturedStream {
+    fn capture(mut from: impl Read + Send + 'static) -> CapturedStream {
         let text = Arc::new(Mutex::new(Vec::new()));
         let into = text.clone();
         let listener = thread::spawn(move || {
@@ -143,7 +143,7 @@ impl Heard {
                 into.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Heard {
+        CapturedStream {
             text,
             listener: Some(listener),
         }

@@ -69,7 +69,7 @@ impl Provider {
     }
 
     /// In a sandbox of its own, where things may be made to fail; for one test only.
-    pub(crate) fn apart() -> Provider {
+    pub(crate) fn with_own_sandbox() -> Provider {
         Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults")))
     }
 
@@ -121,7 +121,7 @@ impl Provider {
 
     /// A test that waits for a program of the sandbox that is no more knows nothing of it.
     #[expect(clippy::print_stderr, reason = "beside what the test says")]
-    fn tell_what_ended(&self) {
+    fn print_ended_processes(&self) {
         let status = self.status();
         for line in status.lines().filter(|it| it.contains(" ended ")) {
             eprintln!("of sandbox {}: {line}", self.sandbox.name);
@@ -221,7 +221,7 @@ impl Provider {
 impl Drop for Provider {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.tell_what_ended();
+            self.print_ended_processes();
         }
         let namespaces = self.api(NAMESPACE);
         let pods = self.api(POD);

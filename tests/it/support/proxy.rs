@@ -39,7 +39,7 @@ enum Fault {
 }
 
 type Answer = Response<UnsyncBoxBody<Bytes, Fault>>;
-type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
+type Script = Arc<dyn Fn(&RecordedRequest) -> Reaction + Send + Sync>;
 
 pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
 /// How long the program has to make something of an answer before it is killed, unless it asks for more before.
@@ -47,7 +47,7 @@ const AFTER_ANSWER: Duration = Duration::from_millis(30);
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     /// As in a Role.
     pub(crate) verb: &'static str,
     /// As in a Role: `virtualmachines.kubevirt.io`.
@@ -61,7 +61,7 @@ pub(crate) struct Seen {
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Reaction {
     Forward,
     /// Forwarded after a while.
     Delay(Duration),
@@ -110,7 +110,7 @@ struct Shared {
 
 struct State {
     script: Script,
-    seen: Vec<Seen>,
+    seen: Vec<RecordedRequest>,
     writes: usize,
     counts: HashMap<(&'static str, String), usize>,
     /// The program is about to be killed: nothing more gets through.
@@ -122,7 +122,7 @@ impl Proxy {
         let (frozen, victim) = (watch::Sender::new(false), watch::Sender::new(None));
         let shared = Arc::new(Shared {
             client: provider.client(),
-            state: Mutex::new(State::new(Arc::new(|_| Act::Forward))),
+            state: Mutex::new(State::new(Arc::new(|_| Reaction::Forward))),
             frozen,
             victim,
             ahead: Mutex::default(),
@@ -155,23 +155,26 @@ impl Proxy {
     }
 
     /// Decides from now on; numbers begin anew, and who was killed is forgotten.
-    pub(crate) fn script(&self, script: impl Fn(&Seen) -> Act + Send + Sync + 'static) {
+    pub(crate) fn script(
+        &self,
+        script: impl Fn(&RecordedRequest) -> Reaction + Send + Sync + 'static,
+    ) {
         *self.shared.state() = State::new(Arc::new(script));
         self.shared.victim.send_replace(None);
     }
 
     /// Lets all through from now on.
-    pub(crate) fn calm(&self) {
-        self.script(|_| Act::Forward);
+    pub(crate) fn forward_all(&self) {
+        self.script(|_| Reaction::Forward);
     }
 
-    /// Whom [`Act::Kill`] kills. Requests to be killed at wait for this to be known.
+    /// Whom [`Reaction::Kill`] kills. Requests to be killed at wait for this to be known.
     pub(crate) fn victim(&self, pid: Pid) {
         self.shared.victim.send_replace(Some(pid));
     }
 
     /// From now on the server says that it is so many hours later.
-    pub(crate) fn later(&self, hours: i64) {
+    pub(crate) fn advance_clock(&self, hours: i64) {
         *self.shared.ahead.lock().unwrap() = SignedDuration::from_hours(hours);
     }
 
@@ -184,25 +187,25 @@ impl Proxy {
     }
 
     /// Connections end, and new ones are refused.
-    pub(crate) fn go_away(&self) {
+    pub(crate) fn shut_down(&self) {
         if let Some(listening) = self.listening.lock().unwrap().take() {
             listening.abort();
         }
     }
 
-    pub(crate) fn come_back(&self, provider: &Provider) {
+    pub(crate) fn restart(&self, provider: &Provider) {
         let listener = provider.block_on(TcpListener::bind(self.address)).unwrap();
         self.listen(provider, listener);
     }
 
     /// All requests since the script was given.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.state().seen.clone()
     }
 
     /// All writes since then, but for those to the lease.
-    pub(crate) fn writes(&self) -> Vec<Seen> {
-        let mut seen = self.seen();
+    pub(crate) fn writes(&self) -> Vec<RecordedRequest> {
+        let mut seen = self.requests();
         seen.retain(|it| it.write > 0);
         seen
     }
@@ -218,7 +221,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.go_away();
+        self.shut_down();
     }
 }
 
@@ -254,7 +257,7 @@ impl State {
     }
 
     /// Numbers it, and says what becomes of it; nothing when the program is about to be killed.
-    fn note(&mut self, verb: &'static str, resource: String, name: String) -> Option<Act> {
+    fn note(&mut self, verb: &'static str, resource: String, name: String) -> Option<Reaction> {
         if self.closed {
             return None;
         }
@@ -264,7 +267,7 @@ impl State {
         self.writes += usize::from(counts);
         let nth = self.counts.entry((verb, resource.clone())).or_default();
         *nth += 1;
-        let seen = Seen {
+        let seen = RecordedRequest {
             verb,
             resource,
             name,
@@ -273,7 +276,7 @@ impl State {
         };
         let act = (self.script)(&seen);
         self.seen.push(seen);
-        self.closed = matches!(act, Act::Kill(_));
+        self.closed = matches!(act, Reaction::Kill(_));
         Some(act)
     }
 }
@@ -286,7 +289,7 @@ impl Shared {
     async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Fault> {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        self.thawed().await;
+        self.wait_while_frozen().await;
         let (verb, resource, name) = read(&head, &body);
         let act = self.state().note(verb, resource, name);
         let Some(act) = act else {
@@ -299,31 +302,31 @@ impl Shared {
             tokio::spawn(async move { shared.forward(head, body).await }).await?
         };
         match act {
-            Act::Forward => forward.await,
-            Act::Delay(time) => {
+            Reaction::Forward => forward.await,
+            Reaction::Delay(time) => {
                 sleep(time).await;
                 forward.await
             }
-            Act::Answer(code, retry_after) => Ok(status(code, retry_after)),
-            Act::Reset { forwarded } => {
+            Reaction::Answer(code, retry_after) => Ok(status(code, retry_after)),
+            Reaction::Reset { forwarded } => {
                 if forwarded {
                     whole(forward.await?).await?;
                 }
                 Err(Fault::Cut)
             }
-            Act::Swallow { forwarded } => {
+            Reaction::Swallow { forwarded } => {
                 if forwarded {
                     whole(forward.await?).await?;
                 }
                 std::future::pending().await
             }
-            Act::Expired => Ok(expired()),
-            Act::Kill(Phase::Before) => self.kill().await,
-            Act::Kill(Phase::Unanswered) => {
+            Reaction::Expired => Ok(expired()),
+            Reaction::Kill(Phase::Before) => self.kill().await,
+            Reaction::Kill(Phase::Unanswered) => {
                 whole(forward.await?).await?;
                 self.kill().await
             }
-            Act::Kill(Phase::Answered) => {
+            Reaction::Kill(Phase::Answered) => {
                 let answer = whole(forward.await?).await?;
                 tokio::spawn(async move {
                     tokio::select! {
@@ -376,7 +379,7 @@ impl Shared {
                 frame = body.frame() => frame?.map_err(Fault::from),
                 () = shared.cut.notified() => Err(Fault::Cut),
             };
-            shared.thawed().await;
+            shared.wait_while_frozen().await;
             Some((frame, (body, shared)))
         });
         Ok(Response::from_parts(
@@ -385,7 +388,7 @@ impl Shared {
         ))
     }
 
-    async fn thawed(&self) {
+    async fn wait_while_frozen(&self) {
         let mut frozen = self.frozen.subscribe();
         // The sender is in `self`, so there is no end to wait for.
         let _ = frozen.wait_for(|it| !it).await;

@@ -2,41 +2,47 @@
 
 use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
-use super::shoots::LONG;
+use super::shoots::PATIENCE;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 pub(crate) const NODE: Resource = Resource("", "v1", "Node");
 pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
 
-pub(crate) struct Inside<'a> {
+pub(crate) struct ShootApi<'a> {
     provider: &'a Provider,
     pub(crate) kubeconfig: String,
     config: Config,
     client: Client,
 }
 
-impl Inside<'_> {
-    pub(crate) fn of<'a>(provider: &'a Provider, kvshoot: &Kvshoot, name: &str) -> Inside<'a> {
+impl ShootApi<'_> {
+    pub(crate) fn connect<'a>(
+        provider: &'a Provider,
+        kvshoot: &Kvshoot,
+        name: &str,
+    ) -> ShootApi<'a> {
         let output = kvshoot.run(&format!("kubeconfig get {name} --ttl 1h"));
         assert_eq!(output.code, 0, "{output}");
         let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options);
         let config = provider.block_on(config).unwrap();
-        let inside = Inside {
+        let inside = ShootApi {
             provider,
             kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
         };
         // What the group of the kubeconfig may do is granted soon after the API server is there.
-        provider.until("rights in the shoot", |_| {
+        provider.wait_for("rights in the shoot", |_| {
             inside.answers("/api/v1/nodes", Duration::from_secs(10))
         });
         inside
@@ -105,13 +111,13 @@ impl Inside<'_> {
     }
 
     /// The object once it is as it should be.
-    pub(crate) fn until(
+    pub(crate) fn wait_for(
         &self,
         resource: Resource,
         (namespace, name): (&str, &str),
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
-        let end = Instant::now() + LONG;
+        let end = Instant::now() + PATIENCE;
         loop {
             let object = self.get(resource, namespace, name);
             let object = serde_json::to_value(object).unwrap();
@@ -133,4 +139,25 @@ fn client(provider: &Provider, config: Config) -> Client {
     provider
         .block_on(async { Client::try_from(config) })
         .unwrap()
+}
+
+/// The shoot's API server, as somebody who may do everything.
+pub(crate) fn shoot_client(provider: &Provider, name: &str) -> Client {
+    let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
+    assert_eq!(output.code, 0, "{output}");
+    let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
+    provider.block_on(async {
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        Client::try_from(config.unwrap()).unwrap()
+    })
+}
+
+pub(crate) fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
+where
+    T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    let object = serde_json::from_value(object).unwrap();
+    let made = provider.block_on(api.create(&PostParams::default(), &object));
+    made.unwrap();
 }

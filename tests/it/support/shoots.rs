@@ -26,8 +26,25 @@ const KINDS: [Resource; 14] = [
     provider::NETWORK_POLICY,
 ];
 
+/// Files of `examples/`, without their ending.
+pub(crate) const EXAMPLES: [&str; 13] = [
+    "autoscaling",
+    "cpu-memory",
+    "default-region",
+    "import-per-machine",
+    "machine-deployment",
+    "machine-templates",
+    "minimal",
+    "network-policies",
+    "networks",
+    "standard-types",
+    "three-zones",
+    "two-pools",
+    "volumes-and-devices",
+];
+
 /// Longer than anything takes here, even on a busy computer.
-pub(crate) const LONG: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A Shoot and its CloudProfile, to be edited.
 #[derive(Clone)]
@@ -58,7 +75,9 @@ impl Manifest {
     /// One machine in one zone, under a name of its own.
     pub(crate) fn small(name: &str) -> Manifest {
         let zone = serde_json::json!(["zone-a"]);
-        Manifest::named(name).sized(1).pool(|it| it["zones"] = zone)
+        Manifest::named(name)
+            .with_size(1)
+            .pool(|it| it["zones"] = zone)
     }
 
     pub(crate) fn with(mut self, edit: impl FnOnce(&mut Manifest)) -> Manifest {
@@ -72,7 +91,7 @@ impl Manifest {
     }
 
     /// With so many machines in the first pool.
-    pub(crate) fn sized(self, size: u32) -> Manifest {
+    pub(crate) fn with_size(self, size: u32) -> Manifest {
         self.pool(|it| {
             it["minimum"] = size.into();
             it["maximum"] = size.into();
@@ -96,16 +115,16 @@ impl Manifest {
 
 impl Provider {
     pub(crate) fn apply(&self, manifest: &Manifest) -> Output {
-        self.applying(manifest).run("apply -f shoot.yaml")
+        self.kvshoot_with(manifest).run("apply -f shoot.yaml")
     }
 
     /// The program with the manifest in its home.
-    pub(crate) fn applying(&self, manifest: &Manifest) -> Kvshoot {
+    pub(crate) fn kvshoot_with(&self, manifest: &Manifest) -> Kvshoot {
         self.kvshoot().file("shoot.yaml", &manifest.text())
     }
 
     /// Applies, and the answer has to be `verb`: created, configured or unchanged.
-    pub(crate) fn applied(&self, manifest: &Manifest, verb: &str) {
+    pub(crate) fn assert_applied(&self, manifest: &Manifest, verb: &str) {
         let output = self.apply(manifest);
         let wanted = format!("shoot.core.gardener.cloud/{} {verb}\n", manifest.name());
         assert_eq!(
@@ -116,13 +135,13 @@ impl Provider {
     }
 
     /// Applies what is there already: nothing is written.
-    pub(crate) fn unchanged(&self, manifest: &Manifest) {
-        let before = self.at_rest();
-        self.applied(manifest, "unchanged");
+    pub(crate) fn assert_unchanged(&self, manifest: &Manifest) {
+        let before = self.settled_versions();
+        self.assert_applied(manifest, "unchanged");
         assert_eq!(self.versions(), before);
     }
 
-    pub(crate) fn deleted(&self, name: &str) {
+    pub(crate) fn assert_deleted(&self, name: &str) {
         let output = self.kvshoot().run(&format!("delete {name} --yes"));
         let wanted = format!("shoot.core.gardener.cloud/{name} deleted\n");
         assert_eq!(
@@ -182,8 +201,8 @@ impl Provider {
     }
 
     /// The versions once KubeVirt and its friends have nothing more to say.
-    pub(crate) fn at_rest(&self) -> BTreeMap<String, String> {
-        let end = Instant::now() + LONG;
+    pub(crate) fn settled_versions(&self) -> BTreeMap<String, String> {
+        let end = Instant::now() + PATIENCE;
         let mut before = self.versions();
         let mut since = Instant::now();
         while since.elapsed() < Duration::from_millis(1000) {
@@ -213,10 +232,10 @@ impl Provider {
         dump
     }
 
-    pub(crate) fn until(&self, what: &str, holds: impl Fn(&Provider) -> bool) {
-        let end = Instant::now() + LONG;
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Provider) -> bool) {
+        let end = Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(Instant::now() < end, "waited in vain for {what}");
+            assert!(Instant::now() < end, "timed out waiting for {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

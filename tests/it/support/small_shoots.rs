@@ -77,7 +77,7 @@ impl Small {
 
 /// What a shoot has in its namespace, as kind and name. Machines of a pool are alike, so their ordinals do not count;
 /// how many there are does.
-pub(crate) fn there(provider: &Provider) -> Vec<String> {
+pub(crate) fn inventory(provider: &Provider) -> Vec<String> {
     const KINDS: [Resource; 9] = [
         provider::CONFIG_MAP,
         provider::NETWORK,
@@ -117,6 +117,6 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
 }
 
 /// Each machine has its Secret, by name, and each Secret its machine.
-pub(crate) fn assert_pairs(provider: &Provider) {
+pub(crate) fn assert_user_data(provider: &Provider) {
     assert_eq!(provider.names(provider::VM), provider.user_data());
 }

@@ -11,18 +11,18 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// Most machines at one time, leaving ones too.
-    pub(crate) most: usize,
+    pub(crate) max_total: usize,
     /// Fewest that served at one time, leaving ones not counted.
-    pub(crate) fewest: usize,
+    pub(crate) min_ready: usize,
 }
 
 /// Watches a pool from now on.
 pub(crate) struct Watcher<'a> {
     provider: &'a Provider,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<PoolHistory>>,
 }
 
-struct Seen {
+struct PoolHistory {
     pool: String,
     /// Whether each machine serves.
     machines: BTreeMap<String, bool>,
@@ -31,7 +31,7 @@ struct Seen {
     log: Vec<String>,
 }
 
-impl Seen {
+impl PoolHistory {
     fn put(&mut self, object: &DynamicObject, is_there: bool) {
         let labels = object.metadata.labels.iter().flatten();
         let mut pool = labels.filter(|it| it.0 == "kvshoot.io/pool");
@@ -56,8 +56,8 @@ impl Seen {
 
     fn judge(&mut self) {
         let ready = self.machines.values().filter(|it| **it).count();
-        self.bounds.most = self.bounds.most.max(self.machines.len());
-        self.bounds.fewest = self.bounds.fewest.min(ready);
+        self.bounds.max_total = self.bounds.max_total.max(self.machines.len());
+        self.bounds.min_ready = self.bounds.min_ready.min(ready);
     }
 }
 
@@ -66,12 +66,12 @@ impl<'a> Watcher<'a> {
         let listed = provider.api(provider::VM);
         let listed = provider.block_on(async { listed.list(&ListParams::default()).await });
         let listed = listed.unwrap();
-        let mut seen = Seen {
+        let mut seen = PoolHistory {
             pool: pool.to_owned(),
             machines: BTreeMap::new(),
             bounds: Bounds {
-                most: 0,
-                fewest: usize::MAX,
+                max_total: 0,
+                min_ready: usize::MAX,
             },
             log: Vec::new(),
         };
@@ -92,32 +92,32 @@ impl<'a> Watcher<'a> {
     }
 
     /// Waits until something moved since the start.
-    pub(crate) fn until(&self, what: &str, holds: impl Fn(&BTreeMap<String, bool>) -> bool) {
-        let end = Instant::now() + super::shoots::LONG;
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&BTreeMap<String, bool>) -> bool) {
+        let end = Instant::now() + super::shoots::PATIENCE;
         while !holds(&self.seen.lock().unwrap().machines) {
-            assert!(Instant::now() < end, "waited in vain for {what}");
+            assert!(Instant::now() < end, "timed out waiting for {what}");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
 
     /// There were never more machines than `most`, and never fewer that served than `fewest`.
-    pub(crate) fn held(self, what: &str, wanted: Bounds) {
+    pub(crate) fn assert_within(self, what: &str, wanted: Bounds) {
         let there = self.provider.list(provider::VM);
         let names = there.into_iter().map(|it| it.metadata.name.unwrap());
         let names: std::collections::BTreeSet<String> = names.collect();
-        self.until("the watch to see it all", |it| {
+        self.wait_for("the watch to see it all", |it| {
             it.keys().all(|it| names.contains(it))
         });
         let seen = self.seen.lock().unwrap();
-        let (most, fewest) = (seen.bounds.most, seen.bounds.fewest);
-        let holds = most <= wanted.most && fewest >= wanted.fewest;
+        let (most, fewest) = (seen.bounds.max_total, seen.bounds.min_ready);
+        let holds = most <= wanted.max_total && fewest >= wanted.min_ready;
         let log = seen.log.join("\n");
         assert!(holds, "{what}: {:?}, not {wanted:?}\n{log}", seen.bounds);
     }
 }
 
 /// When each object of a kind was deleted from now on, as the server counts: the first that is seen of it.
-pub(crate) fn deletions(
+pub(crate) fn watch_deletions(
     provider: &Provider,
     resource: Resource,
 ) -> Arc<Mutex<BTreeMap<String, u64>>> {
@@ -145,7 +145,7 @@ pub(crate) fn deletions(
 }
 
 /// The labels of every object of a kind that there is at some time from now on, by name.
-pub(crate) fn labels(
+pub(crate) fn watch_labels(
     provider: &Provider,
     resource: Resource,
 ) -> Arc<Mutex<BTreeMap<String, BTreeMap<String, String>>>> {
