@@ -9,17 +9,17 @@ const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
 const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
 
-/// Group, resource, and what may be done to it.
+/// Group, resource and verbs of a rule.
 pub(crate) type Rule = (String, String, Vec<String>);
 
-/// All that a shoot needs in its namespace: the Role of the examples, which is the one that the program prints.
+/// Returns the rules of the Role in `examples/rbac.yaml`, which kvshoot prints: all permissions that a shoot needs.
 pub(crate) fn rules() -> Vec<Rule> {
     let text = std::fs::read_to_string("examples/rbac.yaml").unwrap();
     let (role, _) = text.split_once("\n---\n").unwrap();
     rules_in(&serde_yaml::from_str(role).unwrap())
 }
 
-/// What a Role grants.
+/// Returns the rules of a Role.
 pub(crate) fn rules_in(role: &Value) -> Vec<Rule> {
     let words = |list: &Value| -> Vec<String> {
         let words = list.as_array().unwrap().iter();
@@ -35,7 +35,7 @@ pub(crate) fn rules_in(role: &Value) -> Vec<Rule> {
     rules
 }
 
-/// The program as a service account that may do only this.
+/// Returns the program, authenticated as a service account with these rules only.
 pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
     let metadata = json!({ "name": name });
     let namespace = &provider.namespace;
@@ -63,7 +63,7 @@ pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvs
             "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
         }),
     );
-    // The authorizer hears of it a little later.
+    // The authorizer observes the binding a little later.
     let first = rules[0].clone();
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
@@ -78,9 +78,9 @@ pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvs
     let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
     wait_until(|| post(provider, path, &review)["status"]["allowed"] == true);
     let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
-    let ask =
+    let token_request =
         json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
-    let token = post(provider, &path, &ask)["status"]["token"].clone();
+    let token = post(provider, &path, &token_request)["status"]["token"].clone();
     let admin = std::fs::read_to_string(provider.kubeconfig()).unwrap();
     let admin: Value = serde_yaml::from_str(&admin).unwrap();
     let config = json!({

@@ -5,31 +5,31 @@ use super::shoots::Manifest;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// MiB that the table of `sandbox status` shows for the control planes in the namespace; printed beside what they do
-/// not share with each other.
+/// Memory in MiB of the control planes in the namespace, from the table of `sandbox status`. It is printed with the
+/// proportional memory.
 pub(crate) fn control_plane_memory(provider: &Provider) -> u64 {
-    let of = format!(" of {}/", provider.namespace);
+    let owner = format!(" of {}/", provider.namespace);
     let status = provider.status();
     let mut total = (0, 0);
-    for line in status.lines().filter(|it| it.contains(&of)) {
+    for line in status.lines().filter(|it| it.contains(&owner)) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["MiB", resident, "running", pid, pod, "of", program] =
             *words.iter().rev().copied().collect::<Vec<_>>()
         else {
-            panic!("no process: {line}")
+            panic!("not a process: {line}")
         };
         let (resident, own): (u64, u64) = (resident.parse().unwrap(), proportional(pid));
-        println!("{resident:>5} MiB, {own:>4} MiB its own: {program} of {pod}");
+        println!("{resident:>5} MiB, {own:>4} MiB proportional: {program} of {pod}");
         total = (total.0 + resident, total.1 + own);
     }
     println!(
-        "{:>5} MiB, {:>4} MiB its own: all together",
+        "{:>5} MiB, {:>4} MiB proportional: total",
         total.0, total.1
     );
     total.0
 }
 
-/// MiB of a process, where what several share counts in parts.
+/// Proportional memory of a process in MiB: shared pages are divided among their users.
 fn proportional(pid: &str) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let line = rollup.lines().find(|it| it.starts_with("Pss:")).unwrap();
@@ -37,7 +37,7 @@ fn proportional(pid: &str) -> u64 {
     kibibytes.parse::<u64>().unwrap() / 1024
 }
 
-/// Applies, and says how long it took until all nodes were ready.
+/// Applies a manifest and returns the time until all nodes were ready.
 pub(crate) fn timed_apply(provider: &Provider, manifest: &Manifest) -> Duration {
     let begun = Instant::now();
     let output = provider

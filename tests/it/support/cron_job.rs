@@ -8,13 +8,14 @@ use std::fs;
 const JOB: Resource = Resource("batch", "v1", "Job");
 pub(crate) const CRON_JOB: Resource = Resource("batch", "v1", "CronJob");
 
-/// Each of a file.
+/// Parses all documents of a file.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_yaml::Deserializer::from_str(text)
         .map(|it| Value::deserialize(it).unwrap())
         .collect()
 }
 
+/// Returns the resource of an object that kvshoot prints.
 pub(crate) fn resource(object: &Value) -> Resource {
     match object["kind"].as_str().unwrap() {
         "ServiceAccount" => Resource("", "v1", "ServiceAccount"),
@@ -23,18 +24,18 @@ pub(crate) fn resource(object: &Value) -> Resource {
         "ClusterRole" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRole"),
         "ClusterRoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
         "CronJob" => CRON_JOB,
-        other => panic!("no {other} is expected"),
+        other => panic!("unexpected kind {other}"),
     }
 }
 
-/// As `kubectl create job --from` does; gives what its container said.
+/// Runs a Job of a CronJob, like `kubectl create job --from`, and returns the log of its container.
 pub(crate) fn run_job(provider: &Provider, cron_job: &Value, container: &str) -> String {
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "now" },
         "spec": cron_job["spec"]["jobTemplate"]["spec"],
     });
     provider.create(JOB, job);
-    provider.wait_for("the job to end", |it| {
+    provider.wait_for("the Job to finish", |it| {
         let job = it.get(JOB, "now").unwrap();
         assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
         job.data["status"]["succeeded"] == 1

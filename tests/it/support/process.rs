@@ -1,4 +1,4 @@
-//! The program while it runs: signals to it, and what it has said so far.
+//! The program in the background: signals to it, and its output so far.
 
 use super::kvshoot::{Kvshoot, Output};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,18 +10,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Killed when dropped.
+/// A process that is killed when dropped.
 pub(crate) struct Running {
     child: Child,
     out: CapturedStream,
     err: CapturedStream,
-    /// What it was started with, for messages.
+    /// The command line, for messages.
     line: String,
 }
 
+/// An output stream, read by a thread.
 struct CapturedStream {
     text: Arc<Mutex<Vec<u8>>>,
-    listener: Option<JoinHandle<()>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -46,7 +47,7 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// As Ctrl-C does.
+    /// Sends SIGINT, like Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
@@ -55,12 +56,12 @@ impl Running {
         self.wait_at_most(Duration::from_secs(600))
     }
 
-    /// What it has said on stdout so far.
+    /// Returns stdout so far.
     pub(crate) fn stdout(&self) -> String {
         self.out.text()
     }
 
-    /// Waits until stderr has `text`; what was written to stdout before that may still be on its way.
+    /// Waits until stderr contains `text`. Earlier output on stdout may not have been read yet.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;
         while !self.err.text().contains(text) {
@@ -80,22 +81,22 @@ impl Running {
     }
 
     fn assert_running_until(&mut self, end: Instant, wanted: &str) {
-        let is_over = self.child.try_wait().unwrap().is_some();
+        let has_exited = self.child.try_wait().unwrap().is_some();
         assert!(
-            Instant::now() < end && !is_over,
-            "`{}` does not say `{wanted}`: {}",
+            Instant::now() < end && !has_exited,
+            "`{}` did not print `{wanted}`: {}",
             self.line,
             self.err.text()
         );
         thread::sleep(Duration::from_millis(10));
     }
 
-    /// Waits until it has ended; a signal that ended it counts as 128 and its number, as in a shell.
+    /// Waits for the exit. The exit code of a process that was killed by a signal is 128 plus its number, as in a shell.
     pub(crate) fn wait_at_most(&mut self, limit: Duration) -> Output {
         self.wait_or_kill(limit, || false)
     }
 
-    /// As [`Running::wait_at_most`], and kills it when `is_enough`.
+    /// Like [`Running::wait_at_most`], but kills the process as soon as `is_enough` returns true.
     pub(crate) fn wait_or_kill(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
         let end = Instant::now() + limit;
         let status = loop {
@@ -104,7 +105,7 @@ impl Running {
             }
             assert!(
                 Instant::now() < end,
-                "`{}` still runs after {limit:?}: {}",
+                "`{}` is still running after {limit:?}: {}",
                 self.line,
                 self.err.text()
             );
@@ -137,7 +138,7 @@ impl CapturedStream {
     fn capture(mut from: impl Read + Send + 'static) -> CapturedStream {
         let text = Arc::new(Mutex::new(Vec::new()));
         let into = text.clone();
-        let listener = thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 into.lock().unwrap().extend_from_slice(&buffer[..count]);
@@ -145,7 +146,7 @@ impl CapturedStream {
         });
         CapturedStream {
             text,
-            listener: Some(listener),
+            reader: Some(reader),
         }
     }
 
@@ -154,8 +155,8 @@ impl CapturedStream {
     }
 
     fn all(&mut self) -> String {
-        if let Some(listener) = self.listener.take() {
-            listener.join().unwrap();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
         }
         self.text()
     }

@@ -1,4 +1,4 @@
-//! The API server of a shoot, by the kubeconfig that the program prints.
+//! Clients of a shoot's API server, from the kubeconfig that the program prints.
 
 use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const NODE: Resource = Resource("", "v1", "Node");
 pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
 
+/// A client of a shoot's API server, and its configuration.
 pub(crate) struct ShootApi<'a> {
     provider: &'a Provider,
     pub(crate) kubeconfig: String,
@@ -35,20 +36,20 @@ impl ShootApi<'_> {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options);
         let config = provider.block_on(config).unwrap();
-        let inside = ShootApi {
+        let api = ShootApi {
             provider,
             kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
         };
-        // What the group of the kubeconfig may do is granted soon after the API server is there.
-        provider.wait_for("rights in the shoot", |_| {
-            inside.answers("/api/v1/nodes", Duration::from_secs(10))
+        // The group of the kubeconfig is bound soon after the API server is reachable.
+        provider.wait_for("permissions in the shoot", |_| {
+            api.answers("/api/v1/nodes", Duration::from_secs(10))
         });
-        inside
+        api
     }
 
-    /// All of a kind, in every namespace.
+    /// Lists the objects of a kind in all namespaces.
     pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
         let all = ListParams::default();
@@ -80,7 +81,7 @@ impl ShootApi<'_> {
         names
     }
 
-    /// Bootstrap tokens of machines.
+    /// Names of the bootstrap tokens of machines.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");
         let tokens = ListParams::default().fields("type=bootstrap.kubernetes.io/token");
@@ -88,7 +89,7 @@ impl ShootApi<'_> {
         tokens.iter().map(|it| it.name_any()).collect()
     }
 
-    /// The code that somebody without a name gets.
+    /// Returns the status code of an unauthenticated request.
     pub(crate) fn anonymous(&self, path: &str) -> u16 {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
@@ -101,7 +102,7 @@ impl ShootApi<'_> {
         }
     }
 
-    /// Whether there is a good answer in time.
+    /// Returns true if a request succeeds within `limit`.
     pub(crate) fn answers(&self, path: &str, limit: Duration) -> bool {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let answer = self.client.request_text(request);
@@ -110,7 +111,7 @@ impl ShootApi<'_> {
             .is_ok_and(|it| it.is_ok())
     }
 
-    /// The object once it is as it should be.
+    /// Waits until an object meets a condition, and returns it.
     pub(crate) fn wait_for(
         &self,
         resource: Resource,
@@ -124,7 +125,7 @@ impl ShootApi<'_> {
             if holds(&object) {
                 return object;
             }
-            assert!(Instant::now() < end, "it stays as it is: {object:#}");
+            assert!(Instant::now() < end, "timed out waiting for: {object:#}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -134,14 +135,14 @@ fn kind(Resource(group, version, kind): Resource) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// It is made inside the runtime, where its tasks will run.
+/// Creates a client inside the runtime, in which its tasks run.
 fn client(provider: &Provider, config: Config) -> Client {
     provider
         .block_on(async { Client::try_from(config) })
         .unwrap()
 }
 
-/// The shoot's API server, as somebody who may do everything.
+/// Returns a client of a shoot's API server with all permissions.
 pub(crate) fn shoot_client(provider: &Provider, name: &str) -> Client {
     let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
     assert_eq!(output.code, 0, "{output}");
@@ -158,6 +159,6 @@ where
     T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
 {
     let object = serde_json::from_value(object).unwrap();
-    let made = provider.block_on(api.create(&PostParams::default(), &object));
-    made.unwrap();
+    let created = provider.block_on(api.create(&PostParams::default(), &object));
+    created.unwrap();
 }

@@ -4,7 +4,7 @@ use super::kvshoot::Kvshoot;
 use serde_json::Value;
 use std::fs;
 
-/// The user data of every machine that a first apply of a manifest makes.
+/// Returns the user data of all machines that a first apply of a manifest creates.
 pub(crate) fn of(manifest: &str) -> Vec<String> {
     let kvshoot = Kvshoot::new().file("shoot.yaml", manifest);
     let output = kvshoot.run("render -f shoot.yaml -o json --show-secrets");
@@ -15,13 +15,13 @@ pub(crate) fn of(manifest: &str) -> Vec<String> {
     secrets.map(ToOwned::to_owned).collect()
 }
 
-/// As cloud-init reads it.
+/// Parses user data like cloud-init.
 pub(crate) fn read(user_data: &str) -> Value {
     assert!(user_data.starts_with("#cloud-config\n"));
     serde_yaml::from_str(user_data).unwrap()
 }
 
-/// The smallest example with some of its text replaced.
+/// Returns the minimal example with parts of its text replaced.
 pub(crate) fn minimal(replace: &[(&str, &str)]) -> String {
     let mut text = fs::read_to_string("examples/minimal.yaml").unwrap();
     for (old, new) in replace {
