@@ -1,4 +1,4 @@
-//! A whole cluster: three pools in three zones, and everything that has to work in it.
+//! A complete cluster: three pools in three zones, with its system components.
 
 use crate::support::cost;
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
@@ -15,20 +15,20 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 
 #[test]
-fn three_pools_in_three_zones_make_a_whole_cluster() {
+fn three_pools_in_three_zones_make_a_complete_cluster() {
     let provider = Provider::new();
     let manifest = three_pools();
     let took = cost::timed_apply(&provider, &manifest);
     assert!(took < Duration::from_secs(90), "{took:.1?}");
 
-    let inside = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
-    nodes_are_whole(&inside);
-    the_system_is_complete(&inside);
-    assert_eq!(inside.anonymous("/version"), 401);
-    assert_eq!(inside.anonymous("/api/v1/secrets"), 401);
-    services_have_addresses(&provider, &inside);
-    volumes_are_bound(&provider, &inside);
-    secrets_are_unreadable(&provider, &inside);
+    let api = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
+    nodes_have_labels_addresses_and_pod_ranges(&api);
+    system_components_are_available(&api);
+    assert_eq!(api.anonymous("/version"), 401);
+    assert_eq!(api.anonymous("/api/v1/secrets"), 401);
+    services_have_addresses(&provider, &api);
+    volumes_are_bound(&provider, &api);
+    secrets_are_encrypted(&provider, &api);
     a_second_apply_writes_nothing(&provider, &manifest);
     let used = cost::control_plane_memory(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
@@ -56,8 +56,8 @@ fn is_true(object: &Value, condition: &str) -> bool {
     conditions.any(|it| it["type"] == condition && it["status"] == "True")
 }
 
-fn nodes_are_whole(inside: &ShootApi) {
-    let mut nodes = inside.list(NODE);
+fn nodes_have_labels_addresses_and_pod_ranges(api: &ShootApi) {
+    let mut nodes = api.list(NODE);
     nodes.sort_by_key(|it| it.metadata.name.clone());
     assert_eq!(nodes.len(), 3);
     for (node, zone) in nodes.into_iter().zip(ZONES) {
@@ -84,11 +84,11 @@ fn nodes_are_whole(inside: &ShootApi) {
     }
 }
 
-/// All that was asked for has rolled out, and every API answers.
-fn the_system_is_complete(inside: &ShootApi) {
+/// Workloads have rolled out, and all APIServices are available.
+fn system_components_are_available(api: &ShootApi) {
     let mut names = Vec::new();
     for kind in ["DaemonSet", "Deployment"] {
-        for object in inside.list(Resource("apps", "v1", kind)) {
+        for object in api.list(Resource("apps", "v1", kind)) {
             let status = &object.data["status"];
             let (wanted, ready) = match kind {
                 "DaemonSet" => ("desiredNumberScheduled", "numberReady"),
@@ -111,11 +111,11 @@ fn the_system_is_complete(inside: &ShootApi) {
         "metrics-server",
     ];
     assert_eq!(names, wanted);
-    for pod in inside.list(provider::POD) {
+    for pod in api.list(provider::POD) {
         let pod = serde_json::to_value(pod).unwrap();
         assert!(is_true(&pod, "Ready"), "{pod:#}");
     }
-    let services = inside.list(Resource("apiregistration.k8s.io", "v1", "APIService"));
+    let services = api.list(Resource("apiregistration.k8s.io", "v1", "APIService"));
     let name = |it: &kube::api::DynamicObject| it.metadata.name.clone().unwrap();
     assert!(
         services
@@ -128,26 +128,26 @@ fn the_system_is_complete(inside: &ShootApi) {
     }
 }
 
-/// The mirror leads to the node port of every machine.
-fn services_have_addresses(provider: &Provider, inside: &ShootApi) {
+/// The Service in the provider cluster targets the node port of every machine.
+fn services_have_addresses(provider: &Provider, api: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]},
     });
-    inside.create(SERVICE, "default", object);
+    api.create(SERVICE, "default", object);
     let address = |it: &Value| it["status"]["loadBalancer"]["ingress"][0]["ip"].is_string();
-    let service = inside.wait_for(SERVICE, ("default", "web"), address);
-    let mirror = |it: &Provider| {
-        let mut mirrors = it.list(SERVICE).into_iter();
+    let service = api.wait_for(SERVICE, ("default", "web"), address);
+    let provider_service = |it: &Provider| {
+        let mut services = it.list(SERVICE).into_iter();
         let label = "cluster.x-k8s.io/tenant-service-name";
-        mirrors.find(|it| {
+        services.find(|it| {
             it.metadata
                 .labels
                 .as_ref()
                 .is_some_and(|it| it.contains_key(label))
         })
     };
-    let found = mirror(provider).unwrap();
+    let found = provider_service(provider).unwrap();
     assert_eq!(
         found.data["status"]["loadBalancer"]["ingress"][0]["ip"],
         service["status"]["loadBalancer"]["ingress"][0]["ip"]
@@ -157,28 +157,28 @@ fn services_have_addresses(provider: &Provider, inside: &ShootApi) {
         service["spec"]["ports"][0]["nodePort"]
     );
     let name = found.metadata.name.unwrap();
-    provider.wait_for("endpoints of the mirror", |it| {
+    provider.wait_for("endpoints of the Service", |it| {
         let slices = it.list(SLICE).into_iter();
-        let of_mirror = slices.filter(|it| {
+        let of_service = slices.filter(|it| {
             let labels = it.metadata.labels.iter().flatten();
             labels
                 .clone()
                 .any(|(key, value)| key == "kubernetes.io/service-name" && *value == name)
         });
         let count = |it: Value| it["endpoints"].as_array().map_or(0, Vec::len);
-        of_mirror.map(|it| count(it.data)).sum::<usize>() == 3
+        of_service.map(|it| count(it.data)).sum::<usize>() == 3
     });
 }
 
-fn volumes_are_bound(provider: &Provider, inside: &ShootApi) {
+fn volumes_are_bound(provider: &Provider, api: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     });
-    inside.create(CLAIM, "default", object);
+    api.create(CLAIM, "default", object);
     let is_bound = |it: &Value| it["status"]["phase"] == "Bound";
-    let claim = inside.wait_for(CLAIM, ("default", "data"), is_bound);
-    let volumes = inside.list(Resource("", "v1", "PersistentVolume"));
+    let claim = api.wait_for(CLAIM, ("default", "data"), is_bound);
+    let volumes = api.list(Resource("", "v1", "PersistentVolume"));
     let volume = &volumes[0];
     assert_eq!(
         claim["spec"]["volumeName"],
@@ -193,16 +193,16 @@ fn volumes_are_bound(provider: &Provider, inside: &ShootApi) {
     });
 }
 
-/// Of a ConfigMap the value is found, so these are the bytes to look at.
-fn secrets_are_unreadable(provider: &Provider, inside: &ShootApi) {
-    let (plain, secret) = ("seen-by-everybody-4711", "seen-by-nobody-0815");
+/// The value of a ConfigMap is found in the files of etcd, so the search works; that of a Secret is not.
+fn secrets_are_encrypted(provider: &Provider, api: &ShootApi) {
+    let (plain, secret) = ("plain-value-4711", "secret-value-0815");
     let object = |kind: &str, field: &str, value: &str| {
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "word"}});
         object[field] = json!({ "word": value });
         object
     };
-    inside.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
-    inside.create(SECRET, "default", object("Secret", "stringData", secret));
+    api.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
+    api.create(SECRET, "default", object("Secret", "stringData", secret));
     let of = format!("{}_", provider.namespace);
     let mut files = files(&provider.folder().join("pods/running"));
     files.retain(|it| {
@@ -214,7 +214,7 @@ fn secrets_are_unreadable(provider: &Provider, inside: &ShootApi) {
     assert!(!has(secret));
 }
 
-/// Every file below a folder.
+/// Returns all files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -227,12 +227,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// To neither side: what is said to the provider goes through a proxy, and the shoot's API server keeps a record.
+/// Neither to the provider, counted by a proxy, nor to the shoot, counted in its audit log.
 fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
     let proxy = Proxy::new(provider);
     proxy.forward_all();
     let before = writes_inside(provider);
-    assert!(before > 50, "{before}: the record is not kept");
+    assert!(before > 50, "{before}: the audit log is incomplete");
     let kvshoot = proxy.kvshoot(provider).file("shoot.yaml", &manifest.text());
     let output = kvshoot.run("apply -f shoot.yaml --timeout 2m");
     assert_eq!(
@@ -244,7 +244,7 @@ fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
     assert_eq!(writes_inside(provider), before);
 }
 
-/// What the API server of the shoot has written down about kvshoot.
+/// Returns the number of writes by kvshoot in the audit log of the shoot.
 fn writes_inside(provider: &Provider) -> usize {
     let is_write = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
@@ -256,7 +256,7 @@ fn writes_inside(provider: &Provider) -> usize {
         .sum()
 }
 
-/// Names and contents of what the processes of the control plane and the machines have said.
+/// Names and contents of the logs of control plane processes and machines.
 fn logs(provider: &Provider) -> Vec<(String, String)> {
     let of = [
         format!("{}_", provider.namespace),
@@ -292,10 +292,10 @@ fn logs_are_clean(provider: &Provider) {
         let end = format!("_{program}.log");
         assert!(logs.iter().any(|it| it.0.ends_with(&end)), "{program}");
     }
-    // The record of requests is not what a program says of itself.
-    let is_record = |line: &str| line.starts_with(r#"{"kind":"Event""#);
+    // Lines of the audit log are skipped.
+    let is_audit_event = |line: &str| line.starts_with(r#"{"kind":"Event""#);
     for (name, text) in logs {
-        for line in text.lines().filter(|it| !is_record(it)) {
+        for line in text.lines().filter(|it| !is_audit_event(it)) {
             let lower = line.to_lowercase();
             let bad = NEVER.iter().find(|it| lower.contains(**it));
             assert!(bad.is_none(), "{name}: {line}");

@@ -1,14 +1,14 @@
-//! What a cluster costs: memory of its control plane, and time until its nodes are there.
+//! Time to create a large cluster.
 
 use crate::support::cost;
 use crate::support::provider::Provider;
 use crate::support::shoots::Manifest;
 use std::time::Duration;
 
-/// The promise is for a computer that has nothing else to do.
+/// The limit applies to an idle computer.
 #[test]
 #[ignore = "60 machines take minutes"]
-fn sixty_machines_are_nodes_in_four_minutes() {
+fn sixty_machines_are_ready_in_four_minutes() {
     let provider = Provider::new();
     let manifest = Manifest::named("sixty").with_size(60);
     let took = cost::timed_apply(&provider, &manifest);

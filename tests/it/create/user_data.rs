@@ -1,4 +1,4 @@
-//! What machines read when they boot: whether cloud-init takes it, and what of a manifest reaches it.
+//! User data of machines: valid for cloud-init, with the settings of the manifest.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::shoots::EXAMPLES;
@@ -6,8 +6,8 @@ use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use std::fs;
 
-/// Zones for the pool of [`minimal`], with a bundle of certificates and cloud-config of its own.
-const WIDE: &str = "      zones: [zone-a]
+/// Zones for the pool of [`minimal`], with CA certificates and a cloud-config.
+const EXTENDED_POOL: &str = "      zones: [zone-a]
       caBundle: |
         -----BEGIN CERTIFICATE-----
         MAAA
@@ -32,7 +32,10 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
     let mut manifests = EXAMPLES
         .map(|it| fs::read_to_string(format!("examples/{it}.yaml")).unwrap())
         .to_vec();
-    manifests.push(minimal(&[("      zones:\n      - zone-a\n", WIDE)]));
+    manifests.push(minimal(&[(
+        "      zones:\n      - zone-a\n",
+        EXTENDED_POOL,
+    )]));
     manifests.push(minimal(&[("type: flannel", "type: none")]));
     for manifest in &manifests {
         for user_data in of(manifest) {
@@ -47,8 +50,8 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
 }
 
 #[test]
-fn a_pools_own_cloud_config_comes_after_ours() {
-    let manifest = minimal(&[("      zones:\n      - zone-a\n", WIDE)]);
+fn the_cloud_config_of_a_pool_is_appended_to_that_of_kvshoot() {
+    let manifest = minimal(&[("      zones:\n      - zone-a\n", EXTENDED_POOL)]);
     let config = read(&of(&manifest)[0]);
     let last = |key: &str| config[key].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last("runcmd"), "date");
@@ -59,7 +62,7 @@ fn a_pools_own_cloud_config_comes_after_ours() {
 }
 
 #[test]
-fn the_script_is_one_that_a_small_shell_reads() {
+fn the_join_script_is_valid_for_a_posix_shell() {
     let output = Kvshoot::new().program(
         std::path::Path::new("/bin/sh"),
         [

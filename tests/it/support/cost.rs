@@ -22,10 +22,7 @@ pub(crate) fn control_plane_memory(provider: &Provider) -> u64 {
         println!("{resident:>5} MiB, {own:>4} MiB proportional: {program} of {pod}");
         total = (total.0 + resident, total.1 + own);
     }
-    println!(
-        "{:>5} MiB, {:>4} MiB proportional: total",
-        total.0, total.1
-    );
+    println!("{:>5} MiB, {:>4} MiB proportional: total", total.0, total.1);
     total.0
 }
 
