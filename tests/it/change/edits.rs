@@ -1,4 +1,4 @@
-//! Edits that change how many machines there are and what stands on them, but replace none.
+//! Edits that change the number or the metadata of machines, without replacing any.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[test]
-fn a_pool_grows_and_shrinks_zone_by_zone_and_its_machines_stay() {
+fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines() {
     let provider = Provider::new();
     let three = Manifest::named("scale");
     provider.assert_applied(&three, "created");
@@ -22,7 +22,7 @@ fn a_pool_grows_and_shrinks_zone_by_zone_and_its_machines_stay() {
 }
 
 #[test]
-fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
+fn a_pool_is_added_and_removed_with_its_image_and_others_stay() {
     let provider = Provider::new();
     let one = Manifest::small("pools");
     provider.assert_applied(&one, "created");
@@ -47,7 +47,7 @@ fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
 }
 
 #[test]
-fn an_appended_zone_gets_its_share_and_the_others_keep_theirs() {
+fn an_appended_zone_gets_its_share_of_machines() {
     let provider = Provider::new();
     let zones = |zones: Value| {
         let all = Manifest::named("zones").with_size(4);
@@ -100,8 +100,8 @@ fn labels_annotations_and_taints_change_in_place() {
     };
     let labels = ["example.com/keep=2", "example.com/new=2", "other.org/l=x"];
     assert_eq!(kept(machine.labels), labels);
-    let notes = ["example.com/keep=b", "example.com/new=b", "other.org/a=x"];
-    assert_eq!(kept(machine.annotations), notes);
+    let annotations = ["example.com/keep=b", "example.com/new=b", "other.org/a=x"];
+    assert_eq!(kept(machine.annotations), annotations);
 
     provider.assert_applied(&plain, "configured");
     let machine = provider.get(provider::VM, &name).unwrap().metadata;
@@ -110,7 +110,7 @@ fn labels_annotations_and_taints_change_in_place() {
 }
 
 #[test]
-fn a_size_inside_the_bounds_is_kept() {
+fn a_size_within_the_bounds_is_kept() {
     let provider = Provider::new();
     let bounds = |minimum: u32, maximum: u32| {
         Manifest::small("bounds").pool(|it| {

@@ -1,4 +1,4 @@
-//! A CronJob does what gc does, as the service account that is printed with it.
+//! The CronJob of `gc`, with its service account.
 
 use crate::support::accounts::{Rule, as_account, rules_in};
 use crate::support::cron_job::{CRON_JOB, documents, resource, run_job};
@@ -12,7 +12,7 @@ use std::fs;
 const EXAMPLE: &str = "examples/gc.yaml";
 
 #[test]
-fn the_cronjob_of_the_examples_is_that_of_the_program() {
+fn the_cronjob_in_the_examples_is_the_one_that_gc_prints() {
     let output = Kvshoot::new().run("gc --print-cronjob");
     assert_eq!(output.code, 0, "{output}");
     if std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite") {
@@ -34,19 +34,19 @@ fn the_cronjob_of_the_examples_is_that_of_the_program() {
     let command = json!(["kvshoot", "gc", "--orphans", "--timeout=300s"]);
     assert_eq!(container["command"], command);
 
-    for (line, told) in [
+    for (line, message) in [
         ("gc --schedule @hourly", "--print-cronjob"),
         ("gc --print-cronjob --dry-run", "cannot be used with"),
         ("gc --print-cronjob --schedule 10m", "MINUTE HOUR DAY"),
     ] {
         let output = Kvshoot::new().run(line);
         assert_eq!(output.code, 2, "{output}");
-        assert!(output.err.contains(told), "{output}");
+        assert!(output.err.contains(message), "{output}");
     }
 }
 
 #[test]
-fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
+fn the_job_deletes_only_the_expired_cluster() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot();
     let printed = kvshoot.run("gc --print-cronjob").out;
@@ -62,12 +62,13 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
     let cron_job = provider.get(CRON_JOB, "kvshoot-gc").unwrap();
     let template = &cron_job.data["spec"]["jobTemplate"];
     let log = run_job(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
-    assert!(log.contains("shoot old deleted; nothing is left"), "{log}");
-    assert!(!log.contains("may not be listed"), "{log}");
-    let left = kvshoot.run("list -o name").out;
-    assert_eq!(left, "shoot.core.gardener.cloud/young\n");
+    assert!(log.contains("Deleted shoot old in "), "{log}");
+    assert!(log.contains("(0 objects remain)"), "{log}");
+    assert!(!log.contains("no permission to list"), "{log}");
+    let remaining = kvshoot.run("list -o name").out;
+    assert_eq!(remaining, "shoot.core.gardener.cloud/young\n");
 
-    // Nor does it need more of a namespace than the strictest one allows.
+    // The pod is admitted under the strictest Pod Security Standard.
     let strict = Provider::new();
     let label = json!({ "pod-security.kubernetes.io/enforce": "restricted" });
     let label = json!({ "metadata": { "labels": label } });
@@ -76,7 +77,7 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
     spec["serviceAccountName"] = json!("default");
     let pod =
         json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "gc" }, "spec": spec });
-    strict.wait_for("it to be admitted", |it| {
+    strict.wait_for("the namespace to be initialized", |it| {
         it.get(provider::CONFIG_MAP, "kube-root-ca.crt").is_some()
     });
     let dry = PostParams {
@@ -88,16 +89,18 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
 }
 
 #[test]
-fn gc_names_the_right_that_it_lacks_before_it_deletes_anything() {
+fn gc_names_a_missing_permission_before_it_deletes_anything() {
     let provider = Provider::new();
     let role = documents(&fs::read_to_string(EXAMPLE).unwrap()).remove(1);
-    let whole = rules_in(&role);
-    let enough = as_account(&provider, "enough", &whole).run("gc");
+    let required = rules_in(&role);
+    let enough = as_account(&provider, "enough", &required).run("gc");
     assert_eq!(enough.code, 0, "{enough}");
-    // Types of machines may be left out: not every namespace has shoots that keep some.
-    let asked = whole.iter().filter(|it| it.0 != "instancetype.kubevirt.io");
-    for (number, (_, resource, verbs)) in asked.enumerate() {
-        let mut rules: Vec<Rule> = whole.clone();
+    // Permissions for instancetypes are optional.
+    let checked = required
+        .iter()
+        .filter(|it| it.0 != "instancetype.kubevirt.io");
+    for (number, (_, resource, verbs)) in checked.enumerate() {
+        let mut rules: Vec<Rule> = required.clone();
         for rule in rules.iter_mut().filter(|it| it.1 == *resource) {
             rule.2.retain(|it| !verbs.contains(it));
         }
@@ -111,5 +114,5 @@ fn gc_names_the_right_that_it_lacks_before_it_deletes_anything() {
             "without {verbs:?} {resource}\n{output}"
         );
     }
-    println!("{} times a right was missing", whole.len());
+    println!("{} missing permissions tested", required.len());
 }

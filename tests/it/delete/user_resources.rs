@@ -1,4 +1,4 @@
-//! A shoot goes with what its users have in the provider: load balancers and volumes.
+//! Deletion of a shoot with load balancers and volumes of its users.
 
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::proxy::wait_until;
@@ -14,8 +14,8 @@ const SERVICE: Resource = Resource("", "v1", "Service");
 const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
 const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
 
-/// A Service with an address, and a volume that a running pod mounts.
-fn used(provider: &Provider, client: &Client) {
+/// Creates a Service with a load balancer, and a volume that a running pod mounts.
+fn create_user_resources(provider: &Provider, client: &Client) {
     let services: Api<Service> = Api::default_namespaced(client.clone());
     let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
@@ -50,17 +50,17 @@ fn used(provider: &Provider, client: &Client) {
     });
 }
 
-/// Refuses every change of Services and claims, for there is nobody to ask.
-fn in_the_way(provider: &Provider, client: &Client) {
+/// Creates a webhook without a backend, which rejects all changes of Services and PersistentVolumeClaims.
+fn create_failing_webhook(provider: &Provider, client: &Client) {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let webhook = json!({
-        "metadata": { "name": "in-the-way" },
+        "metadata": { "name": "failing" },
         "webhooks": [{
-            "name": "in-the-way.example.org",
+            "name": "failing.example.org",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "failurePolicy": "Fail",
-            "clientConfig": { "service": { "namespace": "default", "name": "nobody" } },
+            "clientConfig": { "service": { "namespace": "default", "name": "missing" } },
             "rules": [{
                 "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE", "DELETE"],
                 "resources": ["services", "persistentvolumeclaims"],
@@ -70,7 +70,7 @@ fn in_the_way(provider: &Provider, client: &Client) {
     create(provider, &webhooks, webhook);
 }
 
-/// What of the shoot, of its users and of controllers is in the namespace.
+/// Lists all objects of the shoot, its users and controllers in the namespace.
 fn inventory(provider: &Provider) -> Vec<String> {
     let own = provider.dump().into_keys();
     let kinds = [SERVICE, DEPLOYMENT, STATEFUL_SET];
@@ -92,38 +92,38 @@ fn disks(provider: &Provider) -> Vec<String> {
 }
 
 #[test]
-fn load_balancers_and_volumes_go_before_the_shoot_does() {
+fn load_balancers_and_volumes_are_deleted_before_the_shoot() {
     let provider = Provider::new();
-    // A class that no volume type has: the cluster has it as the CloudProfile lists it.
+    // A class of the CloudProfile that no volume type uses.
     let classes = json!([{ "name": "local", "isDefaultClass": true }]);
     let manifest = Manifest::small("used")
         .with(|it| it.profile["spec"]["providerConfig"]["storageClasses"] = classes);
     provider.assert_applied(&manifest, "created");
     let client = shoot_client(&provider, "used");
-    used(&provider, &client);
-    in_the_way(&provider, &client);
+    create_user_resources(&provider, &client);
+    create_failing_webhook(&provider, &client);
     assert_eq!(disks(&provider).len(), 1);
     let output = provider.kvshoot().run("delete used -y --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    assert!(!output.err.contains("Go on without"), "{output}");
-    assert!(output.err.contains("nothing is left"), "{output}");
+    assert!(!output.err.contains("Continue without"), "{output}");
+    assert!(output.err.contains("(0 objects remain)"), "{output}");
     assert_eq!(inventory(&provider), [""; 0]);
 }
 
-/// Nobody inside can help, and what is to be kept is kept; until that is to go as well.
+/// Without the controllers inside. With `--keep-volumes` the volumes are kept until the next delete.
 #[test]
-fn a_shoot_without_an_api_server_goes_all_the_same() {
+fn a_shoot_without_an_api_server_can_be_deleted() {
     let provider = Provider::new();
     provider.assert_applied(&Manifest::small("dead"), "created");
-    used(&provider, &shoot_client(&provider, "dead"));
+    create_user_resources(&provider, &shoot_client(&provider, "dead"));
     let disks = disks(&provider);
     assert_eq!(disks.len(), 1);
     provider.delete(DEPLOYMENT, "shoot--local--dead-kube-apiserver");
     let kvshoot = provider.kvshoot();
     let output = kvshoot.run("delete dead -y --keep-volumes --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    let told = format!("nothing is left but the kept DataVolumes {}", disks[0]);
-    assert!(output.err.contains(&told), "{output}");
+    let expected = format!("(0 objects remain; kept DataVolumes {}", disks[0]);
+    assert!(output.err.contains(&expected), "{output}");
     let kept = [
         format!("DataVolume {}", disks[0]),
         format!("PersistentVolumeClaim {}", disks[0]),

@@ -1,4 +1,4 @@
-//! What `why`, `events`, `bundle` and failing runs report.
+//! Diagnosis: `why`, `events`, `bundle`, and the errors of failed runs.
 
 mod causes;
 mod events;

@@ -1,4 +1,4 @@
-//! What the provider does not allow is told by name: rights that are missing, and quotas with their numbers.
+//! Missing permissions and exceeded quotas of the provider cluster.
 
 use crate::support::accounts::{Rule, as_account, rules};
 use crate::support::provider::{self, Provider, Resource};
@@ -6,8 +6,8 @@ use crate::support::proxy::wait_until;
 use crate::support::small_shoots::{Small, inventory};
 use serde_json::json;
 
-/// Rights that no run needs; a bundle without them says what it could not read.
-const LEFT_OUT: [&str; 5] = [
+/// Permissions that no run needs; without them, a support bundle lists the missing data.
+const OPTIONAL: [&str; 5] = [
     "pods/log",
     "resourcequotas",
     "limitranges",
@@ -17,7 +17,7 @@ const LEFT_OUT: [&str; 5] = [
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
 #[test]
-fn a_tenant_of_the_provider_needs_these_rights_and_no_others() {
+fn the_printed_role_is_sufficient() {
     let provider = Provider::new();
     let shoot = Small::new("right");
     let edited = Small {
@@ -27,41 +27,41 @@ fn a_tenant_of_the_provider_needs_these_rights_and_no_others() {
     let kvshoot = as_account(&provider, "enough", &rules())
         .file("shoot.yaml", &shoot.manifest())
         .file("edited.yaml", &edited.manifest());
-    for (line, told) in [
+    for (line, result) in [
         ("apply -f shoot.yaml", "right created"),
         ("apply -f edited.yaml", "right configured"),
         ("delete right --yes", "right deleted"),
     ] {
         let output = kvshoot.run(line);
         assert_eq!(output.code, 0, "{line}\n{output}");
-        assert!(output.out.contains(told), "{line}\n{output}");
+        assert!(output.out.contains(result), "{line}\n{output}");
     }
     assert_eq!(inventory(&provider), Vec::<String>::new());
 }
 
-/// Each rule of the Role, and some verbs by themselves.
+/// For each rule of the Role, and for some single verbs.
 #[test]
-fn a_missing_right_is_named_before_anything_is_made() {
+fn a_missing_permission_is_reported_before_anything_is_created() {
     let provider = Provider::new();
     let manifest = Small::new("right").manifest();
-    let whole = rules();
+    let all = rules();
     let one = |verb: &str, resource: &str| {
-        let is_it = |it: &&Rule| it.1 == resource && it.2.iter().any(|it| it == verb);
-        let rule = whole.iter().find(is_it).unwrap();
+        let grants = |it: &&Rule| it.1 == resource && it.2.iter().any(|it| it == verb);
+        let rule = all.iter().find(grants).unwrap();
         (rule.0.clone(), resource.to_owned(), vec![verb.to_owned()])
     };
-    let mut missing = whole.clone();
-    missing.retain(|it| !LEFT_OUT.contains(&it.1.as_str()));
+    let mut missing = all.clone();
+    missing.retain(|it| !OPTIONAL.contains(&it.1.as_str()));
     missing.extend([
         one("delete", "virtualmachines"),
         one("watch", "virtualmachines"),
         one("get", "configmaps"),
         one("patch", "leases"),
-        // Of what the cloud controller manager is given.
+        // A permission that kvshoot grants to the cloud controller manager.
         one("update", "virtualmachineinstances"),
     ]);
     for (number, (_, resource, verbs)) in missing.iter().enumerate() {
-        let mut rules = whole.clone();
+        let mut rules = all.clone();
         for rule in rules.iter_mut().filter(|it| it.1 == *resource) {
             rule.2.retain(|it| !verbs.contains(it));
         }
@@ -71,7 +71,7 @@ fn a_missing_right_is_named_before_anything_is_made() {
             .file("shoot.yaml", &manifest)
             .run("apply -f shoot.yaml");
         assert_eq!(output.code, 8, "without {verbs:?} {resource}\n{output}");
-        // What is looked at before rights are is told by itself.
+        // Earlier requests report their missing permission themselves.
         let named = |it: &String| output.err.contains(&format!("{it} {resource}"));
         assert!(
             verbs.iter().any(named),
@@ -79,11 +79,11 @@ fn a_missing_right_is_named_before_anything_is_made() {
         );
     }
     assert_eq!(inventory(&provider), Vec::<String>::new());
-    println!("{} times a right was missing", missing.len());
+    println!("{} missing permissions tested", missing.len());
 }
 
 #[test]
-fn a_quota_is_told_with_its_numbers_and_what_fits_is_made() {
+fn an_exceeded_quota_is_reported_with_its_numbers_and_the_rest_is_created() {
     let provider = Provider::new();
     let count = "count/virtualmachines.kubevirt.io";
     provider.create(
@@ -104,8 +104,7 @@ fn a_quota_is_told_with_its_numbers_and_what_fits_is_made() {
     assert_eq!(output.code, 9, "{output}");
     let numbers = "exceeded quota: few, requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=2, limited: count/virtualmachines.kubevirt.io=2";
     assert!(output.err.contains(numbers), "{output}");
-    let before =
-        "quota few has no room for count/virtualmachines.kubevirt.io: used 0, asked 4, allowed 2";
+    let before = "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 0, requested 4, limit 2";
     assert!(output.err.contains(before), "{output}");
     assert_eq!(provider.names(provider::VM).len(), 2);
     provider.delete(QUOTA, "few");
