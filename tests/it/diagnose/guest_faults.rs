@@ -88,7 +88,7 @@ fn a_timeout_is_reported_with_the_cause(provider: &Provider) {
     for part in [
         "ControlPlaneHealthy is False, expected True",
         "<- Pod shoot--local--crash-kube-scheduler-",
-        "kubectl logs -n ",
+        "hint: read the log: kubectl logs -n ",
     ] {
         assert!(output.err.contains(part), "{part}: {output}");
     }
