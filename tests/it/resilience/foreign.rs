@@ -1,4 +1,4 @@
-//! What is not ours stays as it is, and what is ours is mended.
+//! Objects of others are not changed, and the objects of a shoot are restored.
 
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::shoots::Manifest;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const NETWORK: &str = r#"{"cniVersion": "0.3.1", "type": "bridge", "bridge": "storage0"}"#;
 
-/// One machine with a network of its own.
+/// One machine with a tenant network.
 fn networked(name: &str) -> Manifest {
     Manifest::small(name).with(|it| {
         it.shoot["spec"]["provider"]["infrastructureConfig"] = json!({
@@ -28,7 +28,7 @@ fn object(Resource(group, version, kind): Resource, name: &str, content: Value) 
     object
 }
 
-/// An object of each kind that belongs to somebody else.
+/// Returns an object of each kind without the labels of kvshoot.
 fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     let volume = json!({"spec": {
         "source": {"blank": {}},
@@ -49,14 +49,14 @@ fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     .collect()
 }
 
-/// Of somebody else, and of another shoot in the same namespace.
+/// Objects without labels of kvshoot, and those of another shoot in the same namespace.
 #[test]
-fn what_others_have_in_the_namespace_is_the_same_afterwards() {
+fn objects_of_others_in_the_namespace_do_not_change() {
     let provider = Provider::new();
     for (kind, object) in others(|_| "other".to_owned()) {
         provider.create(kind, object);
     }
-    // Beside ours by name, and marked as ours in part.
+    // A similar name, and only one of the labels.
     let mut near = object(
         provider::SECRET,
         "shoot--local--near-too-worker-z1-00000-9",
@@ -77,7 +77,7 @@ fn what_others_have_in_the_namespace_is_the_same_afterwards() {
     provider.assert_unchanged(&neighbour);
 }
 
-/// The names that a shoot will give, by kind.
+/// Returns a function from kinds to the name of an object of the shoot.
 fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
     let rendered = crate::support::kvshoot::Kvshoot::new().file("shoot.yaml", &manifest.text());
     let rendered = rendered.run("render -f shoot.yaml -o json").out;
@@ -90,7 +90,7 @@ fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
 }
 
 #[test]
-fn a_name_that_somebody_else_has_is_refused_and_told() {
+fn an_existing_object_of_others_is_reported_and_not_overwritten() {
     let provider = Provider::new();
     let shoot = networked("taken");
     for (kind, object) in others(names(&shoot)) {
@@ -101,8 +101,8 @@ fn a_name_that_somebody_else_has_is_refused_and_told() {
         let output = provider.apply(&shoot);
         let wanted: &[i32] = if kind.2 == "ConfigMap" { &[4] } else { &[4, 5] };
         assert!(wanted.contains(&output.code), "{}: {output}", kind.2);
-        let told = format!("{} {name}", kind.2);
-        assert!(output.err.contains(&told), "{told}: {output}");
+        let object = format!("{} {name}", kind.2);
+        assert!(output.err.contains(&object), "{object}: {output}");
         assert_eq!(output.out, "");
         let after = provider.dump();
         let key = format!("{} {name}", kind.2);
@@ -116,8 +116,10 @@ fn a_name_that_somebody_else_has_is_refused_and_told() {
             );
         }
         provider.delete(kind, &name);
-        provider.wait_for("it to be gone", |it| it.get(kind, &name).is_none());
-        provider.wait_for("its claim to be gone", |it| {
+        provider.wait_for("the object to be deleted", |it| {
+            it.get(kind, &name).is_none()
+        });
+        provider.wait_for("its PersistentVolumeClaim to be deleted", |it| {
             it.get(provider::CLAIM, &name).is_none()
         });
         let _ = provider
@@ -128,7 +130,7 @@ fn a_name_that_somebody_else_has_is_refused_and_told() {
 }
 
 #[test]
-fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
+fn only_a_deleted_machine_or_secret_is_created_again() {
     let provider = Provider::new();
     let shoot = Manifest::named("mend");
     provider.assert_applied(&shoot, "created");
@@ -144,7 +146,7 @@ fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
 
     let before = provider.settled_versions();
     provider.delete(provider::VM, &names[1]);
-    provider.wait_for("it to be gone", |it| {
+    provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[1]).is_none()
     });
     provider.assert_applied(&shoot, "configured");
@@ -159,36 +161,36 @@ fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
     provider.assert_unchanged(&shoot);
 }
 
-/// CDI takes its time to remove a disk; a machine of the same name would start from it, and lose it then.
+/// CDI deletes disks late: a machine of the same name would start from the old disk, and lose it.
 #[test]
-fn a_machine_is_not_made_anew_on_the_disk_of_the_one_that_is_gone() {
+fn a_new_machine_does_not_use_the_disk_of_a_deleted_one() {
     let provider = Provider::new();
     let shoot = Manifest::small("disk");
     provider.assert_applied(&shoot, "created");
     let names = provider.names(provider::VM);
-    let held = |held: &[&str]| {
-        let patch = serde_json::json!({ "metadata": { "finalizers": held } });
+    let set_finalizers = |finalizers: &[&str]| {
+        let patch = serde_json::json!({ "metadata": { "finalizers": finalizers } });
         provider.patch(provider::DATA_VOLUME, &names[0], &patch);
     };
-    held(&["kvshoot.io/test"]);
+    set_finalizers(&["kvshoot.io/test"]);
     provider.delete(provider::VM, &names[0]);
-    provider.wait_for("it to be gone", |it| {
+    provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[0]).is_none()
     });
     provider.assert_applied(&shoot, "configured");
     let machines = provider.names(provider::VM);
     assert_eq!(machines.len(), 1);
     assert_ne!(machines, names);
-    held(&[]);
-    provider.wait_for("the disk to be gone", |it| {
+    set_finalizers(&[]);
+    provider.wait_for("the disk to be deleted", |it| {
         it.get(provider::DATA_VOLUME, &names[0]).is_none()
     });
     provider.assert_unchanged(&shoot);
 }
 
-/// Every node has written down by which address it reaches the API server.
+/// Nodes keep the address of the API server in their configuration.
 #[test]
-fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it() {
+fn a_deleted_control_plane_is_created_again_with_the_same_address() {
     let provider = Provider::new();
     let shoot = Manifest::small("back");
     provider.assert_applied(&shoot, "created");
@@ -208,7 +210,7 @@ fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it(
     provider.assert_unchanged(&shoot);
 }
 
-/// Objects of which the version moved.
+/// Returns the objects whose resource version changed.
 fn changed(
     before: &std::collections::BTreeMap<String, String>,
     after: &std::collections::BTreeMap<String, String>,
@@ -221,7 +223,7 @@ fn changed(
 }
 
 #[test]
-fn what_somebody_wrote_over_is_as_it_was_again() {
+fn changes_by_others_are_reverted() {
     let provider = Provider::new();
     let shoot = networked("tamper");
     provider.assert_applied(&shoot, "created");
@@ -253,11 +255,11 @@ fn what_somebody_wrote_over_is_as_it_was_again() {
     assert_eq!(provider.uids(), uids);
     provider.assert_unchanged(&shoot);
 
-    a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(&provider, &shoot);
+    a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(&provider, &shoot);
 }
 
-/// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
-fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
+/// The configuration of a machine without a hash is unknown, so it is replaced. Pool and zone follow from its name.
+fn a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(
     provider: &Provider,
     shoot: &Manifest,
 ) {
@@ -285,10 +287,10 @@ fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
 }
 
 #[test]
-fn the_record_takes_everything_with_it() {
+fn deleting_the_record_deletes_all_objects() {
     let provider = Provider::new();
     let empty = provider.dump();
     provider.assert_applied(&networked("cascade"), "created");
     provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
-    provider.wait_for("all to be gone", |it| it.dump() == empty);
+    provider.wait_for("all objects to be deleted", |it| it.dump() == empty);
 }

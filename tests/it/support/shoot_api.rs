@@ -44,7 +44,7 @@ impl ShootApi<'_> {
         };
         // The group of the kubeconfig is bound soon after the API server is reachable.
         provider.wait_for("permissions in the shoot", |_| {
-            api.answers("/api/v1/nodes", Duration::from_secs(10))
+            api.responds("/api/v1/nodes", Duration::from_secs(10))
         });
         api
     }
@@ -103,7 +103,7 @@ impl ShootApi<'_> {
     }
 
     /// Returns true if a request succeeds within `limit`.
-    pub(crate) fn answers(&self, path: &str, limit: Duration) -> bool {
+    pub(crate) fn responds(&self, path: &str, limit: Duration) -> bool {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let answer = self.client.request_text(request);
         self.provider
