@@ -1,12 +1,13 @@
-//! Completions and manual pages are made from the command line's definition; `SNAPSHOTS=overwrite` writes them.
+//! Completions and man pages are generated from the command line; `SNAPSHOTS=overwrite` writes them.
 
 use crate::support::kvshoot::Kvshoot;
+use clap::Command;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Compares a directory with what it has to hold, or makes it so.
+/// Compares the files of a directory with the wanted ones, or writes them.
 fn check(directory: &str, wanted: BTreeMap<String, String>) {
     let directory = Path::new(directory);
     let overwrite = std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite");
@@ -18,7 +19,7 @@ fn check(directory: &str, wanted: BTreeMap<String, String>) {
         }
         match overwrite {
             true => fs::write(path, text).unwrap(),
-            false => wrong.push(format!("{} is old", path.display())),
+            false => wrong.push(format!("{} is outdated", path.display())),
         }
     }
     for entry in fs::read_dir(directory).unwrap() {
@@ -29,18 +30,18 @@ fn check(directory: &str, wanted: BTreeMap<String, String>) {
         }
         match overwrite {
             true => fs::remove_file(path).unwrap(),
-            false => wrong.push(format!("{} is of no use any more", path.display())),
+            false => wrong.push(format!("{} is no longer generated", path.display())),
         }
     }
     let hint = "SNAPSHOTS=overwrite cargo test generated";
     assert!(wrong.is_empty(), "{}\n{hint}", wrong.join("\n"));
 }
 
-/// AuditedWrite by hand: it lets kubectl ask for the plugin's completions.
+/// Written by hand: kubectl calls it for completions of the plugin.
 const KUBECTL: &str = "kubectl_complete-kvshoot";
 
 #[test]
-fn completions_are_those_of_the_program() {
+fn completions_are_up_to_date() {
     let shells = [
         ("bash", "kvshoot.bash"),
         ("zsh", "_kvshoot"),
@@ -53,22 +54,128 @@ fn completions_are_those_of_the_program() {
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let pages = tempfile::TempDir::new().unwrap();
-    clap_mangen::generate_to(kvshoot::command(), pages.path()).unwrap();
+    let mut command = kvshoot::command();
+    command.build();
     let mut wanted = BTreeMap::new();
-    for entry in fs::read_dir(pages.path()).unwrap() {
-        let entry = entry.unwrap();
-        let text = fs::read_to_string(entry.path()).unwrap();
-        wanted.insert(entry.file_name().into_string().unwrap(), text);
+    add_pages(&command, &[], &mut wanted);
+    for (name, page) in &wanted {
+        for section in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
+            assert!(page.contains(section), "{name} has no section {section}");
+        }
     }
     wanted.insert("kvshoot-exit-codes.7".to_owned(), exit_codes());
     for (topic, about) in [
-        ("control-plane", "what runs where, and how to reach it"),
-        ("provider", "what a provider cluster must have"),
+        (
+            "control-plane",
+            "control plane of a cluster, and access to it",
+        ),
+        ("provider", "prerequisites of a provider cluster"),
     ] {
         wanted.insert(format!("kvshoot-{topic}.7"), of_topic(topic, about));
     }
     check("man", wanted);
+}
+
+/// The page of a command, and those of its subcommands.
+fn add_pages(command: &Command, parents: &[&str], pages: &mut BTreeMap<String, String>) {
+    let path = [parents, &[command.get_name()]].concat();
+    let name = path.join("-");
+    let mut text = Vec::new();
+    let man = clap_mangen::Man::new(command.clone().display_name(name.clone()));
+    man.render(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (before, version) = text
+        .split_once(".SH VERSION\n")
+        .map_or((text.as_str(), String::new()), |(before, version)| {
+            (before, format!(".SH VERSION\n{version}"))
+        });
+    let before = before.split(".SH EXTRA\n").next().unwrap();
+    let page = [
+        before,
+        &examples(command),
+        &exit_status(&path),
+        &environment(command),
+        &see_also(&path, command),
+        &version,
+    ]
+    .concat();
+    pages.insert(format!("{name}.1"), page);
+    for subcommand in command.get_subcommands() {
+        add_pages(subcommand, &path, pages);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('-', "\\-")
+        .replace('\'', "\\(aq")
+}
+
+/// The examples of a command, or the first one of each subcommand.
+fn examples(command: &Command) -> String {
+    format!(".SH EXAMPLES\n{}", example_lines(command, usize::MAX))
+}
+
+fn example_lines(command: &Command, most: usize) -> String {
+    if command.has_subcommands() {
+        let subcommands = command.get_subcommands();
+        return subcommands.map(|it| example_lines(it, 1)).collect();
+    }
+    let help = command.get_after_long_help().unwrap().to_string();
+    let lines: Vec<&str> = help.lines().skip(1).map(str::trim).collect();
+    lines
+        .chunks(2)
+        .take(most)
+        .map(|example| {
+            let comment = example[0].trim_start_matches("# ");
+            format!(
+                ".TP\n{}\n.EX\n{}\n.EE\n",
+                escaped(comment),
+                escaped(example[1])
+            )
+        })
+        .collect()
+}
+
+fn exit_status(path: &[&str]) -> String {
+    let child = match path.last() {
+        Some(&"run" | &"exec") => {
+            ".TP\n\\fB125\\fR\nkvshoot itself failed; otherwise, the exit code of the command\n"
+        }
+        _ => "",
+    };
+    format!(
+        ".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\nsuccess\n.TP\n\\fB1\\fR\nnegative result, for example changes or an unhealthy cluster\n.TP\n\\fB2\\fR\ninvalid command line\n{child}.PP\nAll exit codes are listed in \\fBkvshoot\\-exit\\-codes\\fR(7).\n"
+    )
+}
+
+/// The variables of the flags of a command.
+fn environment(command: &Command) -> String {
+    let mut lines: Vec<String> = command
+        .get_arguments()
+        .filter_map(|arg| {
+            let name = arg.get_env()?.to_string_lossy().into_owned();
+            let flag = escaped(arg.get_long()?);
+            Some(format!(
+                ".TP\n\\fB{name}\\fR\nDefault of \\fB\\-\\-{flag}\\fR\n"
+            ))
+        })
+        .collect();
+    lines.sort();
+    format!(
+        ".SH ENVIRONMENT\n{}.PP\n\\fBkvshoot help environment\\fR lists all variables.\n",
+        lines.concat()
+    )
+}
+
+fn see_also(path: &[&str], command: &Command) -> String {
+    let parents = (1..path.len()).map(|length| format!("{}(1)", path[..length].join("-")));
+    let subcommands = command.get_subcommands();
+    let subcommands = subcommands.map(|it| format!("{}-{}(1)", path.join("-"), it.get_name()));
+    let topics = ["exit-codes", "control-plane", "provider"];
+    let topics = topics.map(|topic| format!("kvshoot-{topic}(7)"));
+    let pages: Vec<String> = parents.chain(subcommands).chain(topics).collect();
+    format!(".SH \"SEE ALSO\"\n{}\n", escaped(&pages.join(", ")))
 }
 
 fn title(topic: &str, about: &str) -> String {
@@ -79,7 +186,7 @@ fn title(topic: &str, about: &str) -> String {
     )
 }
 
-/// Headings are not indented, and explanations deeper than what they explain.
+/// Headings are not indented; explanations are indented more than their terms.
 fn of_topic(topic: &str, about: &str) -> String {
     let text = Kvshoot::new().run(&format!("help {topic}")).out;
     let mut page = title(topic, about);
@@ -96,8 +203,8 @@ fn of_topic(topic: &str, about: &str) -> String {
 
 fn exit_codes() -> String {
     let table = Kvshoot::new().run("help exit-codes").out;
-    let mut page = title("exit-codes", "what the exit codes of kvshoot mean");
-    page += ".SH DESCRIPTION\nNone of them ever changes its meaning.\n";
+    let mut page = title("exit-codes", "exit codes of kvshoot");
+    page += ".SH DESCRIPTION\nExit codes are stable.\n";
     for line in table.lines().skip(1) {
         let (code, meaning) = line.split_once(' ').unwrap();
         page += &format!(".TP\n\\fB{code}\\fR\n{}\n", meaning.trim());
@@ -106,7 +213,7 @@ fn exit_codes() -> String {
 }
 
 #[test]
-fn kubectl_is_offered_what_the_program_offers() {
+fn kubectl_completes_the_plugin() {
     let home = Kvshoot::new().env("KUBECONFIG", "config").file(
         "config",
         "contexts: [{name: prod}, {name: lab}, {name: laptop}]\n",
