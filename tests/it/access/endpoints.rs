@@ -44,7 +44,7 @@ fn the_roles_in_the_examples_are_the_ones_that_doctor_prints() {
 }
 
 #[test]
-fn kubeconfig_remove_deletes_only_what_kvshoot_merged() {
+fn kubeconfig_remove_deletes_only_merged_contexts() {
     let kvshoot = Kvshoot::new()
         .file("config", OTHERS)
         .env("KUBECONFIG", "config");
@@ -72,7 +72,7 @@ fn exec_exits_with_125_if_it_fails_itself() {
 }
 
 #[test]
-fn doctor_passes_in_the_sandbox_and_reports_what_a_manifest_needs_in_addition() {
+fn doctor_passes_in_the_sandbox_and_reports_unmet_requirements_of_a_manifest() {
     let kvshoot = Provider::new().kvshoot();
     let output = kvshoot.run("doctor");
     assert!(output.out.contains("ok       KubeVirt"), "{output}");

@@ -56,34 +56,34 @@ fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
     let provider = Provider::new();
     let empty = provider.dump();
     let kvshoot = with_scripts(provider.kvshoot());
-    let begun = Instant::now();
-    let mut seen = start(&kvshoot, "", "environment.sh");
+    let start_time = Instant::now();
+    let mut first = start(&kvshoot, "", "environment.sh");
     let seven = start(&kvshoot, "", "seven.sh");
     let killed = start(&kvshoot, "", "killed.sh");
-    seen.wait_for(": running sh", LIMIT);
+    first.wait_for(": running sh", LIMIT);
     println!(
         "time to the start of the command, three runs at once: {:?}",
-        begun.elapsed()
+        start_time.elapsed()
     );
-    let seen = wait_with_code(seen, 0);
-    let lines: Vec<&str> = seen.out.lines().collect();
+    let first = wait_with_code(first, 0);
+    let lines: Vec<&str> = first.out.lines().collect();
     let [mode, variables, ready] = lines[..] else {
-        panic!("stdout has more than the output of the command: {seen}");
+        panic!("stdout has more than the output of the command: {first}");
     };
     assert_eq!(mode, "600");
     let variables: Vec<&str> = variables.split(' ').collect();
     let [kubeconfig, name, namespace, server] = variables[..] else {
-        panic!("{seen}");
+        panic!("{first}");
     };
     assert!(!std::path::Path::new(kubeconfig).exists(), "{kubeconfig}");
     assert!(name.starts_with("job-") && name.len() == 9, "{name}");
     assert_eq!(namespace, provider.namespace);
     assert!(server.starts_with("https://127."), "{server}");
     assert!(ready.contains(name), "{ready}");
-    assert!(seen.err.contains("\non stderr\n"), "{seen}");
+    assert!(first.err.contains("\non stderr\n"), "{first}");
     let deleted = "(0 objects remain)";
     for output in [
-        seen,
+        first,
         wait_with_code(seven, 7),
         wait_with_code(killed, 128 + 9),
     ] {
@@ -99,7 +99,7 @@ fn twenty_runs_at_once_exit_each_with_its_own_result() {
     const LONGEST: Duration = Duration::from_secs(30 * 60);
     let provider = Provider::new();
     let empty = provider.dump();
-    let begun = Instant::now();
+    let start_time = Instant::now();
     let homes: Vec<Kvshoot> = (0..20)
         .map(|code| with_scripts(provider.kvshoot()).file("own.sh", &format!("exit {code}\n")))
         .collect();
@@ -112,7 +112,7 @@ fn twenty_runs_at_once_exit_each_with_its_own_result() {
             "{output}"
         );
     }
-    println!("twenty runs at once: {:?} in total", begun.elapsed());
+    println!("twenty runs at once: {:?} in total", start_time.elapsed());
     assert_eq!(provider.dump(), empty);
 }
 
@@ -237,13 +237,13 @@ fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
     let kvshoot = with_scripts(provider.kvshoot());
     provider.assert_applied(&Manifest::small("job"), "created");
     let before = provider.settled_versions();
-    let taken = kvshoot.run("run -f shoot.yaml -- true");
-    assert_eq!((taken.code, taken.out.as_str()), (125, ""), "{taken}");
+    let refused = kvshoot.run("run -f shoot.yaml -- true");
+    assert_eq!((refused.code, refused.out.as_str()), (125, ""), "{refused}");
     assert!(
-        taken
+        refused
             .err
             .contains("shoot \"job\" already exists in namespace"),
-        "{taken}"
+        "{refused}"
     );
     assert_eq!(provider.settled_versions(), before);
     provider.assert_deleted("job");
@@ -251,13 +251,13 @@ fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
     let own = env!("CARGO_BIN_EXE_kvshoot");
     let protect = format!("exec {own} protect $KVSHOOT_NAME --reason demo\n");
     let kvshoot = kvshoot.file("protect.sh", &protect);
-    let stays = kvshoot.run("run -f shoot.yaml -- sh protect.sh");
-    assert_eq!(stays.code, 12, "{stays}");
+    let refused = kvshoot.run("run -f shoot.yaml -- sh protect.sh");
+    assert_eq!(refused.code, 12, "{refused}");
     assert!(
-        stays
+        refused
             .err
             .contains("shoot job is protected: demo; not deleted"),
-        "{stays}"
+        "{refused}"
     );
     let _ = kvshoot.run("unprotect job");
     provider.assert_deleted("job");
@@ -316,7 +316,7 @@ fn gc_deletes_the_lease_of_a_run_that_was_killed_before_it_created_anything() {
     let provider = Provider::new();
     let proxy = Proxy::new(&provider);
     let kvshoot = with_scripts(proxy.kvshoot(&provider));
-    proxy.script(|seen| match (seen.verb, seen.resource.as_str()) {
+    proxy.script(|request| match (request.verb, request.resource.as_str()) {
         ("create", "configmaps") => Reaction::Kill(Phase::Before),
         _ => Reaction::Forward,
     });

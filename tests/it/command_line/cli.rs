@@ -94,8 +94,8 @@ fn an_invalid_command_line_exits_with_2() {
         check("help of nothing"),
         str![[r#"
 ------- stderr -------
-error: no help on `of nothing`
-hint: kvshoot help lists the commands; topics are exit-codes, environment, control-plane and provider
+error: no help topic or command "of nothing"
+hint: kvshoot help lists the commands; topics: options, exit-codes, environment, control-plane, provider
 ------- exit code 2
 
 "#]]

@@ -223,7 +223,7 @@ fn manifests_with_a_wrong_digest_are_not_applied() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot().file("calico.yaml", CALICO);
     let url = format!("file://{}/calico.yaml", kvshoot.home().display());
-    let of = |digest: &str| {
+    let shoot_with_digest = |digest: &str| {
         let config = "kind: CloudProfileConfig\n";
         let given = format!(
             "{config}    networkManifests:\n    - {{type: calico, url: \"{url}\", digest: \"{digest}\"}}\n"
@@ -231,7 +231,7 @@ fn manifests_with_a_wrong_digest_are_not_applied() {
         shoot().replace(config, &given)
     };
     let wrong = "0".repeat(64);
-    let kvshoot = kvshoot.file("shoot.yaml", &of(&wrong));
+    let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&wrong));
     let output = kvshoot.run("apply -f shoot.yaml");
     let digest: String = Sha256::digest(CALICO)
         .iter()
@@ -242,7 +242,7 @@ fn manifests_with_a_wrong_digest_are_not_applied() {
         output.err.contains(&wrong) && output.err.contains(&digest),
         "{output}"
     );
-    let kvshoot = kvshoot.file("shoot.yaml", &of(&digest));
+    let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&digest));
     let output = kvshoot.run("plan -f shoot.yaml");
     assert_eq!(output.code, 0, "{output}");
     assert!(output.out.contains("calico"), "{output}");

@@ -38,21 +38,21 @@ fn apply_creates_machines_in_all_zones_and_a_second_apply_changes_nothing() {
 fn the_secret_of_a_secret_binding_selects_the_provider() {
     let (source, target) = (Provider::new(), Provider::new());
     let kubeconfig = std::fs::read_to_string(source.kubeconfig()).unwrap();
-    let of = |namespace: &str| {
+    let kubeconfig_for = |namespace: &str| {
         let mut config: serde_yaml::Value = serde_yaml::from_str(&kubeconfig).unwrap();
         config["contexts"][0]["context"]["namespace"] = namespace.into();
         serde_yaml::to_string(&config).unwrap()
     };
     let secret = serde_json::json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "provider" },
-        "stringData": { "kubeconfig": of(&target.namespace) },
+        "stringData": { "kubeconfig": kubeconfig_for(&target.namespace) },
     });
     source.create(provider::SECRET, secret);
     let manifest = std::fs::read_to_string("examples/minimal.yaml").unwrap();
     let manifest = manifest.replacen("\n  region:", "\n  secretBindingName: way\n  region:", 1);
     let binding = "---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata:\n  name: way\nsecretRef:\n  name: provider\n";
     let kvshoot = Kvshoot::new()
-        .file("config", &of(&source.namespace))
+        .file("config", &kubeconfig_for(&source.namespace))
         .file("shoot.yaml", &(manifest + binding));
     let config = kvshoot.home().join("config").display().to_string();
     let output = kvshoot

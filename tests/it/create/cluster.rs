@@ -15,7 +15,7 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 
 #[test]
-fn three_pools_in_three_zones_make_a_complete_cluster() {
+fn a_cluster_with_pools_in_three_zones_is_complete() {
     let provider = Provider::new();
     let manifest = three_pools();
     let took = cost::timed_apply(&provider, &manifest);
@@ -203,10 +203,10 @@ fn secrets_are_encrypted(provider: &Provider, api: &ShootApi) {
     };
     api.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
     api.create(SECRET, "default", object("Secret", "stringData", secret));
-    let of = format!("{}_", provider.namespace);
+    let prefix = format!("{}_", provider.namespace);
     let mut files = files(&provider.folder().join("pods/running"));
     files.retain(|it| {
-        it.to_string_lossy().contains(&of) && it.to_string_lossy().contains("/member/")
+        it.to_string_lossy().contains(&prefix) && it.to_string_lossy().contains("/member/")
     });
     let bytes: Vec<u8> = files.iter().flat_map(|it| fs::read(it).unwrap()).collect();
     let has = |word: &str| bytes.windows(word.len()).any(|it| it == word.as_bytes());
@@ -231,7 +231,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
     let proxy = Proxy::new(provider);
     proxy.forward_all();
-    let before = writes_inside(provider);
+    let before = shoot_writes(provider);
     assert!(before > 50, "{before}: the audit log is incomplete");
     let kvshoot = proxy.kvshoot(provider).file("shoot.yaml", &manifest.text());
     let output = kvshoot.run("apply -f shoot.yaml --timeout 2m");
@@ -241,11 +241,11 @@ fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
         "{output}"
     );
     assert_eq!(proxy.writes(), []);
-    assert_eq!(writes_inside(provider), before);
+    assert_eq!(shoot_writes(provider), before);
 }
 
 /// Returns the number of writes by kvshoot in the audit log of the shoot.
-fn writes_inside(provider: &Provider) -> usize {
+fn shoot_writes(provider: &Provider) -> usize {
     let is_write = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
         let verb = event["verb"].as_str().unwrap_or_default();
@@ -258,13 +258,13 @@ fn writes_inside(provider: &Provider) -> usize {
 
 /// Names and contents of the logs of control plane processes and machines.
 fn logs(provider: &Provider) -> Vec<(String, String)> {
-    let of = [
+    let prefixes = [
         format!("{}_", provider.namespace),
         format!("shoot--local--{NAME}-"),
     ];
     let files = files(&provider.folder().join("logs")).into_iter();
     let named = files.map(|it| (it.file_name().unwrap().to_string_lossy().into_owned(), it));
-    let ours = named.filter(|(name, _)| of.iter().any(|it| name.starts_with(it)));
+    let ours = named.filter(|(name, _)| prefixes.iter().any(|it| name.starts_with(it)));
     let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     ours.map(|(name, path)| (name, read(path))).collect()
 }

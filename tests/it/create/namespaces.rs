@@ -1,4 +1,4 @@
-//! A cluster in a namespace of its own, with an image from another namespace.
+//! A cluster in a separate namespace, with an image from another namespace.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{NAMESPACE, Provider, Resource};

@@ -56,8 +56,8 @@ fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_the
     let machines = provider.uids();
     assert_eq!(machines.len(), 2);
 
-    let made = policies(&provider, &id);
-    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    let created = policies(&provider, &id);
+    let names: Vec<&str> = created.keys().map(String::as_str).collect();
     let all = [
         "allow-kubevirt-importer",
         "cluster-isolation",
@@ -65,7 +65,7 @@ fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_the
         "time",
     ];
     assert_eq!(names, all);
-    let isolation = &made["cluster-isolation"];
+    let isolation = &created["cluster-isolation"];
     let service = format!("{id}-kube-apiserver");
     let service = provider.get(provider::SERVICE, &service).unwrap();
     let address = service.data["spec"]["clusterIP"].as_str().unwrap();
@@ -84,7 +84,7 @@ fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_the
 
     provider.delete(provider::NETWORK_POLICY, &format!("{id}-cluster-isolation"));
     provider.assert_applied(&manifest, "configured");
-    assert_eq!(policies(&provider, &id), made);
+    assert_eq!(policies(&provider, &id), created);
 
     let edited = manifest.clone().with(|it| {
         config(it)["customNetworkPolicies"][0]["spec"]["egress"][1]["ports"][0]["port"] =
@@ -93,7 +93,7 @@ fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_the
     provider.assert_applied(&edited, "configured");
     let now = policies(&provider, &id);
     assert_eq!(now["registry"]["egress"][1]["ports"][0]["port"], 5001);
-    assert_eq!(now["time"], made["time"]);
+    assert_eq!(now["time"], created["time"]);
 
     let off = edited.with(|it| config(it)["enableDefaultNetworkPolicies"] = json!(false));
     provider.assert_applied(&off, "configured");

@@ -260,6 +260,8 @@ fn a_run_times_out_if_the_api_server_stops_responding(wire: &Wire) {
         assert_eq!(output.code, 124, "{output}");
         let reasons = [
             "has not answered for",
+            "did not answer in time",
+            "cannot observe",
             "no response within",
             "observation failing for",
             "was not renewed in time",

@@ -19,7 +19,7 @@ struct Walk {
     provider: Provider,
     proxy: Proxy,
     kvshoot: Kvshoot,
-    begun: Instant,
+    start: Instant,
     kills: usize,
 }
 
@@ -35,7 +35,7 @@ impl Walk {
             provider,
             proxy,
             kvshoot,
-            begun: Instant::now(),
+            start: Instant::now(),
             kills: 0,
         }
     }
@@ -64,8 +64,8 @@ impl Walk {
         let mut writes = 0;
         for phase in PHASES.into_iter().cycle().take(MAX_RUNS) {
             if !self.kill(line, phase) {
-                let inside = audit::writes(&self.provider).split_off(before);
-                self.print(line, writes, inside.len());
+                let shoot_writes = audit::writes(&self.provider).split_off(before);
+                self.print(line, writes, shoot_writes.len());
                 return writes;
             }
             // All requests after that write are blocked, so the number of writes is the same on every computer. Writes to the
@@ -80,16 +80,16 @@ impl Walk {
 
     /// Kills a run at its first write. Returns false if it completed without a write.
     fn kill(&mut self, line: &str, phase: Phase) -> bool {
-        self.proxy.script(move |seen| match seen.write == 1 {
+        self.proxy.script(move |request| match request.write == 1 {
             true => Reaction::Kill(phase),
             false => Reaction::Forward,
         });
-        let inside = audit::writes(&self.provider).len();
+        let shoot_writes = audit::writes(&self.provider).len();
         let mut running = self.kvshoot.start(line);
         self.proxy.victim(running.pid());
         let output = running.wait_or_kill(LIMIT, || {
             // Writes to the shoot bypass the proxy: the kill follows the audit event.
-            audit::writes(&self.provider).len() > inside
+            audit::writes(&self.provider).len() > shoot_writes
         });
         let was_killed = output.code == 128 + 9;
         assert!(
@@ -107,18 +107,20 @@ impl Walk {
         self.proxy.writes().iter().map(line).collect()
     }
 
-    fn print(&self, line: &str, writes: usize, inside: usize) {
+    fn print(&self, line: &str, writes: usize, shoot_writes: usize) {
         let kills = self.kills;
-        let seconds = self.begun.elapsed().as_secs();
-        println!("{line}: killed at {writes} writes, {inside} inside; {kills} kills, {seconds} s");
+        let seconds = self.start.elapsed().as_secs();
+        println!(
+            "{line}: killed at {writes} writes, {shoot_writes} writes to the shoot; {kills} kills, {seconds} s"
+        );
     }
 
     /// Asserts that machines and nodes have the same names, and that no bootstrap token remains.
     fn assert_complete(&self) {
         assert_user_data(&self.provider);
-        let inside = ShootApi::connect(&self.provider, &self.kvshoot, "cut");
-        assert_eq!(inside.nodes(), self.provider.names(provider::VM));
-        assert_eq!(inside.tokens(), Vec::<String>::new());
+        let api = ShootApi::connect(&self.provider, &self.kvshoot, "cut");
+        assert_eq!(api.nodes(), self.provider.names(provider::VM));
+        assert_eq!(api.tokens(), Vec::<String>::new());
     }
 }
 

@@ -164,7 +164,7 @@ fn a_pod_has_its_volumes_and_environment_and_is_reachable_through_its_services()
     let own = listen.trim_start_matches("--listen=");
     assert!(get(own, "/readyz").is_some());
     provider.delete(POD, "echo");
-    wait_for("the pod is gone", || provider.get(POD, "echo").is_none());
+    wait_for("the pod is deleted", || provider.get(POD, "echo").is_none());
     assert!(
         get(own, "/readyz").is_none(),
         "the process outlives its pod"
@@ -222,7 +222,7 @@ fn a_pod_that_crashes_is_restarted_and_its_status_has_its_last_output() {
     let ended = &container["lastState"]["terminated"];
     assert_eq!(ended["exitCode"], 3, "{container}");
     let message = ended["message"].as_str().unwrap();
-    assert!(message.contains("told to end with 3"), "{container}");
+    assert!(message.contains("to end with 3"), "{container}");
     assert_eq!(status(&provider, "echo")["phase"], "Running");
 }
 
@@ -301,6 +301,6 @@ fn sidecars_start_first_and_volumes_are_shared_and_persistent() {
         get(&address, "/append/other/visits");
         assert_eq!(read("/other/visits").map(lines), Some(round));
         provider.delete(POD, "echo");
-        wait_for("the pod is gone", || provider.get(POD, "echo").is_none());
+        wait_for("the pod is deleted", || provider.get(POD, "echo").is_none());
     }
 }

@@ -36,11 +36,11 @@ fn proportional(pid: &str) -> u64 {
 
 /// Applies a manifest and returns the time until all nodes were ready.
 pub(crate) fn timed_apply(provider: &Provider, manifest: &Manifest) -> Duration {
-    let begun = Instant::now();
+    let start = Instant::now();
     let output = provider
         .kvshoot_with(manifest)
         .run("apply -f shoot.yaml --timeout 10m");
-    let took = begun.elapsed();
+    let took = start.elapsed();
     assert_eq!(output.code, 0, "{output}");
     println!("{}: ready after {took:.1?}", manifest.name());
     took

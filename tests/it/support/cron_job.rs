@@ -1,4 +1,4 @@
-//! CronJobs that kvshoot prints: their objects, and a Job made from one.
+//! CronJobs that kvshoot prints: their objects, and a Job created from one.
 
 use super::provider::{POD, Provider, Resource};
 use serde::Deserialize;

@@ -151,7 +151,7 @@ impl Provider {
         );
     }
 
-    /// Machines by pool and number of the zone: how many there are.
+    /// Numbers of machines by pool and index of the zone.
     pub(crate) fn machines(&self) -> BTreeMap<(String, String), usize> {
         let mut machines = BTreeMap::new();
         for vm in self.list(provider::VM) {

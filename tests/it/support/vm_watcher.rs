@@ -127,7 +127,7 @@ pub(crate) fn watch_deletions(
     let deleted = Arc::new(Mutex::new(BTreeMap::new()));
     let writer = deleted.clone();
     watch(provider, resource, version, move |event| {
-        let (object, is_gone) = match event {
+        let (object, is_removed) = match event {
             WatchEvent::Modified(it) => (it, false),
             WatchEvent::Deleted(it) => (it, true),
             _ => return,
@@ -135,7 +135,7 @@ pub(crate) fn watch_deletions(
         let metadata = object.metadata;
         let is_machine = object.types.is_some_and(|it| it.kind == provider::VM.2);
         // A machine exists until it is removed; for other kinds the deletion timestamp counts.
-        if is_gone || (!is_machine && metadata.deletion_timestamp.is_some()) {
+        if is_removed || (!is_machine && metadata.deletion_timestamp.is_some()) {
             let version = metadata.resource_version.unwrap().parse().unwrap();
             let name = metadata.name.unwrap();
             writer.lock().unwrap().entry(name).or_insert(version);
