@@ -33,26 +33,32 @@
 //! | `model` | what people write; plain data, no rules | nothing |
 //! | `manifest` | text to model, and a place in the text for every field | `model` |
 //! | `validate` | model to proof: `ValidShoot` | `model` |
-//! | `plan` | proof and observation to items, and to the objects of an action | `model`, `validate` |
-//! | `flow` | runs plans until done; knows neither Kubernetes nor the terminal | `plan` |
-//! | `cluster` | the one door to API servers | `plan`, `pki` |
+//! | `state` | what there is and what is wanted, as data: names, facts, the record, actions, plans | `model`, `validate` |
+//! | `render` | the objects of an action | `model`, `validate`, `state` |
+//! | `plan` | proof and observation to items | `model`, `validate`, `state`, `render` |
+//! | `flow` | runs plans until done; knows neither Kubernetes nor the terminal | `state` |
+//! | `cluster` | the one door to API servers | `state`, `render`, `pki` |
 //! | `pki` | keys and certificates | nothing |
 //! | `config` | environment and directories; no other room reads them | `model` |
-//! | `ui` | prints; no other room does | `model`, `manifest`, `plan`, `flow` |
+//! | `ui` | prints; no other room does | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
 //! | `commands` | one file a subcommand: arguments, then wiring | all of them |
 //!
 //! Above `flow` nothing touches time, network, files or the terminal. A test holds the table to what the code does.
 
+mod app;
 mod cluster;
 mod commands;
 mod config;
 mod flow;
+mod load;
 mod manifest;
 mod model;
 mod pki;
 mod plan;
+mod render;
 mod sandbox;
+mod state;
 mod ui;
 mod validate;
 

@@ -1,8 +1,8 @@
 //! Whether an object that is there is the wanted one, and how it becomes so. Pure.
 
 use super::project;
-use crate::plan::item::Kind;
-use crate::plan::{names, record};
+use crate::state::key::Kind;
+use crate::state::{names, record};
 use serde_json::Value;
 
 /// What an object of the wanted name turned out to be.

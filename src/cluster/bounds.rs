@@ -6,8 +6,7 @@ use super::kinds::{self, Resource};
 use super::observe::if_allowed;
 use super::project::{items, text};
 use super::request::Place;
-use crate::plan::observed::{Bounds, Limit, Quota};
-use crate::plan::room::amounts;
+use crate::state::facts::{Bounds, Limit, Quota, amounts};
 use futures::future::try_join;
 use serde_json::Value;
 

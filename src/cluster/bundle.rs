@@ -3,17 +3,17 @@
 //! The list is written first, with all that is there and all that comes; the objects follow, and the end is the list as it
 //! is wanted. So nothing is made that is not on the list, and a run that was cut off is finished by the next.
 
-use super::Provider;
 use super::error::{Error, What};
-use super::kinds;
 use super::perform::Performer;
 use super::project::{self, items, text};
 use super::request::{METADATA, Place, WRITE};
 use super::watch::Backoff;
 use super::wire::{JSON, Request};
-use crate::plan::Hash;
-use crate::plan::item::{Bundle, Kind, Side};
-use crate::plan::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
+use super::{Provider, kinds};
+use crate::state::action::Bundle;
+use crate::state::hash::Hash;
+use crate::state::key::{Kind, Side};
+use crate::state::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

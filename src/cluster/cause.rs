@@ -10,7 +10,7 @@ mod volume;
 
 use super::chain::{Advice, Chain, Link};
 use super::project::{arc, items, text};
-use crate::plan::observed::StorageClass;
+use crate::state::facts::StorageClass;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

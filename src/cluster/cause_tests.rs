@@ -1,6 +1,6 @@
 use super::*;
 use crate::cluster::project::{self, Body};
-use crate::plan::item::{Kind, Side};
+use crate::state::key::{Kind, Side};
 use serde_json::json;
 
 fn volume(phase: &str) -> Value {

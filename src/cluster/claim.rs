@@ -6,7 +6,7 @@ use super::fence::{DURATION, Held};
 use super::kinds;
 use super::project::{seconds, text};
 use super::request::Place;
-use crate::plan::names::{self, role};
+use crate::state::names::{self, role};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -1,13 +1,12 @@
 //! Empties a node: nothing new comes, and what is there moves on as far as its disruption budgets allow.
 
-use super::Provider;
 use super::error::Error;
-use super::kinds;
 use super::perform::Performer;
 use super::project::{is_leaving, items, text};
 use super::request::{Place, Select};
 use super::watch::Backoff;
-use crate::plan::item::Target;
+use super::{Provider, kinds};
+use crate::state::action::Target;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

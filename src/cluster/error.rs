@@ -1,7 +1,7 @@
 //! What can go wrong at an API server, told apart by typed status and never by text.
 
 use crate::pki::PkiError;
-use crate::plan::item::{Class, Failure};
+use crate::state::failure::{Class, Failure};
 use kube::core::Status;
 use std::error::Error as StdError;
 use std::fmt;

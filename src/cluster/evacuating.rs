@@ -5,8 +5,8 @@ use super::error::Error;
 use super::kinds;
 use super::project::{self, Body, arc};
 use super::request::Place;
-use crate::plan::item::{Kind, Side};
-use crate::plan::names::{self, role};
+use crate::state::key::{Kind, Side};
+use crate::state::names::{self, role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,11 +1,10 @@
 //! Events, as people want to see them.
 
-use super::Provider;
 use super::error::Error;
-use super::kinds;
 use super::project::{arc, text};
 use super::request::{Listed, Place};
-use crate::plan::item::Side;
+use super::{Provider, kinds};
+use crate::state::key::Side;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use super::error::Error;
 use super::events::EventSeen;
 use super::kinds::{self, Resource};
 use super::request::{Place, Select};
-use crate::plan::names::{CAPI_CLUSTER, CSI_CLUSTER, selector};
+use crate::state::names::{CAPI_CLUSTER, CSI_CLUSTER, selector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,13 +1,11 @@
 //! What a provider cluster has and lacks, for whoever is about to use it.
 
-use super::Provider;
 use super::error::Error;
-use super::gates;
 use super::kinds::{self, Resource};
 use super::project::{items, text};
 use super::request::Place;
-use super::rights;
-use crate::plan::names;
+use super::{Provider, gates, rights};
+use crate::state::names;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::cluster::request::Place;
-use crate::plan::hash::Hash;
-use crate::plan::item::{Action, Class, Content, Key, Kind, Wanted};
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::failure::Class;
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
 use kube::client::Body;
 use serde_json::{Value, json};
 use std::sync::Mutex;

@@ -1,9 +1,9 @@
 //! What users of a shoot have that is something in the provider as well. Pure.
 
 use super::project::{items, text};
-use crate::plan::DRIVER;
-use crate::plan::item::{Key, Kind};
-use crate::plan::observed::{Fact, Facts, Inside, Object};
+use crate::render::system::storage::DRIVER;
+use crate::state::facts::{Fact, Facts, Inside, Object};
+use crate::state::key::{Key, Kind};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

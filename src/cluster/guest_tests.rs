@@ -1,6 +1,6 @@
 use super::*;
 use crate::cluster::world::World;
-use crate::plan::item::Side;
+use crate::state::key::Side;
 use serde_json::json;
 
 const PODS: (Side, Kind) = (Side::Shoot, Kind::Pod);

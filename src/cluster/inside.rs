@@ -1,14 +1,13 @@
 //! The way to a shoot's own API server.
 
-use super::Provider;
 use super::error::Error;
-use super::kinds;
 use super::observe::{Observer, Shared};
 use super::root::ClientCertificate;
 use super::watch::{Backoff, Feed};
-use crate::plan::item::{Key, Kind, Side};
-use crate::plan::names;
-use crate::plan::observed::{Fact, Facts, Inside};
+use super::{Provider, kinds};
+use crate::state::facts::{Fact, Facts, Inside};
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names;
 use base64::Engine as _;
 use futures::future::try_join_all;
 use serde_json::{Value, json};

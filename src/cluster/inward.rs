@@ -1,15 +1,14 @@
 //! One look at a control plane from outside, and at a shoot from inside.
 
-use super::Provider;
 use super::error::Error;
 use super::kinds::{self, Resource};
 use super::project::{arc, items, seconds};
 use super::request::Place;
-use super::told;
-use crate::plan::health::Part;
-use crate::plan::item::Kind;
-use crate::plan::names;
-use crate::plan::observed::Fact;
+use super::{Provider, told};
+use crate::state::conditions::Part;
+use crate::state::facts::Fact;
+use crate::state::key::Kind;
+use crate::state::names;
 use futures::future::try_join_all;
 use serde_json::Value;
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::cluster::{Beside, Fence, Observer, Provider, Verdict};
-use crate::plan::item::{Action, Content, Kind, Wanted};
-use crate::plan::observed::{Certificate as Seen, Fact, Secret};
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Certificate as Seen, Fact, Secret};
+use crate::state::key::Kind;
 use http::{Method, Request, Response};
 use kube::client::Body;
 use secrecy::ExposeSecret as _;

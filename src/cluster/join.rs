@@ -5,8 +5,9 @@ use super::kinds;
 use super::perform::Performer;
 use super::request::Place;
 use crate::pki;
-use crate::plan::item::{Content, Kind, Side, Wanted};
-use crate::plan::names::{self, COMPONENT, TOKEN, role};
+use crate::state::action::{Content, Wanted};
+use crate::state::key::{Kind, Side};
+use crate::state::names::{self, COMPONENT, TOKEN, role};
 use base64::Engine as _;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The resources that kvshoot reads or writes, and their addresses.
 
 use super::world::Source;
-use crate::plan::item::{Key, Kind, Side};
-use crate::plan::names::{CAPI_CLUSTER, COMPONENT, CSI_CLUSTER, role, selector};
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names::{CAPI_CLUSTER, COMPONENT, CSI_CLUSTER, role, selector};
 use serde_json::Value;
 use std::fmt;
 

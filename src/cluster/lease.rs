@@ -1,14 +1,13 @@
 //! One writer a shoot: a Lease, judged by observed change and never by anybody's wall clock.
 
-use super::Provider;
 use super::claim::{Found, Holder, IDENTITY, Seen, VERB, held, judge, new, now, takeover};
 use super::error::{Error, Verdict};
 use super::fence::{DURATION, Fence, Held};
-use super::kinds;
 use super::project::text;
 use super::request::{Place, WRITE};
 use super::watch::Backoff;
-use crate::plan::names;
+use super::{Provider, kinds};
+use crate::state::names;
 use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinHandle;

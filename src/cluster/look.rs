@@ -6,9 +6,9 @@ use super::kinds;
 use super::observe::if_allowed;
 use super::project::{self, Body, arc, items, seconds, text};
 use super::request::Place;
-use crate::plan::item::{Kind, Side};
-use crate::plan::names::{self, role};
-use crate::plan::observed::Import;
+use crate::state::facts::Import;
+use crate::state::key::{Kind, Side};
+use crate::state::names::{self, role};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
@@ -48,7 +48,7 @@ pub(crate) struct MachineSeen {
     /// Index of the zone in the pool, from 0.
     pub(crate) zone_index: usize,
     pub(crate) ordinal: u32,
-    pub(crate) hash: crate::plan::hash::Hash,
+    pub(crate) hash: crate::state::hash::Hash,
     /// KubeVirt's word; Deleting once it was deleted.
     pub(crate) status: Arc<str>,
     pub(crate) ready: bool,

@@ -1,20 +1,19 @@
 //! What is there: one LIST and one WATCH a kind, published as facts.
 
-use super::Provider;
-use super::bounds;
 use super::error::Error;
 use super::inside::look_inside;
 use super::kinds::{self, Resource};
 use super::project::{self, text};
-use super::relied;
 use super::request::Place;
 use super::watch::Feed;
 use super::why::look_for_causes;
 use super::world::{Source, World};
-use crate::plan::item::{Failure, Key, Kind, Side};
-use crate::plan::names;
-use crate::plan::observed::{Bounds, ClassOffer, Facts, Hosts, StorageClass};
-use crate::plan::relied::Relied;
+use super::{Provider, bounds, relied};
+use crate::state::facts::{Bounds, ClassOffer, Facts, Hosts, StorageClass};
+use crate::state::failure::Failure;
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names;
+use crate::state::prerequisite::Relied;
 use futures::future::{join_all, try_join_all};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

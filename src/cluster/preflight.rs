@@ -1,12 +1,11 @@
 //! Before the first write: what is installed, and what may be done.
 
-use super::Provider;
 use super::error::Error;
-use super::kinds;
 use super::project::{items, text};
 use super::request::{Place, WRITE};
 use super::rights::{Right, needed, needed_for_types, needed_to_delete};
-use crate::plan::names;
+use super::{Provider, kinds};
+use crate::state::names;
 use futures::future::try_join_all;
 use serde_json::json;
 

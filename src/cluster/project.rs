@@ -2,17 +2,16 @@
 
 use super::error::Error;
 use super::going::Going;
-use super::guest;
 use super::kinds::Resource;
 use super::request::Place;
-use super::told;
 use super::world::Source;
-use crate::plan::hash::Hash;
-use crate::plan::item::{Kind, Side};
-use crate::plan::names::{self, MachineName};
-use crate::plan::observed::Fact;
-use crate::plan::record::{CLUSTER_IP, EXPIRY, SIZES};
-use crate::plan::store;
+use super::{guest, told};
+use crate::state::facts::Fact;
+use crate::state::hash::Hash;
+use crate::state::key::{Kind, Side};
+use crate::state::names::{self, MachineName};
+use crate::state::record::{CLUSTER_IP, EXPIRY, SIZES};
+use crate::state::store;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::record::{CLUSTER_IP, SIZES};
+use crate::state::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
 fn check(kind: Kind, object: Value) -> Body {

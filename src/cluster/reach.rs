@@ -1,16 +1,14 @@
 //! By which address a shoot's API server is spoken to from here.
 
-use super::Provider;
 use super::error::{Error, What};
-use super::kinds;
 use super::project::text;
 use super::request::Place;
 use super::root::ClientCertificate;
 use super::tunnel::Tunnel;
-use crate::plan::item::Kind;
-use crate::plan::names;
-use crate::plan::observed::Fact;
-use crate::plan::{API_PORT, Address};
+use super::{Provider, kinds};
+use crate::state::facts::Fact;
+use crate::state::key::Kind;
+use crate::state::names::{self, API_PORT, Address};
 use futures::future::join_all;
 use serde_json::Value;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::Provider;
 use super::error::{Error, What};
 use super::kinds::Resource;
 use super::wire::{JSON, Request, timed_out};
-use crate::plan::names;
+use crate::state::names;
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) struct Select<'a> {
 /// All objects of a kind at one time.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    /// As the server gave it; see [`crate::plan::store::Version`].
+    /// As the server gave it; see [`crate::state::store::Version`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
 }

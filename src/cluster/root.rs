@@ -1,12 +1,11 @@
 //! The roots of a shoot, read from their Secrets, and certificates that are kept nowhere.
 
-use super::Provider;
 use super::error::Error;
-use super::kinds;
 use super::project::text;
 use super::request::Place;
+use super::{Provider, kinds};
 use crate::pki::{Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
-use crate::plan::names;
+use crate::state::names;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;

@@ -1,13 +1,12 @@
 //! What is said of a shoot's objects, on either side: what there is of it, and what comes.
 
-use super::Provider;
 use super::error::{Error, Verdict};
 use super::events::EventSeen;
 use super::evidence::Family;
-use super::kinds;
 use super::request::Place;
 use super::watch::Backoff;
-use crate::plan::item::Side;
+use super::{Provider, kinds};
+use crate::state::key::Side;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;

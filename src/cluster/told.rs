@@ -1,10 +1,10 @@
 //! Facts that follow from an object alone: what a Service has for addresses, how far a workload is. Pure.
 
 use super::project::{Node, items, text};
-use crate::plan::Hash;
-use crate::plan::item::Kind;
-use crate::plan::names;
-use crate::plan::observed::{Certificate, Fact, Rollout, Secret, Service};
+use crate::state::facts::{Certificate, Fact, Rollout, Secret, Service};
+use crate::state::hash::Hash;
+use crate::state::key::Kind;
+use crate::state::names;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -4,10 +4,9 @@ use super::chain::{Advice, Chain, Link};
 use super::error::Error;
 use super::observe::Observer;
 use super::why::{Depth, causes, lost, workloads};
-use crate::plan::health;
-use crate::plan::item::{Key, Kind, Side};
-use crate::plan::names;
-use crate::plan::observed::{Fact, Facts, Inside, Look, Machine};
+use crate::state::facts::{Fact, Facts, Inside, Look, Machine};
+use crate::state::key::{Key, Kind, Side};
+use crate::state::{conditions, names};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -101,7 +100,7 @@ fn certificates(facts: &Facts) -> Option<Chain> {
         _ => None,
     });
     let first = ends.min()?;
-    let found = health::certificates(Some(&first), facts.time);
+    let found = conditions::certificates(Some(&first), facts.time);
     let own = Link::new("Secret", first.1, "");
     (!found.is_true).then(|| Chain::of(own, found.message).advised(Advice::Apply))
 }

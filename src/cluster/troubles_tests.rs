@@ -1,6 +1,6 @@
 use super::*;
-use crate::plan::observed::{Certificate, Import, Node, Object, Rollout, Secret};
-use crate::plan::testing::{self, object};
+use crate::state::facts::{Certificate, Import, Node, Object, Rollout, Secret};
+use crate::state::testing::{self, object};
 
 const ID: &str = "shoot--local--a";
 const DAY: i64 = 24 * 60 * 60;

@@ -1,13 +1,11 @@
 //! The way to a shoot's API server through that of the provider: pods' port-forward.
 
-use super::Provider;
 use super::error::{Error, What};
-use super::kinds;
 use super::project::{self, text};
 use super::request::{Place, Select};
 use super::watch::Backoff;
-use crate::plan::API_PORT;
-use crate::plan::names::{self, part};
+use super::{Provider, kinds};
+use crate::state::names::{self, API_PORT, part};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -5,7 +5,7 @@ use super::error::{Error, Verdict};
 use super::kinds::{self, Resource};
 use super::observe::Shared;
 use super::request::Place;
-use crate::plan::item::{Kind, Side};
+use crate::state::key::{Kind, Side};
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;

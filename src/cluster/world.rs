@@ -5,11 +5,11 @@ use super::cause::Stuck;
 use super::error::Error;
 use super::guest::Leaving;
 use super::project::{self, Body, Seen, Vm, Volume};
-use crate::plan::item::{Key, Kind, Side};
-use crate::plan::observed::{
+use crate::state::facts::{
     Fact, Facts, Import, Inside, Look, Machine, Node, Object, Record, Rollout,
 };
-use crate::plan::store::{self, Store};
+use crate::state::key::{Key, Kind, Side};
+use crate::state::store::{self, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

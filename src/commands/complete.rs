@@ -1,48 +1,87 @@
-//! What the shell offers at TAB. Nothing here may fail, ask, write, or take longer than a person waits.
+//! Shell completion. It must not fail, prompt, write, or take longer than a user waits.
 
-use super::global::SANDBOX;
-use super::provider::before;
-use super::shoots::Summary;
-use super::{Context, Global, command, provider, sandbox};
+use super::global::Global;
+use crate::app::context::{Context, DEFAULT_SANDBOX};
+use crate::app::inspect::shoot_summary::ShootSummary;
+use crate::app::inspect::wait_condition::WORDS;
+use crate::app::provider::{connect, sandbox};
 use crate::cluster::{MachineSeen, Provider, RecordSeen, Source, Where};
+use crate::load::last_applied;
 use crate::model::Worker;
-use clap::FromArgMatches;
-use clap_complete::engine::CompletionCandidate;
+use crate::state::conditions::CONDITIONS;
+use crate::ui::UiSettings;
+use clap::{Arg, Command, FromArgMatches};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// So long a person waits at TAB.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Time limit of a completion.
+const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A name, and what to tell beside it.
-type Named = (String, Option<String>);
+/// A name and its description.
+type Candidate = (String, Option<String>);
 
-/// The words typed so far; a completer itself is told only the last one.
-static LINE: OnceLock<Vec<OsString>> = OnceLock::new();
+/// The words typed so far, and the definition of the command line. A completer gets only the last word.
+static LINE: OnceLock<Line> = OnceLock::new();
 
-/// To be called before anything is completed, with all arguments of the program.
-pub(super) fn remember(args: &[OsString]) {
-    let words = args.iter().skip_while(|it| *it != "--").skip(1);
-    // One program completes one line.
-    let _ = LINE.set(words.cloned().collect());
+/// A line to complete.
+struct Line {
+    words: Vec<OsString>,
+    command: fn() -> Command,
 }
 
-pub(super) fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
+/// Adds the completers to the arguments of all commands.
+pub(super) fn attach(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    command
+        .mut_args(|arg| match completer(&name, &arg) {
+            Some(completer) => arg.add(completer),
+            None if arg.get_id() == "conditions" => arg.add(ArgValueCandidates::new(conditions)),
+            None => arg,
+        })
+        .mut_subcommands(attach)
+}
+
+fn completer(command: &str, arg: &Arg) -> Option<ArgValueCompleter> {
+    Some(match arg.get_id().as_str() {
+        "context" => ArgValueCompleter::new(contexts),
+        "cluster" => ArgValueCompleter::new(clusters),
+        "user" => ArgValueCompleter::new(users),
+        "namespace" => ArgValueCompleter::new(namespaces),
+        "pool" => ArgValueCompleter::new(pools),
+        "prefix" if command != "pod-crash" => ArgValueCompleter::new(sandbox_machines),
+        // A removed context may belong to a shoot that no longer exists.
+        "name" if arg.is_positional() && command != "remove" => ArgValueCompleter::new(shoots),
+        _ => return None,
+    })
+}
+
+/// Remembers the line. Has to be called before completion starts, with all arguments of the program.
+pub(super) fn remember(args: &[OsString], command: fn() -> Command) {
+    let words = args.iter().skip_while(|it| *it != "--").skip(1);
+    // A process completes one line.
+    let _ = LINE.set(Line {
+        words: words.cloned().collect(),
+        command,
+    });
+}
+
+fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |it| names_in_kubeconfigs(it, "contexts"))
 }
 
-pub(super) fn clusters(current: &OsStr) -> Vec<CompletionCandidate> {
+fn clusters(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |it| names_in_kubeconfigs(it, "clusters"))
 }
 
-pub(super) fn users(current: &OsStr) -> Vec<CompletionCandidate> {
+fn users(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |it| names_in_kubeconfigs(it, "users"))
 }
 
-pub(super) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
+fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
             let names = provider.namespaces().await.unwrap_or_default();
@@ -51,8 +90,8 @@ pub(super) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Shoots of the namespace, with how they are.
-pub(super) fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
+/// Shoots of the namespace with their last operation.
+fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
             let records = provider.records(Where::Namespace).await;
@@ -62,21 +101,24 @@ pub(super) fn shoots(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Pools of the shoots of the namespace.
-pub(super) fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
+fn pools(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
         ask(context, async |provider| {
             let records = provider.records(Where::Namespace).await;
-            let shoots = records.iter().flatten().filter_map(|it| before(&it.data));
+            let shoots = records
+                .iter()
+                .flatten()
+                .filter_map(|it| last_applied(&it.data));
             let workers = shoots.flat_map(|it| it.0.spec.provider.workers);
             workers.map(|it| pool(&it)).collect()
         })
     })
 }
 
-/// Machines of the sandbox of the line.
-pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
+/// Machines of all shoots in the sandbox.
+fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
     candidates(current, |context| {
-        let name = value_of("--name").unwrap_or_else(|| SANDBOX.to_owned());
+        let name = value_of("--name").unwrap_or_else(|| DEFAULT_SANDBOX.to_owned());
         let Some(source) = sandbox::source(context, &name) else {
             return Vec::new();
         };
@@ -84,8 +126,8 @@ pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
             let mut names = Vec::new();
             let records = provider.records(Where::AllNamespaces).await;
             for record in records.iter().flatten() {
-                let there = provider.in_namespace(&record.namespace);
-                let machines = there.machines(&record.name).await;
+                let provider = provider.in_namespace(&record.namespace);
+                let machines = provider.machines(&record.name).await;
                 names.extend(machines.iter().flatten().map(machine));
             }
             names
@@ -93,8 +135,17 @@ pub(super) fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-fn shoot(record: &RecordSeen) -> Named {
-    let summary = Summary::of(record, None);
+/// Conditions of `kvshoot wait --for`.
+fn conditions() -> Vec<CompletionCandidate> {
+    let words = WORDS.into_iter();
+    let words = words.map(|(word, help)| CompletionCandidate::new(word).help(Some(help.into())));
+    let conditions = CONDITIONS.into_iter();
+    let conditions = conditions.map(|it| CompletionCandidate::new(format!("condition={it}")));
+    words.chain(conditions).collect()
+}
+
+fn shoot(record: &RecordSeen) -> Candidate {
+    let summary = ShootSummary::of(record, None);
     let name = match summary.project.as_str() {
         "local" => summary.name.clone(),
         project => format!("{project}/{}", summary.name),
@@ -102,7 +153,7 @@ fn shoot(record: &RecordSeen) -> Named {
     (name, Some(summary.operation()))
 }
 
-fn pool(worker: &Worker) -> Named {
+fn pool(worker: &Worker) -> Candidate {
     let size = match worker.minimum == worker.maximum {
         true => format!("{} wanted", worker.minimum),
         false => format!("{} to {} wanted", worker.minimum, worker.maximum),
@@ -111,23 +162,23 @@ fn pool(worker: &Worker) -> Named {
     (worker.name.clone(), Some(help))
 }
 
-fn machine(seen: &MachineSeen) -> Named {
+fn machine(seen: &MachineSeen) -> Candidate {
     let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
     (seen.name.to_string(), Some(help))
 }
 
-/// Asks the provider cluster; one that does not answer has nothing to offer.
-fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Named>) -> Vec<Named> {
+/// Reads from the provider cluster; without an answer there are no candidates.
+fn ask(context: &Context, look: impl AsyncFnOnce(Provider) -> Vec<Candidate>) -> Vec<Candidate> {
     ask_at(context, None, look)
 }
 
 fn ask_at(
     context: &Context,
     source: Option<Source>,
-    look: impl AsyncFnOnce(Provider) -> Vec<Named>,
-) -> Vec<Named> {
+    look: impl AsyncFnOnce(Provider) -> Vec<Candidate>,
+) -> Vec<Candidate> {
     let asked = context.block_on(async {
-        match provider::connect_quietly(context, source).await {
+        match connect::connect_quietly(context, source).await {
             Some(provider) => look(provider).await,
             None => Vec::new(),
         }
@@ -135,19 +186,19 @@ fn ask_at(
     asked.unwrap_or_default()
 }
 
-/// Looks names up, on a thread that is left behind when it takes longer than a person waits at TAB.
+/// Looks up names on a thread that is abandoned at the time limit.
 fn candidates(
     current: &OsStr,
-    look_up: impl FnOnce(&Context) -> Vec<Named> + Send + 'static,
+    look_up: impl FnOnce(&Context) -> Vec<Candidate> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
     let (found, names) = mpsc::channel();
     thread::spawn(move || {
-        let context = Context::new(flags(), None);
-        // Whoever waited may be gone.
+        let context = Context::new(flags().environment_options(), UiSettings::default(), None);
+        // The receiver may have timed out.
         let _ = found.send(look_up(&context));
-        context.leave();
+        context.shutdown();
     });
-    let mut names = names.recv_timeout(PATIENCE).unwrap_or_default();
+    let mut names = names.recv_timeout(TIMEOUT).unwrap_or_default();
     names.sort();
     names.dedup_by(|one, other| one.0 == other.0);
     let current = current.to_string_lossy();
@@ -157,9 +208,9 @@ fn candidates(
         .collect()
 }
 
-/// What was typed after a flag, or with it.
+/// The value of a flag in the line.
 fn value_of(flag: &str) -> Option<String> {
-    let words = LINE.get()?;
+    let Line { words, .. } = LINE.get()?;
     let typed = |it: &OsString| it.to_string_lossy().into_owned();
     let with = format!("{flag}=");
     words.iter().enumerate().find_map(|(index, word)| {
@@ -172,16 +223,18 @@ fn value_of(flag: &str) -> Option<String> {
     })
 }
 
-/// The flags of the line, as far as it is written.
+/// The options in the line.
 fn flags() -> Global {
-    let line = LINE.get().cloned().unwrap_or_default();
-    let matches = command().ignore_errors(true).try_get_matches_from(line);
+    let Some(Line { words, command }) = LINE.get() else {
+        return Global::default();
+    };
+    let matches = command().ignore_errors(true).try_get_matches_from(words);
     let flags = matches.and_then(|it| Global::from_arg_matches(&it));
     flags.unwrap_or_default()
 }
 
-fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Named> {
-    let files = match &context.global.kubeconfig {
+fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Candidate> {
+    let files = match &context.provider.kubeconfig {
         Some(file) => vec![file.clone()],
         None => context.config.kubeconfigs(),
     };

@@ -1,6 +1,6 @@
-//! The log: for whoever looks for a fault. Other libraries than kube stay silent, for they may log what they send.
+//! The log. Only kvshoot and kube write to it, since other libraries may log what they send.
 
-use super::{CommandError, Exit};
+use crate::app::error::{CommandError, Exit};
 use crate::ui::Ui;
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Format of the log
+/// Log format
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     #[default]
@@ -21,7 +21,7 @@ pub(crate) enum LogFormat {
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Without `-v` and without a file there is no subscriber at all, and tracing costs nothing.
+/// Starts the log. Without `-v` and a file there is no subscriber, so that tracing costs nothing.
 pub(super) fn start(
     ui: &Ui,
     verbose: u8,
@@ -46,7 +46,7 @@ pub(super) fn start(
                 .map_err(|error| {
                     CommandError::new(
                         Exit::Usage,
-                        format!("cannot write the log {}", path.display()),
+                        format!("cannot write log file {}", path.display()),
                     )
                     .cause(error.to_string())
                 })?,
@@ -59,7 +59,7 @@ pub(super) fn start(
         );
     }
     if !layers.is_empty() {
-        // A second start in one process could only be a test's.
+        // Only tests start it twice in one process.
         let _ = tracing_subscriber::registry().with(layers).try_init();
     }
     Ok(())

@@ -1,70 +1,38 @@
-//! One file a subcommand: arguments, then wiring. What a subcommand decides stands elsewhere.
+//! The command line: arguments of each subcommand, and one call into [`crate::app`].
 
-mod addons;
-mod apply;
-mod bundle;
-mod child;
+mod access;
+mod arguments;
 mod complete;
-mod completions;
-mod convert;
-mod cronjob;
-mod delete;
-mod doctor;
-mod error;
-mod evacuate;
-mod events;
-mod exec;
-mod explain;
-mod gc;
-mod get;
+mod create;
+mod examples;
 mod global;
-mod health;
-mod help;
-mod history;
-mod images;
-mod kubeconfig;
-mod list;
-mod load;
+mod inspect;
 mod logging;
-mod nodes;
-mod plan;
-mod pools;
-mod protect;
+mod maintain;
+mod manifests;
+mod overview;
 mod provider;
-mod reach;
-mod render;
-mod run;
-mod running;
-mod sandbox;
-mod shoots;
-mod signals;
-mod status;
-mod ttl;
-mod tunnel;
-mod validate;
-mod version;
-mod wait;
-mod why;
+mod shell;
+mod suggestions;
 
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
 use crate::config::Config;
-use crate::ui::install_panic_hook;
+use crate::ui::{Ui, UiSettings, install_panic_hook};
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use global::Global;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) use error::{CommandError, Exit};
-pub(crate) use global::{Context, Global};
-
-/// Make Kubernetes clusters out of KubeVirt virtual machines
+/// Create Kubernetes clusters from KubeVirt virtual machines
 #[derive(Debug, Parser)]
 #[command(
     name = "kvshoot",
     version,
     disable_help_subcommand = true,
-    max_term_width = 100,
-    after_help = "More: kvshoot help exit-codes, environment, control-plane or provider"
+    max_term_width = 100
 )]
 struct Cli {
     #[command(flatten)]
@@ -75,74 +43,83 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Validate(validate::ValidateArgs),
-    Render(render::RenderArgs),
-    Plan(plan::PlanArgs),
-    Apply(apply::ApplyArgs),
-    Run(run::EphemeralArgs),
-    Evacuate(evacuate::EvacuateArgs),
-    Delete(delete::DeleteArgs),
-    Ttl(ttl::TtlArgs),
-    Gc(gc::GcArgs),
-    Protect(protect::ProtectArgs),
-    Unprotect(protect::UnprotectArgs),
-    List(list::ListArgs),
-    Get(get::GetArgs),
-    Status(status::StatusArgs),
-    Wait(wait::WaitArgs),
-    Why(why::WhyArgs),
-    Events(events::EventsArgs),
-    Bundle(bundle::BundleArgs),
-    Nodes(nodes::NodesArgs),
-    Pools(pools::PoolsArgs),
-    Images(images::ImagesArgs),
-    Kubeconfig(kubeconfig::KubeconfigArgs),
-    Exec(exec::ExecArgs),
-    Tunnel(tunnel::TunnelArgs),
-    Doctor(doctor::DoctorArgs),
-    Sandbox(sandbox::SandboxArgs),
-    Convert(convert::ConvertArgs),
-    Explain(explain::ExplainArgs),
-    Schema(explain::SchemaArgs),
-    Completions(completions::CompletionsArgs),
-    Version(version::VersionArgs),
-    Help(help::HelpArgs),
+    Validate(manifests::validate::ValidateArgs),
+    Render(manifests::render::RenderArgs),
+    Plan(create::plan::PlanArgs),
+    Apply(create::apply::ApplyArgs),
+    Run(create::run::RunArgs),
+    Evacuate(maintain::evacuate::EvacuateArgs),
+    Delete(create::delete::DeleteArgs),
+    Ttl(maintain::ttl::TtlArgs),
+    Gc(maintain::gc::GcArgs),
+    Protect(maintain::protect::ProtectArgs),
+    Unprotect(maintain::protect::UnprotectArgs),
+    List(inspect::list::ListArgs),
+    Get(inspect::get::GetArgs),
+    Status(inspect::status::StatusArgs),
+    Wait(inspect::wait::WaitArgs),
+    Why(inspect::why::WhyArgs),
+    Events(inspect::events::EventsArgs),
+    Bundle(inspect::bundle::BundleArgs),
+    Nodes(inspect::nodes::NodesArgs),
+    Pools(inspect::pools::PoolsArgs),
+    Images(inspect::images::ImagesArgs),
+    Kubeconfig(access::kubeconfig::KubeconfigArgs),
+    Exec(access::exec::ExecArgs),
+    Tunnel(access::tunnel::TunnelArgs),
+    Doctor(provider::doctor::DoctorArgs),
+    Sandbox(provider::sandbox::SandboxArgs),
+    Convert(manifests::convert::ConvertArgs),
+    Explain(manifests::explain::ExplainArgs),
+    Schema(manifests::explain::SchemaArgs),
+    Completions(shell::completions::CompletionsArgs),
+    Version(shell::version::VersionArgs),
+    Help(shell::help::HelpArgs),
 }
 
-/// Runs what was asked for, and gives the exit code; `kvshoot help exit-codes` lists them.
+/// Runs the command line, and returns an exit code of `kvshoot help exit-codes`.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     install_panic_hook();
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(exit) = complete(&args) {
+    if let Some(exit) = complete_line(&args) {
         return exit;
     }
-    let parsed = command_as(args.first().map(OsString::as_os_str))
-        .try_get_matches_from(args)
+    let mut command = command_named(args.first().map(OsString::as_os_str));
+    if args.len() < 2 {
+        // Like `-h`, but a bare call is not an error.
+        let _ = command.print_help();
+        return ExitCode::SUCCESS;
+    }
+    let parsed = command
+        .try_get_matches_from_mut(args)
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     match parsed {
-        Ok((cli, matches)) => run(cli, &matches),
+        Ok((cli, matches)) => run(&cli, &matches),
         Err(error) => {
-            // Help that nobody reads to its end is no error.
+            let error = suggestions::improve(error);
+            // A closed pipe is not an error of help.
             let _ = error.print();
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
         }
     }
 }
 
-/// The command line; its completions and manual pages are made from it.
+/// The command line, from which completions and man pages are generated.
 pub fn command() -> clap::Command {
-    hide_values(Cli::command())
+    let command = hide_values(Cli::command());
+    let command = complete::attach(command);
+    overview::attach(examples::attach(command))
 }
 
-/// Help shows which variable stands for a flag, not what it holds now.
+/// Help shows the variable of a flag, but not its current value.
 fn hide_values(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| arg.hide_env_values(true))
         .mut_subcommands(hide_values)
 }
 
-/// As a plugin of kubectl, it is called so.
-fn command_as(program: Option<&OsStr>) -> clap::Command {
+/// The command line under the name that kubectl shows for its plugin.
+fn command_named(program: Option<&OsStr>) -> clap::Command {
     let name = program.and_then(|it| Path::new(it).file_stem());
     match name.is_some_and(|it| it == "kubectl-kvshoot" || it == "kubectl_kvshoot") {
         true => command().bin_name("kubectl kvshoot"),
@@ -150,9 +127,9 @@ fn command_as(program: Option<&OsStr>) -> clap::Command {
     }
 }
 
-/// Answers the shell, when it is the shell that asks.
-fn complete(args: &[OsString]) -> Option<ExitCode> {
-    complete::remember(args);
+/// Completes the line if a shell asks for it.
+fn complete_line(args: &[OsString]) -> Option<ExitCode> {
+    complete::remember(args, command);
     let directory = Config::default().current_dir();
     let done = CompleteEnv::with_factory(command)
         .bin("kvshoot")
@@ -161,34 +138,41 @@ fn complete(args: &[OsString]) -> Option<ExitCode> {
         Ok(false) => None,
         Ok(true) => Some(ExitCode::SUCCESS),
         Err(error) => {
-            // Nobody reads what stands here but a shell.
+            // Only a shell reads this.
             let _ = error.print();
             Some(ExitCode::from(Exit::Usage.code()))
         }
     }
 }
 
-fn run(mut cli: Cli, matches: &ArgMatches) -> ExitCode {
-    let settled = cli.global.settle(matches);
-    let context = Context::new(cli.global, cli.command.verb());
-    let result = settled
-        .and_then(|()| context.log())
-        .and_then(|()| cli.command.run(&context));
-    let mut exit = result.unwrap_or_else(|error| error.tell(&context.ui));
+fn run(cli: &Cli, matches: &ArgMatches) -> ExitCode {
+    let settings = cli.global.output_settings();
+    let options = match cli.global.provider_options(matches) {
+        Ok(options) => options,
+        Err(error) => {
+            let exit = error.report(&Ui::new(UiSettings { ..settings }));
+            return ExitCode::from(exit.code());
+        }
+    };
+    let context = Context::new(options, settings, cli.command.verb());
+    let (verbose, format, file) = cli.global.log();
+    let result =
+        logging::start(&context.ui, verbose, format, file).and_then(|()| cli.command.run(&context));
+    let mut exit = result.unwrap_or_else(|error| error.report(&context.ui));
     if let Some(cause) = context.ui.write_failure()
         && exit == Exit::Done
     {
         exit = CommandError::new(Exit::No, "cannot write the result")
             .cause(cause)
-            .tell(&context.ui);
+            .report(&context.ui);
     }
     context.ui.close(exit.code());
-    context.leave();
+    context.shutdown();
     ExitCode::from(exit.code())
 }
 
 impl Command {
-    /// Of a command whose events programs may read to their end.
+    /// The name of a command that changes things, for its event stream.
     fn verb(&self) -> Option<&'static str> {
         match self {
             Command::Apply(_) => Some("apply"),
@@ -202,38 +186,38 @@ impl Command {
 
     fn run(&self, context: &Context) -> Result<Exit, CommandError> {
         match self {
-            Command::Validate(args) => validate::run(args, context),
-            Command::Render(args) => render::run(args, context),
-            Command::Plan(args) => plan::run(args, context),
-            Command::Apply(args) => apply::run(args, context),
-            Command::Run(args) => run::run(args, context),
-            Command::Evacuate(args) => evacuate::run(args, context),
-            Command::Delete(args) => delete::run(args, context),
-            Command::Ttl(args) => ttl::run(args, context),
-            Command::Gc(args) => gc::run(args, context),
-            Command::Protect(args) => protect::protect(args, context),
-            Command::Unprotect(args) => protect::unprotect(args, context),
-            Command::List(args) => list::run(args, context),
-            Command::Get(args) => get::run(args, context),
-            Command::Status(args) => status::run(args, context),
-            Command::Wait(args) => wait::run(args, context),
-            Command::Why(args) => why::run(args, context),
-            Command::Events(args) => events::run(args, context),
-            Command::Bundle(args) => bundle::run(args, context),
-            Command::Nodes(args) => nodes::run(args, context),
-            Command::Pools(args) => pools::run(args, context),
-            Command::Images(args) => images::run(args, context),
-            Command::Kubeconfig(args) => kubeconfig::run(args, context),
-            Command::Exec(args) => exec::run(args, context),
-            Command::Tunnel(args) => tunnel::run(args, context),
-            Command::Doctor(args) => doctor::run(args, context),
-            Command::Sandbox(args) => sandbox::run(args, context),
-            Command::Convert(args) => convert::run(args, context),
-            Command::Explain(args) => explain::run(args, context),
-            Command::Schema(args) => explain::schema(args, context),
-            Command::Completions(args) => completions::run(args, context),
-            Command::Version(args) => version::run(args, context),
-            Command::Help(args) => help::run(args, context),
+            Command::Validate(args) => manifests::validate::run(args, context),
+            Command::Render(args) => manifests::render::run(args, context),
+            Command::Plan(args) => create::plan::run(args, context),
+            Command::Apply(args) => create::apply::run(args, context),
+            Command::Run(args) => create::run::run(args, context),
+            Command::Evacuate(args) => maintain::evacuate::run(args, context),
+            Command::Delete(args) => create::delete::run(args, context),
+            Command::Ttl(args) => maintain::ttl::run(args, context),
+            Command::Gc(args) => maintain::gc::run(args, context),
+            Command::Protect(args) => maintain::protect::protect(args, context),
+            Command::Unprotect(args) => maintain::protect::unprotect(args, context),
+            Command::List(args) => inspect::list::run(args, context),
+            Command::Get(args) => inspect::get::run(args, context),
+            Command::Status(args) => inspect::status::run(args, context),
+            Command::Wait(args) => inspect::wait::run(args, context),
+            Command::Why(args) => inspect::why::run(args, context),
+            Command::Events(args) => inspect::events::run(args, context),
+            Command::Bundle(args) => inspect::bundle::run(args, context),
+            Command::Nodes(args) => inspect::nodes::run(args, context),
+            Command::Pools(args) => inspect::pools::run(args, context),
+            Command::Images(args) => inspect::images::run(args, context),
+            Command::Kubeconfig(args) => access::kubeconfig::run(args, context),
+            Command::Exec(args) => access::exec::run(args, context),
+            Command::Tunnel(args) => access::tunnel::run(args, context),
+            Command::Doctor(args) => provider::doctor::run(args, context),
+            Command::Sandbox(args) => provider::sandbox::run(args, context),
+            Command::Convert(args) => manifests::convert::run(args, context),
+            Command::Explain(args) => manifests::explain::run(args, context),
+            Command::Schema(args) => manifests::explain::schema(args, context),
+            Command::Completions(args) => shell::completions::run(args, context),
+            Command::Version(args) => shell::version::run(args, context),
+            Command::Help(args) => shell::help::run(args, command(), context),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Turns successive plans into events.
 
 use super::event::{EventKind, ItemStatus};
-use crate::plan::item::{Id, Item, Plan, State};
+use crate::state::plan::{Id, Item, Plan, State};
 use std::collections::{HashMap, HashSet};
 
 /// Last reported state of each item, and the number of items done and in total.

@@ -1,6 +1,7 @@
 //! Backoff after transient errors, and limits on concurrent requests.
 
-use crate::plan::item::{Action, Content, Key};
+use crate::state::action::{Action, Content};
+use crate::state::key::Key;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +137,7 @@ fn pool(action: &Action) -> Option<&Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::item::Kind;
+    use crate::state::key::Kind;
 
     #[test]
     fn backoff_grows_up_to_a_limit() {

@@ -3,8 +3,12 @@
 use super::changes::ChangeTracker;
 use super::event::{EventKind, RunEvent};
 use super::retry::{CanaryMachines, Retries, Window};
-use crate::plan::item::{Action, Failure, Item, Key, Plan, State};
-use crate::plan::observed::{Facts, Observed};
+use crate::state::action::Action;
+use crate::state::facts::Facts;
+use crate::state::failure::Failure;
+use crate::state::key::Key;
+use crate::state::observed::Observed;
+use crate::state::plan::{Item, Plan, State};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::{HashSet, VecDeque};
@@ -253,7 +257,7 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
                 self.performed += 1;
                 self.window.grow();
                 self.retries.forget(key);
-                self.count_setback(action);
+                self.observed.count_setback(action);
             }
             ActionResult::Retry { cause, retry_after } => {
                 self.window.shrink();
@@ -278,25 +282,6 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
                     .refused
                     .insert(key.clone(), (action.clone(), failure));
             }
-        }
-    }
-
-    /// Counts the deletion of a failed machine against its zone.
-    fn count_setback(&mut self, action: &Action) {
-        let (Action::Delete(target) | Action::Drain(target)) = action else {
-            return;
-        };
-        if let Some(setback) = &target.setback {
-            let counts = self
-                .observed
-                .setbacks
-                .entry((setback.pool.clone(), setback.hash))
-                .or_default();
-            counts.resize(counts.len().max(setback.zone + 1), 0);
-            counts[setback.zone] += 1;
-            let place = (setback.pool.clone(), setback.zone);
-            let last = &mut self.observed.last_setback;
-            last.insert(place, (setback.class, setback.why.clone()));
         }
     }
 

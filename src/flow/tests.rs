@@ -1,9 +1,14 @@
 //! The control loop with paused time, plans from closures, and events compared as text.
 
 use super::*;
-use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Plan, State, Wanted};
-use crate::plan::observed::{Facts, Object, Observed};
-use crate::plan::{Hash, observed::Fact};
+use crate::plan::planner::Planner;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Fact, Facts, Object};
+use crate::state::failure::{Class, Failure};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -33,7 +38,7 @@ fn apply(name: &str) -> Action {
 /// A plan with one item per name, done when the object exists.
 fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     move |observed| {
-        let mut plan = Plan::default();
+        let mut planner = Planner::new(observed);
         for name in names {
             let state = match observed
                 .facts
@@ -43,15 +48,9 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
                 Some(_) => State::Done,
                 None => State::Due(apply(name)),
             };
-            plan.add(
-                observed,
-                name.to_string().into(),
-                format!("Apply {name}"),
-                [],
-                state,
-            );
+            planner.add(name.to_string().into(), format!("Apply {name}"), [], state);
         }
-        plan
+        planner.plan
     }
 }
 
@@ -175,15 +174,14 @@ async fn a_run_that_waits_too_long_times_out_and_reports_the_reason() {
     let (_facts, receiver) = watch::channel(Arc::default());
     let limits = limits();
     let plan = |observed: &Observed| {
-        let mut plan = Plan::default();
-        plan.add(
-            observed,
+        let mut planner = Planner::new(observed);
+        planner.add(
             "a".to_owned().into(),
             "Import a".into(),
             [],
             State::Waiting("quota exceeded".into()),
         );
-        plan
+        planner.plan
     };
     let report = run(
         &limits,
@@ -258,7 +256,7 @@ async fn the_first_machine_of_a_pool_is_created_alone() {
     let asked = RefCell::new(Vec::new());
     // A refused machine fails its pool, as in the real plan.
     let plan = |observed: &Observed| {
-        let mut plan = Plan::default();
+        let mut planner = Planner::new(observed);
         let refused = observed.refused.values().next().map(|it| it.1.clone());
         for number in 0..9 {
             let state = match &refused {
@@ -266,9 +264,9 @@ async fn the_first_machine_of_a_pool_is_created_alone() {
                 None => State::Due(machine(number)),
             };
             let id = format!("m{number}");
-            plan.add(observed, id.clone().into(), id, [], state);
+            planner.add(id.clone().into(), id, [], state);
         }
-        plan
+        planner.plan
     };
     let perform = |action: Action, _| {
         asked.borrow_mut().push(action.key().name.clone());

@@ -1,72 +1,50 @@
 //! Objects that are applied together and come up together: one item of a plan.
 
-use super::item::{Content, Key, Kind, Need, Plan, Side, State, Wanted};
-use super::names::{self, COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
-use super::object::owner;
-use super::observed::{Fact, Inside, Observed};
-use super::shared::{removal, title};
-use super::{Action, Hash, Site};
-use serde_json::{Map, Value, json};
+use crate::plan::deletion::{removal, title};
+use crate::plan::planner::Planner;
+use crate::render::component::Component;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Fact, Inside};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names::{self};
+use crate::state::observed::Observed;
+use crate::state::plan::{Need, State};
+use crate::state::site::Site;
+use serde_json::Value;
 use std::sync::Arc;
 
-/// What a part of a cluster consists of. Objects hold what tells them apart, their labels and their content; what all
-/// objects have in common is put on here.
-#[derive(Debug)]
-pub(super) struct Component {
-    /// Value of the label `app.kubernetes.io/component`.
-    pub(super) name: &'static str,
-    /// A sentence.
-    pub(super) title: String,
-    pub(super) objects: Vec<Value>,
-}
-
-impl Component {
-    /// Adds the item: due while an object is not as it is wanted, then waiting until all of it runs.
-    pub(super) fn add(
-        self,
-        plan: &mut Plan,
-        observed: &Observed,
-        side: Side,
-        site: &Site,
-        needs: impl Into<Arc<[Need]>>,
-    ) -> Need {
-        let id = format!("{}/{}", prefix(side), self.name);
-        let key = Key {
-            side,
-            kind: Kind::Component,
-            name: self.name.into(),
-        };
-        let title = self.title.clone();
-        let objects = self.finished(side, site);
-        let state = state(observed, key, &objects);
-        plan.parts.extend(objects.into_iter().map(|it| it.0));
-        plan.add(observed, id.into(), title, needs, state)
-    }
-
-    /// What its objects are called.
-    pub(super) fn keys(&self, side: Side, site: &Site) -> Vec<Key> {
-        let objects = self.objects.iter();
-        objects
-            .map(|it| finish(side, site, self.name, it.clone()).0)
-            .collect()
-    }
-
-    /// The objects as they are sent, with their keys and hashes.
-    pub(super) fn finished(self, side: Side, site: &Site) -> Vec<(Key, Hash, Value)> {
-        let name = self.name;
-        let objects = self.objects.into_iter();
-        objects
-            .map(|object| finish(side, site, name, object))
-            .collect()
-    }
+/// Adds the item of a component: due while an object is not as it is wanted, then waiting until all of it runs.
+pub(crate) fn add(
+    planner: &mut Planner,
+    component: Component,
+    side: Side,
+    site: &Site,
+    needs: impl Into<Arc<[Need]>>,
+) -> Need {
+    let id = format!("{}/{}", prefix(side), component.name);
+    let key = Key {
+        side,
+        kind: Kind::Component,
+        name: component.name.into(),
+    };
+    let title = component.title.clone();
+    let objects = component.finished(side, site);
+    let state = state(planner.observed, key, &objects);
+    planner
+        .plan
+        .parts
+        .extend(objects.into_iter().map(|it| it.0));
+    planner.add(id.into(), title, needs, state)
 }
 
 /// Items for what is there and belongs to no component any more.
 ///
 /// Controllers copy labels onto what they make, an EndpointSlice of a Service say, but not the hash.
-pub(super) fn unwanted(plan: &mut Plan, observed: &Observed) {
+pub(crate) fn unwanted(planner: &mut Planner) {
+    let observed = planner.observed;
     let is_ours = |key: &Key| {
-        let is_part = plan.parts.contains(key) || names::is_inventory(&key.name);
+        let is_part = planner.plan.parts.contains(key) || names::is_inventory(&key.name);
         Kind::GENERIC.contains(&key.kind) && !is_part
     };
     let objects = observed.facts.objects.iter();
@@ -75,7 +53,7 @@ pub(super) fn unwanted(plan: &mut Plan, observed: &Observed) {
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
         let id = format!("remove/{}", object.uid);
-        plan.add(observed, id.into(), title(key), [], removal(key, object));
+        planner.add(id.into(), title(key), [], removal(key, object));
     }
 }
 
@@ -136,56 +114,6 @@ fn why(key: &Key, object: &Value, fact: &Fact) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// An address that the provider assigned once is asked for again, and is no wish of ours.
-fn hash(side: Side, object: &Value) -> Hash {
-    let address = &object["spec"]["clusterIP"];
-    let is_given = side == Side::Provider && object["kind"] == "Service";
-    if !is_given || address.is_null() || address == "None" {
-        return Hash::of(object);
-    }
-    let mut object = object.clone();
-    object["spec"]
-        .as_object_mut()
-        .map(|it| it.remove("clusterIP"));
-    Hash::of(&object)
-}
-
-fn finish(side: Side, site: &Site, component: &str, mut object: Value) -> (Key, Hash, Value) {
-    let hash = hash(side, &object);
-    let kind = object["kind"].as_str().and_then(Kind::generic);
-    let kind = kind.expect("components are made of kinds that are looked at");
-    let metadata = &mut object["metadata"];
-    if side == Side::Provider {
-        metadata["namespace"] = json!(site.namespace);
-        metadata["ownerReferences"] = json!([owner(site)]);
-    }
-    let common = [
-        (MANAGED_BY, KVSHOOT),
-        (PART_OF, site.id),
-        (COMPONENT, component),
-        (SHOOT_UID, site.uid),
-    ];
-    let labels = &mut metadata["labels"];
-    if labels.is_null() {
-        *labels = Value::Object(Map::new());
-    }
-    for (key, value) in common {
-        labels[key] = json!(value);
-    }
-    metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
-    let name = metadata["name"].as_str().unwrap_or_default();
-    let name = match (side, metadata["namespace"].as_str()) {
-        (Side::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
-        _ => name.to_owned(),
-    };
-    let key = Key {
-        side,
-        kind,
-        name: name.into(),
-    };
-    (key, hash, object)
 }
 
 #[cfg(test)]

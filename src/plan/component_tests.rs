@@ -1,5 +1,8 @@
 use super::*;
-use crate::plan::observed::{Facts, Object, Rollout, Service};
+use crate::render::component::hash;
+use crate::state::facts::{Facts, Object, Rollout, Service};
+use crate::state::names::{COMPONENT, KVSHOOT, MANAGED_BY, PART_OF, SHOOT_UID, SPEC_HASH};
+use serde_json::json;
 
 const SITE: Site = Site {
     id: "shoot--dev--demo",
@@ -58,10 +61,11 @@ fn item(facts: Facts, side: Side, first: State) -> State {
         facts: facts.into(),
         ..Observed::default()
     };
-    let mut plan = Plan::default();
+    let mut planner = Planner::new(&observed);
     let id = "first".to_owned();
-    let need = plan.add(&observed, id.into(), "First".into(), [], first);
-    component().add(&mut plan, &observed, side, &SITE, [need]);
+    let need = planner.add(id.into(), "First".into(), [], first);
+    add(&mut planner, component(), side, &SITE, [need]);
+    let mut plan = planner.plan;
     assert_eq!(plan.items.len(), 2);
     assert_eq!(plan.parts.len(), 2);
     plan.items.remove(1).state
@@ -204,9 +208,10 @@ fn what_belongs_to_no_component_any_more_goes() {
         facts: facts.into(),
         ..Observed::default()
     };
-    let mut plan = Plan::default();
-    component().add(&mut plan, &observed, Side::Provider, &SITE, []);
-    unwanted(&mut plan, &observed);
+    let mut planner = Planner::new(&observed);
+    add(&mut planner, component(), Side::Provider, &SITE, []);
+    unwanted(&mut planner);
+    let plan = planner.plan;
     let titles: Vec<&str> = plan.items.iter().map(|it| it.title.as_str()).collect();
     assert_eq!(titles, ["Run a", "Remove Deployment former"]);
     assert!(matches!(&plan.items[1].state, State::Due(Action::Delete(it)) if it.key == key));

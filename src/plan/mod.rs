@@ -1,84 +1,50 @@
-//! Proof and observation to items. Asks no cluster, clock or chance.
+//! The planner: what is wanted and what is observed to items. Asks no cluster, clock or chance.
 //!
-//! [`plan`] says what is to be done for a shoot, [`delete()`] what is to be done to be rid of one, and [`render`]
-//! gives the object of an action. A plan is at once the preview, the progress, the answer to "what blocks", and
-//! the work list; after a crash the next observation is the recovery.
+//! [`plan`] lists what is to be done for a shoot, [`delete()`] what is to be done to delete one. A plan is at once the
+//! preview, the progress, the answer to "what blocks", and the work list; after a crash the next observation is the
+//! recovery.
 
 #[cfg(test)]
 mod check;
-mod classes;
 mod component;
 mod control_plane;
 mod delete;
-#[cfg(test)]
-mod delete_tests;
-pub(crate) mod desired;
-mod guest;
-pub(crate) mod hash;
-pub(crate) mod health;
+mod deletion;
 mod image;
-pub(crate) mod images;
-pub(crate) mod item;
-pub(crate) mod kubelet;
-mod machine;
-pub(crate) mod names;
+mod instancetypes;
 mod network;
-mod network_policies;
-mod node;
-mod object;
-pub(crate) mod observed;
-mod placement;
-pub(crate) mod record;
-pub(crate) mod relied;
-pub(crate) mod render;
-pub(crate) mod roll;
-pub(crate) mod room;
-mod shared;
-pub(crate) mod spread;
-pub(crate) mod store;
+mod network_policy;
+pub(crate) mod planner;
+pub(crate) mod pool;
+mod prerequisites;
+pub(crate) mod preview;
+mod prune;
+mod record;
 mod system;
-#[cfg(test)]
-pub(crate) mod testing;
-mod token;
-pub(crate) mod types;
-mod user_data;
-mod virtual_machine;
-mod worker_config;
 
+use crate::state::desired;
+use crate::state::observed::Observed;
+use crate::state::plan::{Need, Plan};
 use crate::validate::ValidShoot;
-pub(crate) use crate::validate::control_plane::{API_PORT, Address};
 pub(crate) use delete::delete;
-pub(crate) use hash::Hash;
-pub(crate) use images::image as container_image;
-use item::{Action, Class, Failure, Need, Plan, State, Wanted};
-pub(crate) use object::NO_UID;
-use observed::{Object, Observed};
+use planner::Planner;
+use pool::consumers::Users;
+use pool::target::Wants;
 use std::collections::HashMap;
 use std::sync::Arc;
-pub(crate) use system::{ADMINS, DRIVER};
-
-/// Where the objects of a shoot stand.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Site<'a> {
-    /// The technical ID.
-    pub(crate) id: &'a str,
-    pub(crate) namespace: &'a str,
-    /// UID of the record.
-    pub(crate) uid: &'a str,
-}
 
 /// Every item of the way, in order. All done means converged.
 pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    let mut plan = Plan::default();
-    let base = base(&mut plan, shoot, observed);
-    let cluster = control_plane::add(&mut plan, shoot, observed, base.record);
-    let isolated = network_policies::isolate(&mut plan, shoot, observed, &cluster);
-    let mut join = system::add(&mut plan, shoot, observed, &cluster);
+    let mut planner = Planner::new(observed);
+    let base = base(&mut planner, shoot);
+    let cluster = control_plane::add(&mut planner, shoot, base.record);
+    let isolated = network_policy::isolate(&mut planner, shoot, &cluster);
+    let mut join = system::add(&mut planner, shoot, &cluster);
     join.extend(isolated);
-    machines(&mut plan, shoot, observed, base, &join);
-    node::add(&mut plan, observed);
-    component::unwanted(&mut plan, observed);
-    plan
+    machines(&mut planner, shoot, base, &join);
+    pool::node::add(&mut planner);
+    component::unwanted(&mut planner);
+    planner.plan
 }
 
 /// What machines are made from.
@@ -88,25 +54,26 @@ struct Base {
     /// With the policies that hold for them.
     networks: Vec<Need>,
     relied: Vec<Need>,
-    types: types::Own,
+    types: instancetypes::Own,
     /// By name.
     images: HashMap<Arc<str>, Need>,
     /// Of each zone of each pool, in order.
     golden: Vec<Vec<Option<Need>>>,
 }
 
-fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
+fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
+    let observed = planner.observed;
     let attachments = desired::attachments(shoot, &observed.facts);
-    let record = record::add(plan, shoot, observed);
-    let mut networks = network::add(plan, shoot, observed, &attachments, record);
-    let policies = network_policies::add(plan, shoot, observed, record);
+    let record = record::add(planner, shoot);
+    let mut networks = network::add(planner, shoot, &attachments, record);
+    let policies = network_policy::add(planner, shoot, record);
     networks.extend(policies);
     let import: Arc<[Need]> = [record].into_iter().chain(policies).collect();
-    let relied = relied::add(plan, shoot, observed);
-    let types = types::add(plan, shoot, observed, record);
+    let relied = prerequisites::add(planner, shoot);
+    let types = instancetypes::add(planner, shoot, record);
     let mut images: HashMap<Arc<str>, Need> = HashMap::new();
     for one in desired::disks(shoot, &observed.facts) {
-        let need = image::add(plan, observed, &one, &import);
+        let need = image::add(planner, &one, &import);
         images.insert(one.name.clone(), need);
     }
     let mut golden = Vec::with_capacity(shoot.pools.len());
@@ -117,7 +84,7 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
             zones.push(one.map(|one| {
                 *images
                     .entry(one.name.clone())
-                    .or_insert_with(|| image::add(plan, observed, &one, &import))
+                    .or_insert_with(|| image::add(planner, &one, &import))
             }));
         }
         golden.push(zones);
@@ -134,8 +101,9 @@ fn base(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Base {
 }
 
 /// `join` is what has to be there so that a machine can become a node.
-fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base, join: &[Need]) {
-    let mut users = machine::Users::default();
+fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Need]) {
+    let observed = planner.observed;
+    let mut users = Users::default();
     for (pool, golden) in shoot.pools.iter().zip(&base.golden) {
         let all = [base.record].into_iter().chain(join.iter().copied());
         let all = all.chain(base.networks.iter().copied());
@@ -146,8 +114,8 @@ fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base
             .map(|image| all.clone().chain(*image).collect())
             .collect();
         let hash = desired::pool_hash(shoot, pool, &base.attachments);
-        let wanted = machine::Wants::of(shoot, observed, pool, hash, &needs);
-        machine::add(plan, observed, &wanted, &mut users);
+        let wanted = Wants::of(shoot, observed, pool, hash, &needs);
+        pool::add(planner, &wanted, &mut users);
     }
     // A pool that is no longer wanted is one of which none are wanted.
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
@@ -157,35 +125,17 @@ fn machines(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed, base: Base
         .keys()
         .filter(|it| !known.contains(&&***it))
     {
-        machine::add(
-            plan,
-            observed,
-            &machine::Wants::none(&shoot.id, name),
-            &mut users,
-        );
+        pool::add(planner, &Wants::none(&shoot.id, name), &mut users);
     }
-    shared::unwanted(plan, shoot, observed, &base.images, &base.types, &users);
+    prune::unwanted(planner, shoot, &base.images, &base.types, &users);
 }
 
 /// The plan of a shoot whose control plane is there: what the checkers search is the way of the machines.
 #[cfg(test)]
 pub(crate) fn plan_of_machines(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    let mut plan = Plan::default();
-    let base = base(&mut plan, shoot, observed);
+    let mut planner = Planner::new(observed);
+    let base = base(&mut planner, shoot);
     let join = base.record;
-    machines(&mut plan, shoot, observed, base, &[join]);
-    plan
-}
-
-/// Due unless it is there with the wanted content; then `ready` says how far it is.
-fn present(observed: &Observed, wanted: Wanted, ready: impl Fn(&Object) -> State) -> State {
-    if observed.facts.foreign.contains_key(&wanted.key) {
-        let message = format!("{} exists and is of another shoot of that name", wanted.key);
-        return State::Failed(Failure::new(Class::Foreign, message));
-    }
-    match observed.facts.objects.get(&wanted.key) {
-        Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
-        Some(it) if it.hash == wanted.hash => ready(it),
-        _ => State::Due(Action::Apply(wanted)),
-    }
+    machines(&mut planner, shoot, base, &[join]);
+    planner.plan
 }

@@ -1,42 +1,40 @@
 //! Networks: shared ones are looked for, tenant ones are made.
 
-use super::desired::{Attachment, config_hash};
-use super::item::{Class, Content, Failure, Key, Kind, Need, Plan, State, Wanted};
-use super::names::role;
-use super::object::metadata;
-use super::observed::Observed;
-use super::{Hash, Site, names, present};
+use crate::plan::planner::{Planner, present};
+use crate::state::action::{Content, Wanted};
+use crate::state::desired::{Attachment, config_hash};
+use crate::state::failure::{Class, Failure};
+use crate::state::key::{Key, Kind};
+use crate::state::names;
+use crate::state::plan::{Need, State};
 use crate::validate::{Network, ValidShoot};
-use serde_json::{Value, json};
 
 /// An item for each network, in the order of the attachments.
-pub(super) fn add(
-    plan: &mut Plan,
+pub(crate) fn add(
+    planner: &mut Planner,
     shoot: &ValidShoot,
-    observed: &Observed,
     attachments: &[Attachment],
     record: Need,
 ) -> Vec<Need> {
     let pairs = shoot.networks.iter().zip(attachments);
     pairs
-        .map(|(network, attachment)| add_one(plan, shoot, observed, network, attachment, record))
+        .map(|(network, attachment)| add_one(planner, shoot, network, attachment, record))
         .collect()
 }
 
 fn add_one(
-    plan: &mut Plan,
+    planner: &mut Planner,
     shoot: &ValidShoot,
-    observed: &Observed,
     network: &Network,
     attachment: &Attachment,
     record: Need,
 ) -> Need {
+    let observed = planner.observed;
     match network {
         Network::Tenant { name, config, .. } => {
             let wanted = wanted(shoot, name, config);
             let state = present(observed, wanted, |_| State::Done);
-            plan.add(
-                observed,
+            planner.add(
                 format!("network/{name}").into(),
                 format!("Apply network {name}"),
                 [record],
@@ -52,8 +50,7 @@ fn add_one(
                     format!("there is no NetworkAttachmentDefinition {reference}"),
                 )),
             };
-            plan.add(
-                observed,
+            planner.add(
                 format!("network/{reference}").into(),
                 format!("Find shared network {reference}"),
                 [],
@@ -70,27 +67,4 @@ fn wanted(shoot: &ValidShoot, name: &str, config: &str) -> Wanted {
         hash: config_hash(config),
         content: Content::Plain,
     }
-}
-
-/// The NetworkAttachmentDefinition of that name; its configuration stays as it was written.
-pub(super) fn object(
-    shoot: &ValidShoot,
-    site: &Site,
-    object_name: &str,
-    hash: Hash,
-) -> Option<Value> {
-    let config = shoot.networks.iter().find_map(|it| match it {
-        Network::Tenant { name, config, .. }
-            if names::tenant_network(&shoot.id, name) == object_name =>
-        {
-            Some(config)
-        }
-        _ => None,
-    })?;
-    Some(json!({
-        "apiVersion": "k8s.cni.cncf.io/v1",
-        "kind": "NetworkAttachmentDefinition",
-        "metadata": metadata(site, role::NETWORK, object_name, hash),
-        "spec": { "config": config },
-    }))
 }

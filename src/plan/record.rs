@@ -1,223 +1,23 @@
-//! The record: the ConfigMap that stands for a shoot, and owns everything else of it.
+//! The item of the record.
 
-use super::item::{Action, Content, Key, Kind, Need, Plan, State, Wanted};
-use super::names::{self, role};
-use super::object::{given, labels};
-use super::observed::{Facts, Observed};
-use super::{Hash, Site, desired};
-use crate::model::{CloudProfile, Shoot};
+use crate::plan::planner::Planner;
+use crate::state::action::Action;
+use crate::state::plan::{Need, State};
+use crate::state::record::wanted;
 use crate::validate::ValidShoot;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
 
-/// Keys of the ConfigMap.
-pub(crate) const SHOOT: &str = "shoot.yaml";
-pub(crate) const PROFILE: &str = "cloudprofile.yaml";
-pub(crate) const SIZES: &str = "sizes.json";
-/// ClusterIP of the API server's Service, which every node has written down.
-pub(crate) const CLUSTER_IP: &str = "cluster-ip";
-/// When the shoot is to go, as its manifest said it last.
-pub(crate) const EXPIRY: &str = "expires";
-pub(crate) const LAST_OPERATION: &str = "last-operation.json";
-pub(crate) const HISTORY: &str = "history.json";
-
-/// How the last run that changed something went, in Gardener's words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Operation {
-    /// Create, Reconcile or Delete.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    /// Processing, Succeeded, Error or Aborted.
-    pub(crate) state: String,
-    /// 0 to 100.
-    pub(crate) progress: u8,
-    pub(crate) description: String,
-    /// RFC 3339.
-    pub(crate) last_update_time: String,
-    #[serde(default)]
-    pub(crate) last_errors: Vec<LastError>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LastError {
-    pub(crate) description: String,
-    #[serde(rename = "taskID")]
-    pub(crate) task_id: String,
-    pub(crate) codes: Vec<String>,
-}
-
-/// One run that changed something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Run {
-    pub(crate) id: String,
-    pub(crate) verb: String,
-    pub(crate) started: String,
-    pub(crate) seconds: u64,
-    pub(crate) result: String,
-}
-
-pub(super) fn add(plan: &mut Plan, shoot: &ValidShoot, observed: &Observed) -> Need {
+pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Need {
+    let observed = planner.observed;
     let wanted = wanted(shoot, &observed.facts);
     let state = match &observed.facts.record {
         Some(it) if it.leaving => State::Waiting("the old one to be gone".into()),
         Some(it) if it.hash == wanted.hash => State::Done,
         _ => State::Due(Action::Apply(wanted)),
     };
-    plan.add(
-        observed,
+    planner.add(
         "record".to_owned().into(),
         format!("Record shoot {}", shoot.name),
         [],
         state,
     )
-}
-
-pub(crate) fn wanted(shoot: &ValidShoot, facts: &Facts) -> Wanted {
-    let content = (
-        manifest_of(&shoot.manifest),
-        written(&used_part(&shoot.profile, shoot)),
-        sizes(shoot, facts),
-    );
-    Wanted {
-        key: Key::provider(Kind::Record, shoot.id.as_str()),
-        hash: Hash::of(&content),
-        content: Content::Plain,
-    }
-}
-
-fn sizes(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, usize> {
-    shoot
-        .pools
-        .iter()
-        .map(|it| (it.name.clone(), desired::size(facts, it)))
-        .collect()
-}
-
-/// The ConfigMap without what runs report in it.
-pub(super) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
-    let yaml = |value: Value| serde_yaml::to_string(&value).expect("JSON is YAML");
-    let sizes = serde_json::to_string(&sizes(shoot, facts)).expect("names and numbers");
-    let mut labels = labels(site, role::RECORD);
-    // Its own UID is not known before it is there, and it needs no such label to be found.
-    labels.remove(names::SHOOT_UID);
-    labels.insert(
-        "shoot.gardener.cloud/name".into(),
-        shoot.name.as_str().into(),
-    );
-    labels.insert(
-        "shoot.gardener.cloud/project".into(),
-        shoot.project.as_str().into(),
-    );
-    let mut annotations = json!({ names::SPEC_HASH: wanted(shoot, facts).hash.to_string() });
-    let mut data = json!({
-        SHOOT: yaml(manifest_of(&shoot.manifest)),
-        PROFILE: yaml(written(&used_part(&shoot.profile, shoot))),
-        SIZES: sizes,
-    });
-    if let Some(expiry) = shoot.manifest.metadata.annotations.get(names::EXPIRES) {
-        data[EXPIRY] = json!(expiry);
-        let before = facts.record.as_ref().and_then(|it| it.expiry.as_deref());
-        // What was said since by other ways stands until the manifest says something else.
-        if before != Some(expiry) {
-            annotations[names::EXPIRES] = json!(expiry);
-        }
-    }
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": site.id,
-            "namespace": site.namespace,
-            "labels": labels,
-            "annotations": annotations,
-        },
-        "data": data,
-    })
-}
-
-/// The part of the profile that this shoot uses: enough to change it and to delete it without the file.
-fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProfile {
-    let images: HashSet<(&str, &str)> = shoot
-        .pools
-        .iter()
-        .map(|it| (it.image.name.as_str(), it.image.version.as_str()))
-        .collect();
-    let types: HashSet<&str> = shoot
-        .pools
-        .iter()
-        .map(|it| it.machine_type.name.as_str())
-        .collect();
-    let volumes = shoot
-        .pools
-        .iter()
-        .flat_map(|it| it.data.iter().map(|it| &it.volume).chain([&it.root]));
-    let volumes: HashSet<&str> = volumes.map(|it| it.type_.as_str()).collect();
-    let mut used = profile.clone();
-    let spec = &mut used.spec;
-    spec.machine_types
-        .retain(|it| types.contains(it.name.as_str()));
-    spec.volume_types
-        .retain(|it| volumes.contains(it.name.as_str()));
-    spec.regions.retain(|it| it.name == shoot.region);
-    for image in &mut spec.machine_images {
-        image
-            .versions
-            .retain(|it| images.contains(&(image.name.as_str(), it.version.as_str())));
-    }
-    spec.machine_images.retain(|it| !it.versions.is_empty());
-    let config = &mut spec.provider_config;
-    config
-        .machine_types
-        .retain(|it| types.contains(it.name.as_str()));
-    for image in &mut config.machine_images {
-        image
-            .versions
-            .retain(|it| images.contains(&(image.name.as_str(), it.version.as_str())));
-    }
-    config.machine_images.retain(|it| !it.versions.is_empty());
-    used
-}
-
-/// The manifest of a record, for comparing with what is applied now.
-pub(crate) fn manifest_of(shoot: &Shoot) -> Value {
-    written(shoot)
-}
-
-/// Maps that say nothing when they are empty, and switches that are off unless somebody turns them on.
-const MAPS: [&str; 3] = ["labels", "annotations", "featureGates"];
-const SWITCHES: [&str; 8] = [
-    "default",
-    "blockMultiQueue",
-    "networkInterfaceMultiqueue",
-    "networkInterfaceMultiQueue",
-    "disablePreAllocatedDataVolumes",
-    "disableDefaultInstanceTypes",
-    "disableDefaultPreferences",
-    "overcommitGuestOverhead",
-];
-
-/// As a person would have written it.
-fn written(value: &impl Serialize) -> Value {
-    let mut value = given(value);
-    without_defaults(&mut value);
-    value
-}
-
-fn without_defaults(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.values_mut().for_each(without_defaults);
-            fields.retain(|key, it| match it {
-                Value::Object(map) => !map.is_empty() || !MAPS.contains(&key.as_str()),
-                Value::Bool(false) => !SWITCHES.contains(&key.as_str()),
-                _ => true,
-            });
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_defaults),
-        _ => {}
-    }
 }

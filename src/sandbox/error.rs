@@ -1,10 +1,10 @@
-//! What a sandbox fails of.
+//! Errors of the sandbox.
 
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SandboxError {
-    #[error("`{0}` is no name for a sandbox: lower-case letters, digits and dashes, at most 30")]
+    #[error("invalid sandbox name \"{0}\": use at most 30 lower-case letters, digits and dashes")]
     Name(String),
     #[error("cannot {what}")]
     Io {
@@ -16,9 +16,9 @@ pub(crate) enum SandboxError {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("there is no Go to build the sandbox with")]
+    #[error("Go is not installed; it is needed to build the sandbox")]
     NoGo,
-    #[error("Go {found} is too old to build the sandbox with")]
+    #[error("{found} is too old to build the sandbox; Go 1.26 or newer is needed")]
     OldGo { found: String },
     #[error("cannot build {program}")]
     Build { program: String, output: String },
@@ -27,15 +27,15 @@ pub(crate) enum SandboxError {
         folder: PathBuf,
         programs: Vec<String>,
     },
-    #[error("another kvshoot{} is at {what}", holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    #[error("another kvshoot{} is busy: {what}", holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Busy { what: String, holder: Option<u32> },
-    #[error("{name} ended soon after its start")]
+    #[error("{name} exited soon after it was started")]
     Ended {
         name: String,
         log: PathBuf,
         tail: String,
     },
-    #[error("{what} did not come within {seconds} s")]
+    #[error("{what} not ready after {seconds} s")]
     Slow {
         what: String,
         seconds: u64,
@@ -43,19 +43,19 @@ pub(crate) enum SandboxError {
     },
     #[error("`kubectl {args}` failed")]
     Kubectl { args: String, stderr: String },
-    #[error("the sandbox `{0}` is not running")]
+    #[error("sandbox \"{0}\" is not running")]
     NotRunning(String),
-    #[error("the sandbox `{name}` was made {with} real CDI controllers")]
+    #[error("sandbox \"{name}\" was created {with} CDI's controllers")]
     OtherMode { name: String, with: &'static str },
-    #[error("the sandbox `{0}` holds data of an earlier kvshoot")]
+    #[error("sandbox \"{0}\" has data of an incompatible older kvshoot")]
     Older(String),
-    #[error("process {0} does not end")]
+    #[error("process {0} did not exit after SIGKILL")]
     Immortal(u32),
     #[error(transparent)]
     Pki(#[from] crate::pki::PkiError),
 }
 
-/// Says what was being done when the system refused.
+/// Adds to an I/O error what was being done.
 pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> SandboxError {
     let what = what.into();
     move |source| SandboxError::Io { what, source }

@@ -1,8 +1,8 @@
-//! Faults on request: a ConfigMap that the simulator follows, and quotas.
+//! Injected faults: a ConfigMap that the simulator watches, and quotas.
 
-use super::Sandbox;
 use super::error::{SandboxError, io};
-use super::objects::NAMESPACE;
+use super::manager::Sandbox;
+use super::manifests::NAMESPACE;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ const CONFIG: &str = "faults";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Images are not found at their address.
+    /// Imports fail, because the image URL returns 404.
     Import404,
-    /// Imports stay at 12 %.
+    /// Imports stop at 12%.
     ImportStuck,
-    /// The hosts of a zone are full; `default` means those in no zone.
+    /// Nodes of a zone are full; `default` means nodes without a zone.
     NoRoom { zone: String },
-    /// Machines whose name begins so fail whenever they start; `*` means all.
+    /// Machines with this name prefix fail whenever they start; `*` means all.
     VmCrash { prefix: String },
-    /// Pods of control planes whose name begins so crash whenever they start; `*` means all.
+    /// Control plane pods with this name prefix crash whenever they start; `*` means all.
     PodCrash { prefix: String },
-    /// What goes wrong inside machines whose name begins so; `*` means all.
-    Guest { what: Guest, prefix: String },
-    /// A quota stands in a namespace.
+    /// A fault inside machines with this name prefix; `*` means all.
+    Guest { what: GuestFault, prefix: String },
+    /// A ResourceQuota in a namespace.
     Quota {
         namespace: String,
         hard: BTreeMap<String, String>,
     },
 }
 
-/// What can go wrong inside a machine that runs.
+/// A fault inside a running machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guest {
+pub(crate) enum GuestFault {
     /// It does not boot.
     Boot,
     /// It cannot reach the API server.
     Network,
     /// Its clock is years behind.
     Clock,
-    /// It was a node, and is heard of no more.
+    /// Its node stops reporting.
     Silent,
 }
 
-impl Guest {
+impl GuestFault {
     const ALL: [Self; 4] = [Self::Boot, Self::Network, Self::Clock, Self::Silent];
 
-    /// As the simulator and the command line call it.
+    /// Its name in the simulator and on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Boot => "guest-boot",
@@ -57,12 +57,12 @@ impl Guest {
     }
 
     fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
+        Self::ALL.into_iter().find(|fault| fault.name() == name)
     }
 }
 
 impl Sandbox {
-    /// Adds a fault to those there are.
+    /// Injects a fault.
     pub(crate) fn fail(&self, fault: &Fault) -> Result<(), SandboxError> {
         let kubectl = self.kubectl()?;
         if let Fault::Quota { namespace, hard } = fault {
@@ -92,7 +92,7 @@ impl Sandbox {
         kubectl.apply(&[configmap(&config)])
     }
 
-    /// Takes all faults back.
+    /// Clears all faults.
     pub(crate) fn heal(&self) -> Result<(), SandboxError> {
         let kubectl = self.kubectl()?;
         kubectl.apply(&[configmap(&BTreeMap::new())])?;
@@ -107,7 +107,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The faults there are.
+    /// Returns the active faults.
     pub(crate) fn faults(&self) -> Result<Vec<Fault>, SandboxError> {
         let mut faults = Vec::new();
         for (key, names) in self.config()? {
@@ -119,7 +119,7 @@ impl Sandbox {
                     "vm-crash" => faults.push(Fault::VmCrash { prefix: name }),
                     "pod-crash" => faults.push(Fault::PodCrash { prefix: name }),
                     other => faults.extend(
-                        Guest::named(other).map(|what| Fault::Guest { what, prefix: name }),
+                        GuestFault::named(other).map(|what| Fault::Guest { what, prefix: name }),
                     ),
                 }
             }

@@ -1,7 +1,7 @@
 //! Certificates and kubeconfigs of a sandbox.
 
 use super::error::SandboxError;
-use super::files;
+use super::private_files;
 use super::state::{Ports, Row};
 use crate::pki::{Authority, LeafProfile, PemPair, Validity, signing_key};
 use serde_json::{Value, json};
@@ -9,9 +9,9 @@ use std::path::Path;
 
 const MASTERS: &str = "system:masters";
 
-/// Who has a kubeconfig: its name, its user and its groups.
+/// Kubeconfigs: name, user and groups.
 ///
-/// KubeVirt's webhook takes back what anyone but its own accounts writes into a status.
+/// KubeVirt's webhook reverts changes of a status unless KubeVirt's own accounts make them.
 const USERS: [(&str, &str, &[&str]); 6] = [
     ("admin", "kvshoot-sandbox-admin", &[MASTERS]),
     (
@@ -47,13 +47,17 @@ const SANS: [&str; 7] = [
     "127.0.0.1",
 ];
 
-/// What a sandbox has is thrown away, not renewed: twenty years from the beginning of 2025.
+/// Twenty years from the beginning of 2025: certificates of a sandbox are never renewed.
 fn life() -> Validity {
     Validity::for_seconds(1_735_689_600, 20 * 365 * 24 * 60 * 60)
 }
 
-/// For servers and clients alike.
-fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> LeafProfile<'a> {
+/// A certificate for servers and clients.
+fn server_and_client<'a>(
+    name: &'a str,
+    groups: &'a [&'a str],
+    names: &'a [String],
+) -> LeafProfile<'a> {
     LeafProfile {
         common_name: name,
         organizations: groups,
@@ -63,39 +67,46 @@ fn both<'a>(name: &'a str, groups: &'a [&'a str], names: &'a [String]) -> LeafPr
     }
 }
 
-/// Makes all certificates, once in the life of a sandbox.
+/// Creates all certificates of a new sandbox.
 pub(super) fn certificates(folder: &Path, row: Row) -> Result<(), SandboxError> {
     let pki = folder.join("pki");
-    files::make_dir(&pki)?;
+    private_files::make_dir(&pki)?;
     let save = |name: &str, pair: &PemPair, public: &str| {
-        files::write(&pki.join(format!("{name}.key")), &pair.key)?;
-        files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
+        private_files::write(&pki.join(format!("{name}.key")), &pair.key)?;
+        private_files::write(&pki.join(format!("{name}.{public}")), &pair.certificate)
     };
     let ca = Authority::new("kvshoot-sandbox-ca", life())?;
     let front = Authority::new("kvshoot-sandbox-front-proxy-ca", life())?;
     let mut names = SANS.map(str::to_owned).to_vec();
     names.push(row.api());
-    let server = ca.issue(&both("kube-apiserver", &[], &names), life())?;
-    let proxy = front.issue(&both("front-proxy-client", &[], &[]), life())?;
+    let server = ca.issue(&server_and_client("kube-apiserver", &[], &names), life())?;
+    let proxy = front.issue(&server_and_client("front-proxy-client", &[], &[]), life())?;
     save("ca", ca.pair(), "crt")?;
     save("front-proxy-ca", front.pair(), "crt")?;
     save("server", &server, "crt")?;
-    // Who the API server is to the simulated kubelets.
-    let client = ca.issue(&both("kube-apiserver-kubelet-client", &[], &[]), life())?;
+    // The API server's identity towards the simulated kubelets.
+    let client = ca.issue(
+        &server_and_client("kube-apiserver-kubelet-client", &[], &[]),
+        life(),
+    )?;
     save("kubelet-client", &client, "crt")?;
     save("front-proxy-client", &proxy, "crt")?;
     save("sa", &signing_key("service account tokens")?, "pub")?;
     for (name, user, groups) in USERS {
-        save(name, &ca.issue(&both(user, groups, &[]), life())?, "crt")?;
+        save(
+            name,
+            &ca.issue(&server_and_client(user, groups, &[]), life())?,
+            "crt",
+        )?;
     }
     Ok(())
 }
 
-/// Writes the kubeconfigs; their port may differ from one start to the next.
+/// Writes the kubeconfigs, at each start because the port may change.
 pub(super) fn kubeconfigs(folder: &Path, context: &str, ports: Ports) -> Result<(), SandboxError> {
     use base64::Engine;
     let encode = |file: String| {
-        files::read(&folder.join("pki").join(file))
+        private_files::read(&folder.join("pki").join(file))
             .map(|text| base64::engine::general_purpose::STANDARD.encode(text))
     };
     let ca = encode("ca.crt".into())?;
@@ -111,7 +122,7 @@ pub(super) fn kubeconfigs(folder: &Path, context: &str, ports: Ports) -> Result<
             what: "write a kubeconfig".into(),
             source: std::io::Error::other(error),
         })?;
-        files::write(&folder.join(format!("{name}.kubeconfig")), &text)?;
+        private_files::write(&folder.join(format!("{name}.kubeconfig")), &text)?;
     }
     Ok(())
 }

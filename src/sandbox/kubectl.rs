@@ -1,4 +1,4 @@
-//! The sandbox talks to its own API server through its own kubectl.
+//! Runs the sandbox's kubectl.
 
 use super::error::{SandboxError, io};
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 pub(super) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
-    /// Its home: nothing of the person's own configuration counts.
+    /// Its HOME, so that it ignores the user's configuration.
     home: PathBuf,
 }
 
@@ -23,10 +23,10 @@ impl Kubectl {
     }
 
     pub(super) fn run<S: AsRef<str>>(&self, args: &[S]) -> Result<String, SandboxError> {
-        self.feed(args, "")
+        self.run_with_input(args, "")
     }
 
-    pub(super) fn feed<S: AsRef<str>>(
+    pub(super) fn run_with_input<S: AsRef<str>>(
         &self,
         args: &[S],
         input: &str,
@@ -44,7 +44,7 @@ impl Kubectl {
             .spawn()
             .map_err(io("start kubectl"))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // When it does not read to the end, its own words say why.
+            // If it exits early, its own output explains why.
             let _ = stdin.write_all(input.as_bytes());
         }
         let output = child.wait_with_output().map_err(io("wait for kubectl"))?;
@@ -57,7 +57,7 @@ impl Kubectl {
         })
     }
 
-    /// Writes objects as ours, whoever wrote them before.
+    /// Applies objects, and takes over fields that other managers own.
     pub(super) fn apply(&self, objects: &[serde_json::Value]) -> Result<(), SandboxError> {
         let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects});
         let args = [
@@ -68,6 +68,6 @@ impl Kubectl {
             "-f",
             "-",
         ];
-        self.feed(&args, &list.to_string()).map(drop)
+        self.run_with_input(&args, &list.to_string()).map(drop)
     }
 }

@@ -1,7 +1,7 @@
-//! Child processes that outlive the run that starts them, and never a stranger's.
+//! Processes that outlive the command that starts them, identified so that no other process is ever signalled.
 
 use super::error::{SandboxError, io};
-use super::files;
+use super::private_files;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A process as told apart from any later one of the same number.
+/// A process, distinguished from later ones with the same ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) name: String,
     pub(super) pid: u32,
-    /// Clock ticks from the start of the computer to the start of the process.
+    /// Start time in clock ticks since boot.
     started: u64,
-    /// Which start of the computer.
+    /// Boot ID.
     boot: String,
 }
 
-/// What to start.
+/// A program with its arguments.
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) args: Vec<String>,
@@ -43,12 +43,12 @@ impl Process {
             .open(&path)
             .map_err(io(format!("open {}", path.display())))?;
         let err = out.try_clone().map_err(io("share a log"))?;
-        // Some leave files behind; these go with the sandbox.
+        // Some leave files behind; they are deleted with the sandbox.
         let temporary = folder.join("tmp");
-        files::make_dir(&temporary)?;
+        private_files::make_dir(&temporary)?;
         let child = Command::new(bin.join(name))
             .args(&program.args)
-            // Settings in the environment (ETCD_NAME and the like) are not meant for these.
+            // The user's variables (such as ETCD_NAME) must not configure these programs.
             .env_clear()
             .env("HOME", folder)
             .env("TMPDIR", &temporary)
@@ -57,7 +57,7 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(err)
-            // A group of its own: Ctrl-C in the terminal is not for it.
+            // In a separate process group, so that Ctrl-C does not stop it.
             .process_group(0)
             .spawn()
             .map_err(io(format!("start {name}")))?;
@@ -72,11 +72,10 @@ impl Process {
         Ok((process, child))
     }
 
-    /// Finds what runs for a sandbox without being remembered: a program of ours on that sandbox's files, or a pod's
-    /// process.
+    /// Finds running processes of a sandbox, recorded or not: programs of the sandbox that use its files, and pods.
     pub(super) fn find(programs: &Path, folder: &Path) -> Vec<Self> {
         let marker = format!("{}/", folder.display());
-        let mut found: Vec<Self> = numbers()
+        let mut found: Vec<Self> = process_ids()
             .filter_map(|pid| {
                 let args = arguments(pid)?;
                 let program = Path::new(args.first()?);
@@ -94,8 +93,7 @@ impl Process {
         found
     }
 
-    /// Finds the processes that are pods, each with its pod. Their arguments are the pods' own, but their root is a
-    /// folder of the sandbox.
+    /// Finds the processes of pods, each with its pod, by their root folder.
     pub(super) fn of_pods(folder: &Path) -> Vec<(Self, String)> {
         let Ok(running) = folder.join("pods/running").canonicalize() else {
             return Vec::new();
@@ -110,7 +108,7 @@ impl Process {
             let name = Path::new(args.first()?).file_name()?.to_str()?.to_owned();
             Some((Self::now(&name, pid)?, pod.replacen('_', "/", 1)))
         };
-        numbers().filter_map(of_pod).collect()
+        process_ids().filter_map(of_pod).collect()
     }
 
     fn now(name: &str, pid: u32) -> Option<Self> {
@@ -140,7 +138,7 @@ impl Process {
         if let Some(pid) = pid
             && self.alive()
         {
-            // It may have ended in between, which is what is wanted.
+            // It may have exited in between.
             let _ = kill_process(pid, signal);
         }
     }
@@ -150,9 +148,9 @@ pub(super) fn log(folder: &Path, name: &str) -> PathBuf {
     folder.join("logs").join(format!("{name}.log"))
 }
 
-/// Asks all to end, then makes them.
+/// Stops processes with SIGTERM, and SIGKILL after a while.
 pub(super) fn stop(processes: &[Process]) -> Result<(), SandboxError> {
-    // Only etcd has something to lose; the others wait for each other's connections.
+    // Only etcd needs time to shut down; the others would wait for each other's connections.
     let (stores, others): (Vec<_>, Vec<_>) =
         processes.iter().partition(|process| process.name == "etcd");
     for process in processes {
@@ -185,12 +183,12 @@ fn ended(processes: &[&Process], patience: Duration) -> bool {
     }
 }
 
-/// Fails when one of the children has ended.
+/// Fails if one of the children has exited.
 pub(super) fn watch(children: &mut [(Process, Child)], folder: &Path) -> Result<(), SandboxError> {
     for (process, child) in children {
         if child.try_wait().is_ok_and(|status| status.is_some()) {
             let log = log(folder, &process.name);
-            let tail = files::last_words(&log, 8);
+            let tail = private_files::last_lines(&log, 8);
             let name = process.name.clone();
             return Err(SandboxError::Ended { name, log, tail });
         }
@@ -198,8 +196,8 @@ pub(super) fn watch(children: &mut [(Process, Child)], folder: &Path) -> Result<
     Ok(())
 }
 
-/// The numbers of all processes.
-fn numbers() -> impl Iterator<Item = u32> {
+/// IDs of all processes.
+fn process_ids() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

@@ -1,19 +1,20 @@
-//! From nothing, or from kept data, to a provider cluster that answers.
+//! Starts the provider cluster, with new or existing data.
 
+use super::command_lines::CommandLines;
 use super::error::{SandboxError, io};
 use super::install::Installation;
 use super::kubectl::Kubectl;
 use super::process::{self, Process, Program};
-use super::programs::Setup;
+use super::progress::Step;
 use super::state::{Row, State};
-use super::{Step, files, identity, objects};
+use super::{identity, manifests, private_files};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How many kubectl run side by side; more only wait for the API server.
+/// Number of concurrent kubectl processes; more would only wait for the API server.
 const SIDE_BY_SIDE: usize = 6;
 
 pub(super) fn start(
@@ -23,41 +24,41 @@ pub(super) fn start(
     row: Row,
     state: &mut State,
     installation: &Installation,
-    tell: &mut dyn FnMut(Step),
+    progress: &mut dyn FnMut(Step),
 ) -> Result<(), SandboxError> {
     let first = state.made_with.is_none();
     if first {
         identity::certificates(folder, row)?;
     }
     identity::kubeconfigs(folder, context, state.ports)?;
-    files::remove_dir(&folder.join("logs"))?;
-    files::make_dir(&folder.join("logs"))?;
-    files::make_dir(&folder.join("etcd"))?;
+    private_files::remove_dir(&folder.join("logs"))?;
+    private_files::make_dir(&folder.join("logs"))?;
+    private_files::make_dir(&folder.join("etcd"))?;
     state.save(folder)?;
     let mut boot = Boot {
         folder,
         own,
         first,
         renewed: state.made_with.as_ref() != Some(&installation.digest),
-        ca: files::read(&folder.join("pki/ca.crt"))?,
+        ca: private_files::read(&folder.join("pki/ca.crt"))?,
         kubectl: Kubectl::new(&installation.bin, folder),
         children: Vec::new(),
         row,
         state,
         installation,
     };
-    boot.control_plane(tell)?;
-    boot.definitions(tell)?;
-    boot.kubevirt(tell)?;
+    boot.control_plane(progress)?;
+    boot.definitions(progress)?;
+    boot.kubevirt(progress)?;
     if boot.state.cdi {
-        boot.cdi(tell)?;
+        boot.cdi(progress)?;
     }
-    boot.hooks(tell)?;
+    boot.hooks(progress)?;
     boot.state.made_with = Some(installation.digest.clone());
     boot.state.save(folder)
 }
 
-/// One word for each definition; kubectl's own wait asks for one after the other.
+/// Prints one word per definition. `kubectl wait` would check them one after the other.
 const ESTABLISHED: &str =
     r#"-o=jsonpath={range .items[*]}={.status.conditions[?(@.type=="Established")].status} {end}"#;
 
@@ -73,9 +74,9 @@ fn all_true(answer: String) -> Result<String, SandboxError> {
 struct Boot<'a> {
     folder: &'a Path,
     own: Option<&'a Path>,
-    /// There is no data yet.
+    /// The data is new.
     first: bool,
-    /// The data was made with other programs, or there is none.
+    /// The data is new or was created with other programs.
     renewed: bool,
     ca: String,
     kubectl: Kubectl,
@@ -86,8 +87,8 @@ struct Boot<'a> {
 }
 
 impl Boot<'_> {
-    fn setup(&self) -> Setup<'_> {
-        Setup {
+    fn command_lines(&self) -> CommandLines<'_> {
+        CommandLines {
             folder: self.folder,
             own: self.own,
             ports: self.state.ports,
@@ -95,37 +96,37 @@ impl Boot<'_> {
         }
     }
 
-    fn control_plane(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        tell(Step::new("Starting etcd and the API server"));
-        self.run(&self.setup().etcd())?;
-        self.run(&self.setup().api_server())?;
+    fn control_plane(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        progress(Step::new("Starting etcd and the API server"));
+        self.run(&self.command_lines().etcd())?;
+        self.run(&self.command_lines().api_server())?;
         let port = self.state.ports.api();
         self.until("the API server", |boot| {
             reach(port)?;
             boot.kubectl.run(&["get", "--raw", "/readyz"])
         })?;
-        self.run(&self.setup().controller_manager())?;
-        self.run(&self.setup().scheduler())
+        self.run(&self.command_lines().controller_manager())?;
+        self.run(&self.command_lines().scheduler())
     }
 
-    fn definitions(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+    fn definitions(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
         if self.renewed {
-            tell(Step::new(
+            progress(Step::new(
                 "Installing the resource definitions of KubeVirt and CDI",
             ));
-            let mut others = objects::snapshots()?;
-            others.push(objects::networks());
+            let mut others = manifests::snapshots()?;
+            others.push(manifests::networks());
             let mut jobs = self.files("crd-")?;
-            // The largest take the longest.
+            // Largest first, because they take longest.
             jobs.sort_by_key(|file| {
                 std::cmp::Reverse(file.metadata().map(|data| data.len()).unwrap_or_default())
             });
             self.write_all(jobs)?;
             self.kubectl.apply(&others)?;
         }
-        self.run(&self.setup().simulator(self.state.cdi))?;
-        // It takes seconds before it asks for anything.
-        self.run(&self.setup().virt_api())?;
+        self.run(&self.command_lines().simulator(self.state.cdi))?;
+        // It takes seconds to start.
+        self.run(&self.command_lines().virt_api())?;
         if !self.renewed {
             return Ok(());
         }
@@ -136,29 +137,29 @@ impl Boot<'_> {
         })
     }
 
-    fn kubevirt(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        tell(Step::new("Starting KubeVirt"));
-        let mut basics = objects::basics(self.state.ports, &self.ca);
+    fn kubevirt(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        progress(Step::new("Starting KubeVirt"));
+        let mut basics = manifests::basics(self.state.ports, &self.ca);
         if self.first {
-            basics.push(objects::kubevirt());
+            basics.push(manifests::kubevirt());
         }
         self.kubectl.apply(&basics)?;
         if self.first {
-            let status = objects::kubevirt_status().to_string();
+            let status = manifests::kubevirt_status().to_string();
             let patch = ["patch", "kubevirt", "kubevirt", "--namespace=kubevirt"];
             let how = ["--subresource=status", "--type=merge", "--patch", &status];
             self.kubectl.run(&[patch, how].concat())?;
         }
         if !self.first {
-            // That of the last start, which did not give it back, lasts for long.
+            // The lease of the last start was not released, and lasts long.
             let lease = ["delete", "lease", "virt-controller", "--namespace=kubevirt"];
             self.kubectl
                 .run(&[lease.as_slice(), &["--ignore-not-found"]].concat())?;
         }
-        self.run(&self.setup().virt_controller())?;
+        self.run(&self.command_lines().virt_controller())?;
         if self.renewed {
             let mut jobs = self.files("rbac")?;
-            // Before the webhooks that would judge them are there.
+            // Before the webhooks exist that would validate them.
             if self.first {
                 jobs.extend(self.files("instancetypes")?);
                 jobs.extend(self.files("preferences")?);
@@ -168,13 +169,13 @@ impl Boot<'_> {
         Ok(())
     }
 
-    fn cdi(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        tell(Step::new("Starting CDI"));
+    fn cdi(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        progress(Step::new("Starting CDI"));
         let folder = self.folder.join("cdi");
-        files::make_dir(&folder)?;
+        private_files::make_dir(&folder)?;
         for (from, to) in [("server.crt", "tls.crt"), ("server.key", "tls.key")] {
-            let text = files::read(&self.folder.join("pki").join(from))?;
-            files::write(&folder.join(to), &text)?;
+            let text = private_files::read(&self.folder.join("pki").join(from))?;
+            private_files::write(&folder.join(to), &text)?;
         }
         if self.first {
             let status = Command::new(self.installation.bin.join("cdi-keys"))
@@ -182,23 +183,23 @@ impl Boot<'_> {
                 .status()
                 .map_err(io("run cdi-keys"))?;
             if !status.success() {
-                return Err(io("make CDI's keys")(std::io::Error::other(
+                return Err(io("create CDI's keys")(std::io::Error::other(
                     status.to_string(),
                 )));
             }
             let [key, public] =
-                ["id_rsa", "id_rsa.pub"].map(|file| files::read(&folder.join(file)));
+                ["id_rsa", "id_rsa.pub"].map(|file| private_files::read(&folder.join(file)));
             self.kubectl
-                .apply(&objects::cdi(&self.ca, &key?, &public?))?;
+                .apply(&manifests::cdi(&self.ca, &key?, &public?))?;
             self.write_all(self.files("cdi-rbac")?)?;
         }
-        self.run(&self.setup().cdi_controller())?;
-        self.run(&self.setup().cdi_api())
+        self.run(&self.command_lines().cdi_controller())?;
+        self.run(&self.command_lines().cdi_api())
     }
 
-    /// Turns webhooks and aggregated APIs to the processes, and waits until all of it works.
-    fn hooks(&mut self, tell: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        tell(Step::new("Waiting for KubeVirt's API"));
+    /// Redirects webhooks and aggregated APIs to the processes, and waits until they work.
+    fn hooks(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
+        progress(Step::new("Waiting for KubeVirt's API"));
         let ports = self.state.ports;
         let mut hooks = Vec::new();
         let mut all = vec![
@@ -211,9 +212,9 @@ impl Boot<'_> {
         }
         for (file, port) in all {
             let path = self.installation.manifests.join(file);
-            hooks.extend(objects::redirected(&path, port, &self.ca)?);
+            hooks.extend(manifests::redirected(&path, port, &self.ca)?);
         }
-        // It would refuse our client certificate; that it listens is enough.
+        // It would refuse the client certificate, so only check that it listens.
         self.until("virt-api", |_| reach(ports.virt_api()))?;
         self.kubectl.apply(&hooks)?;
         self.until("KubeVirt's subresources", |boot| {
@@ -242,7 +243,7 @@ impl Boot<'_> {
         Ok(())
     }
 
-    /// CDI knows nothing of our provisioner: it is told how to clone with it.
+    /// Configures how CDI clones volumes of the sandbox's provisioner, which CDI does not know.
     fn storage_profile(&mut self, name: &str) -> Result<(), SandboxError> {
         let patch = r#"{"spec":{"cloneStrategy":"csi-clone","claimPropertySets":[{"accessModes":["ReadWriteMany"],"volumeMode":"Block"}]}}"#;
         self.until("CDI's storage profiles", |boot| {
@@ -261,11 +262,11 @@ impl Boot<'_> {
         let (process, child) = Process::start(program, &self.installation.bin, self.folder)?;
         self.state.processes.push(process.clone());
         self.children.push((process, child));
-        // At once, so that it is found again whatever happens to this run.
+        // At once, so that the process is known even if this command is killed.
         self.state.save(self.folder)
     }
 
-    /// Asks until the answer is good; fails early when a process has ended.
+    /// Repeats a check until it succeeds. Fails early if a process has exited.
     fn until(
         &mut self,
         what: &str,
@@ -308,9 +309,9 @@ impl Boot<'_> {
         Ok(files)
     }
 
-    /// Hands whole files to the API server, several at a time.
+    /// Creates or applies manifest files, several at a time.
     fn write_all(&self, files: Vec<PathBuf>) -> Result<(), SandboxError> {
-        // Creating is quicker; what is there already has to be applied.
+        // Creating is faster, but fails for existing objects.
         let how: &[&str] = if self.first {
             &["create", "--validate=false", "-f"]
         } else {
@@ -344,14 +345,14 @@ impl Boot<'_> {
     }
 }
 
-/// Whether somebody listens on a port of this computer.
+/// Checks that a port of this computer accepts connections.
 fn reach(port: u16) -> Result<String, SandboxError> {
     TcpStream::connect(("127.0.0.1", port))
         .map(|_| String::new())
         .map_err(io(format!("reach port {port}")))
 }
 
-/// The largest first: the list is in that order.
+/// Takes the first file of the queue.
 fn next(queue: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
     let mut queue = queue.lock().ok()?;
     (!queue.is_empty()).then(|| queue.remove(0))

@@ -1,25 +1,38 @@
-//! What a sandbox remembers between runs.
+//! State of a sandbox between commands.
 
 use super::error::{SandboxError, io};
-use super::files;
+use super::private_files;
 use super::process::Process;
 use serde::{Deserialize, Serialize};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "state.json";
-/// Below the range that outgoing connections are given.
+/// Ports below the range of outgoing connections.
 const FIRST_PORT: u16 = 16440;
 const LAST_PORT: u16 = 30000;
+
+/// Folders and programs that sandboxes use.
+#[derive(Debug, Clone)]
+pub(crate) struct Dirs {
+    /// Programs, which take long to build.
+    pub(crate) cache: PathBuf,
+    /// Data, keys and logs of each sandbox.
+    pub(crate) state: PathBuf,
+    /// Folders that may contain the programs, in order of preference.
+    pub(crate) path: Vec<PathBuf>,
+    /// Path of this program, for pods that run it.
+    pub(crate) own: Option<PathBuf>,
+}
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct State {
     pub(super) ports: Ports,
-    /// Which loopback addresses are its own; nothing in data of before there were any.
+    /// Its loopback addresses; `None` in data of early versions.
     pub(super) row: Option<Row>,
     pub(super) cdi: bool,
-    /// The digest of the programs that the data was made with; nothing while it is not complete.
+    /// Digest of the programs that created the data; `None` until that is complete.
     pub(super) made_with: Option<String>,
     pub(super) processes: Vec<Process>,
 }
@@ -42,11 +55,11 @@ impl State {
             path: path.clone(),
             source,
         })?;
-        files::write(&path, &text)
+        private_files::write(&path, &text)
     }
 }
 
-/// The ports of one sandbox on 127.0.0.1: a row from `first` on.
+/// Consecutive ports of one sandbox on 127.0.0.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Ports {
@@ -86,7 +99,7 @@ impl Ports {
             .all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
     }
 
-    /// Finds a row that is free now and that no other sandbox remembers.
+    /// Chooses ports that are free now and not used by another sandbox.
     pub(super) fn choose(sandboxes: &Path) -> Result<Self, SandboxError> {
         let taken = remembered(sandboxes);
         (FIRST_PORT..LAST_PORT)
@@ -97,8 +110,8 @@ impl Ports {
     }
 }
 
-/// Which loopback addresses a sandbox has, besides 127.0.0.1: a /16 for Services, one for load balancers, and one
-/// for pods and nodes. They are part of its data: Services keep the addresses that they were given.
+/// Loopback addresses of a sandbox besides 127.0.0.1: a /16 for Services, one for load balancers, and one for pods and
+/// nodes. They are part of its data, because Services keep their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Row {
@@ -108,7 +121,7 @@ pub(super) struct Row {
 impl Row {
     const COUNT: u8 = 32;
 
-    /// Finds a row that no other sandbox remembers: that of the ports, if possible.
+    /// Chooses a row that no other sandbox uses, preferably the one that matches the ports.
     pub(super) fn choose(sandboxes: &Path, ports: Ports) -> Self {
         let taken: Vec<Self> = states(sandboxes)
             .iter()
@@ -128,12 +141,12 @@ impl Row {
         self.number
     }
 
-    /// Where Services have their addresses.
+    /// CIDR of Services.
     pub(super) fn services(self) -> String {
         format!("127.{}.0.0/16", 64 + self.number)
     }
 
-    /// The address of the API server's own Service.
+    /// Address of the Service `kubernetes`.
     pub(super) fn api(self) -> String {
         format!("127.{}.0.1", 64 + self.number)
     }
@@ -148,7 +161,7 @@ fn states(sandboxes: &Path) -> Vec<State> {
         return Vec::new();
     };
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    // What cannot be read keeps no port; whether it is free is asked anyway.
+    // Unreadable states are skipped, since ports are also checked to be free.
     folders
         .iter()
         .filter_map(|folder| State::load(folder).ok().flatten())

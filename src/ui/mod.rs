@@ -13,6 +13,7 @@ mod progress;
 mod prompt;
 mod settings;
 mod tty_stream;
+mod words;
 
 pub(crate) use ci_log_groups::LogGroup;
 pub(crate) use error_message::ErrorMessage;
@@ -26,6 +27,7 @@ pub(crate) use printer::Ui;
 pub(crate) use progress::Progress;
 pub(crate) use prompt::Refused;
 pub(crate) use settings::{CiSystem, ProgressMode, RunLabel, UiSettings};
+pub(crate) use words::{count, format_duration, parse_duration};
 
 #[cfg(test)]
 mod tests;

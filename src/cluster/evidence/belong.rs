@@ -1,7 +1,7 @@
 //! What in a namespace is a shoot's: its own objects, and what others make for these. Pure.
 
 use super::super::project::{items, text};
-use crate::plan::names::{CAPI_CLUSTER, CSI_CLUSTER, PART_OF};
+use crate::state::names::{CAPI_CLUSTER, CSI_CLUSTER, PART_OF};
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -6,7 +6,7 @@ use super::super::project::text;
 use super::asked::INSIDE;
 use super::logs::Place;
 use super::{Evidence, Found, fields, send};
-use crate::plan::item::Side;
+use crate::state::key::Side;
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;

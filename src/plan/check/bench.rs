@@ -1,10 +1,15 @@
 //! How long a plan takes, and that it does not take longer for each machine when there are more.
 
 use super::world::manifests::{A, Pool, shoot};
-use crate::plan::item::{Action, Content, Key, Kind, State, Wanted};
-use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed, Record};
 use crate::plan::plan_of_machines as plan;
-use crate::plan::{Hash, desired, testing, types};
+use crate::render::instancetype;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::facts::{Fact, Facts, Import, Look, Machine, Object, Record};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::State;
+use crate::state::{desired, testing};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -119,7 +124,7 @@ fn machine(
         born: ordinal.into(),
         image: desired::golden(shoot, facts, pool, zone).map(|it| it.name),
         networks: attachments.into_iter().map(|it| it.reference).collect(),
-        types: types::of_machine(shoot, facts, pool),
+        types: instancetype::of_machine(shoot, facts, pool),
         metadata: desired::pool_metadata(pool).into(),
         ..testing::machine(Look::Ready)
     }

@@ -5,27 +5,27 @@ use std::fmt;
 
 /// Names of what did not hold, how often, and where first.
 #[derive(Debug, Default)]
-pub(super) struct Broken(BTreeMap<&'static str, (u64, String)>);
+pub(crate) struct Broken(BTreeMap<&'static str, (u64, String)>);
 
 impl Broken {
-    pub(super) fn must(&mut self, name: &'static str, holds: bool, show: impl FnOnce() -> String) {
+    pub(crate) fn must(&mut self, name: &'static str, holds: bool, show: impl FnOnce() -> String) {
         if !holds {
             self.0.entry(name).or_insert_with(|| (0, show())).0 += 1;
         }
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     #[track_caller]
-    pub(super) fn assert_none(&self) {
+    pub(crate) fn assert_none(&self) {
         assert!(self.0.is_empty(), "{self}");
     }
 
     /// For what is wrong on purpose.
     #[track_caller]
-    pub(super) fn assert_has(&self, name: &str) {
+    pub(crate) fn assert_has(&self, name: &str) {
         assert!(self.has(name), "“{name}” noticed nothing; broken:\n{self}");
     }
 }

@@ -1,8 +1,8 @@
 //! The rolling update as a person would tell it.
 
 use super::NOW;
-use crate::plan::hash::Hash;
-use crate::plan::roll::{Machine, Phase, Pool, roll};
+use crate::plan::pool::rolling_update::{Machine, Phase, Pool, roll};
+use crate::state::hash::Hash;
 
 /// What may be done with such machines, oldest first, each as `new zone/ordinal Phase`.
 fn check(targets: &[usize], (surge, unavailable): (usize, usize), machines: &[&str]) -> String {

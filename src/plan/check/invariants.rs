@@ -1,12 +1,12 @@
 //! What must hold in every state of a pool, and for every move that is due in it.
 
 use super::{NOW, Rule};
-use crate::plan::roll::{Machine, Moves, Phase, Pool};
+use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool};
 use std::fmt;
 
 type Invariant = (&'static str, fn(&Case) -> bool);
 
-pub(super) const INVARIANTS: [Invariant; 16] = [
+pub(crate) const INVARIANTS: [Invariant; 16] = [
     ("total", total),
     ("available", available),
     ("may come back", may_come_back),
@@ -26,10 +26,10 @@ pub(super) const INVARIANTS: [Invariant; 16] = [
 ];
 
 /// By itself, for it costs more than all others.
-pub(super) const ORDER_IS_FREE: Invariant = ("order is free", order_is_free);
+pub(crate) const ORDER_IS_FREE: Invariant = ("order is free", order_is_free);
 
 /// One state, and what the rule makes of it.
-pub(super) struct Case<'a> {
+pub(crate) struct Case<'a> {
     rule: Rule,
     pool: &'a Pool<'a>,
     machines: &'a [Machine],
@@ -92,7 +92,7 @@ fn is_old(machine: &Machine) -> bool {
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn new(rule: Rule, pool: &'a Pool, machines: &'a [Machine]) -> Case<'a> {
+    pub(crate) fn new(rule: Rule, pool: &'a Pool, machines: &'a [Machine]) -> Case<'a> {
         let moves = rule(pool, machines);
         let mut goes = vec![false; machines.len()];
         for index in &moves.remove {
@@ -133,7 +133,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    pub(super) fn moves(&self) -> usize {
+    pub(crate) fn moves(&self) -> usize {
         self.moves.create.len() + self.moves.remove.len()
     }
 

@@ -7,8 +7,8 @@
 //! cargo test --release -- --ignored exhaustive --nocapture
 //! ```
 
-use super::hash::Hash;
-use super::roll::{Machine, Moves, Pool};
+use crate::plan::pool::rolling_update::{Machine, Moves, Pool};
+use crate::state::hash::Hash;
 
 mod bench;
 mod broken;

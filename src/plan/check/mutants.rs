@@ -3,8 +3,8 @@
 use super::invariants::{INVARIANTS, ORDER_IS_FREE};
 use super::states::Search;
 use super::{NOW, Rule};
-use crate::plan::hash::Hash;
-use crate::plan::roll::{Machine, Moves, Phase, Pool, roll};
+use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool, roll};
+use crate::state::hash::Hash;
 
 /// Each with an invariant that must notice it; others may too.
 const MUTANTS: [(&str, Rule); 20] = [
@@ -160,7 +160,7 @@ fn one_that_is_needed_goes(pool: &Pool, machines: &[Machine]) -> Moves {
     also(roll(pool, machines), machines, is_needed)
 }
 
-pub(super) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(crate) fn one_too_many_is_made(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     if machines.len() + moves.create.len() < pool.desired() + pool.surge {
         moves.create.push((0, 50));
@@ -229,7 +229,7 @@ fn new_ones_go_before_old_ones(pool: &Pool, machines: &[Machine]) -> Moves {
     moves
 }
 
-pub(super) fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
+pub(crate) fn failed_ones_stay(pool: &Pool, machines: &[Machine]) -> Moves {
     let mut moves = roll(pool, machines);
     moves
         .remove

@@ -7,9 +7,9 @@
 use super::broken::Broken;
 use super::invariants::{Case, INVARIANTS, ORDER_IS_FREE};
 use super::{NOW, Rule};
-use crate::plan::hash::Hash;
-use crate::plan::roll::{Machine, Phase, Pool, roll};
-use crate::plan::spread::spread;
+use crate::plan::pool::rolling_update::{Machine, Phase, Pool, roll};
+use crate::plan::pool::zone_distribution::spread;
+use crate::state::hash::Hash;
 use std::fmt;
 
 const OLD: Hash = Hash(3 << 44);
@@ -19,34 +19,34 @@ type Kind = (Hash, usize, Phase);
 
 /// A family of pools and of the machines that they may have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Search {
-    pub(super) rule: Rule,
+pub(crate) struct Search {
+    pub(crate) rule: Rule,
     /// Up to so many machines are desired,
-    pub(super) desired: usize,
+    pub(crate) desired: usize,
     /// in up to so many zones;
-    pub(super) zones: usize,
+    pub(crate) zones: usize,
     /// and so many more than desired and surge may be there.
-    pub(super) beyond: usize,
+    pub(crate) beyond: usize,
     /// Zones may have failed once, or be given up.
-    pub(super) setbacks: bool,
+    pub(crate) setbacks: bool,
     /// Each move is made, and the plan looked at again.
-    pub(super) order: bool,
+    pub(crate) order: bool,
     /// Once this is broken, no more is looked at.
-    pub(super) until: Option<&'static str>,
+    pub(crate) until: Option<&'static str>,
     /// For a number of zones.
-    pub(super) kinds: fn(usize) -> Vec<Kind>,
+    pub(crate) kinds: fn(usize) -> Vec<Kind>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     configurations: usize,
     states: u64,
     moves: u64,
-    pub(super) broken: Broken,
+    pub(crate) broken: Broken,
 }
 
 impl Search {
-    pub(super) const SMALL: Search = Search {
+    pub(crate) const SMALL: Search = Search {
         rule: roll,
         desired: 2,
         zones: 2,
@@ -57,7 +57,7 @@ impl Search {
         kinds,
     };
 
-    pub(super) fn run(&self) -> Found {
+    pub(crate) fn run(&self) -> Found {
         let mut found = Found::default();
         for zones in 1..=self.zones {
             let kinds = (self.kinds)(zones);

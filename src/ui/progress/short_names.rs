@@ -1,7 +1,7 @@
 //! Names without the prefix that all objects of a run share, and what titles of items are about.
 
 use crate::flow::{EventKind, RunEvent};
-use crate::plan::item::REQUEST_SENT;
+use crate::state::plan::REQUEST_SENT;
 
 /// Shortens object names in the events of one run.
 #[derive(Debug, Default)]

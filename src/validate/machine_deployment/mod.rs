@@ -63,6 +63,8 @@ pub(crate) struct Converted {
     pub(crate) places: Places,
     /// What of it came from Secrets.
     pub(crate) secrets: Secrets,
+    /// Values outside of the manifest that the pool depends on.
+    pub(crate) references: Vec<Reference>,
     /// Something of it is looked up before the pool counts.
     pub(crate) is_open: bool,
     /// Fields for whose values nobody was asked: what the rules say of them may be wrong.
@@ -93,6 +95,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         mut report,
         places,
         secrets,
+        references,
         open,
         unasked,
         ..
@@ -105,6 +108,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         warnings: report.warnings,
         places,
         secrets,
+        references,
         is_open: open > 0,
         unasked,
     }

@@ -14,6 +14,8 @@ pub(super) struct Values<'a> {
     pub(super) report: Report,
     pub(super) places: Places,
     pub(super) secrets: Secrets,
+    /// References to values outside of the manifest, in the order in which they were resolved.
+    pub(super) references: Vec<Reference>,
     /// Values that are to come.
     pub(super) open: usize,
     /// The fields whose values do not come.
@@ -27,6 +29,7 @@ impl<'a> Values<'a> {
             report: Report::default(),
             places: Places::default(),
             secrets: Secrets::default(),
+            references: Vec::new(),
             open: 0,
             unasked: Vec::new(),
         }
@@ -117,6 +120,7 @@ impl<'a> Values<'a> {
             Counts::Text(text) => return Some(text).filter(|it| !it.is_empty()),
             Counts::There(reference) => reference,
         };
+        self.references.push(reference.clone());
         let (report, code) = (&mut self.report, "machine-deployment/reference");
         let at_reference = &at.key(match reference.holder {
             Holder::Secret => "secretKeyRef",

@@ -67,7 +67,7 @@ fn the_join_script_is_valid_for_a_posix_shell() {
         std::path::Path::new("/bin/sh"),
         [
             "-n",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/plan/user_data/join.sh"),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/src/render/user_data/join.sh"),
         ],
     );
     assert_eq!(output.code, 0, "{output}");

@@ -6,9 +6,11 @@ mod world;
 mod writes;
 
 use super::world::manifests::{A, B, Pool, shoot};
-use crate::plan::item::{Action, Plan, State};
-use crate::plan::observed::{Fact, Observed};
 use crate::plan::plan;
+use crate::state::action::Action;
+use crate::state::facts::Fact;
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::Exposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};

@@ -2,30 +2,34 @@
 
 use super::super::dice::Dice;
 use super::writes::Write;
-use crate::plan::item::{Action, Key, Kind, Side};
-use crate::plan::names::control_plane;
-use crate::plan::observed::{Fact, Facts, Inside, Look, Node, Object, Observed, Record};
-use crate::plan::{Hash, desired, token};
+use crate::plan::pool::token;
+use crate::state::action::Action;
+use crate::state::desired;
+use crate::state::facts::{Fact, Facts, Inside, Look, Node, Object, Record};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names::control_plane;
+use crate::state::observed::Observed;
 use crate::validate::ValidShoot;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Seconds since 1970.
-pub(super) const NOW: i64 = 1_767_225_600;
+pub(crate) const NOW: i64 = 1_767_225_600;
 
-pub(super) struct World<'a> {
-    pub(super) dice: Dice,
-    pub(super) shoot: &'a ValidShoot,
+pub(crate) struct World<'a> {
+    pub(crate) dice: Dice,
+    pub(crate) shoot: &'a ValidShoot,
     /// All that is there, whether the run looks at it or not.
-    pub(super) truth: Facts,
+    pub(crate) truth: Facts,
     /// Sent in this run, and not answered.
-    pub(super) sent: BTreeMap<Key, Action>,
+    pub(crate) sent: BTreeMap<Key, Action>,
     /// This run has reached the shoot's API server.
-    pub(super) looks_inside: bool,
+    pub(crate) looks_inside: bool,
     /// Tokens do not live long.
-    pub(super) tokens_expire: bool,
+    pub(crate) tokens_expire: bool,
     /// The last number that was given.
-    pub(super) clock: u64,
+    pub(crate) clock: u64,
 }
 
 /// What may move by itself.
@@ -37,7 +41,7 @@ enum Thing {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(seed: u64, shoot: &'a ValidShoot) -> World<'a> {
+    pub(crate) fn new(seed: u64, shoot: &'a ValidShoot) -> World<'a> {
         World {
             dice: Dice::new(seed),
             shoot,
@@ -54,7 +58,7 @@ impl<'a> World<'a> {
     }
 
     /// What a run sees of it.
-    pub(super) fn observed(&self) -> Observed {
+    pub(crate) fn observed(&self) -> Observed {
         let mut facts = self.truth.clone();
         facts.inside = Inside::Observed;
         if !self.looks_inside {
@@ -75,12 +79,12 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Arc<str> {
+    pub(crate) fn next(&mut self) -> Arc<str> {
         self.clock += 1;
         self.clock.to_string().into()
     }
 
-    pub(super) fn send(&mut self, action: Action) -> Result<(), String> {
+    pub(crate) fn send(&mut self, action: Action) -> Result<(), String> {
         let key = action.key().clone();
         match self.sent.insert(key.clone(), action) {
             None => Ok(()),
@@ -89,7 +93,7 @@ impl<'a> World<'a> {
     }
 
     /// One of those that were sent is done, and answered.
-    pub(super) fn answer(&mut self) -> Result<(), String> {
+    pub(crate) fn answer(&mut self) -> Result<(), String> {
         let keys: Vec<Key> = self.sent.keys().cloned().collect();
         if keys.is_empty() {
             return Ok(());
@@ -100,7 +104,7 @@ impl<'a> World<'a> {
     }
 
     /// The run ends, and what it sent is done in part; the next one knows nothing of it.
-    pub(super) fn cut_off(&mut self) -> Result<(), String> {
+    pub(crate) fn cut_off(&mut self) -> Result<(), String> {
         for action in std::mem::take(&mut self.sent).values() {
             let parts = self.dice.roll(5);
             self.land(action, parts)?;
@@ -117,7 +121,7 @@ impl<'a> World<'a> {
     }
 
     /// Something happens that is not of kvshoot's doing; false when nothing can.
-    pub(super) fn moves(&mut self) -> bool {
+    pub(crate) fn moves(&mut self) -> bool {
         let count = self.things().len();
         let first = self.dice.roll(count);
         (0..count).any(|it| {
@@ -127,7 +131,7 @@ impl<'a> World<'a> {
     }
 
     /// Everything happens that can.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         while self.moves() {}
     }
 
@@ -158,7 +162,7 @@ impl<'a> World<'a> {
         expires && self.truth.objects.remove(key).is_some()
     }
 
-    pub(super) fn connect(&mut self) -> bool {
+    pub(crate) fn connect(&mut self) -> bool {
         let is_new = !self.looks_inside && self.has_rolled_out("kube-apiserver");
         self.looks_inside |= is_new;
         is_new
@@ -233,7 +237,7 @@ impl<'a> World<'a> {
     }
 
     /// What stands on a machine of this pool, and on its node.
-    pub(super) fn metadata(&self, pool: &str) -> Arc<str> {
+    pub(crate) fn metadata(&self, pool: &str) -> Arc<str> {
         let mut pools = self.shoot.pools.iter();
         let pool = pools.find(|it| it.name == pool);
         desired::pool_metadata(pool.expect("it is of the manifest")).into()

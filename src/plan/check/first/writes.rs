@@ -1,17 +1,22 @@
 //! What an action comes to: one write after the other, so that a run can be cut off between them.
 
 use super::world::{NOW, World};
-use crate::plan::item::{Action, Content, Issued, Key, Kind, Leaf, Side, Wanted};
-use crate::plan::names::SPEC_HASH;
-use crate::plan::observed::{Certificate, Fact, Import, Look, Machine, Rollout, Secret, Service};
-use crate::plan::{Hash, NO_UID, desired, token, types};
+use crate::plan::pool::token;
+use crate::render::instancetype;
+use crate::state::action::{Action, Content, Issued, Leaf, Wanted};
+use crate::state::desired;
+use crate::state::facts::{Certificate, Fact, Import, Look, Machine, Rollout, Secret, Service};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind, Side};
+use crate::state::names::SPEC_HASH;
+use crate::state::site::NO_UID;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
 const YEAR: i64 = 365 * 24 * 60 * 60;
 
-pub(super) enum Write {
+pub(crate) enum Write {
     Object {
         key: Key,
         hash: Hash,
@@ -41,7 +46,7 @@ impl World<'_> {
     /// # Errors
     ///
     /// Nothing of the kind has a place where everything is new.
-    pub(super) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
+    pub(crate) fn writes(&mut self, action: &Action) -> Result<Vec<Write>, String> {
         match action {
             Action::Apply(wanted) => self.applied(wanted),
             Action::Delete(it) if it.key.kind == Kind::Token => Ok(vec![Write::Gone {
@@ -124,7 +129,7 @@ impl World<'_> {
             since: Duration::ZERO,
             image: golden.map(|it| it.name),
             networks: networks.into_iter().map(|it| it.reference).collect(),
-            types: types::of_machine(self.shoot, &self.truth, wants),
+            types: instancetype::of_machine(self.shoot, &self.truth, wants),
             metadata: self.metadata(pool),
             status: "Provisioning".into(),
             cause: None,

@@ -1,11 +1,11 @@
 //! The store, or one that is wrong on purpose.
 
 use super::{NAMES, News, Thing};
-use crate::plan::store::{Object, Store, Version};
+use crate::state::store::{Object, Store, Version};
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     None,
     /// What arrives last wins.
     LastWins,
@@ -25,7 +25,7 @@ pub(super) enum Flaw {
     VersionsAsText,
 }
 
-pub(super) struct Ear {
+pub(crate) struct Ear {
     names: [Arc<str>; NAMES],
     store: Store<Thing>,
     flaw: Flaw,
@@ -35,7 +35,7 @@ pub(super) struct Ear {
 }
 
 impl Ear {
-    pub(super) fn new(flaw: Flaw) -> Ear {
+    pub(crate) fn new(flaw: Flaw) -> Ear {
         Ear {
             names: std::array::from_fn(|it| format!("m{it}").into()),
             store: Store::default(),
@@ -45,11 +45,11 @@ impl Ear {
         }
     }
 
-    pub(super) fn shows(&self, name: usize) -> Option<Thing> {
+    pub(crate) fn shows(&self, name: usize) -> Option<Thing> {
         self.store.get(&self.names[name]).map(|it| it.fact)
     }
 
-    pub(super) fn hear(&mut self, news: &News) {
+    pub(crate) fn hear(&mut self, news: &News) {
         self.heard += 1;
         match news {
             News::Put(it) if self.flaw == Flaw::OneClock && it.version < self.newest => {}

@@ -3,14 +3,14 @@
 use super::{Broken, Dice, Ear, NAMES, News, Server, Thing};
 use std::collections::HashSet;
 
-pub(super) struct Listener {
-    pub(super) ear: Ear,
+pub(crate) struct Listener {
+    pub(crate) ear: Ear,
     seed: u64,
     listed: bool,
     /// So much of the server's history was told.
     watched: usize,
     /// Answers on their way.
-    pub(super) mail: Vec<News>,
+    pub(crate) mail: Vec<News>,
     /// The newest version that was shown.
     shown: [Option<u64>; NAMES],
     /// Of whose death it was told.
@@ -18,10 +18,10 @@ pub(super) struct Listener {
 }
 
 /// News, and whether it is an answer to us.
-pub(super) type Heard = (News, bool);
+pub(crate) type Heard = (News, bool);
 
 impl Listener {
-    pub(super) fn new(ear: Ear, seed: u64) -> Listener {
+    pub(crate) fn new(ear: Ear, seed: u64) -> Listener {
         Listener {
             ear,
             seed,
@@ -34,7 +34,7 @@ impl Listener {
     }
 
     /// Some of what is on its way; nothing before the first LIST.
-    pub(super) fn arrives(&mut self, server: &Server, dice: &mut Dice) -> Vec<Heard> {
+    pub(crate) fn arrives(&mut self, server: &Server, dice: &mut Dice) -> Vec<Heard> {
         match dice.roll(6) {
             0 => vec![(self.list(server, dice), false)],
             _ if !self.listed => Vec::new(),
@@ -72,7 +72,7 @@ impl Listener {
     }
 
     /// All that is still on its way.
-    pub(super) fn rest(&mut self, server: &Server) -> Vec<Heard> {
+    pub(crate) fn rest(&mut self, server: &Server) -> Vec<Heard> {
         let mut rest = Vec::new();
         if !self.listed {
             rest.extend(server.lists.last().map(|it| (it.clone(), false)));
@@ -83,7 +83,7 @@ impl Listener {
         rest
     }
 
-    pub(super) fn hear(&mut self, server: &Server, heard: &Heard, broken: &mut Broken) {
+    pub(crate) fn hear(&mut self, server: &Server, heard: &Heard, broken: &mut Broken) {
         let (news, is_answer) = heard;
         self.ear.hear(news);
         let seed = self.seed;

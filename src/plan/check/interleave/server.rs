@@ -2,18 +2,18 @@
 
 use super::{Dice, NAMES, News, Thing};
 
-pub(super) struct Server {
+pub(crate) struct Server {
     clock: u64,
     uids: u64,
     there: [Option<Thing>; NAMES],
     /// All that a watch tells, in order.
-    pub(super) history: Vec<News>,
+    pub(crate) history: Vec<News>,
     /// What a LIST shows, now or from a cache that lags; newest last.
-    pub(super) lists: Vec<News>,
+    pub(crate) lists: Vec<News>,
 }
 
 impl Server {
-    pub(super) fn new() -> Server {
+    pub(crate) fn new() -> Server {
         Server {
             // Versions pass a change in length soon: 9 to 10 digits and so on.
             clock: 8,
@@ -24,16 +24,16 @@ impl Server {
         }
     }
 
-    pub(super) fn there(&self, name: usize) -> Option<Thing> {
+    pub(crate) fn there(&self, name: usize) -> Option<Thing> {
         self.there[name]
     }
 
     /// When a uid died, if it did.
-    pub(super) fn death(&self, uid: u64) -> Option<u64> {
+    pub(crate) fn death(&self, uid: u64) -> Option<u64> {
         self.deaths().find(|it| it.uid == uid).map(|it| it.version)
     }
 
-    pub(super) fn deaths(&self) -> impl Iterator<Item = &Thing> {
+    pub(crate) fn deaths(&self) -> impl Iterator<Item = &Thing> {
         self.history.iter().filter_map(|it| match it {
             News::Gone(it) => Some(it),
             _ => None,
@@ -41,7 +41,7 @@ impl Server {
     }
 
     /// Somebody writes, or nobody does. What we wrote is answered.
-    pub(super) fn step(&mut self, dice: &mut Dice) -> Option<News> {
+    pub(crate) fn step(&mut self, dice: &mut Dice) -> Option<News> {
         let name = dice.roll(NAMES);
         let ours = dice.one_in(2);
         let answer = match dice.roll(5) {

@@ -1,7 +1,7 @@
 //! Whether steps lead in circles.
 
 /// How many of the places lie on a circle, or behind one. Takes away what nothing leads to, until nothing is left.
-pub(super) fn count(places: usize, mut steps: Vec<(u32, u32)>) -> usize {
+pub(crate) fn count(places: usize, mut steps: Vec<(u32, u32)>) -> usize {
     let mut into = vec![0u32; places];
     let mut start = vec![0usize; places + 1];
     steps.sort_unstable();

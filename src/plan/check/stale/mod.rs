@@ -7,7 +7,7 @@
 
 use super::Rule;
 use super::broken::Broken;
-use crate::plan::roll::{Phase, roll};
+use crate::plan::pool::rolling_update::{Phase, roll};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 

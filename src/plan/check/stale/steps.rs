@@ -1,21 +1,21 @@
 //! All that may happen next.
 
 use super::{Look, State, Twin, World};
-use crate::plan::hash::Hash;
-use crate::plan::roll::{Machine, Moves, Phase, Pool};
+use crate::plan::pool::rolling_update::{Machine, Moves, Phase, Pool};
+use crate::state::hash::Hash;
 use Look::{Absent, Is, MakeSent, RemoveSent};
 
 #[derive(Default)]
-pub(super) struct Next {
+pub(crate) struct Next {
     /// What a fair world does sooner or later.
-    pub(super) good: Vec<State>,
+    pub(crate) good: Vec<State>,
     /// What may happen, but need not.
-    pub(super) bad: Vec<State>,
+    pub(crate) bad: Vec<State>,
     /// What does not hold on the way.
-    pub(super) broken: Vec<&'static str>,
+    pub(crate) broken: Vec<&'static str>,
 }
 
-pub(super) fn next(world: &World, state: &State) -> Next {
+pub(crate) fn next(world: &World, state: &State) -> Next {
     let mut next = Next::default();
     let step = Step { world, state };
     step.start_what_is_due(&mut next);

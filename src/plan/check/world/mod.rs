@@ -3,15 +3,19 @@
 use super::broken::Broken;
 use super::dice::Dice;
 use crate::flow::ChangeTracker;
-use crate::plan::item::{Action, Key, Kind, Plan, State};
-use crate::plan::observed::{Fact, Facts, Look, Object, Observed};
-use crate::plan::{Hash, delete, plan_of_machines as plan};
+use crate::plan::{delete, plan_of_machines as plan};
+use crate::state::action::Action;
+use crate::state::facts::{Fact, Facts, Look, Object};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::{Plan, State};
 use crate::validate::ValidShoot;
 use requests::Request;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-pub(super) mod manifests;
+pub(crate) mod manifests;
 mod moves;
 mod mutants;
 mod requests;

@@ -1,15 +1,15 @@
 //! What happens without us: imports go on, machines come, fail, come back and go, and people meddle.
 
 use super::World;
-use crate::plan::item::{Key, Kind};
-use crate::plan::observed::{Fact, Import, Look, Machine};
-use crate::plan::relied::{Family, Found, Relied};
+use crate::state::facts::{Fact, Import, Look, Machine};
+use crate::state::key::{Key, Kind};
+use crate::state::prerequisite::{Family, Found, Relied};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl World<'_> {
-    pub(super) fn moves(&mut self, faults: bool) {
+    pub(crate) fn moves(&mut self, faults: bool) {
         let longest = if faults { 60 } else { 3 };
         let passes = 1 + self.dice.roll(longest);
         self.observed.now += Duration::from_secs(passes as u64);
@@ -22,7 +22,7 @@ impl World<'_> {
     }
 
     /// Between two runs others make a type of a name, change it, or take it away.
-    pub(super) fn types_move(&mut self) {
+    pub(crate) fn types_move(&mut self) {
         let relied = Relied {
             family: Family::Instancetype,
             kind: None,
@@ -64,7 +64,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn some_object(&mut self, which: impl Fn(&Key) -> bool) -> Option<Key> {
+    pub(crate) fn some_object(&mut self, which: impl Fn(&Key) -> bool) -> Option<Key> {
         let keys = self.observed.facts.objects.keys();
         let mut keys: Vec<Key> = keys.filter(|it| which(it)).cloned().collect();
         keys.sort();

@@ -1,9 +1,12 @@
 //! Plans that are wrong on purpose: each must be noticed, or the search proves nothing.
 
 use super::{Planner, plan, search};
-use crate::plan::hash::Hash;
-use crate::plan::item::{Action, Item, Key, Kind, Plan, State};
-use crate::plan::observed::{Fact, Facts, Import, Look, Machine, Object, Observed};
+use crate::state::action::Action;
+use crate::state::facts::{Fact, Facts, Import, Look, Machine, Object};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::{Item, Plan, State};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 

@@ -1,15 +1,18 @@
 //! What is sent: it lands later, in parts, and its answer comes later still; or it is lost, or refused.
 
 use super::World;
-use crate::plan::item::{Action, Class, Content, Failure, Key, Kind, Setback, Target, Wanted};
-use crate::plan::observed::{Fact, Import, Look, Machine, Object, Record};
-use crate::plan::{desired, types};
+use crate::render::instancetype;
+use crate::state::action::{Action, Content, Setback, Target, Wanted};
+use crate::state::desired;
+use crate::state::facts::{Fact, Import, Look, Machine, Object, Record};
+use crate::state::failure::{Class, Failure};
+use crate::state::key::{Key, Kind};
 use std::sync::Arc;
 
 /// A write on its way.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) action: Action,
+pub(crate) struct Request {
+    pub(crate) action: Action,
     /// Parts that happened: user data before its machine.
     landed: usize,
 }
@@ -25,7 +28,7 @@ impl Request {
 }
 
 impl World<'_> {
-    pub(super) fn send(&mut self, action: Action) {
+    pub(crate) fn send(&mut self, action: Action) {
         self.observed
             .sent
             .insert(action.key().clone(), action.clone());
@@ -33,7 +36,7 @@ impl World<'_> {
     }
 
     /// One of those on their way comes nearer to its end.
-    pub(super) fn post(&mut self, faults: bool) {
+    pub(crate) fn post(&mut self, faults: bool) {
         if self.requests.is_empty() {
             return;
         }
@@ -71,7 +74,7 @@ impl World<'_> {
     }
 
     /// With the run, its requests end: some happened just so.
-    pub(super) fn cut_off(&mut self) {
+    pub(crate) fn cut_off(&mut self) {
         while !self.requests.is_empty() {
             if self.requests[0].landed < self.requests[0].parts() && self.dice.one_in(2) {
                 self.land(0);
@@ -208,7 +211,7 @@ impl World<'_> {
             since: now,
             image: golden.map(|it| it.name),
             networks: attachments.into_iter().map(|it| it.reference).collect(),
-            types: types::of_machine(shoot, facts, wants),
+            types: instancetype::of_machine(shoot, facts, wants),
             metadata: desired::pool_metadata(wants).into(),
             status: "Provisioning".into(),
             cause: None,
@@ -235,7 +238,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn machine(&mut self, target: &Target) -> Option<&mut Machine> {
+    pub(crate) fn machine(&mut self, target: &Target) -> Option<&mut Machine> {
         let mut pools = self.facts().machines.values_mut();
         let machine = pools.find_map(|it| it.get_mut(&target.key.name));
         machine.filter(|it| it.uid == target.uid)

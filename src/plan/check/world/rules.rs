@@ -1,16 +1,21 @@
 //! What must hold of every plan, and of what comes of it.
 
 use super::World;
-use crate::plan::item::{Action, Content, Item, Key, Kind, Plan, State, Wanted};
-use crate::plan::observed::{Fact, Facts, Look, Machine, Observed};
-use crate::plan::spread::spread;
-use crate::plan::{Hash, desired, names, record, types};
+use crate::plan::pool::zone_distribution::spread;
+use crate::state::action::{Action, Content, Wanted};
+use crate::state::desired::{self, instancetypes};
+use crate::state::facts::{Fact, Facts, Look, Machine};
+use crate::state::hash::Hash;
+use crate::state::key::{Key, Kind};
+use crate::state::observed::Observed;
+use crate::state::plan::{Item, Plan, State};
+use crate::state::{names, record};
 use crate::validate::{Network, Pool, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Machines that there may be at most.
-pub(super) fn most(facts: &Facts, pool: &Pool) -> usize {
+pub(crate) fn most(facts: &Facts, pool: &Pool) -> usize {
     let size = desired::size(facts, pool);
     size + pool.surge.rounded_up(size)
 }
@@ -48,7 +53,7 @@ fn removes(action: &Action) -> Option<&Key> {
 
 impl World<'_> {
     /// All that must hold of a plan by itself and of what is there.
-    pub(super) fn check_plan(&mut self, plan: &Plan) {
+    pub(crate) fn check_plan(&mut self, plan: &Plan) {
         let ids: HashSet<_> = plan.items.iter().map(|it| &it.id).collect();
         self.must("ids are unique", ids.len() == plan.items.len(), || {
             show_ids(plan)
@@ -124,7 +129,7 @@ impl World<'_> {
     }
 
     /// What is deleted is used by nobody.
-    pub(super) fn check_is_unused(&mut self, key: &Key) {
+    pub(crate) fn check_is_unused(&mut self, key: &Key) {
         let facts = &self.observed.facts;
         let mut machines = facts.machines.values().flatten();
         let network = format!("{}/{}", facts.namespace, key.name);
@@ -159,7 +164,7 @@ impl World<'_> {
     }
 
     /// Something shared that comes undone undoes nothing else.
-    pub(super) fn check_flicker(&mut self, before: &Plan) {
+    pub(crate) fn check_flicker(&mut self, before: &Plan) {
         let shared = |it: &Key| matches!(it.kind, Kind::Image | Kind::Network | Kind::Instancetype);
         let (Some(shoot), Some(key)) = (self.shoot, self.some_object(shared)) else {
             return;
@@ -190,7 +195,7 @@ impl World<'_> {
     }
 
     /// Converged means: this, and nothing else.
-    pub(super) fn check_goal(&mut self) {
+    pub(crate) fn check_goal(&mut self) {
         let observed = &self.observed;
         let same = match self.shoot {
             Some(shoot) => goal(shoot, observed) == present(&observed.facts),
@@ -307,7 +312,7 @@ fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (Key, (Hash,
     let there = facts.objects.iter();
     let used = there.filter(|it| made_by.contains(&*it.0.to_string()));
     let mut all: BTreeMap<Key, Hash> = used.map(|(key, it)| (key.clone(), it.hash)).collect();
-    all.extend(types::wanted_of(shoot, facts));
+    all.extend(instancetypes::wanted_of(shoot, facts));
     all.into_iter().map(|(key, hash)| (key, (hash, true)))
 }
 
@@ -335,7 +340,7 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> boo
     facts.record.as_ref().is_some_and(|it| !it.leaving)
         && golden.is_none_or(|it| has(Kind::Image, &it.name, it.hash))
         && networks.all(network)
-        && types::wanted_of(shoot, facts)
+        && instancetypes::wanted_of(shoot, facts)
             .iter()
             .all(|(key, hash)| has(key.kind, &key.name, *hash))
 }

@@ -1,7 +1,9 @@
 use super::manifests::{A, B, Pool, shoot};
 use super::{Found, Verdict, World, Zone, plan, search, verdict};
-use crate::plan::item::{Action, Class, Failure, Plan, State};
-use crate::plan::observed::Look;
+use crate::state::action::Action;
+use crate::state::facts::Look;
+use crate::state::failure::{Class, Failure};
+use crate::state::plan::{Plan, State};
 use std::collections::BTreeMap;
 
 #[track_caller]

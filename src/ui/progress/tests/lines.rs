@@ -1,7 +1,7 @@
 use super::super::plain_lines::PlainLines;
 use super::script::{at, failure, finish, item, midway, start};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
-use crate::plan::item::REQUEST_SENT;
+use crate::state::plan::REQUEST_SENT;
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;

@@ -1,0 +1,299 @@
+//! Creating and updating a shoot.
+
+use super::context::Context;
+use super::error::{CommandError, Exit, failed};
+use super::manifests::addons;
+use super::manifests::files::ManifestFiles;
+use super::provider::connect::format_missing;
+use super::provider::prepare::prepare;
+use super::run::history;
+use super::run::result::RunResult;
+use super::run::session::{RunInfo, RunOptions, Session};
+use super::signals::Signals;
+use crate::cluster::{Beside, Provider};
+use crate::flow::Outcome;
+use crate::plan::pool::capacity;
+use crate::state::desired::instancetypes;
+use crate::state::facts::Facts;
+use crate::state::failure::Class;
+use crate::state::observed::Observed;
+use crate::state::plan::State;
+use crate::state::prerequisite;
+use crate::ui::format_duration;
+use crate::validate::{Network, ValidShoot};
+use crate::{plan, render};
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Options of `kvshoot apply`.
+#[derive(Debug)]
+pub(crate) struct ApplyOptions {
+    pub(crate) files: ManifestFiles,
+    pub(crate) addons: Option<PathBuf>,
+    pub(crate) run: RunOptions,
+    pub(crate) create_namespace: bool,
+}
+
+/// Applies all Shoots of the manifests, one after the other.
+pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, CommandError> {
+    let texts = options.files.read()?;
+    context.block_on(async {
+        let signals = Signals::listen(Some(options.run.timeout))?;
+        let mut prepared = signals
+            .or_interrupted("find the shoot", prepare(texts, context))
+            .await?;
+        let shoots = &mut prepared.loaded.shoots;
+        let attached = addons::attach(options.addons.as_deref(), shoots, context);
+        signals.or_interrupted("read the add-ons", attached).await?;
+        if shoots.is_empty() {
+            return Err(CommandError::new(
+                Exit::Manifest,
+                "no Shoot in the manifests",
+            ));
+        }
+        let mut worst = Exit::Done;
+        for shoot in shoots.iter() {
+            let request = ApplyRequest {
+                verb: "apply",
+                run: options.run,
+                create_namespace: options.create_namespace,
+                resume: Some(context.config.command_line()),
+                must_be_new: false,
+                skip_if: None,
+                started: &Cell::new(false),
+            };
+            let applied =
+                apply_shoot(&request, context, &signals, &prepared.provider, shoot).await?;
+            if applied.exit == Exit::Done {
+                let (name, verb) = (&shoot.name, applied.verb);
+                let result = format!("shoot.core.gardener.cloud/{name} {verb}\n");
+                context.ui.data(&result);
+            }
+            worst = if worst == Exit::Done {
+                applied.exit
+            } else {
+                worst
+            };
+        }
+        Ok(worst)
+    })?
+}
+
+/// Returns why nothing has to be done in the observed state, or None.
+type SkipIf<'a> = dyn Fn(&Facts) -> Option<String> + 'a;
+
+/// One apply of one shoot.
+pub(crate) struct ApplyRequest<'a> {
+    /// The subcommand, for events and the history.
+    pub(crate) verb: &'static str,
+    pub(crate) run: RunOptions,
+    pub(crate) create_namespace: bool,
+    /// The command that resumes the run; None if the caller handles that.
+    pub(crate) resume: Option<String>,
+    /// Refuses to update a shoot of that name.
+    pub(crate) must_be_new: bool,
+    /// Checked once the shoot is locked.
+    pub(crate) skip_if: Option<&'a SkipIf<'a>>,
+    /// Set as soon as objects of the shoot may have been written.
+    pub(crate) started: &'a Cell<bool>,
+}
+
+/// The result of an apply.
+pub(crate) struct Applied {
+    pub(crate) exit: Exit,
+    /// created, configured, unchanged or refused.
+    pub(crate) verb: &'static str,
+}
+
+/// Applies one shoot and reports the progress.
+pub(crate) async fn apply_shoot(
+    request: &ApplyRequest<'_>,
+    context: &Context,
+    signals: &Signals,
+    provider: &Provider,
+    shoot: &ValidShoot,
+) -> Result<Applied, CommandError> {
+    let installed = provider.check_installed(!shoot.networks.is_empty());
+    signals
+        .or_interrupted("check the prerequisites", async {
+            installed.await.map_err(failed)
+        })
+        .await?;
+    if request.create_namespace {
+        let created = async { provider.create_namespace().await.map_err(failed) };
+        signals
+            .or_interrupted("create the namespace", created)
+            .await?;
+    }
+    let info = RunInfo {
+        verb: request.verb,
+        shoot: &shoot.name,
+        id: &shoot.id,
+        beside: external_objects(shoot, provider),
+        resume: request.resume.clone(),
+    };
+    let session = Session::start(context, signals, provider, request.run, info).await?;
+    let first = session.facts();
+    let finish = async |session: Session<'_>, result, verb| {
+        Ok(Applied {
+            exit: session.finish(result).await,
+            verb,
+        })
+    };
+    if let Some(why) = request.skip_if.and_then(|skip_if| skip_if(&first)) {
+        let result = RunResult::converged(format!("{why}; nothing was changed"));
+        return finish(session, result, "unchanged").await;
+    }
+    if request.must_be_new && first.record.is_some() {
+        let (name, namespace) = (&shoot.name, provider.namespace());
+        let why = format!("shoot {name:?} already exists in namespace {namespace}");
+        let result = RunResult::refused(Exit::Precondition, &why, None);
+        return finish(session, result, "refused").await;
+    }
+    // Only shoots with instancetypes of their own need these permissions.
+    let applies_types = instancetypes::lack(shoot, &first);
+    if first.record.is_none() || applies_types {
+        let checked = check_permissions(shoot, provider, &session, applies_types);
+        match signals
+            .or_interrupted("check the permissions", checked)
+            .await
+        {
+            Ok(None) => {}
+            Ok(Some(result)) => return finish(session, result, "refused").await,
+            Err(error) => {
+                session.unlock(error.exit).await;
+                return Err(error);
+            }
+        }
+    }
+    if let Some(result) = check_plan(shoot, &first, &session) {
+        return finish(session, result, "refused").await;
+    }
+    for shortage in capacity::shortages(shoot, &first) {
+        // Whatever fits is created anyway.
+        session.note(shortage);
+    }
+    request.started.set(true);
+    let report = session
+        .run(
+            |observed| plan::plan(shoot, observed),
+            |facts, action| render::objects(shoot, facts, action),
+        )
+        .await?;
+    let verb = match (report.performed, &first.record) {
+        (0, _) => "unchanged",
+        (_, None) => "created",
+        _ => "configured",
+    };
+    let summary = summarize(verb, &shoot.name, session.elapsed(), &session.facts());
+    let result = RunResult::of(&report, signals, session.resume(), summary);
+    if report.performed > 0 || report.outcome != Outcome::Converged {
+        let written = history::write(&session, &report, first.record.is_none(), context);
+        session.with_deadline(result.exit, written).await;
+    }
+    finish(session, result, verb).await
+}
+
+/// A shoot is not started if it cannot be finished for lack of permissions.
+async fn check_permissions(
+    shoot: &ValidShoot,
+    provider: &Provider,
+    session: &Session<'_>,
+    applies_types: bool,
+) -> Result<Option<RunResult>, CommandError> {
+    let mut missing = Vec::new();
+    if session.facts().record.is_none() {
+        let rights = provider.missing_rights(!shoot.networks.is_empty());
+        missing = rights.await.map_err(failed)?;
+    }
+    if applies_types {
+        let rights = provider.missing_rights_for_types();
+        missing.extend(rights.await.map_err(failed)?);
+    }
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let why = format_missing(provider, &missing);
+    Ok(Some(RunResult::refused(
+        Exit::NotAllowed,
+        &why,
+        session.resume(),
+    )))
+}
+
+/// Refuses a plan with failures that a run cannot fix, before anything is written.
+fn check_plan(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<RunResult> {
+    let observed = Observed {
+        facts: facts.clone(),
+        ..Observed::default()
+    };
+    let plan = plan::plan(shoot, &observed);
+    let (exit, failure) = plan.items.iter().find_map(|item| match &item.state {
+        State::Failed(failure) => refusal(failure.class).map(|exit| (exit, failure)),
+        _ => None,
+    })?;
+    Some(RunResult::refused(exit, &failure.message, session.resume()))
+}
+
+fn refusal(class: Class) -> Option<Exit> {
+    match class {
+        Class::Missing | Class::Foreign => Some(Exit::Precondition),
+        Class::NotAllowed => Some(Exit::NotAllowed),
+        _ => None,
+    }
+}
+
+/// `Created shoot dev in 16s (2/2 nodes ready)`.
+fn summarize(verb: &str, name: &str, elapsed: Duration, facts: &Facts) -> String {
+    let nodes: usize = facts.machines.values().map(|pool| pool.len()).sum();
+    let action = match verb {
+        "created" => "Created",
+        "configured" => "Updated",
+        _ => return format!("No changes. Shoot {name} matches the manifest."),
+    };
+    let elapsed = format_duration(elapsed);
+    format!("{action} shoot {name} in {elapsed} ({nodes}/{nodes} nodes ready)")
+}
+
+/// Objects that a shoot uses and does not own.
+pub(crate) fn external_objects(shoot: &ValidShoot, provider: &Provider) -> Beside {
+    let config = &shoot.profile.spec.provider_config;
+    Beside {
+        networks: shared_networks(shoot, provider),
+        relied: prerequisite::of(shoot, provider.namespace()),
+        templates: config.template_namespace.as_deref().map(Arc::from),
+        is_leaving: false,
+    }
+}
+
+/// Networks of other owners, as `namespace/name`.
+fn shared_networks(shoot: &ValidShoot, provider: &Provider) -> Vec<Arc<str>> {
+    let reference = |network: &Network| match network {
+        Network::Shared { name, namespace } => {
+            let namespace = namespace.as_deref().unwrap_or(provider.namespace());
+            Some(format!("{namespace}/{name}").into())
+        }
+        Network::Tenant { .. } => None,
+    };
+    shoot.networks.iter().filter_map(reference).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_one_line() {
+        let summary = |verb| summarize(verb, "dev", Duration::from_secs(76), &Facts::default());
+        assert_eq!(
+            summary("created"),
+            "Created shoot dev in 1m16s (0/0 nodes ready)"
+        );
+        assert_eq!(
+            summary("unchanged"),
+            "No changes. Shoot dev matches the manifest."
+        );
+    }
+}

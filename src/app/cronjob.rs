@@ -1,0 +1,257 @@
+//! CronJobs that run kvshoot inside a cluster, with a ServiceAccount of minimal permissions.
+
+use super::context::Context;
+use std::time::Duration;
+
+/// The default image. It is not published: only a sandbox has it, other clusters need `--image`.
+pub(crate) const IMAGE: &str = concat!("kvshoot:", env!("CARGO_PKG_VERSION"));
+/// Added to the timeout of the command, which reports the result after its time limit.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Schedule and image of a CronJob.
+#[derive(Debug, Clone)]
+pub(crate) struct CronJobOptions {
+    pub(crate) schedule: String,
+    pub(crate) image: String,
+}
+
+/// A CronJob that runs a subcommand.
+pub(crate) struct CronJob {
+    /// A sentence without a full stop.
+    pub(crate) about: &'static str,
+    /// The subcommand, which also names the objects.
+    pub(crate) verb: &'static str,
+    /// Arguments of the subcommand except for the timeout.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) timeout: Duration,
+    /// Rules of the Role, as YAML.
+    pub(crate) rules: String,
+    /// Rules of the ClusterRole, as YAML. It is printed only if the namespace is given.
+    pub(crate) cluster_rules: Option<String>,
+}
+
+/// Prints the manifests of a CronJob, and hints on how to apply them.
+pub(crate) fn print(job: &CronJob, options: &CronJobOptions, context: &Context) {
+    let namespace = context.provider.namespace.as_deref();
+    context.ui.data(&manifest(job, options, namespace));
+    let ui = &context.ui;
+    let flag = namespace.map_or(String::new(), |it| format!(" -n {it}"));
+    ui.hint(&format!("to apply it: pipe it to kubectl{flag} apply -f -"));
+    if options.image == IMAGE {
+        ui.hint("pass --image with an image that your cluster can pull; the README shows how to build one");
+    }
+}
+
+/// ServiceAccount, Role, RoleBinding and CronJob.
+fn manifest(job: &CronJob, options: &CronJobOptions, namespace: Option<&str>) -> String {
+    let place = namespace.map_or(String::new(), |it| format!("  namespace: {it}\n"));
+    let subject = namespace.map_or(String::new(), |it| format!("    namespace: {it}\n"));
+    let CronJob {
+        about,
+        verb,
+        rules,
+        timeout,
+        ..
+    } = job;
+    let of_cluster = cluster_role(job, namespace);
+    let (command, limit) = (command(job), (*timeout + GRACE).as_secs());
+    let schedule = quoted(&options.schedule);
+    let image = quoted(&options.image);
+    format!(
+        r#"# {about}: kvshoot {verb} --print-cronjob
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: kvshoot-{verb}
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+automountServiceAccountToken: false
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: kvshoot-{verb}
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: kvshoot-{verb}
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: kvshoot-{verb}
+subjects:
+  - kind: ServiceAccount
+    name: kvshoot-{verb}
+{subject}{of_cluster}---
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: kvshoot-{verb}
+{place}  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+spec:
+  schedule: {schedule}
+  concurrencyPolicy: Forbid
+  # Without this, a CronJob stops for good after a hundred missed runs.
+  startingDeadlineSeconds: 300
+  successfulJobsHistoryLimit: 1
+  failedJobsHistoryLimit: 3
+  jobTemplate:
+    spec:
+      activeDeadlineSeconds: {limit}
+      # The next run resumes.
+      backoffLimit: 0
+      template:
+        metadata:
+          labels:
+            app.kubernetes.io/name: kvshoot-{verb}
+            app.kubernetes.io/managed-by: kvshoot
+        spec:
+          serviceAccountName: kvshoot-{verb}
+          automountServiceAccountToken: true
+          enableServiceLinks: false
+          restartPolicy: Never
+          securityContext:
+            runAsNonRoot: true
+            runAsUser: 65532
+            runAsGroup: 65532
+            seccompProfile:
+              type: RuntimeDefault
+          containers:
+            - name: {verb}
+              image: {image}
+              command: {command}
+              resources:
+                requests:
+                  cpu: 10m
+                  memory: 32Mi
+                limits:
+                  memory: 256Mi
+              securityContext:
+                allowPrivilegeEscalation: false
+                capabilities:
+                  drop: [ALL]
+                readOnlyRootFilesystem: true
+              terminationMessagePolicy: FallbackToLogsOnError
+"#
+    )
+}
+
+/// ClusterRole and ClusterRoleBinding.
+fn cluster_role(job: &CronJob, namespace: Option<&str>) -> String {
+    let (Some(rules), Some(namespace)) = (&job.cluster_rules, namespace) else {
+        return String::new();
+    };
+    let name = format!("kvshoot-{}-{namespace}", job.verb);
+    format!(
+        r#"---
+# For reading zones and storage classes. Leave it out only if apply runs without these permissions, too.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {name}
+  labels:
+    app.kubernetes.io/name: kvshoot-{verb}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {name}
+subjects:
+  - kind: ServiceAccount
+    name: kvshoot-{verb}
+    namespace: {namespace}
+"#,
+        verb = job.verb,
+    )
+}
+
+/// The command of the container. It needs no shell.
+fn command(job: &CronJob) -> String {
+    let arguments = job.arguments.iter().map(|it| format!(", {it}"));
+    let (verb, arguments) = (job.verb, arguments.collect::<String>());
+    let timeout = job.timeout.as_secs();
+    format!("[kvshoot, {verb}{arguments}, --timeout={timeout}s]")
+}
+
+/// A JSON string, which is also valid YAML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Checks for five fields or a word with @. The API server checks the numbers.
+///
+/// # Errors
+///
+/// The text is not a cron schedule.
+pub(crate) fn parse_schedule(text: &str) -> Result<String, String> {
+    let is_field = |it: &str| {
+        let mut chars = it.chars();
+        chars.all(|it| it.is_ascii_alphanumeric() || "*/,-?".contains(it))
+    };
+    let fields: Vec<&str> = text.split(' ').filter(|it| !it.is_empty()).collect();
+    let words = [
+        "@yearly",
+        "@annually",
+        "@monthly",
+        "@weekly",
+        "@daily",
+        "@midnight",
+        "@hourly",
+    ];
+    match fields.as_slice() {
+        [word] if words.contains(word) => Ok((*word).to_owned()),
+        [_, _, _, _, _] if fields.iter().all(|it| is_field(it)) => Ok(fields.join(" ")),
+        _ => {
+            let form = "is not of the form MINUTE HOUR DAY MONTH WEEKDAY, such as \"*/10 * * * *\"";
+            Err(form.to_owned())
+        }
+    }
+}
+
+/// # Errors
+///
+/// The text is not an image reference.
+pub(crate) fn parse_image(text: &str) -> Result<String, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "._-/:@".contains(it);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("is not a valid image reference".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_has_five_fields_or_is_a_word() {
+        for good in ["*/10 * * * *", "0 3 * * mon-fri", "@hourly"] {
+            assert_eq!(parse_schedule(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "",
+            "10m",
+            "* * * *",
+            "* * * * * *",
+            "@often",
+            "* * * * \"",
+            "*\n* * * *",
+        ] {
+            assert!(parse_schedule(bad).is_err(), "{bad:?}");
+        }
+    }
+}

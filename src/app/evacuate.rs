@@ -1,0 +1,275 @@
+//! Replacing machines on provider nodes that are being drained.
+
+use super::apply::{ApplyRequest, apply_shoot};
+use super::context::Context;
+use super::cronjob::{self, CronJob, CronJobOptions};
+use super::error::{CommandError, Exit, failed};
+use super::inspect::shoot_summary::find;
+use super::provider::connect::connect;
+use super::run::session::{RunOptions, is_gone};
+use super::signals::Signals;
+use crate::cluster::{self, Provider, RecordSeen, Where};
+use crate::load::recorded_shoot;
+use crate::state::facts::Facts;
+use crate::state::hash::Hash;
+use crate::state::names::{SPEC_HASH, called};
+use crate::state::record::{HISTORY, Run};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+const VERB: &str = "evacuate";
+const FIND: &str = "find machines on draining nodes";
+/// The interval of `--watch`.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// Time before a failed or locked shoot is tried again by `--watch`.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Options of `kvshoot evacuate`.
+#[derive(Debug)]
+pub(crate) struct EvacuateOptions {
+    /// Display name of the shoot; all shoots of the namespace if None.
+    pub(crate) name: Option<String>,
+    pub(crate) watch: bool,
+    pub(crate) run: RunOptions,
+}
+
+/// A shoot with machines to replace.
+struct DueShoot {
+    record: RecordSeen,
+    /// Names of the machines; empty if an interrupted evacuation has to be resumed.
+    machines: Vec<Arc<str>>,
+}
+
+struct Evacuation<'a> {
+    options: &'a EvacuateOptions,
+    context: &'a Context,
+    signals: &'a Signals,
+    provider: Provider,
+}
+
+/// Replaces machines on draining nodes, once or until a signal.
+pub(crate) fn evacuate(options: &EvacuateOptions, context: &Context) -> Result<Exit, CommandError> {
+    context.block_on(async {
+        let limit = Some(options.run.timeout).filter(|_| !options.watch);
+        let signals = Signals::listen(limit)?;
+        let evacuation = Evacuation {
+            options,
+            context,
+            signals: &signals,
+            provider: signals.or_interrupted(FIND, connect(context)).await?,
+        };
+        match options.watch {
+            true => evacuation.watch().await,
+            false => evacuation.once().await,
+        }
+    })?
+}
+
+/// Prints a CronJob that runs `kvshoot evacuate`. It needs the permissions of apply, which also reads cluster-wide
+/// objects.
+pub(crate) fn print_cronjob(
+    options: &EvacuateOptions,
+    cronjob: &CronJobOptions,
+    context: &Context,
+) -> Result<Exit, CommandError> {
+    if context.provider.namespace.is_none() {
+        let message = "a namespace is required: the ClusterRoleBinding names the namespace of the ServiceAccount";
+        return Err(CommandError::new(Exit::Usage, message).hint("pass -n NAMESPACE"));
+    }
+    let job = CronJob {
+        about: "Replaces machines on draining nodes",
+        verb: VERB,
+        arguments: options.name.iter().cloned().collect(),
+        timeout: options.run.timeout,
+        rules: cluster::rules_to_apply(),
+        cluster_rules: Some(cluster::rules_to_choose()),
+    };
+    cronjob::print(&job, cronjob, context);
+    Ok(Exit::Done)
+}
+
+impl Evacuation<'_> {
+    async fn once(&self) -> Result<Exit, CommandError> {
+        let due = self.signals.or_interrupted(FIND, self.due()).await?;
+        if due.is_empty() {
+            let ui = &self.context.ui;
+            ui.status("no machines on draining nodes");
+        }
+        let mut worst = Exit::Done;
+        for shoot in &due {
+            if self.signals.first.is_cancelled() {
+                return Ok(self.signals.exit());
+            }
+            // A failure does not keep the others from being replaced.
+            match self.replace(shoot, self.signals).await {
+                Ok(Exit::Done) => {}
+                Ok(exit) => worst = exit,
+                // The other run replaces the machines, or the next evacuation does.
+                Err(error) if error.exit == Exit::Held && self.options.name.is_none() => {
+                    error.report(&self.context.ui);
+                }
+                Err(error) => worst = error.report(&self.context.ui),
+            }
+        }
+        Ok(worst)
+    }
+
+    /// Ends with a signal, or with an error that does not pass.
+    async fn watch(&self) -> Result<Exit, CommandError> {
+        let mut not_before: HashMap<Arc<str>, Instant> = HashMap::new();
+        let mut last_warning = String::new();
+        let mut is_first = true;
+        loop {
+            let found = tokio::select! {
+                found = self.due() => found,
+                () = self.signals.first.cancelled() => return Ok(self.signals.exit()),
+            };
+            let due = match found {
+                Ok(due) => {
+                    last_warning.clear();
+                    due
+                }
+                Err(error) if is_first || is_permanent(&error) => return Err(error),
+                Err(error) => {
+                    if last_warning != error.message {
+                        last_warning.clone_from(&error.message);
+                        let ui = &self.context.ui;
+                        ui.warn(&format!("{last_warning}; retrying"));
+                    }
+                    Vec::new()
+                }
+            };
+            if is_first {
+                let namespace = self.provider.namespace();
+                let text = format!("watching machines in namespace {namespace}");
+                self.context.ui.status(&text);
+                is_first = false;
+            }
+            for shoot in due {
+                let uid = &shoot.record.uid;
+                let is_early = not_before.get(uid).is_some_and(|it| *it > Instant::now());
+                if is_early || self.signals.first.is_cancelled() {
+                    continue;
+                }
+                let signals = self.signals.with_timeout(self.options.run.timeout);
+                let exit = self.replace(&shoot, &signals).await;
+                let exit = exit.unwrap_or_else(|error| error.report(&self.context.ui));
+                if exit != Exit::Done {
+                    not_before.insert(uid.clone(), Instant::now() + PAUSE);
+                }
+            }
+            tokio::select! {
+                () = sleep(INTERVAL) => {}
+                () = self.signals.first.cancelled() => return Ok(self.signals.exit()),
+            }
+        }
+    }
+
+    /// Returns the shoots with machines to replace, sorted by name.
+    async fn due(&self) -> Result<Vec<DueShoot>, CommandError> {
+        let records = match &self.options.name {
+            Some(name) => vec![find(&self.provider, name, self.context).await?],
+            None => {
+                let records = self.provider.records(Where::Namespace).await;
+                records.map_err(failed)?
+            }
+        };
+        let mut machines = self.provider.evacuating().await.map_err(failed)?;
+        let mut due = Vec::new();
+        for record in records.into_iter().filter(|record| !record.leaving) {
+            let machines = machines.remove(&record.name).unwrap_or_default();
+            if !machines.is_empty() || self.is_interrupted(&record).await? {
+                due.push(DueShoot { record, machines });
+            }
+        }
+        Ok(due)
+    }
+
+    /// Returns true if the last evacuation did not finish: it may have deleted machines without replacing them.
+    async fn is_interrupted(&self, record: &RecordSeen) -> Result<bool, CommandError> {
+        let is_gone = is_gone(self.context.config.identity());
+        let was_killed = self.provider.was_killed(&record.name, VERB, is_gone);
+        Ok(has_failed(record) || was_killed.await.map_err(failed)?)
+    }
+
+    async fn replace(&self, due: &DueShoot, signals: &Signals) -> Result<Exit, CommandError> {
+        let record = &due.record;
+        let name = called(&record.name);
+        let ui = &self.context.ui;
+        ui.status(&format!("shoot {name}: {}", due.why()));
+        let shoot = recorded_shoot(&record.name, &record.data, jiff::Timestamp::now());
+        let shoot = shoot.ok_or_else(|| {
+            let message = format!("cannot read the record of shoot {name}");
+            let error = CommandError::new(Exit::Precondition, message);
+            error.hint("apply its manifest, which also replaces machines on draining nodes")
+        })?;
+        let skip_if = |facts: &Facts| due.skip_if(facts);
+        let request = ApplyRequest {
+            verb: VERB,
+            run: self.options.run,
+            create_namespace: false,
+            resume: Some(self.context.config.command_line()).filter(|_| !self.options.watch),
+            must_be_new: false,
+            skip_if: Some(&skip_if),
+            started: &Cell::new(false),
+        };
+        let applied = apply_shoot(&request, self.context, signals, &self.provider, &shoot).await?;
+        if applied.exit == Exit::Done && applied.verb != "unchanged" {
+            ui.data(&format!("shoot.core.gardener.cloud/{name} evacuated\n"));
+        }
+        Ok(applied.exit)
+    }
+}
+
+impl DueShoot {
+    fn why(&self) -> String {
+        match self.machines.as_slice() {
+            [] => "the last evacuation was interrupted".to_owned(),
+            [one] => format!("machine {one} is on a draining node"),
+            all => format!("machines {} are on draining nodes", all.join(", ")),
+        }
+    }
+
+    /// Returns why nothing has to be replaced after all. The shoot may have changed before it was locked.
+    fn skip_if(&self, facts: &Facts) -> Option<String> {
+        let name = called(&self.record.name);
+        let known = self.record.annotations.get(SPEC_HASH);
+        let known = known.and_then(|it| Hash::parse(it)).unwrap_or_default();
+        match &facts.record {
+            None => Some(format!("shoot {name} was deleted")),
+            Some(record) if record.leaving || record.uid != self.record.uid => {
+                Some(format!("shoot {name} is being deleted"))
+            }
+            // That run has replaced the machines as well.
+            Some(record) if record.hash != known => {
+                Some(format!("shoot {name} was changed by another run"))
+            }
+            Some(_) => {
+                let mut machines = facts.machines.values().flatten();
+                let is_due =
+                    self.machines.is_empty() || machines.any(|(_, machine)| machine.evacuating);
+                (!is_due).then(|| format!("shoot {name} has no machines on draining nodes"))
+            }
+        }
+    }
+}
+
+/// Returns true if the last run was an evacuation that did not converge.
+fn has_failed(record: &RecordSeen) -> bool {
+    let history = record.data.get(HISTORY).map(String::as_str);
+    let runs = history.and_then(|text| serde_json::from_str::<Vec<Run>>(text).ok());
+    let last = runs.and_then(|runs| runs.into_iter().next());
+    last.is_some_and(|run| run.verb == VERB && run.result != "converged")
+}
+
+/// Returns true for errors that a later attempt does not fix.
+fn is_permanent(error: &CommandError) -> bool {
+    matches!(error.exit, Exit::NotFound | Exit::NotAllowed)
+}
+
+#[cfg(test)]
+#[path = "evacuate_tests.rs"]
+mod tests;

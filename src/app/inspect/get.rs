@@ -1,0 +1,34 @@
+//! `kvshoot get`.
+
+use super::shoot_summary::{ShootSummary, find};
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::app::provider::connect::connect;
+use crate::state::record::SHOOT;
+use crate::ui::Format;
+
+/// Prints a shoot; as YAML and JSON, its last applied manifest.
+pub(crate) fn get(name: &str, output: Format, context: &Context) -> Result<Exit, CommandError> {
+    let (provider, record) = context.block_on(async {
+        let provider = connect(context).await?;
+        let record = find(&provider, name, context).await?;
+        Ok::<_, CommandError>((provider, record))
+    })??;
+    let manifest = record.data.get(SHOOT).map(String::as_str);
+    let manifest = manifest.unwrap_or_default();
+    match output {
+        Format::Yaml => context.ui.data(manifest),
+        Format::Json => {
+            let value: serde_json::Value = serde_yaml::from_str(manifest).map_err(|error| {
+                CommandError::new(Exit::Precondition, "cannot read the manifest in the record")
+                    .cause(error.to_string())
+            })?;
+            context.ui.value(Format::Json, &value);
+        }
+        table => {
+            let summary = ShootSummary::of(&record, provider.server_time());
+            context.ui.item(table, &summary);
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,91 @@
+//! `kvshoot pools list`.
+
+use super::shoot_summary::find_or_only;
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit, failed};
+use crate::app::provider::connect::connect;
+use crate::cluster::MachineSeen;
+use crate::load::last_applied;
+use crate::model::Worker;
+use crate::ui::{Format, ListRow};
+use serde::Serialize;
+
+/// Lists the pools of a shoot.
+pub(crate) fn list_pools(
+    name: Option<&str>,
+    output: Format,
+    context: &Context,
+) -> Result<Exit, CommandError> {
+    let pools = context.block_on(async {
+        let provider = connect(context).await?;
+        let record = find_or_only(&provider, name, context).await?;
+        let machines = provider.machines(&record.name).await.map_err(failed)?;
+        let applied = last_applied(&record.data);
+        let workers = applied.map(|(shoot, _)| shoot.spec.provider.workers);
+        let workers = workers.unwrap_or_default();
+        let pools = workers.iter().map(|worker| PoolRow::of(worker, &machines));
+        Ok::<_, CommandError>(pools.collect::<Vec<_>>())
+    })??;
+    context.ui.list(output, &pools, "no pools found");
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PoolRow {
+    name: String,
+    machine_type: String,
+    image: String,
+    zones: Vec<String>,
+    minimum: i32,
+    maximum: i32,
+    machines: usize,
+    ready: usize,
+}
+
+impl PoolRow {
+    fn of(worker: &Worker, machines: &[MachineSeen]) -> PoolRow {
+        let own = || machines.iter().filter(|it| *it.pool == *worker.name);
+        let image = worker.machine.image.as_ref();
+        PoolRow {
+            name: worker.name.clone(),
+            machine_type: worker.machine.type_.clone(),
+            image: image
+                .map(|it| [it.name.as_str(), it.version.as_deref().unwrap_or_default()].join(" "))
+                .unwrap_or_default(),
+            zones: worker.zones.clone(),
+            minimum: worker.minimum,
+            maximum: worker.maximum,
+            machines: own().count(),
+            ready: own().filter(|it| it.ready).count(),
+        }
+    }
+}
+
+impl ListRow for PoolRow {
+    fn headers() -> &'static [&'static str] {
+        &[
+            "NAME", "TYPE", "IMAGE", "ZONES", "MIN", "MAX", "MACHINES", "READY",
+        ]
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let numbers = [
+            self.minimum.to_string(),
+            self.maximum.to_string(),
+            self.machines.to_string(),
+            self.ready.to_string(),
+        ];
+        let texts = [
+            self.name.clone(),
+            self.machine_type.clone(),
+            self.image.clone(),
+            self.zones.join(","),
+        ];
+        texts.into_iter().chain(numbers).collect()
+    }
+
+    fn name(&self) -> String {
+        format!("pool/{}", self.name)
+    }
+}

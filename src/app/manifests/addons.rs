@@ -1,0 +1,142 @@
+//! Add-ons: manifests from a directory, or from a URL in the profile, that are applied inside the cluster.
+
+use super::addons_checks::{accept, report_duplicates};
+use super::{files, network_manifest};
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::manifest::Objects;
+use crate::validate::{Bundle, ValidShoot};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Network types that need no add-on: the built-in one, and one that the user installs.
+const WITHOUT: [&str; 2] = ["flannel", "none"];
+/// The longest name of an add-on that fits into the names and labels derived from it.
+const MAX_NAME: usize = 40;
+
+/// Reads add-ons from a directory and from profiles, and adds them to the shoots.
+///
+/// # Errors
+///
+/// An add-on cannot be read, or a shoot has no network.
+pub(crate) async fn attach(
+    directory: Option<&Path>,
+    shoots: &mut [ValidShoot],
+    context: &Context,
+) -> Result<(), CommandError> {
+    let addons = match directory {
+        Some(directory) => read(directory, context)?,
+        None => Vec::new(),
+    };
+    for shoot in shoots {
+        shoot.bundles = addons.clone();
+        let wanted = shoot.networking.type_.as_str();
+        let is_given = addons.iter().any(|addon| addon.name == wanted);
+        if !is_given && let Some(network) = network_manifest::of(shoot, context).await? {
+            shoot.bundles.push(network);
+        }
+        check_network(shoot)?;
+    }
+    Ok(())
+}
+
+/// A cluster has exactly one network: the built-in one, or an add-on named after its type.
+fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
+    let wanted = shoot.networking.type_.as_str();
+    let has_addon = shoot.bundles.iter().any(|addon| addon.name == wanted);
+    let name = &shoot.name;
+    match (WITHOUT.contains(&wanted), has_addon) {
+        (true, false) | (false, true) => Ok(()),
+        (true, true) => {
+            let message = format!(
+                "shoot {name}: networking.type {wanted} is built in, but there is also an add-on named {wanted}"
+            );
+            let hint = "set networking.type to none to install the network yourself";
+            Err(CommandError::new(Exit::Manifest, message).hint(hint))
+        }
+        (false, false) => {
+            let message = format!("shoot {name}: no manifests for networking.type {wanted}");
+            let hint = format!("pass --addons DIR with {wanted}.yaml or a directory {wanted}");
+            Err(CommandError::new(Exit::Manifest, message)
+                .hint(hint)
+                .hint("or set networking.type to flannel, which is built in, or to none to install a network yourself"))
+        }
+    }
+}
+
+/// Reads every add-on of a directory, by name.
+fn read(directory: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError> {
+    let mut objects = Objects::default();
+    let mut known = HashMap::new();
+    let mut addons: Vec<Bundle> = Vec::new();
+    for path in entries(directory)? {
+        let name = name_of(&path)?;
+        if addons.iter().any(|addon| addon.name == name) {
+            let message = format!(
+                "{} has more than one add-on named {name}",
+                directory.display()
+            );
+            return Err(CommandError::new(Exit::Manifest, message));
+        }
+        let first = objects.all.len();
+        for (file, bytes) in files::read(std::slice::from_ref(&path), None)? {
+            objects.add(file, bytes);
+        }
+        report_duplicates(&mut objects, first, &mut known);
+        let found = objects.all[first..].iter().map(|it| it.1.clone());
+        let objects = found.collect();
+        addons.push(Bundle { name, objects });
+    }
+    accept(&objects, context)?;
+    Ok(addons)
+}
+
+/// Files of manifests, and directories; hidden entries are skipped.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| {
+        let message = format!("cannot read directory {}", directory.display());
+        CommandError::new(Exit::Usage, message).cause(error.to_string())
+    })?;
+    let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
+    paths.retain(|it| {
+        let extension = it.extension().and_then(|it| it.to_str());
+        let is_hidden = it
+            .file_name()
+            .is_some_and(|it| it.to_string_lossy().starts_with('.'));
+        let is_manifest = matches!(extension, Some("yaml" | "yml" | "json"));
+        !is_hidden && (is_manifest || it.is_dir())
+    });
+    paths.sort();
+    if paths.is_empty() {
+        let message = format!("no add-ons in {}", directory.display());
+        return Err(CommandError::new(Exit::Usage, message)
+            .hint("an add-on is a .yaml, .yml or .json file, or a directory of such files"));
+    }
+    Ok(paths)
+}
+
+/// The name of an add-on, which becomes part of labels and object names.
+fn name_of(path: &Path) -> Result<String, CommandError> {
+    let name = if path.is_dir() {
+        path.file_name()
+    } else {
+        path.file_stem()
+    };
+    let name = name
+        .map(|it| it.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
+    let fits = name.len() <= MAX_NAME
+        && name.starts_with(is_plain)
+        && name.ends_with(is_plain)
+        && name.chars().all(|it| is_plain(it) || it == '-');
+    if fits {
+        return Ok(name);
+    }
+    let message = format!("{} is not a valid add-on name", path.display());
+    Err(CommandError::new(Exit::Manifest, message).hint(format!(
+        "use at most {MAX_NAME} lower-case letters, digits and hyphens, for example calico.yaml"
+    )))
+}

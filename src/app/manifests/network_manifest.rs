@@ -1,0 +1,100 @@
+//! The network manifest of a profile: one file, by URL and digest, cached by its digest.
+
+use super::addons_checks::{accept, report_duplicates};
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::cluster::download;
+use crate::manifest::Objects;
+use crate::model::NetworkManifest;
+use crate::validate::{Bundle, ValidShoot};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Returns the network add-on of a shoot; None when the profile has no manifest for its network type.
+pub(super) async fn of(
+    shoot: &ValidShoot,
+    context: &Context,
+) -> Result<Option<Bundle>, CommandError> {
+    let offered = &shoot.profile.spec.provider_config.network_manifests;
+    let wanted = &shoot.networking.type_;
+    let Some(manifest) = offered.iter().find(|it| it.type_ == *wanted) else {
+        return Ok(None);
+    };
+    let bytes = fetch(manifest, context).await?;
+    let mut objects = Objects::default();
+    objects.add(manifest.url.clone(), bytes);
+    report_duplicates(&mut objects, 0, &mut HashMap::new());
+    accept(&objects, context)?;
+    Ok(Some(Bundle {
+        name: wanted.clone(),
+        objects: objects.all.into_iter().map(|it| it.1).collect(),
+    }))
+}
+
+/// Returns the file from the cache or from its URL. Its digest is checked in both cases.
+async fn fetch(manifest: &NetworkManifest, context: &Context) -> Result<Vec<u8>, CommandError> {
+    let cached = cache_path(&manifest.digest, context);
+    let before = cached.as_ref().and_then(|it| fs::read(it).ok());
+    if let Some(bytes) = before.filter(|it| digest(it) == manifest.digest) {
+        return Ok(bytes);
+    }
+    let url = &manifest.url;
+    let bytes = match url.strip_prefix("file://") {
+        Some(path) => fs::read(path).map_err(|it| it.to_string()),
+        None => download(url).await,
+    };
+    let bytes = bytes.map_err(|why| {
+        let message = format!(
+            "cannot download the manifest of network {} from {url}",
+            manifest.type_
+        );
+        let hint = format!(
+            "pass --addons DIR with {}.yaml to avoid the download",
+            manifest.type_
+        );
+        let error = CommandError::new(Exit::Precondition, message);
+        error.cause(why).hint(hint)
+    })?;
+    let found = digest(&bytes);
+    if found != manifest.digest {
+        let message = format!("digest mismatch for {url}");
+        return Err(CommandError::new(Exit::Precondition, message)
+            .cause(format!("SHA-256 is {found}"))
+            .cause(format!("the profile expects {}", manifest.digest))
+            .hint("nothing was changed; review the file before you update the digest"));
+    }
+    if let Some(path) = cached {
+        write_cache(&path, &bytes);
+    }
+    Ok(bytes)
+}
+
+fn cache_path(digest: &str, context: &Context) -> Option<PathBuf> {
+    let cache = context.config.cache_dir()?;
+    Some(cache.join("manifests").join(digest))
+}
+
+/// A failure is not an error: the file is downloaded again.
+fn write_cache(path: &Path, bytes: &[u8]) {
+    let directory = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(directory)
+        .and_then(|()| tempfile::NamedTempFile::new_in(directory))
+        .and_then(|file| {
+            fs::write(file.path(), bytes)?;
+            file.persist(path).map_err(|it| it.error)
+        });
+    if let Err(error) = written {
+        tracing::debug!(%error, "cannot cache the network manifest");
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

@@ -1,0 +1,25 @@
+//! The use cases: what each subcommand does, without the command line.
+//!
+//! Arguments come in as plain option structs, results go to [`crate::ui`], and errors come back as
+//! [`error::CommandError`] with an exit code.
+
+pub(crate) mod access;
+pub(crate) mod apply;
+pub(crate) mod context;
+pub(crate) mod cronjob;
+pub(crate) mod delete;
+pub(crate) mod ephemeral;
+pub(crate) mod error;
+pub(crate) mod evacuate;
+pub(crate) mod expiry;
+pub(crate) mod gc;
+pub(crate) mod inspect;
+pub(crate) mod manifests;
+pub(crate) mod preview;
+pub(crate) mod protection;
+pub(crate) mod provider;
+pub(crate) mod run;
+pub(crate) mod signals;
+pub(crate) mod support_bundle;
+pub(crate) mod version;
+pub(crate) mod why;

@@ -1,0 +1,7 @@
+//! `kvshoot plan`: what apply would do.
+
+mod diff;
+mod field_diff;
+mod format;
+pub(crate) mod plan;
+mod types;

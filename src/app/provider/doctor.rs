@@ -1,0 +1,210 @@
+//! `kvshoot doctor`.
+
+use super::connect::connect;
+use super::prepare::prepare;
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit, failed};
+use crate::app::inspect::shoot_summary::find;
+use crate::app::manifests::files::ManifestFiles;
+use crate::cluster::{self, Finding, Grade, Provider, RecordSeen, Uses};
+use crate::load::recorded_shoot;
+use crate::ui::{Format, ListRow, Style};
+use crate::validate::control_plane::Exposure;
+use crate::validate::{Network, ValidShoot};
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The shoots whose requirements are checked.
+#[derive(Debug)]
+pub(crate) enum DoctorSubject {
+    /// The requirements of every shoot.
+    General,
+    /// Display name of a shoot.
+    Shoot(String),
+    Manifests(ManifestFiles),
+}
+
+/// Prints the roles that kvshoot needs.
+pub(crate) fn print_rbac(context: &Context) {
+    let namespace = context.provider.namespace.as_deref();
+    context.ui.data(&cluster::rbac(namespace));
+    context
+        .ui
+        .hint("to bind the Role: kubectl create rolebinding kvshoot --role=kvshoot --user=NAME");
+}
+
+/// Checks the prerequisites of the provider cluster. The exit code is 1 if one is missing.
+pub(crate) fn doctor(
+    subject: &DoctorSubject,
+    output: Format,
+    context: &Context,
+) -> Result<Exit, CommandError> {
+    let findings = context.block_on(check(subject, context))??;
+    let rows: Vec<CheckRow> = findings.into_iter().map(CheckRow).collect();
+    match output {
+        Format::Table | Format::Wide => context.ui.data(&text(&rows, context.ui.style())),
+        format => context.ui.list(format, &rows, ""),
+    }
+    let is_ok = rows.iter().all(|row| row.0.grade != Grade::Failure);
+    Ok(if is_ok { Exit::Done } else { Exit::No })
+}
+
+async fn check(subject: &DoctorSubject, context: &Context) -> Result<Vec<Finding>, CommandError> {
+    let (provider, shoots) = match subject {
+        DoctorSubject::Manifests(files) => {
+            let prepared = prepare(files.read()?, context).await?;
+            (prepared.provider, prepared.loaded.shoots)
+        }
+        DoctorSubject::Shoot(name) => {
+            let provider = connect(context).await?;
+            let record = find(&provider, name, context).await?;
+            let shoots = recorded(&record);
+            (provider, shoots)
+        }
+        DoctorSubject::General => (connect(context).await?, Vec::new()),
+    };
+    provider
+        .examine(&requirements(&shoots))
+        .await
+        .map_err(failed)
+}
+
+/// The checks as text, for support bundles.
+pub(crate) async fn doctor_text(
+    provider: &Provider,
+    record: Option<&RecordSeen>,
+) -> Result<String, CommandError> {
+    let shoots = record.map(recorded).unwrap_or_default();
+    let findings = provider.examine(&requirements(&shoots)).await;
+    let rows: Vec<CheckRow> = findings
+        .map_err(failed)?
+        .into_iter()
+        .map(CheckRow)
+        .collect();
+    Ok(text(&rows, Style { on: false }))
+}
+
+fn recorded(record: &RecordSeen) -> Vec<ValidShoot> {
+    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    shoot.into_iter().collect()
+}
+
+fn requirements(shoots: &[ValidShoot]) -> Uses {
+    let mut uses = Uses::default();
+    for shoot in shoots {
+        uses.networks |= !shoot.networks.is_empty();
+        let exposure = &shoot.control_plane.exposure;
+        uses.load_balancer |= matches!(exposure, Exposure::LoadBalancer { .. });
+        uses.classes
+            .insert(shoot.control_plane.etcd_class.clone().unwrap_or_default());
+        let replaces_pod_network =
+            |it: &Network| matches!(it, Network::Tenant { default: true, .. });
+        uses.pod_network |= !shoot.networks.iter().any(replaces_pod_network);
+        for pool in &shoot.pools {
+            let worker = &pool.worker;
+            uses.types |= worker.instancetype.is_some() || worker.preference.is_some();
+            let cpu = worker.cpu.as_ref();
+            uses.whole_cpus |= cpu.is_some_and(|it| it.dedicated_cpu_placement == Some(true));
+            let disks = worker.devices.iter().flat_map(|it| &it.disks);
+            let mut luns = disks.filter_map(|it| it.lun.as_ref());
+            uses.reservations |= luns.any(|it| it.reservation == Some(true));
+            let data = pool.data.iter().map(|it| &it.volume);
+            let volumes = std::iter::once(&pool.root).chain(data);
+            uses.classes.extend(volumes.map(|it| it.class.clone()));
+        }
+    }
+    uses
+}
+
+struct CheckRow(Finding);
+
+/// A check as JSON.
+#[derive(Serialize)]
+struct CheckJson<'a> {
+    check: &'a str,
+    status: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+impl Serialize for CheckRow {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let it = &self.0;
+        let json = CheckJson {
+            check: it.subject,
+            status: word(it.grade),
+            message: &it.message,
+            hint: it.hint.as_deref(),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl ListRow for CheckRow {
+    fn headers() -> &'static [&'static str] {
+        &["STATUS", "CHECK", "MESSAGE"]
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let it = &self.0;
+        vec![
+            word(it.grade).to_owned(),
+            it.subject.to_owned(),
+            it.message.clone(),
+        ]
+    }
+
+    fn name(&self) -> String {
+        format!("check/{}", self.0.subject.replace(' ', "-"))
+    }
+}
+
+fn word(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Fine => "ok",
+        Grade::Warning => "warning",
+        Grade::Failure => "failure",
+    }
+}
+
+fn text(lines: &[CheckRow], style: Style) -> String {
+    let mut text = String::new();
+    for CheckRow(it) in lines {
+        let word = format!("{:<8}", word(it.grade));
+        let word = match it.grade {
+            Grade::Fine => style.green(word),
+            Grade::Warning => style.yellow(word),
+            Grade::Failure => style.red(word),
+        };
+        text += &format!("{word} {:<20} {}\n", it.subject, it.message);
+        if let Some(hint) = &it.hint {
+            text += &format!("{:30}{} {hint}\n", "", style.cyan("hint:"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_has_a_status_and_a_hint() {
+        let line = |grade, hint: Option<&str>| {
+            CheckRow(Finding {
+                subject: "CDI",
+                grade,
+                message: "not installed".to_owned(),
+                hint: hint.map(str::to_owned),
+            })
+        };
+        let lines = [
+            line(Grade::Failure, Some("install it")),
+            line(Grade::Fine, None),
+        ];
+        let text = text(&lines, Style { on: false });
+        let expected = "failure  CDI                  not installed\n                              hint: install it\nok       CDI                  not installed\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,6 @@
+//! The provider cluster: connecting to it, checking its prerequisites, and the sandbox.
+
+pub(crate) mod connect;
+pub(crate) mod doctor;
+pub(crate) mod prepare;
+pub(crate) mod sandbox;

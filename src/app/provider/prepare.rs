@@ -1,0 +1,112 @@
+//! Manifests judged against the provider cluster that they are for.
+
+use super::connect::connect_for;
+use crate::app::context::Context;
+use crate::app::error::{CommandError, failed};
+use crate::app::manifests::files::{SourceTexts, load_context};
+use crate::app::manifests::report::accept;
+use crate::cluster::{Error, Provider};
+use crate::load::{
+    FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied, needs,
+    provider_credentials,
+};
+use crate::manifest::Manifest;
+use crate::model::{Holder, Reference};
+use crate::validate::machine_deployment::Looked;
+use std::collections::HashMap;
+
+/// Manifests judged against what was last applied, and their provider cluster.
+pub(crate) struct Prepared {
+    pub(crate) provider: Provider,
+    pub(crate) loaded: Loaded,
+    /// Shoots that already exist, by technical ID.
+    pub(crate) records: HashMap<String, LastApplied>,
+}
+
+/// Connects to the provider cluster, fetches what the manifests depend on, and judges them.
+///
+/// When the provider cluster cannot be reached, problems of the manifests alone are still reported.
+pub(crate) async fn prepare(
+    texts: SourceTexts,
+    context: &Context,
+) -> Result<Prepared, CommandError> {
+    let manifest = Manifest::parse(texts);
+    let load_context = load_context(context)?;
+    let fetched = fetch(&manifest, context).await;
+    let (provider, records, values) = match fetched {
+        Ok(fetched) => fetched,
+        Err(error) => {
+            let load_context = LoadContext {
+                values: FetchedValues::Pending,
+                ..load_context
+            };
+            accept(judge(manifest, &load_context), context)?;
+            return Err(error);
+        }
+    };
+    let load_context = LoadContext {
+        values: FetchedValues::Fetched(values),
+        records,
+        ..load_context
+    };
+    Ok(Prepared {
+        provider,
+        loaded: accept(judge(manifest, &load_context), context)?,
+        records: load_context.records,
+    })
+}
+
+type Fetched = (
+    Provider,
+    HashMap<String, LastApplied>,
+    HashMap<Reference, Looked>,
+);
+
+async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, CommandError> {
+    let Needs {
+        records: ids,
+        references,
+    } = needs(manifest);
+    let provider = connect_for(context, provider_credentials(manifest)).await?;
+    let mut records = HashMap::new();
+    for id in ids {
+        if let Some(record) = provider.record(&id).await.map_err(failed)? {
+            records.extend(last_applied(&record.data).map(|applied| (id, applied)));
+        }
+    }
+    let mut values = HashMap::new();
+    for reference in references {
+        let value = fetch_value(&provider, &reference, context).await?;
+        values.insert(reference, value);
+    }
+    Ok((provider, records, values))
+}
+
+/// Fetches a value that a MachineDeployment refers to, from the provider's namespace: Kubermatic's namespaces are of
+/// another cluster.
+async fn fetch_value(
+    provider: &Provider,
+    reference: &Reference,
+    context: &Context,
+) -> Result<Looked, CommandError> {
+    let (namespace, name) = (provider.namespace(), &reference.name);
+    if *reference.namespace != **namespace {
+        let (holder, other) = (reference.holder, &reference.namespace);
+        context.ui.warn(&format!(
+            "{holder} {name} is read from namespace {namespace} instead of {other}"
+        ));
+    }
+    let value = match reference.holder {
+        Holder::Secret => provider.secret_value(name, &reference.key).await,
+        Holder::ConfigMap => provider.value(name, &reference.key).await,
+    };
+    Ok(match value {
+        Ok(Some(text)) => Looked::Found(text),
+        Ok(None) => Looked::Missing("key not found".to_owned()),
+        Err(Error::NotFound { .. }) => {
+            Looked::Missing(format!("not found in namespace {namespace}"))
+        }
+        Err(error @ Error::NotAllowed { .. }) => Looked::Missing(error.to_string()),
+        Err(error) => return Err(failed(error)),
+    })
+}

@@ -1,0 +1,90 @@
+//! The last operation and the history of runs in the record.
+
+use super::session::Session;
+use crate::app::context::Context;
+use crate::flow::{Outcome, RunReport};
+use crate::state::record::{CLUSTER_IP, HISTORY, LAST_OPERATION, LastError, Operation, Run};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+/// The number of runs that the record keeps.
+const KEPT: usize = 20;
+
+/// Writes the result of a run to the record. A failure is logged only: the run has done its work.
+pub(crate) async fn write(
+    session: &Session<'_>,
+    report: &RunReport,
+    is_first: bool,
+    context: &Context,
+) {
+    let operation = operation(report, is_first);
+    let mut history = session.history().await;
+    history.insert(0, run(session, report, context));
+    history.truncate(KEPT);
+    let text = |value: serde_json::Result<String>| value.expect("plain data is JSON");
+    let mut data = json!({
+        LAST_OPERATION: text(serde_json::to_string(&operation)),
+        HISTORY: text(serde_json::to_string(&history)),
+    });
+    if let Some(address) = session.cluster_ip() {
+        data[CLUSTER_IP] = json!(&*address);
+    }
+    if let Err(error) = session.write_record(data).await {
+        tracing::debug!(%error, "cannot write the result of this run to the record");
+    }
+}
+
+/// The last operation in Gardener's format.
+fn operation(report: &RunReport, is_first: bool) -> Operation {
+    let (state, description) = match report.outcome {
+        Outcome::Converged => (
+            "Succeeded",
+            "Shoot cluster has been successfully reconciled.",
+        ),
+        Outcome::Interrupted => ("Aborted", "The run was interrupted."),
+        Outcome::Timeout => ("Error", "The run timed out."),
+        Outcome::Stuck | Outcome::Lost => (
+            "Error",
+            "The run failed. The operation will be retried by the next apply.",
+        ),
+    };
+    let progress = (report.done * 100).checked_div(report.total).unwrap_or(100);
+    Operation {
+        kind: if is_first { "Create" } else { "Reconcile" }.to_owned(),
+        state: state.to_owned(),
+        progress: u8::try_from(progress.min(100)).unwrap_or(100),
+        description: description.to_owned(),
+        last_update_time: now(),
+        last_errors: report
+            .failed
+            .iter()
+            .map(|(title, failure)| LastError {
+                description: failure.message.clone(),
+                task_id: title.clone(),
+                codes: failure
+                    .class
+                    .gardener_code()
+                    .map(str::to_owned)
+                    .into_iter()
+                    .collect(),
+            })
+            .collect(),
+    }
+}
+
+fn run(session: &Session<'_>, report: &RunReport, context: &Context) -> Run {
+    let elapsed = session.elapsed();
+    let started =
+        Timestamp::now().checked_sub(SignedDuration::try_from(elapsed).unwrap_or_default());
+    Run {
+        id: context.run_id.clone(),
+        verb: session.verb().to_owned(),
+        started: started.map_or_else(|_| now(), |time| format!("{time:.0}")),
+        seconds: elapsed.as_secs(),
+        result: format!("{:?}", report.outcome).to_lowercase(),
+    }
+}
+
+fn now() -> String {
+    format!("{:.0}", Timestamp::now())
+}

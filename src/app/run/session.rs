@@ -1,0 +1,285 @@
+//! A locked and observed shoot, and the run that works on it.
+
+use super::background;
+use super::reporter::Reporter;
+use super::result::RunResult;
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit, failed};
+use crate::app::signals::Signals;
+use crate::cluster::{
+    Beside, Error, Holder, Lease, Leftovers, Observer, Performer, Provider, Verdict,
+};
+use crate::config::ProcessIdentity;
+use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
+use crate::state::action::Action;
+use crate::state::facts::Facts;
+use crate::state::observed::Observed;
+use crate::state::plan::Plan;
+use crate::state::record::{HISTORY, Run};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Concurrent writes. More gains nothing with an API server of two cores.
+const WRITES: usize = 32;
+/// Time limit of the last requests of a run when the server probably does not answer.
+const CLEANUP: Duration = Duration::from_secs(2);
+
+/// Time limits of every run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunOptions {
+    pub(crate) timeout: Duration,
+    /// Time to wait for another run of the same shoot.
+    pub(crate) lock_timeout: Duration,
+}
+
+/// The shoot of a run, and the run itself.
+pub(crate) struct RunInfo<'a> {
+    pub(crate) verb: &'static str,
+    /// Display name of the shoot.
+    pub(crate) shoot: &'a str,
+    /// Technical ID.
+    pub(crate) id: &'a str,
+    pub(crate) beside: Beside,
+    /// The command that resumes the run; None if the caller handles that.
+    pub(crate) resume: Option<String>,
+}
+
+/// A locked and observed shoot.
+pub(crate) struct Session<'a> {
+    signals: &'a Signals,
+    info: RunInfo<'a>,
+    started: Instant,
+    lease: Lease,
+    pub(crate) provider: Provider,
+    observer: Arc<Observer>,
+    performer: Performer,
+    reporter: Reporter,
+}
+
+/// Returns a predicate for [`Holder::identity`]: true if that process ran on this computer and has ended.
+pub(crate) fn is_gone(own: ProcessIdentity) -> impl Fn(&str) -> bool {
+    move |other| {
+        serde_json::from_str::<ProcessIdentity>(other).is_ok_and(|other| own.is_gone(&other))
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Locks and observes a shoot. Only the lease is written.
+    pub(crate) async fn start(
+        context: &Context,
+        signals: &'a Signals,
+        provider: &Provider,
+        options: RunOptions,
+        info: RunInfo<'a>,
+    ) -> Result<Self, CommandError> {
+        let started = Instant::now();
+        let reporter = Reporter::new(started, context.ui.progress());
+        reporter.forward(&RunEvent {
+            at: Duration::ZERO,
+            kind: EventKind::RunStarted {
+                verb: info.verb,
+                shoot: info.shoot.to_owned(),
+                technical_id: info.id.to_owned(),
+                namespace: provider.namespace().to_string(),
+            },
+        });
+        let own = context.config.identity();
+        let holder = Holder {
+            name: format!("{}, run {}", context.config.user_at_host(), context.run_id),
+            identity: serde_json::to_string(&own).expect("numbers and texts"),
+            verb: info.verb,
+        };
+        let is_gone = is_gone(own);
+        let report = |held: &Error| reporter.note(format!("waiting for the lock: {held}"));
+        let wait = options.lock_timeout;
+        let lease = Lease::acquire(provider, info.id, &holder, wait, is_gone, report);
+        let lease = signals
+            .or_interrupted("lock the shoot", async { lease.await.map_err(failed) })
+            .await?;
+        let observed = Observer::start(provider, info.id, started, info.beside.clone());
+        let observer = match signals
+            .or_interrupted("observe the shoot", async {
+                observed.await.map_err(failed)
+            })
+            .await
+        {
+            Ok(observer) => Arc::new(observer),
+            Err(error) => {
+                // It expires if it cannot be released now.
+                let _ = timeout(CLEANUP, lease.release()).await;
+                return Err(error);
+            }
+        };
+        let performer = Performer {
+            provider: provider.clone(),
+            observer: observer.clone(),
+            run_id: context.run_id.as_str().into(),
+            fence: lease.fence(),
+        };
+        Ok(Session {
+            signals,
+            info,
+            started,
+            lease,
+            provider: provider.clone(),
+            observer,
+            performer,
+            reporter,
+        })
+    }
+
+    pub(crate) fn facts(&self) -> Arc<Facts> {
+        self.observer.facts().borrow().clone()
+    }
+
+    /// Plans and performs until a plan is done or no progress is possible.
+    pub(crate) async fn run(
+        &self,
+        plan: impl Fn(&Observed) -> Plan,
+        render: impl Fn(&Facts, &Action) -> Vec<Value>,
+    ) -> Result<RunReport, CommandError> {
+        let lost = CancellationToken::new();
+        let limits = RunLimits {
+            started: self.started,
+            actions: WRITES,
+            timeout: self
+                .started
+                .elapsed()
+                .saturating_add(self.signals.remaining()),
+            interrupt: self.signals.first.clone(),
+            lost: lost.clone(),
+        };
+        let perform = |action: Action, facts: Arc<Facts>| {
+            let objects = render(&facts, &action);
+            async move { answer(self.performer.perform(&action, objects).await) }
+        };
+        let report = |event: RunEvent| self.reporter.forward(&event);
+        let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
+        tokio::select! {
+            report = flow::run(&limits, self.observer.facts(), plan, perform, report) => Ok(report),
+            never = background => match never {},
+            () = self.signals.second.cancelled() => {
+                let aborted = CommandError::new(self.signals.exit(), "aborted");
+                Err(match self.resume() {
+                    Some(resume) => aborted.hint(format!("to resume: {resume}")),
+                    None => aborted,
+                })
+            }
+        }
+    }
+
+    pub(crate) fn note(&self, text: impl Into<String>) {
+        self.reporter.note(text);
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.reporter.elapsed()
+    }
+
+    /// Runs the last requests of a run, within a short time limit.
+    pub(crate) async fn with_deadline(&self, exit: Exit, work: impl Future<Output = ()>) {
+        let _ = timeout(cleanup_limit(exit), work).await;
+    }
+
+    /// Writes data of this run to the record.
+    pub(crate) async fn write_record(&self, data: Value) -> Result<(), Error> {
+        match &self.facts().record {
+            Some(record) => self.performer.note(record, &data).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Earlier runs, newest first.
+    pub(crate) async fn history(&self) -> Vec<Run> {
+        let record = self.provider.record(self.info.id).await.ok().flatten();
+        let text = record.and_then(|record| record.data.get(HISTORY).cloned());
+        text.and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default()
+    }
+
+    /// The ClusterIP through which machines reach the API server, if it was observed.
+    pub(crate) fn cluster_ip(&self) -> Option<Arc<str>> {
+        self.observer.facts().borrow().cluster_ip(self.info.id)
+    }
+
+    pub(crate) fn verb(&self) -> &'static str {
+        self.info.verb
+    }
+
+    /// The command that resumes this run.
+    pub(crate) fn resume(&self) -> Option<String> {
+        self.info.resume.clone()
+    }
+
+    /// Deletes remaining objects of a shoot that nothing else deletes.
+    pub(crate) async fn force_delete(&self, remaining: &Leftovers) {
+        self.provider.push(remaining, &self.lease.fence()).await;
+    }
+
+    /// Reports what the verification of a deletion waits for.
+    pub(crate) fn report_verification(&self, why: &str) {
+        self.reporter.report(EventKind::Item {
+            id: "proof".to_owned(),
+            title: "Verify that nothing remains".to_owned(),
+            status: ItemStatus::Waiting,
+            why: Some(why.to_owned()),
+        });
+        self.reporter.tick();
+    }
+
+    /// Releases the lease. The lease of a shoot without a record is deleted, since nothing else would delete it.
+    pub(crate) async fn unlock(&self, exit: Exit) {
+        let unlock = async {
+            let result = match self.facts().record {
+                Some(_) => self.lease.release().await,
+                None => self.lease.delete().await,
+            };
+            if let Err(error) = result {
+                tracing::debug!(%error, "cannot release the lease; it expires");
+            }
+        };
+        self.with_deadline(exit, unlock).await;
+    }
+
+    /// Unlocks the shoot and reports the result.
+    pub(crate) async fn finish(self, result: RunResult) -> Exit {
+        self.unlock(result.exit).await;
+        self.reporter.report(EventKind::RunFinished {
+            exit_code: result.exit.code(),
+            outcome: result.outcome,
+            summary: result.summary,
+            resume: result.resume,
+        });
+        result.exit
+    }
+}
+
+fn cleanup_limit(exit: Exit) -> Duration {
+    match exit {
+        Exit::Timeout | Exit::Interrupted | Exit::Terminated => CLEANUP,
+        _ => 5 * CLEANUP,
+    }
+}
+
+fn answer(result: Result<(), Error>) -> ActionResult {
+    let Err(error) = result else {
+        return ActionResult::Done;
+    };
+    match error.verdict() {
+        Verdict::Again => {
+            let asked = match &error {
+                Error::Throttled { retry_after, .. } => *retry_after,
+                _ => None,
+            };
+            ActionResult::Retry {
+                cause: error.to_string(),
+                retry_after: asked,
+            }
+        }
+        Verdict::Look => ActionResult::Replan(error.to_string()),
+        Verdict::Refuse(_) => ActionResult::Refused(error.failure()),
+    }
+}

@@ -1,0 +1,112 @@
+use super::*;
+use crate::state::failure::Failure;
+use crate::state::hash::Hash;
+use crate::state::plan::Item;
+
+fn item(title: &str, state: State) -> Item {
+    Item {
+        id: title.to_owned().into(),
+        title: title.to_owned(),
+        needs: [].into(),
+        state,
+    }
+}
+
+fn make(kind: Kind, name: &str, content: Content) -> State {
+    State::Due(Action::Apply(Wanted {
+        key: Key::provider(kind, name),
+        hash: Hash::default(),
+        content,
+    }))
+}
+
+fn machine(name: &str) -> State {
+    let content = Content::Machine {
+        pool: "cpu".into(),
+        zone: 0,
+        ordinal: 0,
+    };
+    make(Kind::Machine, name, content)
+}
+
+fn error(title: &str, description: &str) -> LastError {
+    LastError {
+        description: description.to_owned(),
+        task_id: title.to_owned(),
+        codes: Vec::new(),
+    }
+}
+
+fn findings(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<String> {
+    let plan = Plan {
+        items,
+        ..Plan::default()
+    };
+    let chains = chains(&Facts::default(), &plan, errors, "a", is_explained);
+    chains.iter().map(Chain::to_string).collect()
+}
+
+#[test]
+fn a_missing_object_has_the_error_of_the_last_run() {
+    let quota = "exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
+    let items = vec![
+        item("Make machine m-0 in zone z", machine("m-0")),
+        item("Make machine m-1 in zone y", machine("m-1")),
+        item("Run etcd", make(Kind::StatefulSet, "etcd", Content::Plain)),
+    ];
+    let errors = [
+        error(
+            "Make a machine of pool cpu in zone x",
+            &format!("VirtualMachine m-0: {quota}"),
+        ),
+        error(
+            "Make a machine of pool cpu in zone y",
+            "4 machines failed here",
+        ),
+        error("Make a machine of pool gpu in zone y", "another pool"),
+    ];
+    assert_eq!(
+        findings(items, &errors, false),
+        [
+            format!("Machine m-0: VirtualMachine missing: {quota}"),
+            "Machine m-1: VirtualMachine missing: 4 machines failed here".to_owned(),
+            "Shoot a: not finished: remaining steps: Run etcd".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn many_remaining_steps_are_counted() {
+    let run = |it: &str| item(it, make(Kind::Deployment, it, Content::Plain));
+    let items = ["Run a", "Run b", "Run c", "Run d", "Run e"]
+        .map(run)
+        .to_vec();
+    assert_eq!(
+        findings(items, &[], true),
+        ["Shoot a: not finished: remaining steps: Run a, Run b, Run c, and 2 more"]
+    );
+}
+
+#[test]
+fn an_item_in_progress_is_reported_unless_something_else_explains_it() {
+    let wait = || {
+        item(
+            "Apply the Services",
+            State::Waiting("no address assigned yet".to_owned()),
+        )
+    };
+    assert_eq!(
+        findings(vec![wait()], &[], false),
+        ["Shoot a: Apply the Services: no address assigned yet"]
+    );
+    assert_eq!(findings(vec![wait()], &[], true), [""; 0]);
+    let failed = |class| {
+        let failure = Failure::new(class, "network \"blue\" not found".to_owned());
+        vec![item("Find network blue", State::Failed(failure)), wait()]
+    };
+    assert_eq!(
+        findings(failed(Class::Missing), &[], true),
+        ["Shoot a: Find network blue: network \"blue\" not found"]
+    );
+    assert_eq!(findings(failed(Class::Infrastructure), &[], true), [""; 0]);
+}

@@ -1,0 +1,7 @@
+//! `kvshoot why`: the root causes of an unhealthy shoot.
+
+mod advice;
+pub(crate) mod explain;
+mod missing;
+mod root_cause;
+pub(crate) mod root_causes;

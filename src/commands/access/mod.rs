@@ -1,0 +1,5 @@
+//! Reaching clusters.
+
+pub(super) mod exec;
+pub(super) mod kubeconfig;
+pub(super) mod tunnel;

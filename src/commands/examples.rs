@@ -1,0 +1,440 @@
+//! The examples in the help of each command.
+
+use clap::Command;
+
+/// A comment and a command line.
+type Example = (&'static str, &'static str);
+
+/// Subcommands with their examples.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "validate",
+        &[
+            (
+                "Check all manifests of a directory",
+                "kvshoot validate -f manifests/",
+            ),
+            (
+                "Print the problems for a program",
+                "kvshoot validate -f shoot.yaml -o json",
+            ),
+        ],
+    ),
+    (
+        "render",
+        &[
+            (
+                "Print the objects in the provider cluster",
+                "kvshoot render -f shoot.yaml",
+            ),
+            (
+                "List the container images to mirror",
+                "kvshoot render -f shoot.yaml -o images",
+            ),
+        ],
+    ),
+    (
+        "plan",
+        &[
+            ("Show what apply would do", "kvshoot plan -f shoot.yaml"),
+            (
+                "Detect drift in a pipeline",
+                "kvshoot plan -f shoot.yaml --exit-code",
+            ),
+        ],
+    ),
+    (
+        "apply",
+        &[
+            ("Create or update a cluster", "kvshoot apply -f shoot.yaml"),
+            (
+                "Create the namespace as well",
+                "kvshoot apply -f shoot.yaml -n ci --create-namespace",
+            ),
+            (
+                "Apply the last applied manifest again",
+                "kvshoot get dev -o yaml | kvshoot apply -f -",
+            ),
+        ],
+    ),
+    (
+        "run",
+        &[
+            (
+                "Run the tests of a pipeline against a new cluster",
+                "kvshoot run -f shoot.yaml --generate-name -- make e2e",
+            ),
+            (
+                "Keep a failed cluster for four hours",
+                "kvshoot run -f shoot.yaml --keep-on-failure=4h -- make e2e",
+            ),
+        ],
+    ),
+    (
+        "evacuate",
+        &[
+            (
+                "Replace machines on draining nodes once",
+                "kvshoot evacuate",
+            ),
+            (
+                "Let the provider cluster do it",
+                "kvshoot evacuate -n ci --print-cronjob | kubectl apply -n ci -f -",
+            ),
+        ],
+    ),
+    (
+        "delete",
+        &[
+            ("Delete a cluster after a prompt", "kvshoot delete dev"),
+            (
+                "Delete a cluster in a pipeline",
+                "kvshoot delete dev --yes --ignore-not-found",
+            ),
+        ],
+    ),
+    (
+        "ttl",
+        &[
+            ("Show the expiry", "kvshoot ttl dev"),
+            ("Let the cluster expire in two hours", "kvshoot ttl dev 2h"),
+            ("Extend its life by one hour", "kvshoot ttl dev +1h"),
+        ],
+    ),
+    (
+        "gc",
+        &[
+            ("List what would be deleted", "kvshoot gc --dry-run"),
+            (
+                "Let the provider cluster do it",
+                "kvshoot gc -n ci --print-cronjob | kubectl apply -n ci -f -",
+            ),
+        ],
+    ),
+    (
+        "protect",
+        &[(
+            "Protect a cluster",
+            "kvshoot protect prod --reason 'in use by team a'",
+        )],
+    ),
+    (
+        "unprotect",
+        &[("Allow the deletion again", "kvshoot unprotect prod")],
+    ),
+    (
+        "list",
+        &[
+            ("List the clusters of the namespace", "kvshoot list"),
+            (
+                "List all clusters with more columns",
+                "kvshoot list -A -o wide",
+            ),
+        ],
+    ),
+    (
+        "get",
+        &[(
+            "Save the last applied manifest",
+            "kvshoot get dev -o yaml > shoot.yaml",
+        )],
+    ),
+    (
+        "status",
+        &[
+            ("Show the conditions of a cluster", "kvshoot status dev"),
+            (
+                "Check the health in a script",
+                "kvshoot status dev -o json | jq .healthy",
+            ),
+        ],
+    ),
+    (
+        "wait",
+        &[
+            (
+                "Wait until a cluster is healthy",
+                "kvshoot wait dev --timeout 20m",
+            ),
+            ("Wait for three nodes", "kvshoot wait dev --for nodes=3"),
+            ("Wait for a deletion", "kvshoot wait dev --for deleted"),
+        ],
+    ),
+    (
+        "why",
+        &[("Find the root cause of a problem", "kvshoot why dev")],
+    ),
+    (
+        "events",
+        &[
+            ("List the events of a cluster", "kvshoot events dev"),
+            (
+                "Watch warnings only",
+                "kvshoot events dev --watch --types Warning",
+            ),
+        ],
+    ),
+    ("bundle", &[("Write dev-TIME.tar.gz", "kvshoot bundle dev")]),
+    (
+        "nodes list",
+        &[
+            ("List the nodes of a cluster", "kvshoot nodes list dev"),
+            (
+                "Watch the nodes of one pool",
+                "kvshoot nodes list dev --pool worker --watch",
+            ),
+        ],
+    ),
+    (
+        "pools list",
+        &[("List the pools of a cluster", "kvshoot pools list dev")],
+    ),
+    (
+        "images list",
+        &[(
+            "Show the progress of image imports",
+            "kvshoot images list dev",
+        )],
+    ),
+    (
+        "kubeconfig get",
+        &[(
+            "Write a kubeconfig that is valid for one hour",
+            "kvshoot kubeconfig get dev --ttl 1h --file dev.yaml",
+        )],
+    ),
+    (
+        "kubeconfig merge",
+        &[(
+            "Add a context, and make it the current one",
+            "kvshoot kubeconfig merge dev --switch",
+        )],
+    ),
+    (
+        "kubeconfig remove",
+        &[("Remove the context again", "kvshoot kubeconfig remove dev")],
+    ),
+    (
+        "exec",
+        &[
+            (
+                "List the nodes of a cluster",
+                "kvshoot exec dev -- kubectl get nodes",
+            ),
+            ("Open a shell", "kvshoot exec dev -- bash"),
+        ],
+    ),
+    (
+        "tunnel",
+        &[(
+            "Forward port 6443 to the API server",
+            "kvshoot tunnel dev --port 6443",
+        )],
+    ),
+    (
+        "doctor",
+        &[
+            ("Check the provider cluster", "kvshoot doctor"),
+            (
+                "Check what a manifest needs",
+                "kvshoot doctor -f shoot.yaml",
+            ),
+            (
+                "Print the roles that kvshoot needs",
+                "kvshoot doctor --rbac -n ci",
+            ),
+        ],
+    ),
+    (
+        "sandbox install",
+        &[(
+            "Build the programs of the sandbox",
+            "kvshoot sandbox install",
+        )],
+    ),
+    (
+        "sandbox up",
+        &[
+            ("Start the sandbox", "kvshoot sandbox up"),
+            (
+                "Create a cluster in it",
+                "kvshoot apply --sandbox -f shoot.yaml",
+            ),
+        ],
+    ),
+    (
+        "sandbox down",
+        &[("Stop the sandbox", "kvshoot sandbox down")],
+    ),
+    (
+        "sandbox status",
+        &[(
+            "Show the processes of the sandbox",
+            "kvshoot sandbox status",
+        )],
+    ),
+    (
+        "sandbox reset",
+        &[("Start again from scratch", "kvshoot sandbox reset")],
+    ),
+    (
+        "sandbox kubeconfig",
+        &[(
+            "Save the kubeconfig of the sandbox",
+            "kvshoot sandbox kubeconfig > sandbox.yaml",
+        )],
+    ),
+    (
+        "sandbox fail import-404",
+        &[(
+            "Let image downloads fail",
+            "kvshoot sandbox fail import-404",
+        )],
+    ),
+    (
+        "sandbox fail import-stuck",
+        &[(
+            "Let image imports hang",
+            "kvshoot sandbox fail import-stuck",
+        )],
+    ),
+    (
+        "sandbox fail no-room",
+        &[(
+            "Fill the nodes of a zone",
+            "kvshoot sandbox fail no-room zone-a",
+        )],
+    ),
+    (
+        "sandbox fail vm-crash",
+        &[(
+            "Let the machines of a cluster crash",
+            "kvshoot sandbox fail vm-crash shoot--local--dev-",
+        )],
+    ),
+    (
+        "sandbox fail pod-crash",
+        &[(
+            "Let API servers crash",
+            "kvshoot sandbox fail pod-crash shoot--local--dev-kube-apiserver",
+        )],
+    ),
+    (
+        "sandbox fail guest-boot",
+        &[(
+            "Keep machines from booting",
+            "kvshoot sandbox fail guest-boot",
+        )],
+    ),
+    (
+        "sandbox fail guest-network",
+        &[(
+            "Cut machines off their API server",
+            "kvshoot sandbox fail guest-network",
+        )],
+    ),
+    (
+        "sandbox fail guest-clock",
+        &[(
+            "Set back the clocks of machines",
+            "kvshoot sandbox fail guest-clock",
+        )],
+    ),
+    (
+        "sandbox fail node-silent",
+        &[(
+            "Stop the reports of nodes",
+            "kvshoot sandbox fail node-silent",
+        )],
+    ),
+    (
+        "sandbox fail quota",
+        &[(
+            "Limit the memory of a namespace",
+            "kvshoot sandbox fail quota requests.memory=4Gi -n ci",
+        )],
+    ),
+    (
+        "sandbox fail none",
+        &[("Clear all faults", "kvshoot sandbox fail none")],
+    ),
+    (
+        "sandbox fail list",
+        &[("List the injected faults", "kvshoot sandbox fail list")],
+    ),
+    (
+        "convert",
+        &[
+            (
+                "Print the pools of MachineDeployments",
+                "kvshoot convert -f machinedeployments.yaml",
+            ),
+            (
+                "Use the zones of a CloudProfile",
+                "kvshoot convert -f machinedeployments.yaml --profile cloudprofile.yaml",
+            ),
+        ],
+    ),
+    (
+        "explain",
+        &[(
+            "Describe the fields of a pool",
+            "kvshoot explain shoot.spec.provider.workers",
+        )],
+    ),
+    (
+        "schema",
+        &[(
+            "Save the schema for an editor",
+            "kvshoot schema shoot > shoot.schema.json",
+        )],
+    ),
+    (
+        "completions",
+        &[
+            (
+                "bash",
+                "kvshoot completions bash > ~/.local/share/bash-completion/completions/kvshoot",
+            ),
+            ("zsh", "kvshoot completions zsh > \"${fpath[1]}/_kvshoot\""),
+            (
+                "fish",
+                "kvshoot completions fish > ~/.config/fish/completions/kvshoot.fish",
+            ),
+        ],
+    ),
+    (
+        "version",
+        &[("Print the version for a program", "kvshoot version -o json")],
+    ),
+    (
+        "help",
+        &[
+            ("Show all options of a command", "kvshoot help apply"),
+            ("List the exit codes", "kvshoot help exit-codes"),
+        ],
+    ),
+];
+
+/// Adds the examples to the help of each command.
+pub(super) fn attach(command: Command) -> Command {
+    EXAMPLES.iter().fold(command, |command, (path, examples)| {
+        let words: Vec<&str> = path.split(' ').collect();
+        add(command, &words, &format(examples))
+    })
+}
+
+fn add(command: Command, path: &[&str], text: &str) -> Command {
+    match path {
+        [] => command.after_help(text.to_owned()),
+        [first, rest @ ..] => command.mut_subcommand(first, |command| add(command, rest, text)),
+    }
+}
+
+fn format(examples: &[Example]) -> String {
+    let lines: Vec<String> = examples
+        .iter()
+        .map(|(comment, line)| format!("  # {comment}\n  {line}"))
+        .collect();
+    format!("Examples:\n{}", lines.join("\n"))
+}

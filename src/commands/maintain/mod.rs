@@ -1,0 +1,6 @@
+//! Keeping clusters.
+
+pub(super) mod evacuate;
+pub(super) mod gc;
+pub(super) mod protect;
+pub(super) mod ttl;

@@ -1,0 +1,4 @@
+//! The provider cluster and the sandbox.
+
+pub(super) mod doctor;
+pub(super) mod sandbox;

@@ -1,0 +1,173 @@
+//! Arguments of `kvshoot sandbox`.
+
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::app::provider::sandbox::{self, InstallOptions, SandboxOperation};
+use crate::sandbox::{Fault, GuestFault};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Run a provider cluster on this computer, without a hypervisor
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct SandboxArgs {
+    /// Name of the sandbox; several can run at the same time [default: that of --sandbox, or `default`]
+    #[arg(long, global = true, value_name = "NAME")]
+    name: Option<String>,
+    #[command(subcommand)]
+    command: SandboxCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum SandboxCommand {
+    /// Install the programs of the sandbox; building them once takes about ten minutes
+    Install(InstallArgs),
+    /// Start the sandbox with its existing data; install it first if necessary
+    Up(InstallArgs),
+    /// Stop the sandbox and keep its data
+    Down,
+    /// Show the processes of the sandbox; exit with code 1 if it is not running
+    Status,
+    /// Stop the sandbox and delete its data
+    Reset,
+    /// Print the kubeconfig of the sandbox
+    Kubeconfig,
+    /// Inject faults
+    #[command(subcommand)]
+    Fail(FailCommand),
+}
+
+#[derive(Debug, clap::Args)]
+struct InstallArgs {
+    /// Directory with the programs, instead of building them
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// Run CDI's controllers, instead of simulated imports
+    #[arg(long)]
+    cdi: bool,
+}
+
+impl InstallArgs {
+    fn options(&self) -> InstallOptions {
+        InstallOptions {
+            from: self.from.clone(),
+            cdi: self.cdi,
+        }
+    }
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum FailCommand {
+    /// Image downloads fail with 404
+    #[command(name = "import-404")]
+    Import404,
+    /// Image imports hang
+    ImportStuck,
+    /// Nodes of a zone have no free capacity
+    NoRoom {
+        /// Zone, or `default` for nodes without a zone
+        zone: String,
+    },
+    /// Machines crash when they start
+    VmCrash {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Control plane pods crash when they start
+    PodCrash {
+        /// Prefix of pod names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Machines run, but their operating system does not boot
+    GuestBoot {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Machines cannot reach the API server of their cluster
+    GuestNetwork {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Clocks of machines are years behind
+    GuestClock {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Nodes stop reporting, while their machines keep running
+    NodeSilent {
+        /// Prefix of machine names
+        #[arg(default_value = "*", value_name = "NAME")]
+        prefix: String,
+    },
+    /// Add a ResourceQuota to the namespace
+    Quota {
+        /// Limits, for example requests.memory=4Gi
+        #[arg(default_value = "pods=0", value_name = "RESOURCE=AMOUNT", value_parser = parse_limit)]
+        limits: Vec<(String, String)>,
+    },
+    /// Clear all faults
+    None,
+    /// List the injected faults
+    List,
+}
+
+pub(in crate::commands) fn run(
+    args: &SandboxArgs,
+    context: &Context,
+) -> Result<Exit, CommandError> {
+    let operation = match &args.command {
+        SandboxCommand::Install(args) => SandboxOperation::Install(args.options()),
+        SandboxCommand::Up(args) => SandboxOperation::Up(args.options()),
+        SandboxCommand::Down => SandboxOperation::Down,
+        SandboxCommand::Status => SandboxOperation::Status,
+        SandboxCommand::Reset => SandboxOperation::Reset,
+        SandboxCommand::Kubeconfig => SandboxOperation::Kubeconfig,
+        SandboxCommand::Fail(fault) => fault_operation(fault, context),
+    };
+    sandbox::run(args.name.as_deref(), &operation, context)
+}
+
+fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation {
+    let guest = |what: GuestFault, prefix: &str| Fault::Guest {
+        what,
+        prefix: prefix.to_owned(),
+    };
+    SandboxOperation::Inject(match command {
+        FailCommand::None => return SandboxOperation::ClearFaults,
+        FailCommand::List => return SandboxOperation::ListFaults,
+        FailCommand::Import404 => Fault::Import404,
+        FailCommand::ImportStuck => Fault::ImportStuck,
+        FailCommand::NoRoom { zone } => Fault::NoRoom { zone: zone.clone() },
+        FailCommand::VmCrash { prefix } => Fault::VmCrash {
+            prefix: prefix.clone(),
+        },
+        FailCommand::PodCrash { prefix } => Fault::PodCrash {
+            prefix: prefix.clone(),
+        },
+        FailCommand::GuestBoot { prefix } => guest(GuestFault::Boot, prefix),
+        FailCommand::GuestNetwork { prefix } => guest(GuestFault::Network, prefix),
+        FailCommand::GuestClock { prefix } => guest(GuestFault::Clock, prefix),
+        FailCommand::NodeSilent { prefix } => guest(GuestFault::Silent, prefix),
+        FailCommand::Quota { limits } => Fault::Quota {
+            namespace: context
+                .provider
+                .namespace
+                .clone()
+                .unwrap_or_else(|| "default".to_owned()),
+            hard: limits.iter().cloned().collect::<BTreeMap<_, _>>(),
+        },
+    })
+}
+
+fn parse_limit(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((resource, amount)) if !resource.is_empty() && !amount.is_empty() => {
+            Ok((resource.to_owned(), amount.to_owned()))
+        }
+        _ => Err("expected RESOURCE=AMOUNT".to_owned()),
+    }
+}

@@ -1,0 +1,151 @@
+//! Suggestions for commands and options of other tools.
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Verbs of other tools, and what to run instead.
+const VERBS: [(&[&str], &str); 14] = [
+    (
+        &[
+            "create", "up", "deploy", "update", "upgrade", "scale", "edit", "install",
+        ],
+        "kvshoot apply -f FILE",
+    ),
+    (&["diff", "preview", "dry-run"], "kvshoot plan -f FILE"),
+    (
+        &["destroy", "rm", "remove", "down", "uninstall"],
+        "kvshoot delete NAME",
+    ),
+    (
+        &["describe", "show", "info", "health"],
+        "kvshoot status NAME",
+    ),
+    (
+        &["logs", "log", "debug", "diagnose"],
+        "kvshoot why NAME, or kvshoot bundle NAME for all logs",
+    ),
+    (
+        &["ssh", "shell", "attach", "kubectl"],
+        "kvshoot exec NAME -- COMMAND",
+    ),
+    (
+        &["console"],
+        "virtctl console MACHINE; kvshoot nodes list NAME lists the machines",
+    ),
+    (
+        &["top", "nodepool", "nodepools", "machines"],
+        "kvshoot nodes list NAME or kvshoot pools list NAME",
+    ),
+    (
+        &["login", "config", "credentials", "get-credentials"],
+        "kvshoot kubeconfig merge NAME",
+    ),
+    (&["port-forward", "proxy"], "kvshoot tunnel NAME"),
+    (
+        &["init", "generate", "template"],
+        "kvshoot explain shoot.spec, and start from a manifest in examples/",
+    ),
+    (
+        &["lint", "check"],
+        "kvshoot validate -f FILE, or kvshoot doctor for the provider cluster",
+    ),
+    (&["expire", "extend"], "kvshoot ttl NAME TIME"),
+    (
+        &["drain", "replace"],
+        "kvshoot evacuate, for machines on draining provider nodes",
+    ),
+];
+
+/// Options of other tools, and what to use instead.
+const OPTIONS: [(&str, &str); 2] = [
+    (
+        "--dry-run",
+        "kvshoot plan -f FILE shows what apply would do",
+    ),
+    (
+        "--wait",
+        "kvshoot waits until the cluster is ready; --timeout limits that",
+    ),
+];
+
+/// Replaces clap's suggestion where a better one is known.
+pub(super) fn improve(mut error: clap::Error) -> clap::Error {
+    let suggestion = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            text(&error, ContextKind::InvalidSubcommand).and_then(for_verb)
+        }
+        ErrorKind::UnknownArgument => {
+            text(&error, ContextKind::InvalidArg).and_then(|argument| for_argument(&argument))
+        }
+        _ => None,
+    };
+    if let Some(suggestion) = suggestion {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
+        let suggestion = vec![StyledStr::from(suggestion)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(suggestion));
+    }
+    error
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn for_verb(verb: String) -> Option<String> {
+    let found = VERBS.iter().find(|(verbs, _)| verbs.contains(&&*verb));
+    found.map(|(_, command)| format!("use {command}"))
+}
+
+fn for_argument(argument: &str) -> Option<String> {
+    let is_manifest = [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|extension| argument.ends_with(extension));
+    if is_manifest && !argument.starts_with('-') {
+        return Some(format!("pass manifests with -f {argument}"));
+    }
+    let name = argument.split('=').next().unwrap_or_default();
+    let found = OPTIONS.iter().find(|(option, _)| *option == name);
+    found.map(|(_, suggestion)| (*suggestion).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(line: &str) -> String {
+        let parsed = crate::commands::command().try_get_matches_from(line.split(' '));
+        improve(parsed.unwrap_err()).to_string()
+    }
+
+    #[test]
+    fn verbs_of_other_tools_are_answered_with_a_command() {
+        for (line, expected) in [
+            ("kvshoot create", "use kvshoot apply -f FILE"),
+            ("kvshoot describe dev", "use kvshoot status NAME"),
+            ("kvshoot logs dev", "use kvshoot why NAME"),
+            ("kvshoot ssh dev", "use kvshoot exec NAME"),
+            (
+                "kvshoot apply shoot.yaml",
+                "pass manifests with -f shoot.yaml",
+            ),
+            ("kvshoot apply -f a --dry-run", "kvshoot plan -f FILE"),
+            ("kvshoot aply", "'apply'"),
+        ] {
+            let message = message(line);
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(!message("kvshoot create").contains("evacuate"));
+    }
+
+    #[test]
+    fn no_verb_of_another_tool_is_a_command() {
+        let command = crate::commands::command();
+        for verb in VERBS.iter().flat_map(|(verbs, _)| *verbs) {
+            assert!(command.find_subcommand(verb).is_none(), "{verb}");
+        }
+    }
+}

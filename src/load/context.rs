@@ -1,0 +1,67 @@
+//! Everything besides the manifests that a judgement depends on.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use crate::model::{CloudProfile, Reference, Shoot};
+use crate::validate::machine_deployment::Looked;
+
+/// A Shoot as it was last applied, with its CloudProfile.
+pub(crate) type LastApplied = (Shoot, CloudProfile);
+
+/// A file of the profile directory: its path and content.
+pub(crate) type ProfileFile = (String, Vec<u8>);
+
+/// Everything besides the manifests that a judgement depends on.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadContext {
+    /// CloudProfiles of the configuration directory.
+    pub(crate) profiles: Vec<ProfileFile>,
+    /// The records of shoots that already exist, by technical ID.
+    pub(crate) records: HashMap<String, LastApplied>,
+    /// Values that MachineDeployments take from Secrets and ConfigMaps.
+    pub(crate) values: FetchedValues,
+    /// Accepts MachineDeployments without a Shoot.
+    pub(crate) allow_without_shoot: bool,
+    /// Decides which versions have expired.
+    pub(crate) now: Timestamp,
+}
+
+/// Values of Secrets and ConfigMaps, or the reason why there are none.
+#[derive(Debug, Clone)]
+pub(crate) enum FetchedValues {
+    /// The command works without a provider cluster: a reference is an error.
+    Offline,
+    /// The command works without a provider cluster: a reference is a warning.
+    Skipped,
+    /// The values could not be fetched yet: fields that depend on them are not judged.
+    Pending,
+    Fetched(HashMap<Reference, Looked>),
+}
+
+impl LoadContext {
+    /// A context without profiles, records and values.
+    pub(crate) fn at(now: Timestamp) -> LoadContext {
+        LoadContext {
+            profiles: Vec::new(),
+            records: HashMap::new(),
+            values: FetchedValues::Offline,
+            allow_without_shoot: false,
+            now,
+        }
+    }
+}
+
+impl FetchedValues {
+    pub(super) fn resolve(&self, reference: &Reference) -> Looked {
+        match self {
+            FetchedValues::Offline => Looked::Offline,
+            FetchedValues::Skipped => Looked::Unasked,
+            FetchedValues::Pending => Looked::Later,
+            FetchedValues::Fetched(values) => {
+                values.get(reference).cloned().unwrap_or(Looked::Offline)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Findings of the rules, placed in the documents that they come from.
+
+use std::collections::HashSet;
+
+use super::machine_deployments::Pools;
+use super::problem::problem;
+use crate::manifest::{DocumentId, Manifest};
+use crate::model::{Document, FieldPath};
+use crate::validate::{self, ValidShoot, Verdict};
+
+/// Findings that were reported: document, path and code.
+pub(super) type Reported = HashSet<(DocumentId, String, &'static str)>;
+
+/// The documents that are judged together. A profile from a record has none.
+#[derive(Default)]
+pub(super) struct Documents<'a> {
+    pub(super) shoot: Option<DocumentId>,
+    pub(super) profile: Option<DocumentId>,
+    pub(super) pools: Option<&'a Pools>,
+}
+
+impl Documents<'_> {
+    fn locate(&self, document: Document, path: &FieldPath) -> Option<(DocumentId, FieldPath)> {
+        let own = match document {
+            Document::Shoot => self.shoot,
+            Document::CloudProfile => self.profile,
+            // Pools know the documents that they were converted from.
+            Document::MachineDeployment => None,
+        };
+        let origin = match document {
+            Document::Shoot => self.pools.and_then(|pools| pools.origin(path)),
+            _ => None,
+        };
+        origin.or_else(|| Some((own?, path.clone())))
+    }
+}
+
+/// Adds findings to the manifest, each at its place, and returns the Shoot when it is valid.
+///
+/// Several Shoots may share a profile, whose findings are reported once.
+pub(super) fn report_all(
+    manifest: &mut Manifest,
+    documents: &Documents,
+    verdict: Verdict,
+    reported: &mut Reported,
+) -> Option<ValidShoot> {
+    let errors = verdict.errors.into_iter().map(|it| (it, false));
+    let warnings = verdict.warnings.into_iter().map(|it| (it, true));
+    for (mut finding, is_warning) in errors.chain(warnings) {
+        let Some((document, path)) = documents.locate(finding.document, &finding.path) else {
+            // A profile from a record has no text.
+            manifest.tell_without_place(problem(finding), is_warning);
+            continue;
+        };
+        // Several fields of a pool may come from one field of a MachineDeployment.
+        let is_own = Some(document) == documents.shoot;
+        let is_new = is_own || reported.insert((document, path.to_string(), finding.code));
+        let is_settled = || {
+            documents
+                .pools
+                .is_some_and(|pools| pools.is_settled(&finding))
+        };
+        if !is_new
+            || is_settled()
+            || depends_on_unreadable_field(manifest, documents.profile, finding.code)
+        {
+            continue;
+        }
+        finding.path = path;
+        if let Some(pools) = documents.pools {
+            pools.mask(document, &mut finding);
+        }
+        let position = finding.inside;
+        let see = finding.see.clone();
+        let mut problem = problem(finding);
+        if let Some((line, column)) = position {
+            problem.place = manifest.locate_inside(document, &problem.path, line, column);
+        }
+        if let Some((other, path, label)) = see
+            && let Some((other, path)) = documents.locate(other, &path)
+        {
+            // The field that the finding refers to is broken itself, and was reported.
+            let Some(place) = manifest.locate(other, &path) else {
+                continue;
+            };
+            problem = problem.related(place, label);
+        }
+        if is_warning {
+            manifest.warn(document, problem);
+        } else {
+            manifest.tell(document, problem);
+        }
+    }
+    verdict.shoot
+}
+
+/// A field of the profile that cannot be read offers nothing, and was reported.
+fn depends_on_unreadable_field(
+    manifest: &Manifest,
+    profile: Option<DocumentId>,
+    code: &str,
+) -> bool {
+    let (Some(profile), Some(field)) = (profile, validate::read_from(code)) else {
+        return false;
+    };
+    let path = FieldPath::root().child("spec").child(field);
+    manifest.locate(profile, &path).is_none()
+}

@@ -1,0 +1,377 @@
+//! A small world in which what is due is made at once.
+
+use super::*;
+use crate::render::control_plane::certificate_subjects;
+use crate::state::hash::Hash;
+use crate::state::plan::Plan;
+use crate::state::site::NO_UID;
+use crate::validate::control_plane::{API_PORT, Address};
+use crate::validate::testing::{SHOOT, valid_for_tests};
+
+const NOW: i64 = 1_767_225_600;
+const YEAR: i64 = 365 * 24 * 60 * 60;
+
+struct World {
+    shoot: ValidShoot,
+    facts: Facts,
+    external: Address,
+    /// Hashes of keys that were made.
+    keys: u64,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            shoot: valid_for_tests(SHOOT),
+            facts: Facts {
+                namespace: "clusters".into(),
+                time: NOW,
+                ..Facts::default()
+            },
+            external: Address {
+                host: "Api.Example".to_owned(),
+                port: API_PORT,
+            },
+            keys: 0,
+        }
+    }
+
+    /// One in which all is made.
+    fn complete() -> World {
+        let mut world = World::new();
+        world.make_all();
+        world
+    }
+
+    fn plan(&self) -> (Plan, Vec<Need>) {
+        let reach = Reach {
+            cluster_ip: "10.96.0.7",
+            external: Some(&self.external),
+            node_address: None,
+        };
+        self.plan_for(Some(&reach))
+    }
+
+    fn plan_for(&self, reach: Option<&Reach>) -> (Plan, Vec<Need>) {
+        let observed = Observed {
+            facts: Arc::new(self.facts.clone()),
+            ..Observed::default()
+        };
+        let site = Site {
+            id: &self.shoot.id,
+            namespace: &self.facts.namespace,
+            uid: NO_UID,
+        };
+        let mut planner = Planner::new(&observed);
+        let mut done = |id: &str| {
+            let id = id.to_owned();
+            planner.add(id.clone().into(), id, [], State::Done)
+        };
+        let needs = (done("record"), done("services"));
+        let made = add(&mut planner, &self.shoot, &site, reach, needs);
+        (planner.plan, made)
+    }
+
+    /// The last parts of the names of the Secrets that are due.
+    fn due(&self) -> Vec<String> {
+        let (plan, _) = self.plan();
+        due(&plan).map(|it| self.part(it)).collect()
+    }
+
+    fn part(&self, wanted: &Wanted) -> String {
+        let part = wanted.key.name.strip_prefix(&*self.shoot.id);
+        part.expect("names begin with the shoot")[1..].to_owned()
+    }
+
+    fn make_all(&mut self) {
+        loop {
+            let (plan, _) = self.plan();
+            let due: Vec<Wanted> = due(&plan).cloned().collect();
+            if due.is_empty() {
+                return;
+            }
+            for wanted in due {
+                self.make(&wanted);
+            }
+        }
+    }
+
+    fn make(&mut self, wanted: &Wanted) {
+        let Content::Issue(issue) = &wanted.content else {
+            panic!("{wanted:?} is not issued");
+        };
+        self.keys += 1;
+        let (key, time) = (Hash(self.keys), self.facts.time);
+        let (names, issuer, years) = match &issue.what {
+            Issued::Root { .. } => (Vec::new(), Some(key), 10),
+            Issued::Leaf(it) => (it.names.clone(), Some(self.of_root(&it.root).key), 1),
+            Issued::SigningKey | Issued::EncryptionKey => (Vec::new(), None, 0),
+        };
+        let secret = Secret {
+            checksum: key,
+            certificate: issuer.map(|issuer| Certificate {
+                names: names.iter().map(|it| it.as_str().into()).collect(),
+                key,
+                issuer,
+                issued: time - 300,
+                expires: time + years * YEAR,
+            }),
+            ca: (years == 10).then(|| "PEM".into()),
+        };
+        let object = Object {
+            uid: "u".into(),
+            version: "1".into(),
+            hash: wanted.hash,
+            leaving: false,
+            fact: Fact::Secret(secret),
+        };
+        self.facts.objects.insert(wanted.key.clone(), object);
+    }
+
+    fn of_root(&mut self, name: &str) -> &mut Certificate {
+        let object = self
+            .facts
+            .objects
+            .get_mut(&Key::provider(Kind::Secret, name));
+        match object.map(|it| &mut it.fact) {
+            Some(Fact::Secret(Secret {
+                certificate: Some(it),
+                ..
+            })) => it,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    fn of(&mut self, part: &str) -> &mut Certificate {
+        let name = names::control_plane(&self.shoot.id, part);
+        self.of_root(&name)
+    }
+}
+
+fn due(plan: &Plan) -> impl Iterator<Item = &Wanted> {
+    plan.items.iter().filter_map(|it| match &it.state {
+        State::Due(Action::Apply(wanted)) => Some(wanted),
+        _ => None,
+    })
+}
+
+#[test]
+fn roots_and_keys_come_first_and_then_all_leaves_at_once() {
+    let mut world = World::new();
+    let first = [
+        "ca",
+        "etcd-ca",
+        "front-proxy-ca",
+        "service-account-key",
+        "encryption-key",
+    ];
+    assert_eq!(world.due(), first);
+    let (plan, made) = world.plan();
+    assert!(!made.iter().any(|it| plan.is_done(*it)));
+    for wanted in due(&plan).cloned().collect::<Vec<_>>() {
+        world.make(&wanted);
+    }
+    assert_eq!(
+        world.due(),
+        [
+            "etcd-server",
+            "etcd-peer",
+            "kube-apiserver-etcd-client",
+            "front-proxy-client",
+            "kube-apiserver-kubelet-client",
+            "kube-apiserver",
+            "kube-controller-manager",
+            "kube-scheduler",
+            "cloud-controller-manager",
+            "csi-controller",
+            "konnectivity-server",
+        ]
+    );
+    world.make_all();
+    let (plan, made) = world.plan();
+    assert!(made.len() == 16 && made.iter().all(|it| plan.is_done(*it)));
+}
+
+#[test]
+fn what_says_how_the_api_server_is_reached_waits_for_its_service() {
+    let (plan, _) = World::complete().plan_for(None);
+    let blocked = plan.items.iter().filter(|it| it.state == State::Blocked);
+    let blocked: Vec<&str> = blocked.map(|it| &*it.id.0).collect();
+    assert_eq!(
+        blocked,
+        [
+            "certificate/kube-apiserver",
+            "certificate/kube-controller-manager",
+            "certificate/kube-scheduler",
+            "certificate/cloud-controller-manager",
+            "certificate/csi-controller",
+            "certificate/konnectivity-server",
+        ]
+    );
+}
+
+#[test]
+fn the_api_server_answers_to_all_its_names() {
+    let mut world = World::new();
+    let shoot = world.shoot.id.clone();
+    world.make_all();
+    let names = &world.of("kube-apiserver").names;
+    let mut expected: Vec<String> = [
+        "127.0.0.1",
+        "::1",
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+        "100.64.0.1",
+        "10.96.0.7",
+        "api.example",
+    ]
+    .map(str::to_owned)
+    .into();
+    let service = format!("{shoot}-kube-apiserver");
+    for end in [
+        "",
+        ".clusters",
+        ".clusters.svc",
+        ".clusters.svc.cluster.local",
+    ] {
+        expected.push(format!("{service}{end}"));
+    }
+    expected.sort();
+    assert_eq!(
+        names.iter().map(|it| it.to_string()).collect::<Vec<_>>(),
+        expected
+    );
+}
+
+#[test]
+fn members_of_etcd_have_names_and_its_client_has_none() {
+    let mut world = World::complete();
+    let member = format!("{0}-etcd-2.{0}-etcd-peers.clusters.svc", world.shoot.id);
+    let client = format!("{}-etcd-client.clusters.svc", world.shoot.id);
+    let peer = world.of("etcd-peer").names.clone();
+    assert!(peer.len() == 6 && peer.contains(&*member), "{peer:?}");
+    let server = &world.of("etcd-server").names;
+    assert!(peer.is_subset(server) && server.contains(&*client) && server.contains("127.0.0.1"));
+    assert!(world.of("kube-apiserver-etcd-client").names.is_empty());
+}
+
+#[test]
+fn kubeconfigs_lead_to_the_address_of_the_service() {
+    let world = World::new();
+    let site = Site {
+        id: &world.shoot.id,
+        namespace: "clusters",
+        uid: NO_UID,
+    };
+    let reach = Reach {
+        cluster_ip: "fd00::7",
+        external: None,
+        node_address: None,
+    };
+    let all = certificate_subjects::all(&world.shoot, &site, Some(&reach));
+    let urls = all.iter().filter_map(|it| {
+        let url = it.leaf.as_ref()?.kubeconfig.as_deref()?;
+        Some((it.part, url))
+    });
+    let inside = "https://[fd00::7]:6443";
+    let expected = [
+        ("kube-controller-manager", inside),
+        ("kube-scheduler", inside),
+        ("cloud-controller-manager", inside),
+        ("csi-controller", inside),
+        ("konnectivity-server", inside),
+    ];
+    assert_eq!(urls.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_leaf_is_issued_anew_when_a_name_is_missing_and_not_when_one_is_too_many() {
+    let mut world = World::complete();
+    let before = world.facts.clone();
+    world.external.host = "other.example".to_owned();
+    assert_eq!(world.due(), ["kube-apiserver"]);
+    world.make_all();
+    world
+        .of("kube-apiserver")
+        .names
+        .insert("api.example".into());
+    assert_eq!(world.due(), Vec::<String>::new());
+    let hash = |facts: &Facts| {
+        let mut hashes: Vec<Hash> = facts.objects.values().map(|it| it.hash).collect();
+        hashes.sort();
+        hashes
+    };
+    assert_eq!(hash(&world.facts), hash(&before));
+}
+
+/// An address that is not known any more stands as one that nothing has.
+#[test]
+fn an_address_that_is_not_known_is_no_name() {
+    let mut world = World::complete();
+    world.external.host = "0.0.0.0".to_owned();
+    assert_eq!(world.due(), Vec::<String>::new());
+    world.facts.objects.clear();
+    world.make_all();
+    assert!(!world.of("kube-apiserver").names.contains("0.0.0.0"));
+}
+
+#[test]
+fn a_leaf_is_issued_anew_when_its_root_is_another() {
+    let mut world = World::complete();
+    world.of("etcd-ca").key = Hash(77);
+    let of_etcd = ["etcd-server", "etcd-peer", "kube-apiserver-etcd-client"];
+    assert_eq!(world.due(), of_etcd);
+}
+
+#[test]
+fn a_leaf_is_issued_anew_in_the_last_third_of_its_life() {
+    let mut world = World::complete();
+    let third = (YEAR + 300) / 3;
+    world.facts.time = NOW + YEAR - third;
+    assert_eq!(world.due(), Vec::<String>::new());
+    world.facts.time += 1;
+    assert_eq!(world.due().len(), 11);
+    world.make_all();
+    let now = world.facts.time;
+    assert_eq!(world.of("etcd-peer").expires, now + YEAR);
+}
+
+#[test]
+fn a_leaf_is_issued_anew_when_it_is_for_another() {
+    let mut world = World::complete();
+    let key = names::control_plane(&world.shoot.id, "kube-scheduler");
+    let object = world
+        .facts
+        .objects
+        .get_mut(&Key::provider(Kind::Secret, key));
+    object.expect("it is there").hash = Hash(5);
+    assert_eq!(world.due(), ["kube-scheduler"]);
+}
+
+#[test]
+fn roots_and_keys_stay_as_they_are() {
+    let mut world = World::complete();
+    for object in world.facts.objects.values_mut() {
+        if let Fact::Secret(Secret {
+            certificate: None, ..
+        }) = object.fact
+        {
+            object.hash = Hash(5);
+        }
+    }
+    world.of("ca").expires = world.facts.time;
+    assert_eq!(world.due(), Vec::<String>::new());
+    let (plan, _) = world.plan();
+    let failed = plan.items.iter().find_map(|it| match &it.state {
+        State::Failed(failure) => Some(failure.message.clone()),
+        _ => None,
+    });
+    let message = format!(
+        "Secret {}-ca holds a root certificate that has expired",
+        world.shoot.id
+    );
+    assert_eq!(failed, Some(message));
+}

@@ -1,0 +1,173 @@
+//! What the control plane does in the provider cluster.
+
+use super::*;
+use crate::validate::ValidShoot;
+use crate::validate::control_plane::Exposure;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+fn external(exposure: Exposure) -> Option<Value> {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.control_plane.exposure = exposure;
+    let objects = objects(&shoot);
+    let mut services = of_kind(&objects, "Service").into_iter();
+    let name = "shoot--dev--demo-kube-apiserver-external";
+    services.find(|it| it["metadata"]["name"] == name).cloned()
+}
+
+#[test]
+fn the_api_server_is_exposed_as_the_shoot_says() {
+    let annotations = BTreeMap::from([("example.org/pool".to_owned(), "a".to_owned())]);
+    let balanced = external(Exposure::LoadBalancer { annotations }).expect("a Service");
+    assert_eq!(balanced["spec"]["type"], "LoadBalancer");
+    assert_eq!(balanced["metadata"]["annotations"]["example.org/pool"], "a");
+    let address = "192.0.2.1".to_owned();
+    let port = Some(30443);
+    let on_nodes = external(Exposure::NodePort { address, port }).expect("a Service");
+    assert_eq!(on_nodes["spec"]["type"], "NodePort");
+    assert_eq!(on_nodes["spec"]["ports"][0]["nodePort"], 30443);
+    assert_eq!(on_nodes["spec"]["ports"][1]["port"], 8132);
+    assert!(on_nodes["spec"]["ports"][1]["nodePort"].is_null());
+    assert_eq!(external(Exposure::None), None);
+}
+
+#[test]
+fn members_of_etcd_know_each_other_by_name() {
+    let objects = objects(&tolerating(Tolerance::Node));
+    let etcd = named(&objects, "StatefulSet", "etcd");
+    let command = etcd["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
+    for ordinal in 0..3 {
+        let member = format!(
+            "shoot--dev--demo-etcd-{ordinal}=https://shoot--dev--demo-etcd-{ordinal}.shoot--dev--demo-etcd-peers.clusters.svc:2380"
+        );
+        assert!(command.contains(&member), "{command}");
+    }
+    let server = named(&objects, "Deployment", "kube-apiserver")["spec"]["template"].to_string();
+    let second = "https://shoot--dev--demo-etcd-1.shoot--dev--demo-etcd-peers.clusters.svc:2379";
+    assert!(server.contains(second));
+}
+
+#[test]
+fn the_disk_of_etcd_goes_with_the_shoot() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.control_plane.etcd_class = Some("fast".into());
+    let objects = objects(&shoot);
+    let claim = &named(&objects, "StatefulSet", "etcd")["spec"]["volumeClaimTemplates"][0];
+    assert_eq!(claim["spec"]["storageClassName"], "fast");
+    assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "10Gi");
+    assert_eq!(
+        claim["metadata"]["labels"][names::PART_OF],
+        "shoot--dev--demo"
+    );
+    assert_eq!(claim["metadata"]["ownerReferences"][0]["uid"], "0c1a");
+}
+
+#[test]
+fn etcd_is_for_the_api_server_alone() {
+    let objects = objects(&tolerating(Tolerance::None));
+    let ingress = &named(&objects, "NetworkPolicy", "etcd")["spec"]["ingress"];
+    let from =
+        |rule: usize| &ingress[rule]["from"][0]["podSelector"]["matchExpressions"][0]["values"];
+    assert_eq!(*from(0), json!(["kube-apiserver"]));
+    assert_eq!(*from(1), json!(["etcd"]));
+    assert!(ingress[2].is_null());
+    for part in [
+        "kube-controller-manager",
+        "kube-scheduler",
+        "cloud-controller-manager",
+        "csi-controller",
+    ] {
+        assert_eq!(
+            named(&objects, "NetworkPolicy", part)["spec"]["ingress"],
+            json!([]),
+            "{part}"
+        );
+    }
+}
+
+#[test]
+fn the_cloud_controller_manager_finds_machines_and_their_namespace() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot
+        .control_plane
+        .cloud_controller_gates
+        .insert("A".into(), true);
+    let objects = objects(&shoot);
+    let data = &named(&objects, "ConfigMap", "cloud-controller-manager")["data"]["cloud-config"];
+    let config: Value = serde_json::from_str(data.as_str().expect("a file")).expect("JSON");
+    assert_eq!(config["namespace"], "clusters");
+    assert_eq!(config["instancesV2"]["zoneAndRegionEnabled"], false);
+    let pod =
+        named(&objects, "Deployment", "cloud-controller-manager")["spec"]["template"].to_string();
+    for flag in [
+        "--cluster-name=shoot--dev--demo",
+        "--feature-gates=A=true",
+        "--authentication-skip-lookup=true",
+    ] {
+        assert!(pod.contains(flag), "{flag}");
+    }
+}
+
+#[test]
+fn roles_stay_in_the_namespace_and_ask_for_no_secrets() {
+    let objects = objects(&tolerating(Tolerance::None));
+    assert_eq!(of_kind(&objects, "ClusterRole").len(), 0);
+    for role in of_kind(&objects, "Role") {
+        let rules = role["rules"].to_string();
+        assert!(
+            !rules.contains("secrets") && !rules.contains('*'),
+            "{rules}"
+        );
+    }
+}
+
+#[test]
+fn disks_are_made_of_the_classes_that_the_shoot_has_only() {
+    let mut shoot = tolerating(Tolerance::None);
+    let listed = json!([{ "name": "listed" }]);
+    shoot.profile.spec.provider_config.storage_classes =
+        serde_json::from_value(listed).expect("a class");
+    let objects = objects(&shoot);
+    let pod = &named(&objects, "Deployment", "csi-controller")["spec"]["template"]["spec"];
+    let enforced = pod["containers"][0]["env"][0]["value"]
+        .as_str()
+        .expect("a text");
+    let enforced: Value = serde_json::from_str(enforced).expect("JSON");
+    let classes = json!(["fast-rwo", "listed", "marked", "standard-rwo"]);
+    assert_eq!(enforced["allowList"], classes);
+    assert_eq!(enforced["allowAll"], false);
+    assert_eq!(enforced["allowDefault"], true);
+    assert_eq!(enforced["storageSnapshotMapping"], Value::Null);
+}
+
+#[test]
+fn snapshots_are_made_where_the_profile_lists_classes_for_them() {
+    let mut shoot = tolerating(Tolerance::None);
+    let parts = |shoot: &ValidShoot| {
+        let objects = objects(shoot);
+        let pod =
+            named(&objects, "Deployment", "csi-controller")["spec"]["template"]["spec"].clone();
+        let containers = pod["containers"].as_array().expect("a list").clone();
+        let rules = named(&objects, "Role", "csi-controller")["rules"].to_string();
+        (containers, rules)
+    };
+    let (before, rules) = parts(&shoot);
+    assert!(!rules.contains("volumesnapshots"), "{rules}");
+
+    let listed = json!([{ "name": "snap" }]);
+    shoot.profile.spec.provider_config.volume_snapshot_classes =
+        serde_json::from_value(listed).expect("a class");
+    let (after, rules) = parts(&shoot);
+    assert!(rules.contains("volumesnapshots"), "{rules}");
+    let more: Vec<&Value> = after[before.len()..].iter().map(|it| &it["name"]).collect();
+    assert_eq!(more, ["csi-snapshotter", "snapshot-controller"]);
+    let enforced = after[0]["env"][0]["value"].as_str().expect("a text");
+    let enforced: Value = serde_json::from_str(enforced).expect("JSON");
+    // Otherwise the driver would take the provider's default class, whatever was asked for.
+    assert_eq!(enforced["allowDefault"], false);
+    let mapping = json!([{
+        "storageClasses": ["fast-rwo", "marked", "standard-rwo"],
+        "volumeSnapshotClasses": ["snap"],
+    }]);
+    assert_eq!(enforced["storageSnapshotMapping"], mapping);
+}

@@ -1,0 +1,118 @@
+//! Where a machine may run: zone, hosts and the other machines of its pool.
+
+use super::spec::Machine;
+use crate::model::{AffinityPresets, NodePreset};
+use crate::state::names;
+use serde_json::{Map, Value, json};
+
+/// Affinities of a VM, with those that its pool asks for by a preset of Kubermatic's.
+pub(crate) fn affinity(machine: &Machine) -> Value {
+    let zone = &machine.pool.zones[machine.zone];
+    let mut terms = vec![
+        place(names::REGION_LABEL, machine.region),
+        place(names::ZONE_LABEL, zone),
+    ];
+    let mut affinity = Map::new();
+    let mut hosts = Map::new();
+    if let Some(presets) = &machine.pool.worker.affinity {
+        if let Some((is_hard, term)) = presets.node_affinity_preset.as_ref().and_then(labelled) {
+            match is_hard {
+                // Terms would be alternatives; all of these have to hold.
+                true => terms.push(term),
+                false => {
+                    let preferred =
+                        json!([{ "weight": 1, "preference": { "matchExpressions": [term] } }]);
+                    hosts.insert(
+                        "preferredDuringSchedulingIgnoredDuringExecution".into(),
+                        preferred,
+                    );
+                }
+            }
+        }
+        affinity.extend(between(presets, machine));
+    }
+    let required = json!({ "nodeSelectorTerms": [{ "matchExpressions": terms }] });
+    hosts.insert(
+        "requiredDuringSchedulingIgnoredDuringExecution".into(),
+        required,
+    );
+    affinity.insert("nodeAffinity".into(), Value::Object(hosts));
+    Value::Object(affinity)
+}
+
+/// `default` means a node without that label, not any node.
+fn place(key: &str, value: &str) -> Value {
+    match value {
+        "default" => json!({ "key": key, "operator": "DoesNotExist" }),
+        _ => json!({ "key": key, "operator": "In", "values": [value] }),
+    }
+}
+
+/// Whether it is hard, and what it asks of a host's labels.
+fn labelled(preset: &NodePreset) -> Option<(bool, Value)> {
+    let (type_, key) = (preset.type_.as_deref()?, preset.key.as_deref()?);
+    let term = match preset.values.as_slice() {
+        [] => json!({ "key": key, "operator": "Exists" }),
+        values => json!({ "key": key, "operator": "In", "values": values }),
+    };
+    Some((type_ == "hard", term))
+}
+
+/// Near the other machines of the pool, or apart from them.
+fn between(presets: &AffinityPresets, machine: &Machine) -> impl Iterator<Item = (String, Value)> {
+    let near = ("podAffinity", presets.pod_affinity_preset.as_deref());
+    let apart = (
+        "podAntiAffinity",
+        presets.pod_anti_affinity_preset.as_deref(),
+    );
+    let term = json!({
+        "labelSelector": { "matchLabels": selector(machine) },
+        "topologyKey": names::HOSTNAME_LABEL,
+    });
+    let given = [near, apart].into_iter();
+    given.filter_map(move |(kind, preset)| {
+        let terms = match preset? {
+            "hard" => json!({ "requiredDuringSchedulingIgnoredDuringExecution": [term] }),
+            _ => json!({ "preferredDuringSchedulingIgnoredDuringExecution": [{ "weight": 1, "podAffinityTerm": term }] }),
+        };
+        Some((kind.to_owned(), terms))
+    })
+}
+
+/// Softly over hosts, unless the pool says otherwise.
+pub(crate) fn spread(machine: &Machine) -> Vec<Value> {
+    let given = machine.pool.worker.topology_spread_constraints.iter();
+    let mut spread: Vec<Value> = given
+        .map(|it| {
+            constraint(
+                machine,
+                it.max_skew,
+                &it.topology_key,
+                &it.when_unsatisfiable,
+            )
+        })
+        .collect();
+    if spread.is_empty() {
+        spread.push(constraint(
+            machine,
+            1,
+            names::HOSTNAME_LABEL,
+            "ScheduleAnyway",
+        ));
+    }
+    spread
+}
+
+fn constraint(machine: &Machine, skew: i32, key: &str, when: &str) -> Value {
+    json!({
+        "maxSkew": skew,
+        "topologyKey": key,
+        "whenUnsatisfiable": when,
+        "labelSelector": { "matchLabels": selector(machine) },
+    })
+}
+
+/// The machines of the pool, and no others.
+fn selector(machine: &Machine) -> Value {
+    json!({ names::PART_OF: machine.site.id, names::POOL: machine.pool.name })
+}

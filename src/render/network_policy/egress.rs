@@ -1,0 +1,156 @@
+//! What may be connected to. A rule of nothing at all would allow everything: a list that is empty makes no rule.
+
+use crate::render::control_plane::context::Known;
+use crate::state::names::PART_OF;
+use crate::validate::{Source, ValidShoot};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+/// Private, shared by providers and their customers, and link-local, where clouds hand out credentials.
+const PRIVATE: [&str; 5] = [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+];
+const PRIVATE_V6: [&str; 2] = ["fc00::/7", "fe80::/10"];
+const DNS: u16 = 53;
+/// Of the pods behind the Service: the usual one, OpenShift's and Gardener's.
+const DNS_OF_PODS: [u16; 3] = [DNS, 5353, 8053];
+/// Where a URL names no port.
+const WEB: [u16; 2] = [80, 443];
+
+/// Machines and control plane of one shoot.
+pub(crate) fn own_pods(id: &str) -> Value {
+    json!({ "to": [{ "podSelector": { "matchLabels": { PART_OF: id } } }] })
+}
+
+/// Everything that is nobody's private range.
+pub(crate) fn world() -> Value {
+    json!({ "to": [
+        { "ipBlock": { "cidr": "0.0.0.0/0", "except": PRIVATE } },
+        { "ipBlock": { "cidr": "::/0", "except": PRIVATE_V6 } },
+    ] })
+}
+
+/// By the address that machines use. None while it is not known, and of a name: then its pods are all there is.
+pub(crate) fn api_server(known: &Known) -> Option<Value> {
+    let address = &known.node_address;
+    let ip = address.host.parse().ok().filter(is_given)?;
+    let ports = [address.port, known.konnectivity_port];
+    let ports: BTreeSet<u16> = ports.into_iter().filter(|it| *it != 0).collect();
+    (!ports.is_empty()).then(|| json!({ "to": [block(ip)], "ports": over(&["TCP"], ports) }))
+}
+
+/// Those that pools name.
+pub(crate) fn nameservers(shoot: &ValidShoot) -> Option<Value> {
+    let configs = shoot
+        .pools
+        .iter()
+        .filter_map(|it| it.worker.dns_config.as_ref());
+    let named = configs.flat_map(|it| &it.nameservers);
+    let addresses: BTreeSet<IpAddr> = named.filter_map(|it| it.parse().ok()).collect();
+    let to: Vec<Value> = addresses.into_iter().map(block).collect();
+    (!to.is_empty()).then(|| json!({ "to": to, "ports": over(&["TCP", "UDP"], [DNS]) }))
+}
+
+/// The provider's DNS: most networks look at a packet when the Service's address has become a pod's.
+pub(crate) fn dns_pods() -> Value {
+    let usual = json!({ "matchExpressions": [
+        { "key": "k8s-app", "operator": "In", "values": ["coredns", "kube-dns"] },
+    ] });
+    let of_openshift =
+        json!({ "matchLabels": { "dns.operator.openshift.io/daemonset-dns": "default" } });
+    let to: Value = [usual, of_openshift]
+        .into_iter()
+        .map(|it| json!({ "namespaceSelector": {}, "podSelector": it }))
+        .collect();
+    json!({ "to": to, "ports": over(&["TCP", "UDP"], DNS_OF_PODS) })
+}
+
+/// A cache on each host (NodeLocal DNSCache), or the cloud's own: no pods, and no more than names of them.
+pub(crate) fn dns_of_host() -> Value {
+    json!({
+        "to": [{ "ipBlock": { "cidr": "169.254.0.0/16" } }],
+        "ports": over(&["TCP", "UDP"], [DNS]),
+    })
+}
+
+/// Where a provider keeps images, as Kubermatic knows it.
+pub(crate) fn image_repositories() -> Value {
+    json!({ "to": [
+        { "namespaceSelector": {}, "podSelector": { "matchLabels": { "app": "image-repo" } } },
+    ] })
+}
+
+/// Servers that machines fetch binaries and container images from, as far as addresses are given for them.
+pub(crate) fn mirrors(shoot: &ValidShoot) -> Vec<Value> {
+    let downloads = shoot.profile.spec.provider_config.downloads.as_ref();
+    let mirror = downloads.and_then(|it| it.mirror.as_ref());
+    let control_plane = &shoot.control_plane;
+    let images = control_plane
+        .registry
+        .iter()
+        .chain(control_plane.images.values());
+    servers(mirror.into_iter().chain(images))
+}
+
+/// The same for what importers fetch.
+pub(crate) fn images(shoot: &ValidShoot) -> Vec<Value> {
+    let pools = shoot.pools.iter().map(|it| &it.image.source);
+    let disks = shoot.disks.iter().map(|it| &it.source);
+    servers(pools.chain(disks).filter_map(|it| match it {
+        Source::Http { url, .. } | Source::Registry { url, .. } => Some(url),
+        Source::Claim { .. } | Source::Own(_) => None,
+    }))
+}
+
+/// One rule for each set of ports.
+fn servers<'a>(urls: impl Iterator<Item = &'a String>) -> Vec<Value> {
+    let mut by_ports: BTreeMap<Vec<u16>, BTreeSet<IpAddr>> = BTreeMap::new();
+    for (ip, port) in urls.filter_map(|it| server(it)) {
+        let ports = port.map_or_else(|| WEB.to_vec(), |it| vec![it]);
+        by_ports.entry(ports).or_default().insert(ip);
+    }
+    let rule = |(ports, addresses): (Vec<u16>, BTreeSet<IpAddr>)| {
+        let to: Value = addresses.into_iter().map(block).collect();
+        json!({ "to": to, "ports": over(&["TCP"], ports) })
+    };
+    by_ports.into_iter().map(rule).collect()
+}
+
+/// Address and port of a URL, or of an image's reference; None when its host is a name.
+fn server(url: &str) -> Option<(IpAddr, Option<u16>)> {
+    let rest = url.split_once("://").map_or(url, |it| it.1);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    if let Ok(it) = host.parse::<SocketAddr>() {
+        return Some((it.ip(), Some(it.port())));
+    }
+    let host = host
+        .strip_prefix('[')
+        .and_then(|it| it.strip_suffix(']'))
+        .unwrap_or(host);
+    host.parse().ok().map(|it| (it, None))
+}
+
+fn is_given(ip: &IpAddr) -> bool {
+    !ip.is_unspecified()
+}
+
+/// An address by itself, as a range of its family.
+fn block(ip: IpAddr) -> Value {
+    let ip = ip.to_canonical();
+    let length = if ip.is_ipv6() { 128 } else { 32 };
+    json!({ "ipBlock": { "cidr": format!("{ip}/{length}") } })
+}
+
+fn over(protocols: &[&str], ports: impl IntoIterator<Item = u16>) -> Value {
+    let of = |port: u16| {
+        let all = protocols.iter();
+        all.map(move |it| json!({ "port": port, "protocol": it }))
+    };
+    ports.into_iter().flat_map(of).collect()
+}

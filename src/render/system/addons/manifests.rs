@@ -1,0 +1,46 @@
+//! Somebody else's objects, as they fit a shoot.
+
+use super::calico;
+use crate::render::images::from_registry;
+use crate::validate::{Bundle, ValidShoot};
+use serde_json::{Value, json};
+
+/// As they fit this shoot: from its registry, and a network with its ranges.
+pub(crate) fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
+    let mut objects = bundle.objects.clone();
+    for object in &mut objects {
+        if let Some(registry) = &shoot.control_plane.registry {
+            images(object, registry);
+        }
+        if bundle.name == calico::NAME {
+            calico::fit(object, &shoot.networking);
+        }
+        let is_namespaced = matches!(object["kind"].as_str(), Some("Deployment" | "DaemonSet"));
+        if is_namespaced && object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = json!("default");
+        }
+    }
+    objects
+}
+
+/// Pods stand in the objects of workloads at one of three places.
+fn images(object: &mut Value, registry: &str) {
+    for place in [
+        "/spec/template/spec",
+        "/spec/jobTemplate/spec/template/spec",
+        "/spec",
+    ] {
+        for containers in ["initContainers", "containers"] {
+            let containers = object.pointer_mut(&format!("{place}/{containers}"));
+            for container in containers
+                .and_then(Value::as_array_mut)
+                .into_iter()
+                .flatten()
+            {
+                if let Some(image) = container["image"].as_str() {
+                    container["image"] = json!(from_registry(image, registry));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! kube-proxy: Services on every node.
+
+use super::context::Context;
+use super::objects::{account, checksum, cluster_role_binding, config_map, service_account};
+use super::pods::{field, host_path, mount, mount_read_only, on_every_node};
+use crate::render::component::Component;
+use crate::render::images::image;
+use serde_json::{Value, json};
+
+const NAME: &str = "kube-proxy";
+const DIRECTORY: &str = "/var/lib/kube-proxy";
+const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// None where the manifest switches it off.
+pub(crate) fn component(context: &Context) -> Option<Component> {
+    let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
+    if settings.and_then(|it| it.enabled) == Some(false) {
+        return None;
+    }
+    let config = config_map(
+        NAME,
+        &json!({
+            "config.conf": json(&configuration(context)),
+            "kubeconfig.conf": json(&kubeconfig(context)),
+        }),
+    );
+    let daemon_set = daemon_set(context, &config);
+    Some(Component {
+        name: NAME,
+        title: "Run kube-proxy".into(),
+        objects: vec![
+            service_account(NAME),
+            cluster_role_binding(
+                "kvshoot:kube-proxy",
+                "system:node-proxier",
+                &[account(NAME)],
+            ),
+            config,
+            daemon_set,
+        ],
+    })
+}
+
+fn configuration(context: &Context) -> Value {
+    let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
+    let mode = settings.and_then(|it| it.mode.as_deref());
+    let gates = settings.and_then(|it| it.feature_gates.as_ref());
+    let mut config = json!({
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": { "kubeconfig": format!("{DIRECTORY}/kubeconfig.conf") },
+        "clusterCIDR": context.shoot.networking.pods,
+        // As many connections as the machine's own settings allow.
+        "conntrack": { "maxPerCore": 0 },
+        "mode": mode.unwrap_or("IPTables").to_lowercase(),
+    });
+    if let Some(gates) = gates {
+        config["featureGates"] = json!(gates);
+    }
+    config
+}
+
+/// By the address that nodes have: the Service's own is there only once kube-proxy runs.
+fn kubeconfig(context: &Context) -> Value {
+    let server = context.known.node_address.url();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{
+            "name": "default",
+            "cluster": { "certificate-authority": format!("{ACCOUNT}/ca.crt"), "server": server },
+        }],
+        "contexts": [{
+            "name": "default",
+            "context": { "cluster": "default", "namespace": "default", "user": "default" },
+        }],
+        "current-context": "default",
+        "users": [{ "name": "default", "user": { "tokenFile": format!("{ACCOUNT}/token") } }],
+    })
+}
+
+/// With line breaks, for people read it.
+fn json(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("JSON has text keys")
+}
+
+fn daemon_set(context: &Context, config: &Value) -> Value {
+    let container = json!({
+        "name": NAME,
+        "image": image(context.shoot, NAME),
+        "command": [
+            "/usr/local/bin/kube-proxy",
+            format!("--config={DIRECTORY}/config.conf"),
+            "--hostname-override=$(NODE_NAME)",
+        ],
+        "env": [field("NODE_NAME", "spec.nodeName")],
+        "readinessProbe": { "httpGet": { "path": "/healthz", "port": 10256 } },
+        "resources": { "requests": { "cpu": "20m", "memory": "64Mi" } },
+        "securityContext": { "privileged": true },
+        "volumeMounts": [
+            mount_read_only("config", DIRECTORY),
+            mount("xtables-lock", "/run/xtables.lock"),
+            mount_read_only("lib-modules", "/lib/modules"),
+        ],
+    });
+    let pod = json!({
+        "containers": [container],
+        "hostNetwork": true,
+        "volumes": [
+            { "name": "config", "configMap": { "name": NAME } },
+            host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
+            host_path("lib-modules", "/lib/modules", ""),
+        ],
+    });
+    on_every_node(NAME, checksum(config), pod)
+}

@@ -1,0 +1,177 @@
+//! Volumes: the storage classes of the profile and of the provider, and the part of the KubeVirt CSI driver that mounts disks on nodes.
+//!
+//! The part that makes disks and attaches them to machines runs beside the control plane.
+
+use super::context::Context;
+use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
+use super::pods::{field, host_path, mount, on_every_node};
+use crate::render::component::Component;
+use crate::render::images::{KUBEVIRT_CSI, image};
+use crate::render::storage_classes::offered;
+use crate::state::facts::ClassOffer;
+use crate::state::names;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+const NAME: &str = "kubevirt-csi-node";
+pub(crate) const DRIVER: &str = "csi.kubevirt.io";
+const KUBELET: &str = "/var/lib/kubelet";
+const HEALTH_PORT: u16 = 10300;
+
+pub(crate) fn component(context: &Context) -> Component {
+    let mut objects = vec![driver()];
+    objects.extend(classes(context));
+    // It looks up which machine it runs on.
+    let rules = [rule("", &["nodes"], &["get"])];
+    objects.extend([
+        service_account(NAME),
+        cluster_role(NAME, &rules),
+        cluster_role_binding(NAME, NAME, &[account(NAME)]),
+        daemon_set(context),
+    ]);
+    Component {
+        name: "storage",
+        title: "Serve volumes".into(),
+        objects,
+    }
+}
+
+fn driver() -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": { "name": DRIVER },
+        "spec": {
+            "attachRequired": true,
+            "podInfoOnMount": true,
+            "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        },
+    })
+}
+
+/// One for every volume type that the profile lets be used, and one for each class that the profile or the provider
+/// offers as it is. The first volume type is the default, unless one of those is.
+fn classes(context: &Context) -> Vec<Value> {
+    let offered = offered(context.shoot, context.classes);
+    let has_default = offered.values().any(|it| it.is_default);
+    let types = context.shoot.profile.spec.volume_types.iter();
+    let mut names = HashSet::new();
+    let mut classes: Vec<Value> = types
+        .filter(|it| it.usable != Some(false))
+        .map(|it| (class_name(&it.name), it.class.as_str()))
+        .filter(|(name, _)| !name.is_empty() && names.insert(name.clone()))
+        .enumerate()
+        .map(|(i, (name, class))| storage_class(&name, class, &usual(i == 0 && !has_default)))
+        .collect();
+    let offered = offered
+        .iter()
+        .map(|(class, offer)| (format!("kubevirt-{class}"), class, offer));
+    let offered = offered.filter(|it| !names.contains(&it.0));
+    classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer)));
+    classes
+}
+
+fn usual(is_default: bool) -> ClassOffer {
+    ClassOffer {
+        is_default,
+        binding_mode: "Immediate".into(),
+        reclaim_policy: "Delete".into(),
+        expandable: true,
+    }
+}
+
+/// Volume types are called anything; objects are not.
+fn class_name(volume_type: &str) -> String {
+    let name = volume_type.to_lowercase();
+    let name = name.replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-");
+    name.trim_matches('-').to_owned()
+}
+
+/// Disks stand on the bus where the driver finds them: of a serial number, virtio keeps 20 characters.
+fn storage_class(name: &str, class: &str, offer: &ClassOffer) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": name,
+            "annotations": { names::DEFAULT_CLASS: offer.is_default.to_string() },
+        },
+        "provisioner": DRIVER,
+        "parameters": { "infraStorageClassName": class, "bus": "scsi" },
+        "allowVolumeExpansion": offer.expandable,
+        "reclaimPolicy": &*offer.reclaim_policy,
+        "volumeBindingMode": &*offer.binding_mode,
+    })
+}
+
+fn daemon_set(context: &Context) -> Value {
+    let plugin = format!("{KUBELET}/plugins/{DRIVER}");
+    let pod = json!({
+        "containers": [node_driver(context), registrar(context), liveness_probe(context)],
+        "volumes": [
+            host_path("kubelet", KUBELET, "Directory"),
+            host_path("plugin", &plugin, "DirectoryOrCreate"),
+            host_path("registration", &format!("{KUBELET}/plugins_registry"), "Directory"),
+            host_path("device", "/dev", "Directory"),
+            host_path("udev", "/run/udev", ""),
+        ],
+    });
+    on_every_node(NAME, Value::Null, pod)
+}
+
+fn node_driver(context: &Context) -> Value {
+    json!({
+        "name": "csi-driver",
+        "image": image(context.shoot, KUBEVIRT_CSI),
+        "args": [
+            "--endpoint=unix:/csi/csi.sock",
+            "--node-name=$(NODE_NAME)",
+            "--run-node-service=true",
+            "--run-controller-service=false",
+        ],
+        "env": [field("NODE_NAME", "spec.nodeName")],
+        "livenessProbe": {
+            "httpGet": { "path": "/healthz", "port": HEALTH_PORT },
+            "initialDelaySeconds": 10,
+            "timeoutSeconds": 3,
+            "failureThreshold": 5,
+        },
+        "ports": [{ "name": "healthz", "containerPort": HEALTH_PORT, "protocol": "TCP" }],
+        "resources": { "requests": { "cpu": "10m", "memory": "50Mi" } },
+        "securityContext": { "privileged": true },
+        "volumeMounts": [
+            { "name": "kubelet", "mountPath": KUBELET, "mountPropagation": "Bidirectional" },
+            mount("plugin", "/csi"),
+            mount("device", "/dev"),
+            mount("udev", "/run/udev"),
+        ],
+    })
+}
+
+/// Tells kubelet of the driver.
+fn registrar(context: &Context) -> Value {
+    json!({
+        "name": "csi-node-driver-registrar",
+        "image": image(context.shoot, "csi-node-driver-registrar"),
+        "args": [
+            "--csi-address=/csi/csi.sock",
+            format!("--kubelet-registration-path={KUBELET}/plugins/{DRIVER}/csi.sock"),
+        ],
+        "resources": { "requests": { "cpu": "5m", "memory": "20Mi" } },
+        "volumeMounts": [mount("plugin", "/csi"), mount("registration", "/registration")],
+    })
+}
+
+fn liveness_probe(context: &Context) -> Value {
+    json!({
+        "name": "csi-liveness-probe",
+        "image": image(context.shoot, "livenessprobe"),
+        "args": [
+            "--csi-address=/csi/csi.sock",
+            "--probe-timeout=3s",
+            format!("--health-port={HEALTH_PORT}"),
+        ],
+        "resources": { "requests": { "cpu": "5m", "memory": "20Mi" } },
+        "volumeMounts": [mount("plugin", "/csi")],
+    })
+}

@@ -1,0 +1,185 @@
+//! What the parts say, each by itself.
+
+use super::{find, inside, inside_with, objects, text, whole};
+use crate::render::component::Component;
+use crate::state::facts::{ClassOffer, StorageClass};
+use crate::validate::testing::{SHOOT, valid_for_tests};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[test]
+fn the_service_kubernetes_leads_to_an_address_and_nowhere_else() {
+    let shoot = valid_for_tests(SHOOT);
+    let slice = |host: &str| {
+        let all = inside(&shoot, host);
+        let mut slices = all.into_iter().flat_map(|it| it.objects);
+        slices.find(|it| it["kind"] == "EndpointSlice")
+    };
+    for (host, type_) in [("10.96.7.7", "IPv4"), ("fd00::7", "IPv6")] {
+        let slice = slice(host).expect("an address can be an endpoint");
+        assert_eq!(slice["addressType"], type_);
+        assert_eq!(slice["endpoints"][0]["addresses"], json!([host]));
+        assert_eq!(slice["ports"][0]["port"], 6443);
+        assert_eq!(slice["metadata"]["namespace"], "default");
+    }
+    for host in ["127.0.0.2", "::1", "0.0.0.0", "api.example.org"] {
+        assert_eq!(slice(host), None, "{host}");
+    }
+}
+
+#[test]
+fn kube_proxy_does_not_rest_on_what_it_makes() {
+    let all = inside(&whole(), "fd00::7");
+    let objects = objects(&all);
+    let data = &find(&objects, "ConfigMap", "kube-proxy")["data"];
+    let parse = |text: &Value| -> Value {
+        serde_json::from_str(text.as_str().expect("a text")).expect("JSON")
+    };
+    let config = parse(&data["config.conf"]);
+    assert_eq!(config["mode"], "ipvs");
+    assert_eq!(config["clusterCIDR"], "10.0.0.0/12");
+    let kubeconfig = parse(&data["kubeconfig.conf"]);
+    let server = &kubeconfig["clusters"][0]["cluster"]["server"];
+    assert_eq!(*server, "https://[fd00::7]:6443");
+}
+
+#[test]
+fn kube_proxy_can_be_left_out() {
+    let mut shoot = whole();
+    let manifest = Arc::make_mut(&mut shoot.manifest);
+    let settings = manifest.spec.kubernetes.kube_proxy.as_mut();
+    settings.expect("the fixture has them").enabled = Some(false);
+    let all = inside(&shoot, "10.96.7.7");
+    assert!(all.iter().all(|it| it.name != "kube-proxy"));
+}
+
+#[test]
+fn pods_follow_their_configuration() {
+    let sum = |pods: &str| {
+        let mut shoot = whole();
+        shoot.networking.pods = pods.into();
+        let all = inside(&shoot, "10.96.7.7");
+        let object = find(&objects(&all), "DaemonSet", "kube-flannel-ds").clone();
+        object["spec"]["template"]["metadata"]["annotations"]["checksum/kube-flannel-cfg"].clone()
+    };
+    assert!(sum("10.0.0.0/12").is_string());
+    assert_eq!(sum("10.0.0.0/12"), sum("10.0.0.0/12"));
+    assert_ne!(sum("10.0.0.0/12"), sum("10.16.0.0/12"));
+}
+
+#[test]
+fn flannel_serves_the_range_of_the_pods_by_a_port_of_its_own() {
+    let all = inside(&whole(), "10.96.7.7");
+    let config = find(&objects(&all), "ConfigMap", "kube-flannel-cfg");
+    let network: Value =
+        serde_json::from_str(text(&config["data"]["net-conf.json"])).expect("JSON");
+    assert_eq!(network["Network"], "10.0.0.0/12");
+    assert_eq!(network["Backend"]["Type"], "vxlan");
+    let port = &network["Backend"]["Port"];
+    assert!(port.is_u64() && *port != 8472 && *port != 4789, "{port}");
+}
+
+#[test]
+fn dns_has_the_tenth_address_of_the_services() {
+    let all = inside(&whole(), "10.96.7.7");
+    let service = find(&objects(&all), "Service", "kube-dns");
+    assert_eq!(service["spec"]["clusterIP"], "10.64.0.10");
+}
+
+#[test]
+fn joining_machines_read_where_the_cluster_is() {
+    let shoot = whole();
+    let all = inside(&shoot, "10.96.7.7");
+    let objects = objects(&all);
+    let yaml = |name: &str, key: &str| -> Value {
+        let data = &find(&objects, "ConfigMap", name)["data"];
+        serde_yaml::from_str(text(&data[key])).expect("YAML")
+    };
+    let cluster = &yaml("cluster-info", "kubeconfig")["clusters"][0];
+    assert_eq!(cluster["name"], "", "kubeadm looks for this name");
+    assert_eq!(cluster["cluster"]["server"], "https://10.96.7.7:6443");
+    let ca = &cluster["cluster"]["certificate-authority-data"];
+    assert_eq!(ca, "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==");
+    let config = yaml("kubeadm-config", "ClusterConfiguration");
+    assert_eq!(config["apiVersion"], "kubeadm.k8s.io/v1beta4");
+    assert_eq!(config["kubernetesVersion"], "v1.34.2");
+    assert_eq!(config["controlPlaneEndpoint"], "10.96.7.7:6443");
+    assert_eq!(yaml("kubelet-config", "kubelet")["maxPods"], 200);
+}
+
+#[test]
+fn every_volume_type_has_a_class_and_one_is_the_default() {
+    let mut shoot = whole();
+    let mut retired = shoot.profile.spec.volume_types[0].clone();
+    retired.name = "old".into();
+    retired.usable = Some(false);
+    shoot.profile.spec.volume_types.insert(0, retired);
+    shoot.profile.spec.volume_types[2].name = "Very fast_".into();
+    let all = inside(&shoot, "10.96.7.7");
+    let expected = [
+        "standard of standard-rwo: default=true Immediate Delete",
+        "very-fast of fast-rwo: default=false Immediate Delete",
+    ];
+    assert_eq!(classes(&all), expected);
+}
+
+fn classes(all: &[Component]) -> Vec<String> {
+    let all = objects(all);
+    let classes = all.iter().filter(|it| it["kind"] == "StorageClass");
+    classes
+        .map(|it| {
+            let annotations = &it["metadata"]["annotations"];
+            format!(
+                "{} of {}: default={} {} {}",
+                text(&it["metadata"]["name"]),
+                text(&it["parameters"]["infraStorageClassName"]),
+                text(&annotations["storageclass.kubernetes.io/is-default-class"]),
+                text(&it["volumeBindingMode"]),
+                text(&it["reclaimPolicy"]),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn classes_that_the_provider_marks_or_the_profile_lists_are_there_too() {
+    let mut shoot = whole();
+    let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
+    shoot.profile.spec.provider_config.storage_classes =
+        serde_json::from_value(listed).expect("a class");
+    let offer = ClassOffer {
+        is_default: true,
+        binding_mode: "WaitForFirstConsumer".into(),
+        reclaim_policy: "Delete".into(),
+        expandable: true,
+    };
+    let class = |offered: Option<ClassOffer>| StorageClass {
+        zonal: true,
+        offered,
+    };
+    let of_provider = BTreeMap::from([
+        ("listed".into(), class(Some(offer.clone()))),
+        ("marked".into(), class(Some(offer))),
+        ("plain".into(), class(None)),
+    ]);
+    let all = inside_with(&shoot, "10.96.7.7", &of_provider);
+    let expected = [
+        "standard of standard-rwo: default=false Immediate Delete",
+        "fast of fast-rwo: default=false Immediate Delete",
+        "kubevirt-listed of listed: default=false Immediate Retain",
+        "kubevirt-marked of marked: default=true WaitForFirstConsumer Delete",
+    ];
+    assert_eq!(classes(&all), expected);
+}
+
+#[test]
+fn the_settings_of_the_ingress_controller_reach_it() {
+    let all = inside(&whole(), "10.96.7.7");
+    let objects = objects(&all);
+    let service = &find(&objects, "Service", "ingress-nginx-controller")["spec"];
+    assert_eq!(service["loadBalancerSourceRanges"], json!(["10.0.0.0/8"]));
+    assert_eq!(service["externalTrafficPolicy"], "Local");
+    let config = find(&objects, "ConfigMap", "ingress-nginx-controller");
+    assert_eq!(config["data"], json!({ "use-gzip": "true" }));
+}

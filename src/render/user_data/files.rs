@@ -1,0 +1,96 @@
+//! The files of a machine, each where kubeadm or its owner looks for it.
+
+use super::{containerd, download, kubelet};
+use crate::render::user_data::file::{LIB, file};
+use crate::render::user_data::join::Join;
+use serde_json::Value;
+
+/// Runs [`JOIN`] at every boot.
+pub(crate) const UNIT: &str = "kvshoot-join.service";
+/// What makes a node out of the machine; in POSIX shell, as images differ.
+pub(crate) const JOIN: &str = include_str!("join.sh");
+const PRIVATE: &str = "0600";
+const PUBLIC: &str = "0644";
+const PROGRAM: &str = "0755";
+
+pub(crate) fn all(join: &Join) -> Vec<Value> {
+    let mut files = vec![
+        file("/etc/kubernetes/pki/ca.crt", PUBLIC, join.ca),
+        file(
+            "/etc/kubernetes/bootstrap-kubelet.conf",
+            PRIVATE,
+            &kubelet::bootstrap_kubeconfig(join),
+        ),
+        file(
+            "/var/lib/kubelet/config.yaml",
+            PUBLIC,
+            &kubelet::config(join),
+        ),
+        file(
+            "/var/lib/kubelet/kubeadm-flags.env",
+            PUBLIC,
+            &kubelet::flags(join),
+        ),
+        file("/etc/modules-load.d/kvshoot.conf", PUBLIC, MODULES),
+        file("/etc/sysctl.d/99-kvshoot.conf", PUBLIC, SYSCTL),
+    ];
+    files.extend(containerd::files(join));
+    let installed = |name: &str| format!("{LIB}/{name}");
+    files.extend([
+        file("/etc/kvshoot/join.conf", PUBLIC, &settings(join)),
+        file(&installed("downloads"), PUBLIC, &download::table(join)),
+        file(
+            &installed("kubelet.service"),
+            PUBLIC,
+            include_str!("kubelet.service"),
+        ),
+        file(
+            &installed("10-kubeadm.conf"),
+            PUBLIC,
+            include_str!("10-kubeadm.conf"),
+        ),
+        file(
+            &installed("containerd.service"),
+            PUBLIC,
+            include_str!("containerd.service"),
+        ),
+        file(&installed("join"), PROGRAM, JOIN),
+        file(
+            &format!("/etc/systemd/system/{UNIT}"),
+            PUBLIC,
+            include_str!("kvshoot-join.service"),
+        ),
+    ]);
+    files
+}
+
+/// Read by the script as shell. No version, address or name has a quote in it.
+fn settings(join: &Join) -> String {
+    let settings = join.pool.kubelet.as_ref();
+    let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
+    let registry = join.shoot.control_plane.registry.is_some();
+    let word = |is: bool| if is { "yes" } else { "no" };
+    format!(
+        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
+        join.shoot.kubernetes,
+        join.node_address.url(),
+        join.machine,
+        word(swaps),
+        word(registry),
+    )
+}
+
+const MODULES: &str = "overlay\nbr_netfilter\nnf_conntrack\n";
+
+/// What kube-proxy, CNI plugins and kubelets ask of a kernel; the last three are those that
+/// `protectKernelDefaults` insists on.
+const SYSCTL: &str = "\
+net.bridge.bridge-nf-call-iptables = 1
+net.bridge.bridge-nf-call-ip6tables = 1
+net.ipv4.ip_forward = 1
+fs.inotify.max_user_instances = 8192
+fs.inotify.max_user_watches = 524288
+vm.overcommit_memory = 1
+kernel.panic = 10
+kernel.panic_on_oops = 1
+";

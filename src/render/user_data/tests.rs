@@ -1,0 +1,193 @@
+use super::*;
+use crate::validate::ValidShoot;
+use crate::validate::cloud_config::NoCloudConfig;
+use crate::validate::control_plane::Address;
+use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
+
+fn read(shoot: &ValidShoot) -> Mapping {
+    read_as(shoot, "m")
+}
+
+fn read_as(shoot: &ValidShoot, machine: &str) -> Mapping {
+    let address = Address {
+        host: "10.0.0.1".into(),
+        port: 6443,
+    };
+    let join = Join {
+        machine,
+        pool: &shoot.pools[0],
+        shoot,
+        node_address: &address,
+        ca: "PEM\n",
+    };
+    parse(&cloud_config(&join)).expect("cloud-config")
+}
+
+fn content<'a>(config: &'a Mapping, path: &str) -> &'a str {
+    let files = config["write_files"].as_sequence().expect("a list");
+    let file = files.iter().find(|it| it["path"] == path);
+    file.and_then(|it| it["content"].as_str())
+        .unwrap_or_default()
+}
+
+#[test]
+fn ssh_keys_are_merged_with_those_that_are_there() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let worker = &mut shoot.pools[0].worker;
+    let base = "#cloud-config\nssh_authorized_keys: [a]\nruncmd:\n- |\n  ends in a block";
+    worker.user_data = Some(base.into());
+    worker.ssh_public_keys = vec!["b ".into(), "a".into()];
+    let config = read(&shoot);
+    assert_eq!(config["ssh_authorized_keys"], Value::from(vec!["a", "b"]));
+    assert_eq!(config["hostname"], Value::from("m"));
+    let commands = config["runcmd"].as_sequence().expect("a list");
+    assert_eq!(commands.len(), 3);
+    assert_eq!(commands[2], Value::from("ends in a block"));
+}
+
+#[test]
+fn the_kubelet_of_an_image_waits_until_all_is_there_for_it() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.pools[0].worker.user_data = Some("#cloud-config\nbootcmd: [date]".into());
+    let config = read(&shoot);
+    let commands = config["bootcmd"].as_sequence().expect("a list");
+    assert_eq!(commands.len(), 2);
+    assert_eq!(commands[1], Value::from("date"));
+    // Run as cloud-init would: systemctl is asked at a machine that is new, and not at one that has joined.
+    let words: Vec<&str> = commands[0]
+        .as_sequence()
+        .expect("words")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let run = |state: &std::path::Path| {
+        let script = words[2].replace("/var/lib/kvshoot", state.to_str().expect("text"));
+        let script = format!("systemctl() {{ echo \"$*\"; false; }}\n{script}");
+        let done = std::process::Command::new(words[0])
+            .args([words[1], &script])
+            .output()
+            .expect("a shell");
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let state = tempfile::tempdir().expect("a folder");
+    assert_eq!(run(state.path()), "stop --no-block kubelet.service\n");
+    std::fs::write(state.path().join("joined"), "").expect("a file");
+    assert_eq!(run(state.path()), "");
+}
+
+#[test]
+fn what_is_no_cloud_config_is_refused() {
+    let refuse = |base| parse(base).expect_err("it cannot be merged");
+    assert_eq!(refuse("#!/bin/sh\n"), NoCloudConfig::Head);
+    assert_eq!(refuse("#cloud-config\n- a\n"), NoCloudConfig::NoMapping);
+}
+
+#[test]
+fn kubelet_is_told_who_it_is() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let pool = &mut shoot.pools[0];
+    for (key, value) in [("a", "b"), ("node-role.kubernetes.io/worker", "")] {
+        pool.labels.insert(key.into(), value.into());
+    }
+    assert_eq!(
+        content(&read(&shoot), "/var/lib/kubelet/kubeadm-flags.env"),
+        "KUBELET_KUBEADM_ARGS=\"--hostname-override=m --cloud-provider=external --provider-id=kubevirt://m \
+         --node-labels=a=b,topology.kubernetes.io/region=europe-west1,worker.gardener.cloud/pool=cpu,worker.gardener.cloud/system-components=true\"\n"
+    );
+}
+
+#[test]
+fn kubelet_says_where_its_machine_is_held() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let flags = |shoot: &ValidShoot| {
+        let config = read_as(shoot, "shoot--dev--demo-cpu-z1-abcde-0");
+        content(&config, "/var/lib/kubelet/kubeadm-flags.env").to_owned()
+    };
+    let place =
+        "topology.kubernetes.io/region=europe-west1,topology.kubernetes.io/zone=europe-west1-c";
+    assert!(flags(&shoot).contains(place));
+    // A shoot without zones has one that stands for all.
+    shoot.pools[0].zones = vec!["default".into()];
+    shoot.region = "default".into();
+    assert!(!flags(&shoot).contains("topology"));
+}
+
+#[test]
+fn a_token_is_asked_for_in_one_place_that_only_root_reads() {
+    let shoot = valid_for_tests(SHOOT);
+    let config = read(&shoot);
+    let files = config["write_files"].as_sequence().expect("a list");
+    let with_token: Vec<_> = files
+        .iter()
+        .filter(|it| {
+            it["content"]
+                .as_str()
+                .is_some_and(|it| it.contains(names::TOKEN))
+        })
+        .collect();
+    assert_eq!(with_token.len(), 1);
+    assert_eq!(
+        with_token[0]["path"],
+        "/etc/kubernetes/bootstrap-kubelet.conf"
+    );
+    assert_eq!(with_token[0]["permissions"], "0600");
+    let kubeconfig: Value =
+        serde_yaml::from_str(with_token[0]["content"].as_str().expect("text")).expect("YAML");
+    let cluster = &kubeconfig["clusters"][0]["cluster"];
+    assert_eq!(cluster["server"], "https://10.0.0.1:6443");
+    assert_eq!(cluster["certificate-authority-data"], "UEVNCg==");
+}
+
+#[test]
+fn a_network_is_brought_only_where_nobody_else_brings_one() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let path = "/etc/cni/net.d/99-kvshoot.conflist";
+    assert_eq!(content(&read(&shoot), path), "");
+    shoot.networking.type_ = "none".into();
+    let config = read(&shoot);
+    let network: Json = serde_json::from_str(content(&config, path)).expect("JSON");
+    // Of a later version containerd would ask the plugins, and they need not be there.
+    assert_eq!(network["cniVersion"], "1.0.0");
+    assert_eq!(
+        network["plugins"][0]["ipam"]["ranges"][0][0]["subnet"],
+        "100.96.0.0/24"
+    );
+}
+
+#[test]
+fn certificates_of_a_bundle_are_trusted_one_by_one() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let one = |it| format!("-----BEGIN CERTIFICATE-----\n{it}\n-----END CERTIFICATE-----\n");
+    shoot.pools[0].ca_bundle = Some(format!("# a comment\n{}\n{}", one("a"), one("b")));
+    let config = read(&shoot);
+    let trusted = config["ca_certs"]["trusted"].as_sequence().expect("a list");
+    assert_eq!(trusted.len(), 2);
+    assert_eq!(trusted[1], Value::from(one("b")));
+}
+
+#[test]
+fn another_registry_reaches_containerd() {
+    let mut shoot = valid_for_tests(SHOOT);
+    shoot.control_plane.registry = Some("registry.example.org/mirror".into());
+    let config = read(&shoot);
+    let hosts = content(&config, "/etc/containerd/certs.d/quay.io/hosts.toml");
+    assert!(hosts.contains("https://registry.example.org/v2/mirror"));
+    for version in [2, 3] {
+        let path = format!("/usr/local/lib/kvshoot/containerd-{version}.toml");
+        assert!(content(&config, &path).contains("registry.example.org/mirror/pause:3.10.1"));
+    }
+}
+
+#[test]
+fn the_same_machine_has_the_same_user_data() {
+    let shoot = valid_for_tests(WIDE);
+    assert_eq!(read(&shoot), read(&shoot.clone()));
+}
+
+#[test]
+fn it_fits_into_a_secret_many_times() {
+    let shoot = valid_for_tests(WIDE);
+    let text = serde_yaml::to_string(&read(&shoot)).expect("YAML");
+    assert!(text.len() < 100_000, "{} bytes", text.len());
+}

@@ -1,0 +1,324 @@
+//! Every name, label and annotation that kvshoot gives.
+
+use crate::state::hash::Hash;
+
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const KVSHOOT: &str = "kvshoot";
+/// The technical ID of the shoot.
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
+/// One of [`role`].
+pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
+/// UID of the record: objects of an earlier shoot of the same name have another one.
+pub(crate) const SHOOT_UID: &str = "kvshoot.io/shoot-uid";
+pub(crate) const POOL: &str = "kvshoot.io/pool";
+/// Index of the zone in its pool, from 1, as it stands in the machine's name.
+pub(crate) const ZONE_INDEX: &str = "kvshoot.io/zone-index";
+/// Annotations.
+pub(crate) const SPEC_HASH: &str = "kvshoot.io/spec-hash";
+/// Name of the zone, which need not be a label value.
+pub(crate) const ZONE: &str = "kvshoot.io/zone";
+/// Labels and annotations of the pool as they were put on a machine, as canonical JSON.
+pub(crate) const POOL_METADATA: &str = "kvshoot.io/pool-metadata";
+/// Stands on a machine that was chosen to go. There is no way back.
+pub(crate) const LEAVING: &str = "kvshoot.io/leaving";
+/// Name of the bundle that an object inside a shoot came with.
+pub(crate) const BUNDLE: &str = "kvshoot.io/bundle";
+/// Name and version of a golden volume's image.
+pub(crate) const IMAGE: &str = "kvshoot.io/image";
+/// On Secrets of keys and certificates, so that nobody has to read what they hold. Times are seconds since 1970.
+pub(crate) const NOT_BEFORE: &str = "kvshoot.io/not-before";
+pub(crate) const NOT_AFTER: &str = "kvshoot.io/not-after";
+/// DNS names and addresses, with commas between.
+pub(crate) const CERTIFICATE_NAMES: &str = "kvshoot.io/names";
+/// Hashes of public keys: its own, and its root's.
+pub(crate) const CERTIFICATE_KEY: &str = "kvshoot.io/key";
+pub(crate) const CERTIFICATE_ISSUER: &str = "kvshoot.io/issuer";
+/// PEM of the roots in a root's Secret.
+pub(crate) const CERTIFICATE_AUTHORITY: &str = "kvshoot.io/ca";
+/// Hash of all data of a Secret; on pods as `checksum/<Secret>`.
+pub(crate) const CHECKSUM: &str = "kvshoot.io/checksum";
+/// What the KubeVirt cloud controller manager selects load balancers' endpoints by.
+pub(crate) const CAPI_ROLE: &str = "cluster.x-k8s.io/role";
+pub(crate) const CAPI_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+/// On the disks of a shoot's own volumes, by the technical ID; the KubeVirt CSI driver touches no others.
+pub(crate) const CSI_CLUSTER: &str = "csi-driver/cluster";
+/// Stands in user data for the machine's bootstrap token, which is put in when the Secret is written.
+pub(crate) const TOKEN: &str = "<bootstrap-token>";
+/// Name of the pool, on its nodes.
+pub(crate) const WORKER_POOL: &str = "worker.gardener.cloud/pool";
+/// What KubeVirt's own tools find a machine by.
+pub(crate) const KUBEVIRT_VM: &str = "kubevirt.io/vm";
+pub(crate) const REGION_LABEL: &str = "topology.kubernetes.io/region";
+/// On a StorageClass of the provider: clusters have it too (Kubermatic).
+pub(crate) const INITIALIZE_CLASS: &str = "kubevirt-initialization.k8c.io/initialize-sc";
+pub(crate) const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+pub(crate) const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+/// `true` on nodes of pools that take what serves the cluster as a whole.
+pub(crate) const SYSTEM_COMPONENTS: &str = "worker.gardener.cloud/system-components";
+pub(crate) const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+
+/// Labels and annotations that a pool cannot take from us.
+pub(crate) fn is_ours(key: &str) -> bool {
+    [MANAGED_BY, PART_OF, COMPONENT, KUBEVIRT_VM].contains(&key) || key.starts_with("kvshoot.io/")
+}
+
+/// As whom objects are written.
+pub(crate) const FIELD_MANAGER: &str = "kvshoot";
+
+/// Values of [`COMPONENT`].
+pub(crate) mod role {
+    pub(crate) const RECORD: &str = "record";
+    pub(crate) const LOCK: &str = "lock";
+    pub(crate) const NETWORK: &str = "network";
+    pub(crate) const IMAGE: &str = "image";
+    pub(crate) const INSTANCETYPE: &str = "instancetype";
+    pub(crate) const PREFERENCE: &str = "preference";
+    pub(crate) const USER_DATA: &str = "user-data";
+    /// A root, a leaf or a key.
+    pub(crate) const CERTIFICATE: &str = "certificate";
+    pub(crate) const TOKEN: &str = "bootstrap-token";
+    pub(crate) const MACHINE: &str = "machine";
+    /// Disks of a machine: they come and go with it.
+    pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
+}
+
+/// Parts of a control plane, as they stand in names after the technical ID.
+pub(crate) mod part {
+    /// The root of the API server.
+    pub(crate) const CA: &str = "ca";
+    pub(crate) const API_SERVER: &str = "kube-apiserver";
+    /// The Service by which the API server is reached from outside.
+    pub(crate) const EXTERNAL: &str = "kube-apiserver-external";
+    /// It makes and removes load balancers.
+    pub(crate) const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
+    /// It makes and removes volumes.
+    pub(crate) const CSI_CONTROLLER: &str = "csi-controller";
+    /// What keeps machines off private addresses, by the name that Kubermatic has for it; so the next one.
+    pub(crate) const ISOLATION: &str = "cluster-isolation";
+    /// The same for importers.
+    pub(crate) const IMPORTER: &str = "allow-kubevirt-importer";
+}
+
+/// On a record: it is not to be deleted, for the reason that stands there.
+pub(crate) const PROTECTED: &str = "kvshoot.io/protected";
+
+pub(crate) use crate::validate::EXPIRES;
+pub(crate) use crate::validate::control_plane::{API_PORT, Address};
+
+/// On a Service of type NodePort: the address that people said it has.
+pub(crate) const ADDRESS: &str = "kvshoot.io/address";
+
+/// `shoot--<project>--<name>`, as Gardener has it.
+pub(crate) fn technical_id(project: &str, name: &str) -> String {
+    format!("shoot--{project}--{name}")
+}
+
+/// The technical ID of a shoot by what a person calls it: its name, `project/name`, or the ID itself.
+pub(crate) fn id_of(name: &str) -> String {
+    if name.starts_with("shoot--") {
+        return name.to_owned();
+    }
+    let (project, name) = name.split_once('/').unwrap_or(("local", name));
+    technical_id(project.strip_prefix("garden-").unwrap_or(project), name)
+}
+
+/// Project and name, out of a technical ID.
+pub(crate) fn parts(id: &str) -> (&str, &str) {
+    let rest = id.strip_prefix("shoot--").unwrap_or(id);
+    rest.split_once("--").unwrap_or(("local", rest))
+}
+
+/// What a person calls a shoot, out of its technical ID: the inverse of [`id_of`].
+pub(crate) fn called(id: &str) -> String {
+    match parts(id) {
+        ("local", name) => name.to_owned(),
+        (project, name) => format!("{project}/{name}"),
+    }
+}
+
+/// The selector of everything that belongs to a shoot.
+pub(crate) fn selector(id: &str) -> String {
+    format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
+}
+
+/// An object of the control plane: `<id>-kube-apiserver` and the like.
+pub(crate) fn control_plane(id: &str, part: &str) -> String {
+    format!("{id}-{part}")
+}
+
+/// The list of a bundle's objects, in kube-system of the shoot.
+pub(crate) fn inventory(bundle: &str) -> String {
+    format!("kvshoot-bundle-{bundle}")
+}
+
+/// Whether an object is such a list, by its name in keys. What is on it stays when its bundle is not given any more.
+pub(crate) fn is_inventory(name: &str) -> bool {
+    name.starts_with("kube-system/kvshoot-bundle-")
+}
+
+pub(crate) fn tenant_network(id: &str, network: &str) -> String {
+    format!("{id}-{network}")
+}
+
+pub(crate) fn network_policy(id: &str, policy: &str) -> String {
+    format!("{id}-{policy}")
+}
+
+/// The shoot's own instancetype or preference of a name. KubeVirt makes a label of it, so that one of a long name is told
+/// from others by five digits.
+pub(crate) fn own_type(id: &str, name: &str) -> String {
+    let whole = format!("{id}-{name}");
+    if whole.len() <= 63 {
+        return whole;
+    }
+    let beginning = whole[..57].trim_matches(['-', '.']);
+    format!("{beginning}-{}", Hash::of(&name).short())
+}
+
+/// Five digits tell apart what differs in URL, size, class or zone.
+pub(crate) fn golden_volume(id: &str, image: &str, version: &str, hash: Hash) -> String {
+    let plain = |text: &str| {
+        text.to_lowercase()
+            .replace(|it: char| !it.is_ascii_alphanumeric() && it != '-', "-")
+    };
+    // PersistentVolumeClaims, importer pods and labels take the name over, so it stays a DNS label.
+    let middle = format!("{}-{}", plain(image), plain(version));
+    let room = 63 - id.len() - 1 - 6;
+    let middle = middle[..middle.len().min(room)].trim_matches('-');
+    format!("{id}-{middle}-{}", hash.short())
+}
+
+/// Also the name of its VMI, its user data, its host and its node.
+pub(crate) fn machine(id: &str, pool: &str, zone: usize, hash: Hash, ordinal: u32) -> String {
+    format!("{id}-{pool}-z{}-{}-{ordinal}", zone + 1, hash.short())
+}
+
+/// Who comes with a bootstrap token; the group that `kubeadm token create` gives as well.
+pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
+/// On a bootstrap token: the machine that it is for.
+pub(crate) const TOKEN_MACHINE: &str = "kvshoot.io/machine";
+
+/// The first part of a machine's bootstrap token: it is no secret, and tells machines apart.
+pub(crate) fn token_id(machine: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let digest = Sha256::digest(machine);
+    let digits = digest[..6]
+        .iter()
+        .map(|it| DIGITS[usize::from(*it) % DIGITS.len()]);
+    digits.map(char::from).collect()
+}
+
+/// The ordinal at the end of a machine's name.
+pub(crate) fn ordinal(machine: &str) -> Option<u32> {
+    machine.rsplit('-').next()?.parse().ok()
+}
+
+/// What a machine's name says. Labels can be written over, and then two machines would want one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MachineName<'a> {
+    pub(crate) pool: &'a str,
+    /// Index of the zone in the pool.
+    pub(crate) zone: usize,
+    /// Five digits.
+    hash: &'a str,
+}
+
+impl<'a> MachineName<'a> {
+    /// None for what is no name of a machine of this shoot.
+    pub(crate) fn parse(id: &str, machine: &'a str) -> Option<MachineName<'a>> {
+        let mut parts = machine
+            .strip_prefix(id)?
+            .strip_prefix('-')?
+            .rsplitn(4, '-')
+            .skip(1);
+        let hash = parts.next().filter(|it| it.len() == 5)?;
+        let zone: usize = parts.next()?.strip_prefix('z')?.parse().ok()?;
+        let (zone, pool) = (zone.checked_sub(1)?, parts.next()?);
+        Some(MachineName { pool, zone, hash })
+    }
+
+    /// What stands on it, if that is the hash of its name; else it is known to be another one than is wanted.
+    pub(crate) fn hash(&self, written: Option<Hash>) -> Hash {
+        let named = || u64::from_str_radix(self.hash, 16).map(Hash::of_tag);
+        match written {
+            Some(hash) if hash.short() == self.hash => hash,
+            _ => named().unwrap_or_default(),
+        }
+    }
+}
+
+/// Name of the disk of a data volume, and of the volume's DataVolume: `index` from 0.
+pub(crate) fn data_disk(index: usize) -> String {
+    format!("disk{index}")
+}
+
+pub(crate) fn data_volume(machine: &str, index: usize) -> String {
+    format!("{machine}-{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hold_what_they_are_of() {
+        let hash = Hash(0xabcd_e123_4567_89ab);
+        assert_eq!(
+            machine("shoot--dev--a", "cpu", 0, hash, 2),
+            "shoot--dev--a-cpu-z1-abcde-2"
+        );
+        assert_eq!(ordinal("shoot--dev--a-cpu-z1-abcde-2"), Some(2));
+        let name = MachineName::parse("shoot--dev--a", "shoot--dev--a-cpu-big-z3-abcde-2");
+        let expected = MachineName {
+            pool: "cpu-big",
+            zone: 2,
+            hash: "abcde",
+        };
+        assert_eq!(name, Some(expected));
+        assert_eq!(
+            MachineName::parse("shoot--dev--b", "shoot--dev--a-cpu-z3-abcde-2"),
+            None
+        );
+        assert_eq!(
+            MachineName::parse("shoot--dev--a", "shoot--dev--a-cpu-z0-abcde-2"),
+            None
+        );
+        assert_eq!(
+            golden_volume(
+                "shoot--dev--a",
+                "ubuntu",
+                "24.04",
+                Hash(0xabcd_e123_4567_89ab)
+            ),
+            "shoot--dev--a-ubuntu-24-04-abcde"
+        );
+    }
+
+    #[test]
+    fn a_shoot_is_found_by_all_that_people_call_it() {
+        for name in ["a", "local/a", "garden-local/a", "shoot--local--a"] {
+            assert_eq!(id_of(name), "shoot--local--a", "{name}");
+        }
+        assert_eq!(parts(&id_of("dev/a-b")), ("dev", "a-b"));
+        assert_eq!(called(&id_of("dev/a-b")), "dev/a-b");
+        assert_eq!(called(&id_of("a")), "a");
+    }
+
+    #[test]
+    fn types_of_long_names_are_told_apart_in_a_label() {
+        let id = "shoot--local--a";
+        assert_eq!(own_type(id, "standard-2"), "shoot--local--a-standard-2");
+        let long = |end: &str| own_type(id, &format!("{}.{end}", "x".repeat(40)));
+        assert_eq!(long("a").len(), 58);
+        assert_ne!(long("a-long-end"), long("a-long-ens"));
+        assert!(long("a-long-end").len() <= 63 && !long("a-long-end").contains(".-"));
+    }
+
+    #[test]
+    fn the_longest_golden_volume_is_still_a_dns_label() {
+        let id = technical_id("abcdefghij", "abcdefghijk");
+        let name = golden_volume(&id, &"x".repeat(60), &"9.".repeat(40), Hash(1));
+        assert!(name.len() <= 63 && !name.contains("--0"), "{name}");
+    }
+}
