@@ -264,7 +264,7 @@ fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
 }
 
 #[test]
-fn failures_of_run_itself_exit_with_125_and_leave_no_objects() {
+fn failures_of_run_itself_exit_with_125_and_delete_all_objects() {
     let provider = Provider::new();
     let count = "count/virtualmachines.kubevirt.io";
     let quota = json!({

@@ -188,8 +188,10 @@ fn a_manifest_that_changes_during_a_rolling_update_takes_effect() {
     let second = first.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
     let running = provider.kvshoot_with(&second);
     let running = running.start("apply -f shoot.yaml");
-    watcher.wait_for("a new machine", |it| {
-        it.keys().any(|it| !old.values().any(|old| old == it))
+    watcher.wait_for("a new machine", |machines| {
+        machines
+            .keys()
+            .any(|name| !old.values().any(|old| old == name))
     });
     running.interrupt();
     let interrupted = running.wait();

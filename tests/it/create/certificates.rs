@@ -289,7 +289,10 @@ fn a_renewed_certificate_rolls_the_pods_that_mount_it(provider: &Provider, manif
 fn pods(provider: &Provider) -> Vec<DynamicObject> {
     let mut pods = provider.list(provider::POD);
     let label = "app.kubernetes.io/component";
-    pods.retain(|it| it.metadata.labels.iter().flatten().any(|it| it.0 == label));
+    pods.retain(|pod| {
+        let mut labels = pod.metadata.labels.iter().flatten();
+        labels.any(|(key, _)| key == label)
+    });
     assert!(pods.len() >= 6, "{} pods", pods.len());
     pods
 }

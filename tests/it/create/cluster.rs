@@ -140,11 +140,9 @@ fn services_have_addresses(provider: &Provider, api: &ShootApi) {
     let provider_service = |it: &Provider| {
         let mut services = it.list(SERVICE).into_iter();
         let label = "cluster.x-k8s.io/tenant-service-name";
-        services.find(|it| {
-            it.metadata
-                .labels
-                .as_ref()
-                .is_some_and(|it| it.contains_key(label))
+        services.find(|service| {
+            let labels = service.metadata.labels.as_ref();
+            labels.is_some_and(|labels| labels.contains_key(label))
         })
     };
     let found = provider_service(provider).unwrap();
@@ -157,16 +155,16 @@ fn services_have_addresses(provider: &Provider, api: &ShootApi) {
         service["spec"]["ports"][0]["nodePort"]
     );
     let name = found.metadata.name.unwrap();
-    provider.wait_for("endpoints of the Service", |it| {
-        let slices = it.list(SLICE).into_iter();
-        let of_service = slices.filter(|it| {
-            let labels = it.metadata.labels.iter().flatten();
+    provider.wait_for("endpoints of the Service", |provider| {
+        let slices = provider.list(SLICE).into_iter();
+        let of_service = slices.filter(|slice| {
+            let labels = slice.metadata.labels.iter().flatten();
             labels
                 .clone()
                 .any(|(key, value)| key == "kubernetes.io/service-name" && *value == name)
         });
-        let count = |it: Value| it["endpoints"].as_array().map_or(0, Vec::len);
-        of_service.map(|it| count(it.data)).sum::<usize>() == 3
+        let count = |slice: Value| slice["endpoints"].as_array().map_or(0, Vec::len);
+        of_service.map(|slice| count(slice.data)).sum::<usize>() == 3
     });
 }
 

@@ -26,10 +26,12 @@ fn config(manifest: &mut Manifest) -> &mut Value {
 /// Policies other than those of the control plane, by the end of their names.
 fn policies(provider: &Provider, id: &str) -> BTreeMap<String, Value> {
     let objects = provider.list(provider::NETWORK_POLICY).into_iter();
-    let named = objects.map(|it| {
-        let name = it.metadata.name.unwrap();
-        let name = name.strip_prefix(id).and_then(|it| it.strip_prefix('-'));
-        (name.unwrap().to_owned(), it.data["spec"].clone())
+    let named = objects.map(|policy| {
+        let name = policy.metadata.name.unwrap();
+        let suffix = name
+            .strip_prefix(id)
+            .and_then(|rest| rest.strip_prefix('-'));
+        (suffix.unwrap().to_owned(), policy.data["spec"].clone())
     });
     let others = named.filter(|it| !OF_CONTROL_PLANE.contains(&it.0.as_str()));
     others.collect()

@@ -105,9 +105,10 @@ fn an_interrupted_delete_is_completed_by_the_next_one() {
     provider.assert_applied(&shoot, "created");
     let kvshoot = provider.kvshoot();
     let running = kvshoot.start("delete halves -y");
-    provider.wait_for("a machine to be deleted", |it| {
-        let mut machines = it.list(provider::VM).into_iter();
-        it.uids().len() < 3 || machines.any(|it| it.metadata.deletion_timestamp.is_some())
+    provider.wait_for("a machine to be deleted", |provider| {
+        let mut machines = provider.list(provider::VM).into_iter();
+        provider.uids().len() < 3
+            || machines.any(|machine| machine.metadata.deletion_timestamp.is_some())
     });
     running.interrupt();
     let interrupted = running.wait();

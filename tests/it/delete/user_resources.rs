@@ -84,9 +84,9 @@ fn inventory(provider: &Provider) -> Vec<String> {
 fn disks(provider: &Provider) -> Vec<String> {
     let disks = provider.list(provider::DATA_VOLUME).into_iter();
     let label = "csi-driver/cluster";
-    let disks = disks.filter(|it| {
-        let labels = it.metadata.labels.as_ref();
-        labels.is_some_and(|it| it.contains_key(label))
+    let disks = disks.filter(|disk| {
+        let labels = disk.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(label))
     });
     disks.map(|it| it.metadata.name.unwrap()).collect()
 }

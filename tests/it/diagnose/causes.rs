@@ -141,10 +141,9 @@ impl Faulty {
         let no_owner = json!({ "metadata": { "ownerReferences": null } });
         self.provider.patch(provider::SECRET, &secret, &no_owner);
         self.provider.delete(provider::CONFIG_MAP, name);
-        self.provider.wait_for("only orphans", |it| {
-            it.names(provider::DEPLOYMENT)
-                .iter()
-                .all(|it| !it.starts_with(name))
+        self.provider.wait_for("only orphans", |provider| {
+            let names = provider.names(provider::DEPLOYMENT);
+            !names.iter().any(|deployment| deployment.starts_with(name))
         });
         output = kvshoot.run("why classless");
         assert_eq!(output.code, 7, "{output}");

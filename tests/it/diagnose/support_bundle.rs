@@ -139,16 +139,16 @@ fn create_user_objects(provider: &Provider) {
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let applied = "kubectl.kubernetes.io/last-applied-configuration";
     let secret = json!({
-        "metadata": { "name": "user", "annotations": { applied: format!("{{\"stringData\":{{\"a\":\"{APPLIED}\"}}}}") } },
+        "metadata": { "name": "owned-by-user", "annotations": { applied: format!("{{\"stringData\":{{\"a\":\"{APPLIED}\"}}}}") } },
         "stringData": { "login": "canary-of-a-users-secret-c44e" },
     });
     create(provider, &secrets, secret);
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let config_map = json!({ "metadata": { "name": "user" }, "data": { "setting": SETTING } });
+    let config_map = json!({ "metadata": { "name": "owned-by-user" }, "data": { "setting": SETTING } });
     create(provider, &config_maps, config_map);
     let pods: Api<Pod> = Api::default_namespaced(client);
     let pod = json!({
-        "metadata": { "name": "user" },
+        "metadata": { "name": "owned-by-user" },
         "spec": { "containers": [{
             "name": "db", "image": "registry.example/db",
             "args": ["--login=canary-of-a-users-secret-c44e"],
@@ -265,10 +265,9 @@ fn bundle_without_an_api_server(provider: &Provider, kvshoot: &Kvshoot) {
     let name = "shoot--local--demo-kube-apiserver";
     let none = json!({ "spec": { "replicas": 0 } });
     provider.patch(provider::DEPLOYMENT, name, &none);
-    provider.wait_for("the API server to stop", |it| {
-        !it.names(provider::POD)
-            .iter()
-            .any(|it| it.starts_with(name))
+    provider.wait_for("the API server to stop", |provider| {
+        let pods = provider.names(provider::POD);
+        !pods.iter().any(|pod| pod.starts_with(name))
     });
     let (files, output) = bundle(kvshoot, "demo");
     let readme = text(&files, "README.md");

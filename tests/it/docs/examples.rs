@@ -104,16 +104,16 @@ fn missing_prerequisites_of_a_pool_are_reported_before_anything_is_created() {
     let templates = Manifest::example("machine-templates");
     let cases: [Case; 3] = [
         (
-            |it| {
-                it.with(|it| {
-                    worker(it, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
+            |manifest| {
+                manifest.with(|edited| {
+                    worker(edited, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
                 })
             },
             "instancetype none not found in the provider cluster",
         ),
         (
-            |it| {
-                it.with(|it| worker(it, 1)["providerConfig"]["template"]["primaryDisk"] = json!({
+            |manifest| {
+                manifest.with(|edited| worker(edited, 1)["providerConfig"]["template"]["primaryDisk"] = json!({
                 "osImage": "none", "size": "20Gi", "storageClassName": "standard", "storageAccessType": "ReadWriteMany",
             }))
             },
@@ -176,7 +176,8 @@ fn import_per_machine() {
     test_lifecycle_in(&provider, "import-per-machine", &[2], Some((edit, &[2])));
 }
 
-/// After the edit, memory comes from a ConfigMap and CPUs from a Secret, both different from the preset: the pool is rolled.
+/// After the edit, memory and CPUs are read from a ConfigMap and a Secret. They differ from the preset, so the pool is
+/// rolled.
 #[test]
 fn machine_deployment() {
     let provider = Provider::new();

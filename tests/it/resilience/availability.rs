@@ -67,10 +67,10 @@ fn slice(api: &ShootApi) -> Value {
 /// Pods of a component that are not terminating.
 fn pods(provider: &Provider, part: &str) -> Vec<DynamicObject> {
     let mut pods = provider.list(POD);
-    pods.retain(|it| {
-        let labels = it.metadata.labels.as_ref();
-        let of = labels.and_then(|it| it.get("app.kubernetes.io/component"));
-        of.is_some_and(|it| it == part) && it.metadata.deletion_timestamp.is_none()
+    pods.retain(|pod| {
+        let labels = pod.metadata.labels.as_ref();
+        let component = labels.and_then(|labels| labels.get("app.kubernetes.io/component"));
+        component.is_some_and(|name| name == part) && pod.metadata.deletion_timestamp.is_none()
     });
     pods
 }

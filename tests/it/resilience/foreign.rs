@@ -210,7 +210,7 @@ fn a_deleted_control_plane_is_created_again_with_the_same_address() {
     provider.assert_unchanged(&shoot);
 }
 
-/// Returns the objects whose resource version changed.
+/// Returns the objects with a changed resource version.
 fn changed(
     before: &std::collections::BTreeMap<String, String>,
     after: &std::collections::BTreeMap<String, String>,

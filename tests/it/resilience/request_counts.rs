@@ -217,11 +217,11 @@ fn posts(provider: &Provider) -> usize {
         .lines()
         .filter(|it| it.starts_with("apiserver_request_total") && it.contains("verb=\"POST\""))
         .filter(|it| it.contains("code=\"201\""))
-        .filter(|it| {
-            let plurals = POSTED.iter().filter_map(|it| it.split('.').next());
-            plurals
-                .into_iter()
-                .any(|of| it.contains(&format!("resource=\"{of}\"")))
+        .filter(|line| {
+            let mut plurals = POSTED
+                .iter()
+                .filter_map(|resource| resource.split('.').next());
+            plurals.any(|plural| line.contains(&format!("resource=\"{plural}\"")))
         })
         .filter_map(|it| it.rsplit_once(' ')?.1.parse::<f64>().ok())
         .map(|it| it as usize)

@@ -75,8 +75,8 @@ impl Small {
     }
 }
 
-/// Lists kind and name of the objects in the namespace of a shoot. Ordinals of machines are left out, because machines of a
-/// pool are equal; their number is kept.
+/// Lists kind and name of the objects in the namespace of a shoot. Ordinals of machines are left out, because machines
+/// of a pool are interchangeable.
 pub(crate) fn inventory(provider: &Provider) -> Vec<String> {
     const KINDS: [Resource; 9] = [
         provider::CONFIG_MAP,

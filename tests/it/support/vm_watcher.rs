@@ -105,8 +105,8 @@ impl<'a> Watcher<'a> {
         let machines = self.provider.list(provider::VM);
         let names = machines.into_iter().map(|it| it.metadata.name.unwrap());
         let names: std::collections::BTreeSet<String> = names.collect();
-        self.wait_for("the watch to catch up", |it| {
-            it.keys().all(|it| names.contains(it))
+        self.wait_for("the watch to catch up", |machines| {
+            machines.keys().all(|name| names.contains(name))
         });
         let history = self.history.lock().unwrap();
         let (most, fewest) = (history.bounds.max_total, history.bounds.min_ready);
