@@ -1,14 +1,15 @@
 //! Against a service in place of a server: what each answer means, and what follows from none.
 
 use super::*;
-use crate::cluster::request::Place;
+use crate::cluster::client::request::Place;
+use crate::cluster::client::resources;
 use crate::state::action::{Action, Content, Wanted};
 use crate::state::failure::Class;
 use crate::state::hash::Hash;
 use crate::state::key::{Key, Kind};
 use kube::client::Body;
 use serde_json::{Value, json};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -58,7 +59,7 @@ fn status(code: u16, reason: &str, message: &str) -> Answer {
 
 async fn error(answer: fn() -> Answer) -> (String, Verdict) {
     let (provider, _) = provider(move |_, _| answer());
-    let place = Place::one(&kinds::SECRET, "ns", "a");
+    let place = Place::one(&resources::SECRET, "ns", "a");
     let error = provider
         .get(place)
         .await
@@ -78,7 +79,7 @@ async fn errors_are_told_apart_by_their_status() {
         )
     );
     let (provider, _) = provider(move |_, _| status(403, "Forbidden", words));
-    let place = Place::one(&kinds::SECRET, "ns", "a");
+    let place = Place::one(&resources::SECRET, "ns", "a");
     let quota = provider.get(place).await.expect_err("it is a quota");
     assert_eq!(
         quota.to_string(),
@@ -118,7 +119,7 @@ async fn a_server_that_is_silent_is_given_up() {
     );
     let provider = Provider::new(client, "https://server".to_owned(), "ns", Vec::new());
     let begun = Instant::now();
-    let place = Place::one(&kinds::SECRET, "ns", "a");
+    let place = Place::one(&resources::SECRET, "ns", "a");
     let error = provider.get(place).await.expect_err("nobody answers");
     assert_eq!(error.verdict(), Verdict::Again);
     assert_eq!(begun.elapsed(), Duration::from_secs(10));
@@ -228,7 +229,7 @@ fn answers(codes: &'static [u16]) -> Provider {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_put_again_and_what_decides_is_not() {
-    let place = Place::one(&kinds::CONFIG_MAP, "ns", "a");
+    let place = Place::one(&resources::CONFIG_MAP, "ns", "a");
     let asked = async |codes| answers(codes).get_again(place).await;
     assert!(asked(&[500, 503, 429, 200]).await.is_ok());
     // What will not pass is told at once.
@@ -240,7 +241,7 @@ async fn a_question_is_put_again_and_what_decides_is_not() {
 #[tokio::test(start_paused = true)]
 async fn an_address_where_nobody_ever_was_is_not_waited_for() {
     let begun = Instant::now();
-    let place = Place::one(&kinds::CONFIG_MAP, "ns", "a");
+    let place = Place::one(&resources::CONFIG_MAP, "ns", "a");
     let error = answers(&[]).get_again(place).await;
     let error = error.expect_err("nobody is there");
     assert!(error.is_no_connection(), "{error}");

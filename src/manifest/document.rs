@@ -1,49 +1,58 @@
-//! One document: checked, read, and kept with what was found wrong.
+//! A document, checked against its schema and read into the model.
 
 use crate::model::FieldPath;
 
-use super::check::{self, Flaws};
+use super::check::{self, NodeProblems};
+use super::content::Content;
 use super::kinds::known;
-use super::problem::{Kind, Problem};
-use super::shape::Shapes;
-use super::source::Source;
+use super::problem::{FindingKind, Problem};
+use super::read;
+use super::schema::CompiledSchema;
+use super::source::SourceFile;
 use super::tree::{NodeId, Tree};
-use super::{Document, read};
+
+#[derive(Debug)]
+pub(super) struct ManifestDocument {
+    pub(super) source: usize,
+    pub(super) root: NodeId,
+    pub(super) node_problems: NodeProblems,
+    pub(super) content: Content,
+}
 
 pub(super) fn read_document(
     number: u32,
-    source: &Source,
+    source: &SourceFile,
     tree: &Tree,
     root: NodeId,
-) -> (Option<Document>, Vec<Problem>) {
+) -> (Option<ManifestDocument>, Vec<Problem>) {
     let known = match known(number, source, tree, root) {
         Ok(known) => known,
         Err(problem) => return (None, vec![*problem]),
     };
     let schema = (known.schema)();
-    let shapes = Shapes::of(schema.as_value());
-    let (flaws, mut problems) = check::check(number, source, tree, root, &shapes);
-    let reader = read::Reader {
+    let schema = CompiledSchema::of(schema.as_value());
+    let (node_problems, mut problems) = check::check(number, source, tree, root, &schema);
+    let reader = read::TreeReader {
         source,
         tree,
-        flaws: &flaws,
+        node_problems: &node_problems,
         node: root,
     };
     match (known.read)(reader) {
         Ok(content) => (
-            Some(Document {
+            Some(ManifestDocument {
                 source: number as usize,
                 root,
-                flaws,
+                node_problems,
                 content,
             }),
             problems,
         ),
         Err(error) => {
-            // The schema allows what the types refuse: our fault, but the person has to be told something.
+            // A bug: the schema accepts a document that the types reject. It is reported all the same.
             let problem = Problem::new(
                 FieldPath::root(),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "schema/unreadable",
                 error.to_string(),
             )
@@ -54,24 +63,24 @@ pub(super) fn read_document(
     }
 }
 
-/// One warning of a document for all that is given and has no effect.
-pub(super) fn unused(number: u32, tree: &Tree, flaws: &Flaws) -> Option<Problem> {
+/// Warning about all fields of a document that have no effect.
+pub(super) fn unused(number: u32, tree: &Tree, node_problems: &NodeProblems) -> Option<Problem> {
     const SHOWN: usize = 12;
-    let first = flaws
+    let first = node_problems
         .unused
         .values()
         .map(|key| tree.place(number, *key))
         .min()?;
-    let mut names: Vec<&str> = flaws.unused.keys().map(String::as_str).collect();
+    let mut names: Vec<&str> = node_problems.unused.keys().map(String::as_str).collect();
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
-    let mut message = format!("kvshoot does not use {}", names.join(", "));
+    let mut message = format!("kvshoot ignores {}", names.join(", "));
     if more > 0 {
         message += &format!(" and {more} more");
     }
     let problem = Problem::new(
         FieldPath::root(),
-        Kind::NotSupported,
+        FindingKind::NotSupported,
         "manifest/unused",
         message,
     );

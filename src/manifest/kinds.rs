@@ -1,4 +1,4 @@
-//! The kinds of documents that are understood: how each says what it is, its schema, and how it is read.
+//! The supported kinds of documents, with their schemas and readers.
 
 use std::sync::Arc;
 
@@ -8,45 +8,46 @@ use crate::model::{
     CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, nearest,
 };
 
-use super::problem::{Kind, Problem};
-use super::source::Source;
+use super::content::Content;
+use super::problem::{FindingKind, Problem};
+use super::read;
+use super::source::SourceFile;
 use super::tree::{NodeId, NodeKind, Tree};
-use super::{Content, read};
 
-/// A kind of document: how it says what it is, its schema, and how it is read.
-pub(super) struct Known {
+/// A supported kind of document, with its schema and reader.
+pub(super) struct KnownKind {
     api_version: &'static str,
     kind: &'static str,
     pub(super) schema: fn() -> schemars::Schema,
-    pub(super) read: fn(read::Reader<'_>) -> Result<Content, read::Error>,
+    pub(super) read: fn(read::TreeReader<'_>) -> Result<Content, read::Error>,
 }
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[KnownKind] = &[
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "Shoot",
         schema: schema::<Shoot>,
         read: |r| content(r, Content::Shoot),
     },
-    Known {
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "CloudProfile",
         schema: schema::<CloudProfile>,
         read: |r| content(r, Content::CloudProfile),
     },
-    Known {
+    KnownKind {
         api_version: "core.gardener.cloud/v1beta1",
         kind: "SecretBinding",
         schema: schema::<SecretBinding>,
         read: |r| content(r, Content::SecretBinding),
     },
-    Known {
+    KnownKind {
         api_version: "v1",
         kind: "Secret",
         schema: schema::<Secret>,
         read: |r| content(r, Content::Secret),
     },
-    Known {
+    KnownKind {
         api_version: "cluster.k8s.io/v1alpha1",
         kind: "MachineDeployment",
         schema: schema::<MachineDeployment>,
@@ -61,18 +62,18 @@ fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
 }
 
 fn content<T: DeserializeOwned>(
-    reader: read::Reader<'_>,
+    reader: read::TreeReader<'_>,
     wrap: fn(Arc<T>) -> Content,
 ) -> Result<Content, read::Error> {
     T::deserialize(reader).map(|value| wrap(Arc::new(value)))
 }
 
-/// The kinds of documents that are understood.
+/// Names of the supported kinds.
 pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|known| known.kind)
 }
 
-/// The published schema of a kind: the one that documents are held against.
+/// Schema of a kind, as published and as used for checking.
 pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
     let known = KNOWN
         .iter()
@@ -83,7 +84,7 @@ pub(crate) fn schema_of(kind: &str) -> Option<schemars::Schema> {
     Some(schema)
 }
 
-/// Other readers of the schema have to be told that a struct has no keys but its own.
+/// Forbids additional properties of structs, for other readers of the schema.
 fn close(schema: &mut schemars::Schema) {
     if schema.get("properties").is_some() {
         schema.insert("additionalProperties".to_owned(), false.into());
@@ -93,10 +94,10 @@ fn close(schema: &mut schemars::Schema) {
 
 pub(super) fn known(
     number: u32,
-    source: &Source,
+    source: &SourceFile,
     tree: &Tree,
     root: NodeId,
-) -> Result<&'static Known, Box<Problem>> {
+) -> Result<&'static KnownKind, Box<Problem>> {
     let field = |name: &str| {
         let (key, value) = tree.entry(source, root, name)?;
         Some((key, value, tree.text(source, value)?.0))
@@ -106,15 +107,15 @@ pub(super) fn known(
     };
     if !matches!(tree.kind(root), NodeKind::Map(_)) {
         return Err(wrong(
-            Kind::Invalid,
+            FindingKind::Invalid,
             "manifest/no-object",
-            "is no Kubernetes object".to_owned(),
+            "not a Kubernetes object".to_owned(),
             root,
         ));
     }
     let Some((_, kind_node, kind)) = field("kind") else {
         return Err(wrong(
-            Kind::Required,
+            FindingKind::Required,
             "manifest/kind",
             "kind is required".to_owned(),
             root,
@@ -122,7 +123,7 @@ pub(super) fn known(
     };
     let Some((_, version_node, api_version)) = field("apiVersion") else {
         return Err(wrong(
-            Kind::Required,
+            FindingKind::Required,
             "manifest/api-version",
             "apiVersion is required".to_owned(),
             kind_node,
@@ -131,14 +132,19 @@ pub(super) fn known(
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
         let hint = nearest(kind, kinds()).map_or_else(
-            || format!("one of {}", kinds().collect::<Vec<_>>().join(", ")),
-            |meant| format!("did you mean {meant}?"),
+            || {
+                format!(
+                    "supported values: {}",
+                    kinds().collect::<Vec<_>>().join(", ")
+                )
+            },
+            |meant| format!("did you mean {meant:?}?"),
         );
         return Err(Box::new(
             wrong(
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "manifest/kind",
-                format!("{kind} {api_version} is not read here"),
+                format!("unsupported kind \"{api_version}/{kind}\""),
                 kind_node,
             )
             .hint(Some(hint)),
@@ -146,9 +152,9 @@ pub(super) fn known(
     };
     if known.api_version != api_version {
         let problem = wrong(
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             "manifest/api-version",
-            format!("{kind} {api_version} is not read here"),
+            format!("unsupported kind \"{api_version}/{kind}\""),
             version_node,
         );
         return Err(Box::new(

@@ -1,158 +1,144 @@
-//! Where fields stand in the texts.
+//! Maps paths of fields to spans in the files.
 
 use std::collections::HashSet;
 
 use crate::model::{FieldPath, Segment};
 
-use super::source::{self, Place, Source};
-use super::tree::{NodeId, NodeKind, Style};
-use super::{Document, DocumentId, Manifest};
+use super::check::NodeProblems;
+use super::document::ManifestDocument;
+use super::source::{FileSpan, SourceFile, offset};
+use super::tree::{NodeId, NodeKind, QuoteStyle, Tree};
 
-impl Manifest {
-    /// Where a field stands: its value when that is a scalar, else its key; its parent's key when it is absent.
-    /// Nothing when it is below something broken, about which all has been said.
-    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<Place> {
-        let Document {
-            source,
-            root,
-            flaws,
-            ..
-        } = &self.documents[document.0];
-        let (text, tree) = (&self.sources[*source], &self.trees[*source]);
-        let (mut node, mut shown) = (*root, *root);
-        let mut is_resolved = true;
-        for segment in path.segments() {
-            let target = tree.target(node);
-            if flaws.broken.contains(&target) {
-                return None;
-            }
-            let next = match segment {
-                Segment::Index(index) => match tree.kind(target) {
-                    NodeKind::List(items) => items.get(*index).map(|item| (*item, *item)),
-                    _ => None,
-                },
-                Segment::Key(key) => {
-                    if flaws
-                        .missing
-                        .get(&target)
-                        .is_some_and(|missing| missing.contains(key))
-                    {
-                        return None;
-                    }
-                    tree.entry(text, target, key)
-                }
-            };
-            let Some((key, value)) = next else {
-                is_resolved = false;
-                break;
-            };
-            (node, shown) = (value, key);
-        }
-        if flaws.broken.contains(&node) || flaws.broken.contains(&tree.target(node)) {
+/// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
+/// `None` if the field is in a part of the document that already has a problem.
+pub(super) fn locate(
+    document: &ManifestDocument,
+    source: &SourceFile,
+    tree: &Tree,
+    path: &FieldPath,
+) -> Option<FileSpan> {
+    let node_problems = &document.node_problems;
+    let (mut node, mut shown) = (document.root, document.root);
+    let mut is_resolved = true;
+    for segment in path.segments() {
+        let target = tree.target(node);
+        if node_problems.broken.contains(&target) {
             return None;
         }
-        if is_resolved && self.is_broken_below(document, node) {
-            return None;
-        }
-        let is_scalar = tree
-            .text(text, node)
-            .is_some_and(|(value, _)| !value.is_empty());
-        Some(tree.place(
-            source::offset(*source),
-            if is_scalar { node } else { shown },
-        ))
-    }
-
-    /// What is judged as a whole has to be whole.
-    fn is_broken_below(&self, document: DocumentId, node: NodeId) -> bool {
-        let Document { source, flaws, .. } = &self.documents[document.0];
-        if flaws.broken.is_empty() && flaws.missing.is_empty() {
-            return false;
-        }
-        let tree = &self.trees[*source];
-        let mut left = vec![node];
-        let mut shared = HashSet::new();
-        while let Some(node) = left.pop() {
-            let target = tree.target(node);
-            if target != node && !shared.insert(target) {
-                continue;
-            }
-            if flaws.broken.contains(&target) || flaws.missing.contains_key(&target) {
-                return true;
-            }
-            match tree.kind(target) {
-                NodeKind::List(items) => left.extend(items.iter().copied()),
-                NodeKind::Map(entries) => {
-                    for (key, value) in entries {
-                        if flaws.broken.contains(key) {
-                            return true;
-                        }
-                        left.push(*value);
-                    }
+        let next = match segment {
+            Segment::Index(index) => match tree.kind(target) {
+                NodeKind::List(items) => items.get(*index).map(|item| (*item, *item)),
+                _ => None,
+            },
+            Segment::Key(key) => {
+                let missing = node_problems.missing.get(&target);
+                if missing.is_some_and(|missing| missing.contains(key)) {
+                    return None;
                 }
-                NodeKind::Scalar { .. } | NodeKind::Alias(_) => {}
+                tree.entry(source, target, key)
             }
-        }
-        false
+        };
+        let Some((key, value)) = next else {
+            is_resolved = false;
+            break;
+        };
+        (node, shown) = (value, key);
     }
-
-    /// The place of a line and column (from 1) inside a text, such as an error in the JSON of a block scalar.
-    pub(crate) fn locate_inside(
-        &self,
-        document: DocumentId,
-        path: &FieldPath,
-        line: usize,
-        column: usize,
-    ) -> Option<Place> {
-        let place = self.locate(document, path)?;
-        let source = &self.sources[place.source as usize];
-        let Document { root, .. } = &self.documents[document.0];
-        let tree = &self.trees[place.source as usize];
-        let node = path
-            .segments()
-            .iter()
-            .try_fold(*root, |node, segment| match segment {
-                Segment::Key(key) => tree.entry(source, node, key).map(|(_, value)| value),
-                Segment::Index(index) => match tree.kind(node) {
-                    NodeKind::List(items) => items.get(*index).copied(),
-                    _ => None,
-                },
-            })?;
-        let place = tree.place(place.source, tree.target(node));
-        let (value, style) = tree.text(source, node)?;
-        inside(source, place, value, style, line, column).or(Some(place))
+    if node_problems.broken.contains(&node) || node_problems.broken.contains(&tree.target(node)) {
+        return None;
     }
+    if is_resolved && is_broken_below(node_problems, tree, node) {
+        return None;
+    }
+    let is_scalar = tree
+        .text(source, node)
+        .is_some_and(|(value, _)| !value.is_empty());
+    let node = if is_scalar { node } else { shown };
+    Some(tree.place(offset(document.source), node))
 }
 
-/// Exact for literal blocks and for texts on one line without escapes; for the rest the whole text is the answer.
+/// Returns true if a node below has a problem, so that findings about the parent would be misleading.
+fn is_broken_below(node_problems: &NodeProblems, tree: &Tree, node: NodeId) -> bool {
+    if node_problems.broken.is_empty() && node_problems.missing.is_empty() {
+        return false;
+    }
+    let mut left = vec![node];
+    let mut shared = HashSet::new();
+    while let Some(node) = left.pop() {
+        let target = tree.target(node);
+        if target != node && !shared.insert(target) {
+            continue;
+        }
+        if node_problems.broken.contains(&target) || node_problems.missing.contains_key(&target) {
+            return true;
+        }
+        match tree.kind(target) {
+            NodeKind::List(items) => left.extend(items.iter().copied()),
+            NodeKind::Map(entries) => {
+                for (key, value) in entries {
+                    if node_problems.broken.contains(key) {
+                        return true;
+                    }
+                    left.push(*value);
+                }
+            }
+            NodeKind::Scalar { .. } | NodeKind::Alias(_) => {}
+        }
+    }
+    false
+}
+
+/// Returns the span of a line and column (from 1) inside a value, such as an error in the JSON of a block scalar.
+pub(super) fn locate_inside(
+    document: &ManifestDocument,
+    source: &SourceFile,
+    tree: &Tree,
+    path: &FieldPath,
+    (line, column): (usize, usize),
+) -> Option<FileSpan> {
+    let place = locate(document, source, tree, path)?;
+    let node = path
+        .segments()
+        .iter()
+        .try_fold(document.root, |node, segment| match segment {
+            Segment::Key(key) => tree.entry(source, node, key).map(|(_, value)| value),
+            Segment::Index(index) => match tree.kind(node) {
+                NodeKind::List(items) => items.get(*index).copied(),
+                _ => None,
+            },
+        })?;
+    let place = tree.place(place.source, tree.target(node));
+    let (value, style) = tree.text(source, node)?;
+    inside(source, place, value, style, line, column).or(Some(place))
+}
+
+/// Exact for literal blocks and for single-line values without escapes; `None` for others.
 fn inside(
-    source: &Source,
-    place: Place,
+    source: &SourceFile,
+    place: FileSpan,
     value: &str,
-    style: Style,
+    style: QuoteStyle,
     line: usize,
     column: usize,
-) -> Option<Place> {
+) -> Option<FileSpan> {
     let wanted = value.split('\n').nth(line - 1)?;
-    let at = |start: u32| Place {
+    let at = |start: u32| FileSpan {
         source: place.source,
         start,
         end: start + 1,
     };
-    if style == Style::Literal {
-        // The place begins at the first line that is not blank.
+    if style == QuoteStyle::Literal {
+        // The span starts at the first line that is not blank.
         let blank = value.bytes().take_while(|b| *b == b'\n').count();
         let line = (source.line_column(place.start).0 + line).checked_sub(blank + 1)?;
         let indentation = source.line(line).len().checked_sub(wanted.len())?;
         let start = source.line_range(line).start;
-        return Some(at(start
-            + source::offset(
-                indentation + column.saturating_sub(1).min(wanted.len()),
-            )));
+        return Some(at(
+            start + offset(indentation + column.saturating_sub(1).min(wanted.len()))
+        ));
     }
     let raw = &source.text[place.start as usize..place.end as usize];
     let skipped = raw.find(value)?;
-    (line == 1).then(|| {
-        at(place.start + source::offset(skipped + column.saturating_sub(1).min(value.len())))
-    })
+    (line == 1)
+        .then(|| at(place.start + offset(skipped + column.saturating_sub(1).min(value.len()))))
 }

@@ -1,9 +1,11 @@
-//! Text to model, and a place in the text for every field.
+//! Reads YAML into the model and keeps the source span of every field.
 //!
-//! Four steps, each of which tells everything that it finds: text to tree (`tree`), tree against schema (`check`), tree to types
-//! (`read`, which cannot fail), and rules, which live in `validate` and come back with paths that `locate` finds in the tree.
+//! Four steps, each of which reports all its problems: text to tree (`tree`), tree against schema (`check`), tree to types
+//! (`read`, which cannot fail), and the rules in `validate`, whose findings have paths that `locate` maps to spans.
 
 mod check;
+mod content;
+mod decode;
 mod document;
 mod kinds;
 mod locate;
@@ -11,51 +13,33 @@ mod objects;
 mod problem;
 mod read;
 mod scalar;
-mod shape;
+mod schema;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use std::sync::Arc;
+use crate::model::{FieldPath, FindingKind};
 
-use crate::model::{CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot};
-
+pub(crate) use content::Content;
 pub(crate) use kinds::{kinds, schema_of};
-pub(crate) use objects::Objects;
-pub(crate) use problem::{Kind, Problem};
-pub(crate) use source::{Place, Source};
+pub(crate) use problem::Problem;
+pub(crate) use source::{FileSpan, SourceFile};
+// Other modules use the short names until they are renamed.
+pub(crate) use objects::ManifestObjects as Objects;
+pub(crate) use source::{FileSpan as Place, SourceFile as Source};
 
-use check::Flaws;
-use document::{read_document, unused};
+use document::{ManifestDocument, read_document, unused};
 use tree::{NodeId, Tree};
 
-/// Everything that was given with `-f`, read as one.
+/// The documents of all files given with `-f`.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    sources: Vec<Source>,
+    sources: Vec<SourceFile>,
     trees: Vec<Tree>,
-    documents: Vec<Document>,
+    documents: Vec<ManifestDocument>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
-}
-
-#[derive(Debug)]
-struct Document {
-    source: usize,
-    root: NodeId,
-    flaws: Flaws,
-    content: Content,
-}
-
-/// A document of a kind that is understood.
-#[derive(Debug)]
-pub(crate) enum Content {
-    Shoot(Arc<Shoot>),
-    CloudProfile(Arc<CloudProfile>),
-    SecretBinding(Arc<SecretBinding>),
-    Secret(Arc<Secret>),
-    MachineDeployment(Arc<MachineDeployment>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +56,7 @@ impl Manifest {
 
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) {
         let number = source::offset(self.sources.len());
-        let (source, tree, problems) = parse(number, name, bytes, tree::MANIFESTS);
+        let (source, tree, problems) = decode::parse(number, name, bytes, tree::MANIFESTS);
         let is_silent = problems.is_empty();
         self.problems.extend(problems);
         let roots: Vec<NodeId> = tree
@@ -82,7 +66,7 @@ impl Manifest {
             .filter(|root| !tree.is_null(&source, *root))
             .collect();
         if roots.is_empty() && is_silent {
-            let place = Place {
+            let place = FileSpan {
                 source: number,
                 start: 0,
                 end: 0,
@@ -90,9 +74,9 @@ impl Manifest {
             self.problems.push(
                 Problem::new(
                     FieldPath::root(),
-                    Kind::Required,
+                    FindingKind::Required,
                     "manifest/empty",
-                    "there is no document in this file",
+                    "file contains no documents",
                 )
                 .at(place),
             );
@@ -102,7 +86,7 @@ impl Manifest {
             self.problems.extend(problems);
             let unused = document
                 .as_ref()
-                .and_then(|it| unused(number, &tree, &it.flaws));
+                .and_then(|it| unused(number, &tree, &it.node_problems));
             self.warnings.extend(unused);
             self.documents.extend(document);
         }
@@ -110,7 +94,7 @@ impl Manifest {
         self.trees.push(tree);
     }
 
-    pub(crate) fn sources(&self) -> &[Source] {
+    pub(crate) fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
@@ -125,24 +109,24 @@ impl Manifest {
             .map(|(i, document)| (DocumentId(i), &document.content))
     }
 
-    /// What is done all the same, though perhaps not as it was meant.
+    /// Problems that do not prevent the documents from being used.
     pub(crate) fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
-    /// Adds what a rule found, with its place; unless that part of the document is known to be broken.
+    /// Adds a problem with its span, unless that part of the document already has one.
     pub(crate) fn tell(&mut self, document: DocumentId, problem: Problem) {
         let problem = self.placed(document, problem);
         self.problems.extend(problem);
     }
 
-    /// The same for what stops nothing.
+    /// Adds a warning in the same way.
     pub(crate) fn warn(&mut self, document: DocumentId, problem: Problem) {
         let problem = self.placed(document, problem);
         self.warnings.extend(problem);
     }
 
-    /// Adds what a rule found in something that was not read from a text.
+    /// Adds a problem or warning that has no span.
     pub(crate) fn tell_without_place(&mut self, problem: Problem, is_warning: bool) {
         if is_warning {
             self.warnings.push(problem);
@@ -151,10 +135,35 @@ impl Manifest {
         }
     }
 
-    /// Orders problems as they stand in the files.
+    /// Sorts problems and warnings by their position in the files.
     pub(crate) fn sort_problems(&mut self) {
         self.problems.sort_by_key(|it| it.place);
         self.warnings.sort_by_key(|it| it.place);
+    }
+
+    /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
+    /// `None` if the field is in a part of the document that already has a problem.
+    pub(crate) fn locate(&self, document: DocumentId, path: &FieldPath) -> Option<FileSpan> {
+        let (document, source, tree) = self.parts(document);
+        locate::locate(document, source, tree, path)
+    }
+
+    /// Returns the span of a line and column (from 1) inside a value, such as an error in the JSON of a block scalar.
+    pub(crate) fn locate_inside(
+        &self,
+        document: DocumentId,
+        path: &FieldPath,
+        line: usize,
+        column: usize,
+    ) -> Option<FileSpan> {
+        let (document, source, tree) = self.parts(document);
+        locate::locate_inside(document, source, tree, path, (line, column))
+    }
+
+    fn parts(&self, document: DocumentId) -> (&ManifestDocument, &SourceFile, &Tree) {
+        let document = &self.documents[document.0];
+        let (source, tree) = (&self.sources[document.source], &self.trees[document.source]);
+        (document, source, tree)
     }
 
     fn placed(&self, document: DocumentId, problem: Problem) -> Option<Problem> {
@@ -165,36 +174,4 @@ impl Manifest {
             problem.at(place)
         })
     }
-}
-
-/// One file; what is no text is a problem of it.
-fn parse(
-    number: u32,
-    name: String,
-    bytes: Vec<u8>,
-    bounds: tree::Bounds,
-) -> (Source, Tree, Vec<Problem>) {
-    let error = match String::from_utf8(bytes) {
-        Ok(text) => {
-            let source = Source::new(name, text);
-            let (tree, problems) = tree::parse(number, &source, bounds);
-            return (source, tree, problems);
-        }
-        Err(error) => error,
-    };
-    let at = source::offset(error.utf8_error().valid_up_to());
-    let text = String::from_utf8_lossy(&error.into_bytes()).into_owned();
-    let place = Place {
-        source: number,
-        start: at,
-        end: at,
-    };
-    let problem = Problem::new(
-        FieldPath::root(),
-        Kind::Syntax,
-        "yaml/encoding",
-        "is not UTF-8",
-    )
-    .at(place);
-    (Source::new(name, text), Tree::default(), vec![problem])
 }

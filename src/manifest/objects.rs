@@ -1,34 +1,35 @@
-//! Objects of other people's programs: whatever an API server may know, read without a schema.
+//! Kubernetes objects of any kind, read without a schema.
 //!
-//! Scalars mean what they mean to kubectl, which reads YAML 1.1: `0644` is a number, and `yes` a truth.
+//! Scalars have the values that kubectl reads, which uses YAML 1.1: `0644` is a number and `yes` a boolean.
 
-use super::problem::{Kind, Problem};
-use super::scalar::Meaning;
-use super::source::{Place, Source, offset};
-use super::tree::{Bounds, NodeId, NodeKind, Tree};
+use super::decode;
+use super::problem::{FindingKind, Problem};
+use super::scalar::ScalarValue;
+use super::source::{FileSpan, SourceFile, offset};
+use super::tree::{NodeId, NodeKind, ParseLimits, Tree};
 use crate::model::FieldPath;
 use serde_json::{Map, Number, Value};
 
-/// The schemas in CustomResourceDefinitions are deep, and some programs consist of hundreds of objects.
-const BOUNDS: Bounds = Bounds {
+/// Schemas in CustomResourceDefinitions are deep, and some add-ons consist of hundreds of objects.
+const BOUNDS: ParseLimits = ParseLimits {
     depth: 96,
     documents: 2_000,
 };
 
-/// All objects of some files, each with its place.
+/// All objects of some files, with their spans.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
-    pub(crate) sources: Vec<Source>,
+pub(crate) struct ManifestObjects {
+    pub(crate) sources: Vec<SourceFile>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) all: Vec<(Place, Value)>,
+    pub(crate) all: Vec<(FileSpan, Value)>,
 }
 
-impl Objects {
-    /// Reads a file, and says whether there is nothing wrong with it.
+impl ManifestObjects {
+    /// Reads a file; returns false if it has problems.
     pub(crate) fn add(&mut self, name: String, bytes: Vec<u8>) -> bool {
         let number = offset(self.sources.len());
         let before = (self.problems.len(), self.all.len());
-        let (source, tree, problems) = super::parse(number, name, bytes, BOUNDS);
+        let (source, tree, problems) = decode::parse(number, name, bytes, BOUNDS);
         self.problems.extend(problems);
         for root in &tree.roots {
             if !tree.is_null(&source, *root) {
@@ -36,24 +37,24 @@ impl Objects {
             }
         }
         if before == (self.problems.len(), self.all.len()) {
-            let place = Place {
+            let place = FileSpan {
                 source: number,
                 start: 0,
                 end: 0,
             };
-            self.tell("addons/empty", "there is no object in this file", place);
+            self.tell("addons/empty", "file contains no objects", place);
         }
         self.sources.push(source);
         self.problems.len() == before.0
     }
 
-    /// Tells what is wrong with an object.
-    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: Place) {
-        let problem = Problem::new(FieldPath::root(), Kind::Invalid, code, message);
+    /// Adds a problem of an object.
+    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: FileSpan) {
+        let problem = Problem::new(FieldPath::root(), FindingKind::Invalid, code, message);
         self.problems.push(problem.at(at));
     }
 
-    fn document(&mut self, number: u32, source: &Source, tree: &Tree, root: NodeId) {
+    fn document(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let items = tree.entry(source, root, "items").map(|it| it.1);
         let is_list = text(tree, source, root, "kind").is_some_and(|it| it.ends_with("List"));
         match items.map(|it| tree.kind(it)) {
@@ -66,10 +67,10 @@ impl Objects {
         }
     }
 
-    fn object(&mut self, number: u32, source: &Source, tree: &Tree, root: NodeId) {
+    fn object(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let place = tree.place(number, root);
         if !matches!(tree.kind(root), NodeKind::Map(_)) {
-            return self.tell("addons/no-object", "is no object", place);
+            return self.tell("addons/no-object", "not a Kubernetes object", place);
         }
         let metadata = tree.entry(source, root, "metadata").map(|it| it.1);
         let name = metadata.and_then(|it| text(tree, source, it, "name"));
@@ -79,7 +80,7 @@ impl Objects {
             ("metadata.name", name),
         ] {
             if given.is_none_or(str::is_empty) {
-                let message = format!("an object without {field}");
+                let message = format!("{field} is required");
                 return self.tell("addons/no-object", message, place);
             }
         }
@@ -87,12 +88,12 @@ impl Objects {
     }
 }
 
-fn text<'a>(tree: &'a Tree, source: &'a Source, map: NodeId, key: &str) -> Option<&'a str> {
+fn text<'a>(tree: &'a Tree, source: &'a SourceFile, map: NodeId, key: &str) -> Option<&'a str> {
     let (_, value) = tree.entry(source, map, key)?;
     tree.text(source, value).map(|it| it.0)
 }
 
-fn value(tree: &Tree, source: &Source, id: NodeId) -> Value {
+fn value(tree: &Tree, source: &SourceFile, id: NodeId) -> Value {
     match tree.kind(id) {
         NodeKind::List(items) => items.iter().map(|it| value(tree, source, *it)).collect(),
         NodeKind::Map(entries) => {
@@ -106,20 +107,20 @@ fn value(tree: &Tree, source: &Source, id: NodeId) -> Value {
     }
 }
 
-fn scalar(tree: &Tree, source: &Source, id: NodeId) -> Value {
+fn scalar(tree: &Tree, source: &SourceFile, id: NodeId) -> Value {
     let text = tree.text(source, id).map_or("", |it| it.0);
-    match tree.meaning(source, id) {
-        None | Some(Meaning::Null) => Value::Null,
-        Some(Meaning::Bool(it)) => it.into(),
-        Some(Meaning::Int(it)) => it.into(),
-        Some(Meaning::Float(it)) => Number::from_f64(it).map_or(text.into(), Value::Number),
-        Some(Meaning::Text) => text.into(),
-        Some(Meaning::Contested) => contested(text),
+    match tree.scalar_value(source, id) {
+        None | Some(ScalarValue::Null) => Value::Null,
+        Some(ScalarValue::Bool(it)) => it.into(),
+        Some(ScalarValue::Int(it)) => it.into(),
+        Some(ScalarValue::Float(it)) => Number::from_f64(it).map_or(text.into(), Value::Number),
+        Some(ScalarValue::Text) => text.into(),
+        Some(ScalarValue::Ambiguous) => ambiguous(text),
     }
 }
 
-/// As YAML 1.1 has it.
-fn contested(text: &str) -> Value {
+/// Value of an ambiguous scalar in YAML 1.1.
+fn ambiguous(text: &str) -> Value {
     match text.to_ascii_lowercase().as_str() {
         "y" | "n" => return text.into(),
         "yes" | "on" => return true.into(),
@@ -141,14 +142,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(text: &str) -> Objects {
-        let mut objects = Objects::default();
+    fn read(text: &str) -> ManifestObjects {
+        let mut objects = ManifestObjects::default();
         objects.add("a.yaml".into(), text.as_bytes().to_vec());
         objects
     }
 
     #[test]
-    fn scalars_mean_what_kubectl_takes_them_for() {
+    fn scalars_have_the_values_that_kubectl_reads() {
         let text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nmode: 0644\nflag: yes\ntext: \"0644\"\nhex: 0x10\nname: y\n";
         let read = read(text);
         assert_eq!(read.problems, []);
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_and_lists_are_objects_in_their_order() {
+    fn documents_and_lists_are_read_in_order() {
         let text = "---\n# nothing\n---\napiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n- {apiVersion: v1, kind: C, metadata: {name: c}}\n";
         let read = read(text);
         assert_eq!(read.problems, []);
@@ -169,23 +170,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn problems_have_their_line() {
         let good = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n";
-        for (text, line, told) in [
-            ("- 1\n", 5, "is no object"),
-            ("kind: A\n", 5, "without apiVersion"),
+        for (text, line, message) in [
+            ("- 1\n", 5, "not a Kubernetes object"),
+            ("kind: A\n", 5, "apiVersion is required"),
             (
                 "apiVersion: v1\nkind: A\nmetadata: {}\n",
                 5,
-                "without metadata.name",
+                "metadata.name is required",
             ),
             ("apiVersion: v1\nkind: A\nkind: B\n", 7, ""),
             ("apiVersion: [\n", 6, ""),
         ] {
             let read = read(&format!("{good}{text}"));
             let problem = read.problems.first().expect(text);
-            assert!(problem.message.contains(told), "{problem:?}");
-            let place = problem.place.expect("it has a place");
+            assert!(problem.message.contains(message), "{problem:?}");
+            let place = problem.place.expect("available: a place");
             let (found, _) = read.sources[0].line_column(place.start);
             assert!(found.abs_diff(line) <= 1, "{text}: line {found}");
         }

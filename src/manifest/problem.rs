@@ -1,33 +1,33 @@
-//! What is wrong with a manifest, and where.
+//! Problems of a manifest and their spans.
 
 use crate::model::FieldPath;
-pub(crate) use crate::model::Kind;
+pub(crate) use crate::model::FindingKind;
 
-use super::source::Place;
+use super::source::FileSpan;
 
-/// So many are told of one document; nobody reads more, and a hostile file shall not fill the memory.
+/// Maximum number of problems of a document, which bounds the memory that a hostile file can use.
 pub(super) const MAX_PROBLEMS: usize = 10_000;
 
-/// One thing that is wrong. Reading, checking and the rules all tell this.
+/// A problem found by parsing, checking or the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) path: FieldPath,
-    pub(crate) kind: Kind,
-    /// Stable, for machines: `yaml/tab`, `schema/unknown-key`, `pool/minimum-above-maximum`.
+    pub(crate) kind: FindingKind,
+    /// Stable identifier for programs: `yaml/tab`, `schema/unknown-key`, `pool/minimum-above-maximum`.
     pub(crate) code: &'static str,
-    /// A lower-case fragment, without the path.
+    /// Lower-case clause without the path.
     pub(crate) message: String,
-    /// What to do about it, as a sentence fragment.
+    /// Lower-case clause that says how to fix it.
     pub(crate) hint: Option<String>,
-    pub(crate) place: Option<Place>,
-    /// Other places that explain it, possibly in another file.
-    pub(crate) related: Vec<(Place, String)>,
+    pub(crate) place: Option<FileSpan>,
+    /// Related spans with labels, possibly in another file.
+    pub(crate) related: Vec<(FileSpan, String)>,
 }
 
 impl Problem {
     pub(crate) fn new(
         path: FieldPath,
-        kind: Kind,
+        kind: FindingKind,
         code: &'static str,
         message: impl Into<String>,
     ) -> Self {
@@ -42,8 +42,18 @@ impl Problem {
         }
     }
 
+    /// A syntax error, which has no path.
+    pub(super) fn syntax(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(FieldPath::root(), FindingKind::Syntax, code, message)
+    }
+
+    /// An invalid value; the caller sets the path.
+    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(FieldPath::root(), FindingKind::Invalid, code, message)
+    }
+
     #[must_use]
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: FileSpan) -> Self {
         self.place = Some(place);
         self
     }
@@ -55,7 +65,7 @@ impl Problem {
     }
 
     #[must_use]
-    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: FileSpan, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
     }

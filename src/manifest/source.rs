@@ -1,34 +1,34 @@
-//! The texts that were read, and places in them.
+//! Source files and spans in them.
 
 use std::ops::Range;
 
-/// A range of bytes in one of the sources.
+/// A byte range in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct FileSpan {
     pub(crate) source: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-/// One file, or standard input.
+/// A file, or standard input.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     pub(crate) name: String,
     pub(crate) text: String,
     lines: Vec<u32>,
-    /// How many characters stand before each block of bytes, so that a column costs no walk along a line of megabytes.
+    /// Number of characters before each block of bytes, so that columns in very long lines are cheap to compute.
     blocks: Vec<u32>,
-    /// Documents that say they are Secrets.
+    /// Byte ranges of documents of kind Secret.
     secrets: Vec<Range<u32>>,
-    /// Kubeconfigs, and passwords of subscriptions, in MachineDeployments.
+    /// Byte ranges of kubeconfigs and subscription passwords in MachineDeployments.
     masked: Vec<Range<u32>>,
-    /// The text without them, if there are any.
+    /// The text with the masked ranges replaced, if there are any.
     shown: Option<String>,
 }
 
 const BLOCK: usize = 1024;
 
-impl Source {
+impl SourceFile {
     pub(crate) fn new(name: String, text: String) -> Self {
         let after_breaks = text
             .bytes()
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// Line and column, both from 1; columns count characters, as editors do.
+    /// Line and column, both from 1; columns count characters.
     pub(crate) fn line_column(&self, at: u32) -> (usize, usize) {
         let line = self.lines.partition_point(|start| *start <= at).max(1);
         let mark = u32::from(line == 1 && self.text.starts_with('\u{feff}'));
@@ -84,13 +84,13 @@ impl Source {
             )
     }
 
-    /// A line's text without its break; `line` counts from 1.
+    /// Text of a line without its line break; `line` counts from 1.
     pub(crate) fn line(&self, line: usize) -> &str {
         let range = self.line_range(line);
         &self.text[range.start as usize..range.end as usize]
     }
 
-    /// Where a line begins and where its break stands.
+    /// Byte range of a line without its line break; `line` counts from 1.
     pub(crate) fn line_range(&self, line: usize) -> Range<u32> {
         let start = self
             .lines
@@ -105,22 +105,22 @@ impl Source {
         start..end - u32::from(is_crlf)
     }
 
-    /// The next place at or before which no character is cut.
+    /// Nearest character boundary at or before an offset.
     pub(crate) fn boundary(&self, at: u32) -> u32 {
         offset(self.text.floor_char_boundary(at as usize))
     }
 
-    /// Whether a place is in a document that says it is a Secret, whose text is not to be shown. Broken ones say so too.
+    /// Returns true if an offset is in a document of kind Secret, even an invalid one; its text must not be shown.
     pub(crate) fn is_secret(&self, at: u32) -> bool {
         self.secrets.iter().any(|range| range.contains(&at))
     }
 
-    /// Whether a place is inside of a credential in a MachineDeployment.
+    /// Returns true if an offset is in a credential of a MachineDeployment.
     pub(super) fn is_masked(&self, at: u32) -> bool {
         self.masked.iter().any(|range| range.contains(&at))
     }
 
-    /// The text as it may be shown, byte by byte as long: with stars in place of credentials.
+    /// The text for display: credentials are replaced by asterisks, byte by byte.
     pub(crate) fn shown(&self) -> &str {
         self.shown.as_ref().unwrap_or(&self.text)
     }
@@ -130,15 +130,15 @@ impl Source {
     }
 }
 
-/// From one line of dashes to the next. What cannot be parsed counts too, so only the letters are looked at.
+/// Byte ranges of Secrets, found without parsing, so that invalid documents are included.
 fn secrets(text: &str) -> Vec<Range<u32>> {
     if !text.contains("Secret") {
         return Vec::new();
     }
     documents(text)
         .into_iter()
-        .filter(|it| says_secret(&text[it.clone()]))
-        // The end of the text is in the last document.
+        .filter(|it| is_secret_document(&text[it.clone()]))
+        // The end offset belongs to the last document.
         .map(|it| offset(it.start)..offset(it.end) + u32::from(it.end == text.len()))
         .collect()
 }
@@ -154,7 +154,7 @@ fn documents(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What stands behind such a word in its line, and in all lines below that are further in.
+/// Byte ranges after the keys of credentials: the rest of the line, and all following lines with more indentation.
 fn credentials(text: &str) -> Vec<Range<u32>> {
     const KIND: &str = "MachineDeployment";
     const WORDS: [&str; 4] = [
@@ -204,7 +204,7 @@ fn without(text: &str, masked: &[Range<u32>]) -> String {
     shown + &text[done..]
 }
 
-/// Where the block of the line of `at` ends.
+/// End of the block that starts in the line of `at`.
 fn block(text: &str, at: usize) -> usize {
     let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
     let indentation = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -215,8 +215,8 @@ fn block(text: &str, at: usize) -> usize {
     start + first.len() + further.map(str::len).sum::<usize>()
 }
 
-/// The word `kind` and the word `Secret`, with at most quotes, a colon and space between them.
-fn says_secret(document: &str) -> bool {
+/// Returns true if `kind` is followed by `Secret`, with only quotes, a colon and whitespace between them.
+fn is_secret_document(document: &str) -> bool {
     document.match_indices("Secret").any(|(at, word)| {
         let before = document[..at].trim_end_matches(['"', '\'', ':', ' ', '\t']);
         let after = &document[at + word.len()..];
@@ -224,7 +224,7 @@ fn says_secret(document: &str) -> bool {
     })
 }
 
-/// Offsets fit in 32 bits, because a source is at most 16 MiB.
+/// Converts an offset to 32 bits, which is enough because a source file has at most 16 MiB.
 pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

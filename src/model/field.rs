@@ -1,4 +1,4 @@
-//! Where a field stands in a document, in the words that Kubernetes uses.
+//! Paths of fields in a document, in the notation of Kubernetes.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! What a rule found wrong: data that reading, checking and judging share.
+//! Findings of the validation rules.
 
 use super::FieldPath;
 
-/// The words of Kubernetes' `field.Error`, and two more for texts: `Syntax` and `Unknown`.
+/// Error types of Kubernetes' `field.Error`, and two more for YAML: `Syntax` and `Unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-pub(crate) enum Kind {
+pub(crate) enum FindingKind {
     Syntax,
     Duplicate,
     Unknown,
@@ -15,28 +15,28 @@ pub(crate) enum Kind {
     TooLong,
 }
 
-/// Which of the documents that are judged together.
+/// Kind of the document that a finding belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Document {
+pub(crate) enum DocumentKind {
     Shoot,
     CloudProfile,
     MachineDeployment,
 }
 
-/// One broken rule, by the path of the field that breaks it.
+/// A violation of a rule, with the path of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) document: Document,
+    pub(crate) document: DocumentKind,
     pub(crate) path: FieldPath,
-    pub(crate) kind: Kind,
-    /// Stable, for machines: `pool/minimum-above-maximum`.
+    pub(crate) kind: FindingKind,
+    /// Stable identifier for programs, such as `pool/minimum-above-maximum`.
     pub(crate) code: &'static str,
-    /// A lower-case fragment, without the path.
+    /// Lower-case clause without the path.
     pub(crate) message: String,
-    /// What to do about it, as a sentence fragment.
+    /// Lower-case clause that says how to fix it.
     pub(crate) hint: Option<String>,
-    /// Another field that explains it, with a label; it may stand in the other document.
-    pub(crate) see: Option<(Document, FieldPath, String)>,
-    /// Line and column (from 1) inside the text of the field, such as of an error in a CNI configuration.
+    /// Related field with a label, possibly in the other document.
+    pub(crate) see: Option<(DocumentKind, FieldPath, String)>,
+    /// Line and column (from 1) in the value of the field, for example of an error in a CNI configuration.
     pub(crate) inside: Option<(usize, usize)>,
 }

@@ -1,21 +1,20 @@
-//! The forms that Kubernetes wants of names, labels and annotations.
+//! Formats of names, labels and annotations in Kubernetes.
 
 use std::collections::BTreeMap;
 
-use crate::model::Kind;
+use super::report::{FieldCursor, FindingSink};
+use crate::model::FindingKind;
 
-use super::report::{At, Report};
+/// Maximum length of an object name that becomes a label or a host name.
+pub(super) const MAX_NAME: usize = 63;
 
-/// The longest name of an object that becomes a label or a host name.
-pub(super) const MOST_NAME: usize = 63;
+/// Maximum size of all annotations of an object, in bytes.
+const MAX_ANNOTATIONS: usize = 256 << 10;
 
-/// All annotations of an object together.
-const MOST_ANNOTATIONS: usize = 256 << 10;
-
-/// Small letters, digits and `-`, beginning and ending with a letter or digit.
+/// Lower-case letters, digits and `-`, starting and ending with a letter or digit.
 pub(super) fn is_dns_label(text: &str) -> bool {
     is_bounded(text, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-")
-        && text.len() <= MOST_NAME
+        && text.len() <= MAX_NAME
 }
 
 pub(super) fn is_dns_subdomain(text: &str) -> bool {
@@ -25,7 +24,7 @@ pub(super) fn is_dns_subdomain(text: &str) -> bool {
             .all(|part| is_bounded(part, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), b"-"))
 }
 
-/// Empty is fine.
+/// Empty values are valid.
 pub(super) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_name_part(text)
 }
@@ -39,7 +38,7 @@ pub(super) fn is_qualified(text: &str) -> bool {
 }
 
 fn is_name_part(text: &str) -> bool {
-    text.len() <= MOST_NAME && is_bounded(text, |b| b.is_ascii_alphanumeric(), b"-_.")
+    text.len() <= MAX_NAME && is_bounded(text, |b| b.is_ascii_alphanumeric(), b"-_.")
 }
 
 fn is_bounded(text: &str, is_plain: impl Fn(u8) -> bool, between: &[u8]) -> bool {
@@ -51,63 +50,72 @@ fn is_bounded(text: &str, is_plain: impl Fn(u8) -> bool, between: &[u8]) -> bool
 }
 
 pub(super) const DNS_LABEL: &str =
-    "write at most 63 small letters, digits and -, with a letter or digit at both ends";
+    "use at most 63 lower-case letters, digits and -, starting and ending with a letter or digit";
 pub(super) const LABEL_VALUE: &str =
-    "write at most 63 letters, digits, -, _ and ., with a letter or digit at both ends";
+    "use at most 63 letters, digits, -, _ and ., starting and ending with a letter or digit";
 const QUALIFIED: &str =
-    "write name or prefix/name; a name has at most 63 letters, digits, -, _ and .";
+    "use NAME or PREFIX/NAME; a name has at most 63 letters, digits, -, _ and .";
 
-/// Tells what is wrong with a name that has to be a DNS label of at most `most` characters.
+/// Checks a name that must be a DNS label of at most `most` characters.
 pub(super) fn check_dns_label(
-    at: &At,
+    at: &FieldCursor,
     text: &str,
     most: usize,
     (code, code_length): (&'static str, &'static str),
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
-    // Of an empty name all has been said.
+    // An empty name is reported as missing.
     if text.is_empty() {
         return;
     }
     if text.len() > most {
-        let message = format!("has {} characters, more than {most}", text.len());
-        report.error(at, Kind::TooLong, code_length, message);
+        let message = format!("must be at most {most} characters (is {})", text.len());
+        report.error(at, FindingKind::TooLong, code_length, message);
     } else if !is_dns_label(text) {
-        let message = format!("{text:?} is no DNS label");
+        let message = format!("{text:?} is not a valid DNS label");
         report
-            .error(at, Kind::Invalid, code, message)
+            .error(at, FindingKind::Invalid, code, message)
             .hint(DNS_LABEL);
     }
 }
 
-pub(super) fn check_labels(at: &At, labels: &BTreeMap<String, String>, report: &mut Report) {
+pub(super) fn check_labels(
+    at: &FieldCursor,
+    labels: &BTreeMap<String, String>,
+    report: &mut FindingSink,
+) {
     for (key, value) in labels {
         if !is_qualified(key) {
-            let message = format!("{key:?} is no key of a label");
+            let message = format!("{key:?} is not a valid label key");
             report
-                .error(&at.key(key), Kind::Invalid, "label/key", message)
+                .error(&at.key(key), FindingKind::Invalid, "label/key", message)
                 .hint(QUALIFIED);
         }
         if !is_label_value(value) {
-            let message = format!("{value:?} is no value of a label");
+            let message = format!("{value:?} is not a valid label value");
             report
-                .error(&at.key(key), Kind::Invalid, "label/value", message)
+                .error(&at.key(key), FindingKind::Invalid, "label/value", message)
                 .hint(LABEL_VALUE);
         }
     }
 }
 
 pub(super) fn check_annotations(
-    at: &At,
+    at: &FieldCursor,
     annotations: &BTreeMap<String, String>,
-    report: &mut Report,
+    report: &mut FindingSink,
 ) {
     for key in annotations.keys() {
-        // Capitals are fine in the prefix of an annotation.
+        // The prefix of an annotation may contain upper-case letters.
         if !is_qualified(key) && !is_qualified(&key.to_ascii_lowercase()) {
-            let message = format!("{key:?} is no key of an annotation");
+            let message = format!("{key:?} is not a valid annotation key");
             report
-                .error(&at.key(key), Kind::Invalid, "annotation/key", message)
+                .error(
+                    &at.key(key),
+                    FindingKind::Invalid,
+                    "annotation/key",
+                    message,
+                )
                 .hint(QUALIFIED);
         }
     }
@@ -115,17 +123,17 @@ pub(super) fn check_annotations(
         .iter()
         .map(|(key, value)| key.len() + value.len())
         .sum();
-    if size > MOST_ANNOTATIONS {
-        let message = format!("have {size} bytes together, more than {MOST_ANNOTATIONS}");
-        report.error(at, Kind::TooLong, "annotation/too-many", message);
+    if size > MAX_ANNOTATIONS {
+        let message = format!("must be at most {MAX_ANNOTATIONS} bytes in total (is {size})");
+        report.error(at, FindingKind::TooLong, "annotation/too-many", message);
     }
 }
 
-pub(super) fn check_taint_key(at: &At, key: &str, report: &mut Report) {
+pub(super) fn check_taint_key(at: &FieldCursor, key: &str, report: &mut FindingSink) {
     if !is_qualified(key) {
-        let message = format!("{key:?} is no key of a taint");
+        let message = format!("{key:?} is not a valid taint key");
         report
-            .error(at, Kind::Invalid, "taint/key", message)
+            .error(at, FindingKind::Invalid, "taint/key", message)
             .hint(QUALIFIED);
     }
 }
@@ -135,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_names_are_those_of_kubernetes() {
+    fn name_formats_are_those_of_kubernetes() {
         for (text, label, value, qualified) in [
             ("a", true, true, true),
             ("a-1", true, true, true),

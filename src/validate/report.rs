@@ -1,58 +1,58 @@
-//! What the rules say: where they are, and what they found there.
+//! Collects the findings of the rules, with the paths of their fields.
 
-use crate::model::{Document, FieldPath, Finding, Kind, Segment};
+use crate::model::{DocumentKind, FieldPath, Finding, FindingKind, Segment};
 
-/// So many are kept; nobody reads more, and a hostile manifest shall not fill the memory.
-const MOST: usize = 10_000;
+/// Maximum number of findings, which bounds the memory that a hostile manifest can use.
+const MAX: usize = 10_000;
 
-/// A place in a document. It costs nothing until something is wrong there: pools are many.
+/// Position of a field in a document. Cheap to create; the path is built only for a finding.
 #[derive(Clone, Copy)]
-pub(super) struct At<'p> {
-    document: Document,
-    above: Option<&'p At<'p>>,
-    step: Step<'p>,
+pub(crate) struct FieldCursor<'p> {
+    document: DocumentKind,
+    above: Option<&'p FieldCursor<'p>>,
+    step: CursorStep<'p>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum CursorStep<'p> {
     Root,
     Key(&'p str),
     Index(usize),
 }
 
-impl<'p> At<'p> {
-    pub(super) const fn root(document: Document) -> Self {
+impl<'p> FieldCursor<'p> {
+    pub(crate) const fn root(document: DocumentKind) -> Self {
         Self {
             document,
             above: None,
-            step: Step::Root,
+            step: CursorStep::Root,
         }
     }
 
-    pub(super) fn key<'c>(&'c self, key: &'c str) -> At<'c> {
-        self.below(Step::Key(key))
+    pub(crate) fn key<'c>(&'c self, key: &'c str) -> FieldCursor<'c> {
+        self.below(CursorStep::Key(key))
     }
 
-    pub(super) fn index(&self, index: usize) -> At<'_> {
-        self.below(Step::Index(index))
+    pub(crate) fn index(&self, index: usize) -> FieldCursor<'_> {
+        self.below(CursorStep::Index(index))
     }
 
-    fn below<'c>(&'c self, step: Step<'c>) -> At<'c> {
-        At {
+    fn below<'c>(&'c self, step: CursorStep<'c>) -> FieldCursor<'c> {
+        FieldCursor {
             document: self.document,
             above: Some(self),
             step,
         }
     }
 
-    pub(super) fn path(&self) -> FieldPath {
+    pub(crate) fn path(&self) -> FieldPath {
         let mut segments = Vec::new();
         let mut at = Some(self);
         while let Some(here) = at {
             match here.step {
-                Step::Root => {}
-                Step::Key(key) => segments.push(Segment::Key(key.to_owned())),
-                Step::Index(index) => segments.push(Segment::Index(index)),
+                CursorStep::Root => {}
+                CursorStep::Key(key) => segments.push(Segment::Key(key.to_owned())),
+                CursorStep::Index(index) => segments.push(Segment::Index(index)),
             }
             at = here.above;
         }
@@ -61,43 +61,43 @@ impl<'p> At<'p> {
 }
 
 #[derive(Default)]
-pub(super) struct Report {
-    pub(super) errors: Vec<Finding>,
-    pub(super) warnings: Vec<Finding>,
+pub(crate) struct FindingSink {
+    pub(crate) errors: Vec<Finding>,
+    pub(crate) warnings: Vec<Finding>,
 }
 
-impl Report {
-    pub(super) fn error(
+impl FindingSink {
+    pub(crate) fn error(
         &mut self,
-        at: &At,
-        kind: Kind,
+        at: &FieldCursor,
+        kind: FindingKind,
         code: &'static str,
         message: impl Into<String>,
-    ) -> Told<'_> {
-        tell(&mut self.errors, at, kind, code, message.into())
+    ) -> PendingFinding<'_> {
+        add(&mut self.errors, at, kind, code, message.into())
     }
 
-    /// Of something that is done all the same.
-    pub(super) fn warning(
+    /// Adds a warning, which does not prevent the shoot from being applied.
+    pub(crate) fn warning(
         &mut self,
-        at: &At,
-        kind: Kind,
+        at: &FieldCursor,
+        kind: FindingKind,
         code: &'static str,
         message: impl Into<String>,
-    ) -> Told<'_> {
-        tell(&mut self.warnings, at, kind, code, message.into())
+    ) -> PendingFinding<'_> {
+        add(&mut self.warnings, at, kind, code, message.into())
     }
 }
 
-fn tell<'r>(
+fn add<'r>(
     findings: &'r mut Vec<Finding>,
-    at: &At,
-    kind: Kind,
+    at: &FieldCursor,
+    kind: FindingKind,
     code: &'static str,
     message: String,
-) -> Told<'r> {
-    if findings.len() >= MOST {
-        return Told(None);
+) -> PendingFinding<'r> {
+    if findings.len() >= MAX {
+        return PendingFinding(None);
     }
     findings.push(Finding {
         document: at.document,
@@ -109,46 +109,33 @@ fn tell<'r>(
         see: None,
         inside: None,
     });
-    Told(findings.last_mut())
+    PendingFinding(findings.last_mut())
 }
 
-/// What was just told, to add to it.
-pub(super) struct Told<'r>(Option<&'r mut Finding>);
+/// The finding that was just added, for a hint and related fields.
+pub(crate) struct PendingFinding<'r>(Option<&'r mut Finding>);
 
-impl Told<'_> {
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+impl PendingFinding<'_> {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.hint = Some(hint.into());
         }
         self
     }
 
-    /// Another field that explains it.
-    pub(super) fn see(mut self, at: &At, label: impl Into<String>) -> Self {
+    /// Adds a related field.
+    pub(crate) fn see(mut self, at: &FieldCursor, label: impl Into<String>) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.see = Some((at.document, at.path(), label.into()));
         }
         self
     }
 
-    /// Line and column, from 1, inside the text of the field.
-    pub(super) fn inside(mut self, line: usize, column: usize) -> Self {
+    /// Sets line and column, from 1, in the value of the field.
+    pub(crate) fn inside(mut self, line: usize, column: usize) -> Self {
         if let Some(finding) = &mut self.0 {
             finding.inside = Some((line, column));
         }
         self
-    }
-}
-
-/// A few names of what there is, for a hint.
-pub(super) fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    const SHOWN: usize = 10;
-    let mut names: Vec<&str> = names.collect();
-    let more = names.len().saturating_sub(SHOWN);
-    names.truncate(SHOWN);
-    match (names.is_empty(), more) {
-        (true, _) => "nothing".to_owned(),
-        (false, 0) => names.join(", "),
-        (false, more) => format!("{} and {more} more", names.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! The rules as a person sees them: a change to a valid manifest in, lines of `path kind: message` out.
+//! Tests of the rules: a change to a valid manifest in, lines of `path kind: message` out.
 
 mod machines;
 mod network_policies;
@@ -8,20 +8,20 @@ mod shoots;
 mod updates;
 
 use super::testing::{PROFILE, SHOOT, read, today, valid_for_tests, verdict};
-use super::{Input, Verdict, validate};
+use super::{Input, ValidationOutcome, validate};
 
-/// What the rules say of the valid Shoot with some texts replaced.
+/// Validates the valid Shoot with some texts replaced.
 fn check(changes: &[(&str, &str)]) -> String {
     lines(&verdict(&changed(SHOOT, changes)))
 }
 
-/// The same with changes to the profile.
+/// Validates it with changes to the profile.
 fn check_profile(changes: &[(&str, &str)]) -> String {
     let yaml = format!("{SHOOT}---\n{}", changed(PROFILE, changes));
     lines(&verdict(&yaml))
 }
 
-/// What the rules say of a Shoot that was `before`.
+/// Validates an update of a Shoot from `before`.
 fn check_update(before: &[(&str, &str)], now: &[(&str, &str)]) -> String {
     check_update_of_profile(before, now, &[])
 }
@@ -53,7 +53,7 @@ fn changed(text: &str, changes: &[(&str, &str)]) -> String {
     })
 }
 
-fn lines(verdict: &Verdict) -> String {
+fn lines(verdict: &ValidationOutcome) -> String {
     assert_eq!(verdict.shoot.is_some(), verdict.errors.is_empty());
     let errors = verdict
         .errors
@@ -66,7 +66,7 @@ fn lines(verdict: &Verdict) -> String {
     errors.chain(warnings).collect()
 }
 
-/// Changes one after another, each with what is told of it.
+/// Runs each change and compares the findings.
 fn table(run: fn(&[(&str, &str)]) -> String, rows: &[(&str, &str, &str)]) {
     for (old, new, expected) in rows {
         assert_eq!(run(&[(old, new)]).trim_end(), *expected, "{new}");
@@ -74,7 +74,7 @@ fn table(run: fn(&[(&str, &str)]) -> String, rows: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn a_good_manifest_becomes_a_valid_shoot() {
+fn a_valid_manifest_becomes_a_valid_shoot() {
     let shoot = valid_for_tests(SHOOT);
     assert_eq!(shoot.id, "shoot--dev--demo");
     assert_eq!(shoot.kubernetes, "1.34.2");
@@ -91,7 +91,7 @@ fn a_good_manifest_becomes_a_valid_shoot() {
 }
 
 #[test]
-fn most_of_what_there_is_is_understood() {
+fn most_fields_are_supported() {
     let shoot = valid_for_tests(super::testing::WIDE);
     assert_eq!(shoot.networks.len(), 2);
     assert_eq!(shoot.pools.len(), 2);

@@ -1,13 +1,12 @@
-//! What may not change once a shoot is there.
+//! Fields that cannot be changed after creation.
 
 use std::collections::HashMap;
 
-use crate::model::{Kind, Shoot, Version, Worker};
+use super::report::{FieldCursor, FindingSink};
+use super::shoot::spec::profile_named;
+use crate::model::{FindingKind, Shoot, Version, Worker};
 
-use super::report::{At, Report};
-use super::spec::profile_named;
-
-pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+pub(super) fn check(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (old, new) = (&before.spec, &now.spec);
     same(&at.key("region"), &old.region, &new.region, report);
     let provider = &at.key("provider");
@@ -44,32 +43,32 @@ pub(super) fn check(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     }
 }
 
-fn same(at: &At, was: &str, is: &str, report: &mut Report) {
+fn same(at: &FieldCursor, was: &str, is: &str, report: &mut FindingSink) {
     if was != is && !is.is_empty() {
         report
             .error(
                 at,
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/immutable",
-                format!("cannot be changed from {was}"),
+                format!("immutable (was {was})"),
             )
-            .hint("it is fixed when a shoot is made; make another shoot to have it otherwise");
+            .hint("it cannot be changed after creation; create a new shoot instead");
     }
 }
 
-/// Which credentials were used is only fixed once they were named.
-fn binding(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+/// The secret binding is immutable once it is set.
+fn binding(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let was = before.spec.secret_binding_name.as_deref();
     if let (Some(was), Some(is)) = (was, now.spec.secret_binding_name.as_deref()) {
         same(&at.key("secretBindingName"), was, is, report);
     }
 }
 
-fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn networking(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (old, new) = (&before.spec.networking, &now.spec.networking);
     same(&at.key("type"), &old.type_, &new.type_, report);
     same(&at.key("nodes"), &old.nodes, &new.nodes, report);
-    let defaults = super::networking::DEFAULT_PODS;
+    let defaults = super::shoot::networking::DEFAULT_PODS;
     let (was, is) = (old.pods.as_deref(), new.pods.as_deref());
     same(
         &at.key("pods"),
@@ -77,7 +76,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         is.unwrap_or(defaults),
         report,
     );
-    let defaults = super::networking::DEFAULT_SERVICES;
+    let defaults = super::shoot::networking::DEFAULT_SERVICES;
     let (was, is) = (old.services.as_deref(), new.services.as_deref());
     same(
         &at.key("services"),
@@ -87,7 +86,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     );
 }
 
-fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+fn node_mask(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let mask = |shoot: &Shoot| {
         shoot
             .spec
@@ -104,16 +103,16 @@ fn node_mask(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("nodeCIDRMaskSize"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/immutable",
-                format!("cannot be changed from {was}"),
+                format!("immutable (was {was})"),
             )
-            .hint(format!("write {was}"));
+            .hint(format!("set it to {was}"));
     }
 }
 
-/// Kubernetes goes up, and by one minor version at a time.
-fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
+/// Kubernetes can only be upgraded, by one minor version at a time.
+fn version(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
     let (was_text, is_text) = (
         &before.spec.kubernetes.version,
         &now.spec.kubernetes.version,
@@ -124,7 +123,7 @@ fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
     let at = &at.key("kubernetes");
     let at = &at.key("version");
     let (was_minor, is_minor) = (was.minor(), is.minor());
-    // `1.34` is no step back from 1.34.2.
+    // `1.34` is not a downgrade of 1.34.2.
     let is_lower = if is_text.matches('.').count() == 1 {
         is_minor < was_minor
     } else {
@@ -134,37 +133,38 @@ fn version(before: &Shoot, now: &Shoot, at: &At, report: &mut Report) {
         report
             .error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "update/version-lower",
-                format!("is {is_text}, below {was_text}, which the shoot has"),
+                format!("cannot be downgraded from {was_text} to {is_text}"),
             )
-            .hint("Kubernetes cannot go back");
+            .hint("Kubernetes does not support downgrades");
     } else if is_minor.0 != was_minor.0 || is_minor.1 > was_minor.1 + 1 {
         report
             .error(
                 at,
-                Kind::Forbidden,
+                FindingKind::Forbidden,
                 "update/version-skips",
-                format!("is {is_text}, more than one minor version above {was_text}"),
+                format!("cannot skip minor versions between {was_text} and {is_text}"),
             )
-            .hint(format!("go to {}.{} first", was_minor.0, was_minor.1 + 1));
+            .hint(format!(
+                "upgrade to {}.{} first",
+                was_minor.0,
+                was_minor.1 + 1
+            ));
     }
 }
 
-fn pool(was: &Worker, is: &Worker, at: &At, report: &mut Report) {
+fn pool(was: &Worker, is: &Worker, at: &FieldCursor, report: &mut FindingSink) {
     let is_extended = is.zones.len() >= was.zones.len() && is.zones[..was.zones.len()] == was.zones;
     if !is_extended && !is.zones.is_empty() {
         report
             .error(
                 &at.key("zones"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/zones",
-                format!(
-                    "were {}; new ones can only be added at the end",
-                    was.zones.join(", ")
-                ),
+                format!("zones can only be appended to {}", was.zones.join(", ")),
             )
-            .hint("to leave a zone, make another pool and remove this one");
+            .hint("to leave a zone, create another pool and remove this one");
     }
     let cri = |worker: &Worker| worker.cri.as_ref().map(|it| it.name.clone());
     let default = || "containerd".to_owned();
@@ -172,10 +172,10 @@ fn pool(was: &Worker, is: &Worker, at: &At, report: &mut Report) {
         report
             .error(
                 &at.key("cri"),
-                Kind::Invalid,
+                FindingKind::Invalid,
                 "update/cri",
                 "cannot be changed",
             )
-            .hint("make another pool and remove this one");
+            .hint("create another pool and remove this one");
     }
 }

@@ -9,7 +9,7 @@ use crate::state::key::{Kind, Side};
 use crate::state::observed::Observed;
 use crate::state::plan::State;
 use crate::validate::control_plane::Address;
-use crate::validate::network_policies::OURS;
+use crate::validate::network_policy::OURS;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use std::collections::{BTreeSet, HashMap};
 

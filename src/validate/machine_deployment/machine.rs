@@ -1,35 +1,39 @@
 //! `virtualMachine`: CPU, memory, disks and network of each machine.
 
+use super::values::ValueResolver;
 use crate::model::{
-    Devices, Flavor, FurtherDisk, Kind, MachineLocation, MachineTemplate, Matched, Matcher,
-    PrimaryDisk, Quantity, RootDisk, SecondaryDisk, Template, VirtualCpus, VirtualMachine,
-    WorkerConfig,
+    Devices, FindingKind, Flavor, KubevirtMatcher, MachineLocation, MachineTemplate, Matcher,
+    PrimaryDisk, Quantity, RootDisk, SecondaryDisk, SecondaryDiskTemplate, Template, VirtualCpus,
+    VirtualMachine, WorkerConfig,
 };
+use crate::validate::report::FieldCursor;
 
-use super::At;
-use super::values::Values;
-
-/// The preset that Kubermatic brought itself; others become the instancetype of their name.
+/// Built-in preset of Kubermatic; others become the instancetype of that name.
 const STANDARD: (&str, &str, &str) = ("kubermatic-standard", "2", "8Gi");
 
 const EXTERNAL: &str = "External";
 
-pub(super) fn add(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut Values) {
+pub(super) fn add(
+    config: &mut WorkerConfig,
+    vm: &VirtualMachine,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) {
     config.instancetype = matched("instancetype", vm.instancetype.as_ref(), at, values);
     config.preference = matched("preference", vm.preference.as_ref(), at, values);
     let none = Template::default();
     let given = vm.template.as_ref().unwrap_or(&none);
     let at_template = &at.key("template");
-    values.places.put("providerConfig.template", at_template);
+    values.field_map.put("providerConfig.template", at_template);
     for to in ["machine.type", "machine.image", "volume"] {
-        values.places.put(to, at_template);
+        values.field_map.put(to, at_template);
     }
-    let (mut template, told) = (MachineTemplate::default(), values.told());
+    let (mut template, before) = (MachineTemplate::default(), values.counters());
     compute(config, &mut template, given, at_template, values);
     if let Some(flavor) = &vm.flavor {
         preset(config, &mut template, flavor, &at.key("flavor"), values);
     }
-    if config.instancetype.is_none() && values.told() == told {
+    if config.instancetype.is_none() && values.counters() == before {
         sized(&template, at_template, values);
     }
     let none = PrimaryDisk::default();
@@ -37,61 +41,61 @@ pub(super) fn add(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, value
     template.primary_disk = Some(root(disk, &at_template.key("primaryDisk"), values));
     let at_disks = &at_template.key("secondaryDisks");
     let to = "providerConfig.template.secondaryDisks";
-    values.places.put(to, at_disks);
+    values.field_map.put(to, at_disks);
     for (i, disk) in given.secondary_disks.iter().enumerate() {
         template
             .secondary_disks
-            .push(further(i, disk, &at_disks.index(i), values));
+            .push(secondary_disk(i, disk, &at_disks.index(i), values));
     }
     config.template = Some(Box::new(template));
     network(config, vm, at, values);
     let eviction = vm.eviction_strategy.clone().filter(|it| !it.is_empty());
     config.eviction_strategy = Some(eviction.unwrap_or_else(|| EXTERNAL.to_owned()));
     let to = "providerConfig.evictionStrategy";
-    values.places.put(to, &at.key("evictionStrategy"));
+    values.field_map.put(to, &at.key("evictionStrategy"));
 }
 
-/// Kubermatic has no sizes of its own.
-fn sized(template: &MachineTemplate, at: &At, values: &mut Values) {
+/// Requires CPU and memory, which have no defaults in Kubermatic.
+fn sized(template: &MachineTemplate, at: &FieldCursor, values: &mut ValueResolver) {
     let has_cpu = template.cpus.is_some() || template.vcpus.is_some();
     let fields = [("cpus", has_cpu), ("memory", template.memory.is_some())];
     for (field, _) in fields.iter().filter(|it| !it.1) {
-        let (kind, code) = (Kind::Required, "machine-deployment/size");
-        let told = values
+        let (kind, code) = (FindingKind::Required, "machine-deployment/size");
+        let finding = values
             .report
             .error(&at.key(field), kind, code, "is required");
-        told.hint("give cpus or vcpus, and memory, or an instancetype");
+        finding.hint("set cpus or vcpus, and memory, or an instancetype");
     }
 }
 
 fn matched(
     field: &'static str,
     matcher: Option<&Matcher>,
-    at: &At,
-    values: &mut Values,
-) -> Option<Matched> {
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> Option<KubevirtMatcher> {
     let matcher = matcher?;
     let at = &at.key(field);
     for name in ["name", "kind"] {
         let to = format!("providerConfig.{field}.{name}");
-        values.places.put(&to, &at.key(name));
+        values.field_map.put(&to, &at.key(name));
     }
     if field == "instancetype" {
-        values.places.put("machine.type", &at.key("name"));
+        values.field_map.put("machine.type", &at.key("name"));
     }
-    Some(Matched {
+    Some(KubevirtMatcher {
         name: matcher.name.clone(),
         kind: matcher.kind.clone().filter(|it| !it.is_empty()),
     })
 }
 
-/// CPU and memory, which an instancetype says alone.
+/// CPU and memory, unless an instancetype defines them.
 fn compute(
     config: &WorkerConfig,
     template: &mut MachineTemplate,
     given: &Template,
-    at: &At,
-    values: &mut Values,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
 ) {
     let (at_cpus, at_memory) = (&at.key("cpus"), &at.key("memory"));
     let at_vcpus = &at.key("vcpus");
@@ -104,7 +108,7 @@ fn compute(
             (at_memory, given.memory.is_some()),
         ] {
             if is_given {
-                values.ignored(at, "the instancetype says it");
+                values.ignored(at, "the instancetype defines it");
             }
         }
         return;
@@ -114,25 +118,25 @@ fn compute(
     let to = "providerConfig.template.memory";
     template.memory = values.quantity(to, given.memory.as_ref(), at_memory);
     let to = "providerConfig.template.vcpus";
-    values.places.put(to, &at_vcpus.key("cores"));
+    values.field_map.put(to, &at_vcpus.key("cores"));
     template.vcpus = cores.map(|cores| VirtualCpus { cores });
 }
 
-/// Presets are no more: what one said, an instancetype of its name says now.
+/// Presets were removed from KubeVirt: they are replaced by the instancetype of the same name.
 fn preset(
     config: &mut WorkerConfig,
     template: &mut MachineTemplate,
     flavor: &Flavor,
-    at: &At,
-    values: &mut Values,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
 ) {
     let at = &at.key("name");
     let has_own = template.cpus.is_some() || template.vcpus.is_some() || template.memory.is_some();
-    let is_said = config.instancetype.is_some() || has_own;
+    let is_defined = config.instancetype.is_some() || has_own;
     let to = "providerConfig.instancetype";
-    if is_said {
+    if is_defined {
         if flavor.name.is_some() {
-            values.ignored(at, "CPU and memory are said otherwise");
+            values.ignored(at, "CPU and memory are set elsewhere");
         }
         return;
     }
@@ -144,27 +148,27 @@ fn preset(
         template.cpus = Quantity::parse(cpus).ok();
         template.memory = Quantity::parse(memory).ok();
     } else {
-        values.places.put("machine.type", at);
-        config.instancetype = Some(Matched { name, kind: None });
+        values.field_map.put("machine.type", at);
+        config.instancetype = Some(KubevirtMatcher { name, kind: None });
     }
 }
 
-fn root(disk: &PrimaryDisk, at: &At, values: &mut Values) -> RootDisk {
+fn root(disk: &PrimaryDisk, at: &FieldCursor, values: &mut ValueResolver) -> RootDisk {
     let to = |field: &str| format!("providerConfig.template.primaryDisk.{field}");
-    // What is missing of a pool's disk and image is missing here.
-    values.places.put("volume", at);
-    values.places.put("machine.image", &at.key("osImage"));
+    // Missing fields of the pool's disk and image are reported here.
+    values.field_map.put("volume", at);
+    values.field_map.put("machine.image", &at.key("osImage"));
     let headers = &at.key("extraHeaders");
-    values.places.put(&to("extraHeaders"), headers);
-    let (at_size, told) = (&at.key("size"), values.told());
+    values.field_map.put(&to("extraHeaders"), headers);
+    let (at_size, before) = (&at.key("size"), values.counters());
     let size = values.quantity(&to("size"), disk.size.as_ref(), at_size);
-    if size.is_none() && values.told() == told {
+    if size.is_none() && values.counters() == before {
         required(at_size, values);
     }
-    let (at_class, told) = (&at.key("storageClassName"), values.told());
+    let (at_class, before) = (&at.key("storageClassName"), values.counters());
     let class = disk.storage_class_name.as_ref();
     let class = values.text(&to("storageClassName"), class, at_class);
-    if class.is_none() && values.told() == told {
+    if class.is_none() && values.counters() == before {
         required(at_class, values);
     }
     let mut text = |field: &'static str, var: &Option<_>| {
@@ -183,13 +187,13 @@ fn root(disk: &PrimaryDisk, at: &At, values: &mut Values) -> RootDisk {
         storage_target: text("storageTarget", &disk.storage_target),
     };
     if root.pull_method.is_some() && !is_of_registry(&root) {
-        values.ignored(&at.key("pullMethod"), "the image is of no registry");
+        values.ignored(&at.key("pullMethod"), "the image is not from a registry");
         root.pull_method = None;
     }
     root
 }
 
-/// As Kubermatic tells it; an image that is not known yet may be one.
+/// Same logic as in Kubermatic; an image that is not known yet may be from a registry.
 fn is_of_registry(root: &RootDisk) -> bool {
     const SCHEMES: [&str; 2] = ["docker://", "oci-archive://"];
     match (root.source.as_deref(), root.os_image.as_deref()) {
@@ -199,13 +203,18 @@ fn is_of_registry(root: &RootDisk) -> bool {
     }
 }
 
-/// A volume type of the profile would say it, and there is none.
-fn required(at: &At, values: &mut Values) {
-    let (kind, code) = (Kind::Required, "machine-deployment/disk");
+/// Reports a field that a volume type would otherwise define.
+fn required(at: &FieldCursor, values: &mut ValueResolver) {
+    let (kind, code) = (FindingKind::Required, "machine-deployment/disk");
     values.report.error(at, kind, code, "is required");
 }
 
-fn further(index: usize, disk: &SecondaryDisk, at: &At, values: &mut Values) -> FurtherDisk {
+fn secondary_disk(
+    index: usize,
+    disk: &SecondaryDisk,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> SecondaryDiskTemplate {
     let to = |field: &str| format!("providerConfig.template.secondaryDisks.{index}.{field}");
     let class = disk.storage_class_name.as_ref();
     let class = values.text(&to("storageClassName"), class, &at.key("storageClassName"));
@@ -215,24 +224,29 @@ fn further(index: usize, disk: &SecondaryDisk, at: &At, values: &mut Values) -> 
         access,
         &at.key("storageAccessType"),
     );
-    let (at_size, told) = (&at.key("size"), values.told());
+    let (at_size, before) = (&at.key("size"), values.counters());
     let size = values.quantity(&to("size"), disk.size.as_ref(), at_size);
-    if size.is_none() && values.told() == told {
+    if size.is_none() && values.counters() == before {
         required(at_size, values);
     }
-    FurtherDisk {
+    SecondaryDiskTemplate {
         size: size.unwrap_or_default(),
         storage_class_name: class,
         storage_access_type: access,
     }
 }
 
-fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut Values) {
+fn network(
+    config: &mut WorkerConfig,
+    vm: &VirtualMachine,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) {
     let to = "providerConfig.dnsPolicy";
     config.dns_policy = values.text(to, vm.dns_policy.as_ref(), &at.key("dnsPolicy"));
     config.dns_config = vm.dns_config.clone();
     values
-        .places
+        .field_map
         .put("providerConfig.dnsConfig", &at.key("dnsConfig"));
     let at_queue = &at.key("enableNetworkMultiQueue");
     let queues = values.truth(vm.enable_network_multi_queue.as_ref(), at_queue);
@@ -251,7 +265,7 @@ fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut
     config.subnet = subnet.filter(|it| !it.is_empty());
     let at_subnet = &at_vpc.key("subnet");
     values
-        .places
+        .field_map
         .put("providerConfig.subnet", &at_subnet.key("name"));
     config.location = vm.location.as_ref().and_then(|it| {
         let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
@@ -261,6 +275,6 @@ fn network(config: &mut WorkerConfig, vm: &VirtualMachine, at: &At, values: &mut
     });
     for field in ["region", "zone"] {
         let to = format!("providerConfig.location.{field}");
-        values.places.put(&to, &at.key("location").key(field));
+        values.field_map.put(&to, &at.key("location").key(field));
     }
 }

@@ -1,10 +1,10 @@
-//! Kubermatic's MachineDeployment to the pool that means the same.
+//! Converts Kubermatic's MachineDeployment to a worker pool.
 //!
-//! What the rules of pools say anyhow is not said here; they are told where the values come from, by [`Places`].
+//! Only rules that do not apply to pools are checked here; [`FieldMap`] maps findings about the pool to the MachineDeployment.
 
+mod field_map;
 mod machine;
 mod placement;
-mod places;
 mod secrets;
 #[cfg(test)]
 mod tests;
@@ -12,72 +12,62 @@ mod values;
 mod zones;
 
 use crate::model::{
-    self, Document, Duration, FieldPath, Finding, Kind, MachineControllerManager,
-    MachineDeployment, MachineDeploymentSpec, MachineSpec, ProviderSpecValue, Reference,
-    VirtualMachine, Worker, WorkerConfig,
+    self, DocumentKind, Duration, FieldPath, Finding, FindingKind, KeyReference,
+    MachineControllerManager, MachineDeployment, MachineDeploymentSpec, MachineSpec,
+    ProviderSpecValue, VirtualMachine, Worker, WorkerConfig,
 };
 
-use super::report::{At, Report};
-pub(crate) use places::Places;
+use super::report::{FieldCursor, FindingSink};
+pub(crate) use field_map::FieldMap;
 pub(crate) use secrets::Secrets;
-use values::Values;
+pub(crate) use values::ResolvedValue;
+// Other modules use the short names until they are renamed.
+pub(crate) use ConversionInput as Given;
+pub(crate) use values::ResolvedValue as Looked;
+use values::ValueResolver;
 pub(crate) use zones::{some_zone, zones};
 
-/// Operating systems that read cloud-init's user data.
+/// Operating systems that read cloud-init user data.
 const SYSTEMS: [&str; 3] = ["ubuntu", "rhel", "rockylinux"];
 
-/// The type of machines that say themselves what they are.
+/// Machine type of pools that define CPU and memory themselves.
 const CUSTOM: &str = "custom";
 
-/// What Kubermatic's operating system does with distUpgradeOnBoot.
+/// Cloud-config for distUpgradeOnBoot.
 const UPGRADE: &str = "#cloud-config\npackage_upgrade: true\npackage_reboot_if_required: true\n";
 
-/// What is known of a value that stands elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Looked {
-    Found(String),
-    /// It is not to be had, and why.
-    Missing(String),
-    /// Nobody is there to be asked, and nothing can be done without it.
-    Offline,
-    /// Nobody is there to be asked, and the rest is judged without it.
-    Unasked,
-    /// It is asked for before what comes of it counts.
-    Later,
-}
-
-/// A MachineDeployment and what its pool depends on.
-pub(crate) struct Given<'a> {
+/// Input of a conversion.
+pub(crate) struct ConversionInput<'a> {
     pub(crate) deployment: &'a MachineDeployment,
-    /// Zones of the region, in which all pools of Kubermatic are.
+    /// Zones of the pool.
     pub(crate) zones: Vec<String>,
-    pub(crate) look: &'a dyn Fn(&Reference) -> Looked,
+    pub(crate) look: &'a dyn Fn(&KeyReference) -> ResolvedValue,
 }
 
-/// The pool of a MachineDeployment; one with errors is as near as can be.
+/// The pool of a MachineDeployment; with errors an approximation.
 #[derive(Debug)]
 pub(crate) struct Converted {
     pub(crate) worker: Worker,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
-    pub(crate) places: Places,
-    /// What of it came from Secrets.
+    pub(crate) places: FieldMap,
+    /// Values from Secrets.
     pub(crate) secrets: Secrets,
     /// Values outside of the manifest that the pool depends on.
-    pub(crate) references: Vec<Reference>,
-    /// Something of it is looked up before the pool counts.
+    pub(crate) references: Vec<KeyReference>,
+    /// True if some values have yet to be looked up.
     pub(crate) is_open: bool,
-    /// Fields for whose values nobody was asked: what the rules say of them may be wrong.
+    /// Fields whose values were not looked up: findings about them may be wrong.
     pub(crate) unasked: Vec<FieldPath>,
 }
 
-pub(crate) fn convert(given: &Given) -> Converted {
+pub(crate) fn convert(given: &ConversionInput) -> Converted {
     let deployment = given.deployment;
-    let mut values = Values::new(given.look);
-    let root = &At::root(Document::MachineDeployment);
+    let mut values = ValueResolver::new(given.look);
+    let root = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &root.key("spec");
     let spec = &deployment.spec;
-    pace(spec, at, &mut values);
+    rolling_update(spec, at, &mut values);
     let (at_template, of_machines) = (&at.key("template"), &spec.template.spec);
     let at_machines = &at_template.key("spec");
     nodes(of_machines, at_machines, &mut values);
@@ -87,13 +77,15 @@ pub(crate) fn convert(given: &Given) -> Converted {
         &at_value.key("value"),
         &mut values,
     );
-    values.places.put("name", &root.key("metadata").key("name"));
-    values.places.put("minimum", &at.key("replicas"));
-    values.places.put("maximum", &at.key("replicas"));
+    values
+        .field_map
+        .put("name", &root.key("metadata").key("name"));
+    values.field_map.put("minimum", &at.key("replicas"));
+    values.field_map.put("maximum", &at.key("replicas"));
     let worker = worker(given, config);
-    let Values {
+    let ValueResolver {
         mut report,
-        places,
+        field_map,
         secrets,
         references,
         open,
@@ -106,7 +98,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
         worker,
         errors: report.errors,
         warnings: report.warnings,
-        places,
+        places: field_map,
         secrets,
         references,
         is_open: open > 0,
@@ -114,7 +106,7 @@ pub(crate) fn convert(given: &Given) -> Converted {
     }
 }
 
-/// Tells a kubelet that is of another version than the Shoot, whose own may be whole, or a minor version.
+/// Reports a kubelet version that differs from that of the Shoot, which is a full or a minor version.
 pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<Finding> {
     let given = deployment.spec.template.spec.versions.kubelet.as_str();
     let kubelet = given.strip_prefix('v').unwrap_or(given);
@@ -123,25 +115,25 @@ pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<F
     if given.is_empty() || kubelet == version || is_open && is_patch().is_some() {
         return None;
     }
-    let mut report = Report::default();
-    let at = &At::root(Document::MachineDeployment);
+    let mut report = FindingSink::default();
+    let at = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &at.key("spec");
     let at = &at.key("template");
     let at = &at.key("spec");
     let at = &at.key("versions");
-    let message = format!("is {given}, and the Shoot is of {version}");
+    let message = format!("must match the Shoot's Kubernetes version {version} (is {given})");
     report
         .error(
             &at.key("kubelet"),
-            Kind::Invalid,
+            FindingKind::Invalid,
             "machine-deployment/kubelet",
             message,
         )
-        .hint("nodes have the version of their control plane; write the same in both");
+        .hint("set the same version in both");
     report.errors.pop()
 }
 
-fn worker(given: &Given, config: WorkerConfig) -> Worker {
+fn worker(given: &ConversionInput, config: WorkerConfig) -> Worker {
     let spec = &given.deployment.spec;
     let of_machines = &spec.template.spec;
     let replicas = spec.replicas.unwrap_or(1);
@@ -201,23 +193,23 @@ fn draining(timeout: Duration) -> MachineControllerManager {
     }
 }
 
-/// How machines come and go.
-fn pace(spec: &MachineDeploymentSpec, at: &At, values: &mut Values) {
+/// Checks the rolling update settings.
+fn rolling_update(spec: &MachineDeploymentSpec, at: &FieldCursor, values: &mut ValueResolver) {
     if spec.paused == Some(true) {
         values
             .report
             .error(
                 &at.key("paused"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/paused",
-                "a pool cannot be held as it is",
+                "paused pools are not supported",
             )
-            .hint("leave the manifest unapplied for as long, and remove this");
+            .hint("remove it, and apply the manifest once the pool may change");
     }
     if spec.min_ready_seconds.is_some_and(|it| it != 0) {
         values.ignored(
             &at.key("minReadySeconds"),
-            "a machine counts as soon as its node is ready",
+            "a machine is available as soon as its node is ready",
         );
     }
     let Some(strategy) = &spec.strategy else {
@@ -226,54 +218,54 @@ fn pace(spec: &MachineDeploymentSpec, at: &At, values: &mut Values) {
     let at = &at.key("strategy");
     let type_ = strategy.type_.as_deref().unwrap_or_default();
     if !["", "RollingUpdate"].contains(&type_) {
-        let message = format!("{type_:?} is not supported");
+        let message = format!("unsupported value {type_:?}");
         values
             .report
             .error(
                 &at.key("type"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/strategy",
                 message,
             )
-            .hint("it has to be RollingUpdate");
+            .hint("supported values: RollingUpdate");
     }
     let at = &at.key("rollingUpdate");
-    values.places.put("maxSurge", &at.key("maxSurge"));
+    values.field_map.put("maxSurge", &at.key("maxSurge"));
     values
-        .places
+        .field_map
         .put("maxUnavailable", &at.key("maxUnavailable"));
 }
 
-/// What the nodes are to have.
-fn nodes(spec: &MachineSpec, at: &At, values: &mut Values) {
+/// Maps labels, annotations, taints and timeouts of nodes.
+fn nodes(spec: &MachineSpec, at: &FieldCursor, values: &mut ValueResolver) {
     let at_metadata = &at.key("metadata");
-    values.places.put("labels", &at_metadata.key("labels"));
+    values.field_map.put("labels", &at_metadata.key("labels"));
     values
-        .places
+        .field_map
         .put("annotations", &at_metadata.key("annotations"));
-    values.places.put("taints", &at.key("taints"));
+    values.field_map.put("taints", &at.key("taints"));
     if spec.node_drain_timeout.is_some() {
         let to = "machineControllerManager.machineDrainTimeout";
-        values.places.put(to, &at.key("nodeDrainTimeout"));
+        values.field_map.put(to, &at.key("nodeDrainTimeout"));
     }
 }
 
-fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConfig {
+fn config(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolver) -> WorkerConfig {
     system(value, at, values);
     if value.cloud_provider != "kubevirt" && !value.cloud_provider.is_empty() {
-        let message = format!("{:?} is not supported", value.cloud_provider);
+        let message = format!("unsupported value {:?}", value.cloud_provider);
         values
             .report
             .error(
                 &at.key("cloudProvider"),
-                Kind::NotSupported,
+                FindingKind::NotSupported,
                 "machine-deployment/cloud-provider",
                 message,
             )
-            .hint("it has to be kubevirt");
+            .hint("supported values: kubevirt");
     }
     values
-        .places
+        .field_map
         .put("providerConfig.sshPublicKeys", &at.key("sshPublicKeys"));
     let upgrades = value.operating_system_spec.dist_upgrade_on_boot == Some(true);
     let mut config = WorkerConfig {
@@ -282,7 +274,7 @@ fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConf
         ..WorkerConfig::default()
     };
     let (cloud, at) = (&value.cloud_provider_spec, &at.key("cloudProviderSpec"));
-    values.places.put("providerConfig", at);
+    values.field_map.put("providerConfig", at);
     if let Some(var) = cloud.auth.as_ref().and_then(|it| it.kubeconfig.as_ref()) {
         values.kubeconfig(var, &at.key("auth").key("kubeconfig"));
     }
@@ -293,21 +285,21 @@ fn config(value: &ProviderSpecValue, at: &At, values: &mut Values) -> WorkerConf
     config
 }
 
-fn system(value: &ProviderSpecValue, at: &At, values: &mut Values) {
+fn system(value: &ProviderSpecValue, at: &FieldCursor, values: &mut ValueResolver) {
     let at = &at.key("operatingSystem");
-    values.places.put("machine.image.name", at);
+    values.field_map.put("machine.image.name", at);
     let system = value.operating_system.as_str();
     if SYSTEMS.contains(&system) || system.is_empty() {
         return;
     }
-    let told = values.report.error(
+    let finding = values.report.error(
         at,
-        Kind::NotSupported,
+        FindingKind::NotSupported,
         "machine-deployment/operating-system",
-        format!("{system:?} is not supported"),
+        format!("unsupported operating system {system:?}"),
     );
     match system {
-        "flatcar" => told.hint("it reads Ignition, and machines get cloud-init's user data"),
-        _ => told.hint(format!("one of {}", SYSTEMS.join(", "))),
+        "flatcar" => finding.hint("Flatcar reads Ignition, but machines get cloud-init user data"),
+        _ => finding.hint(format!("supported values: {}", SYSTEMS.join(", "))),
     };
 }

@@ -1,25 +1,24 @@
-//! `affinity` and `topologySpreadConstraints`: which hosts the machines are on.
+//! `affinity` and `topologySpreadConstraints`: placement on provider nodes.
 
+use super::values::ValueResolver;
 use crate::model::{
-    Affinity, AffinityPresets, CloudProviderSpec, Kind, NodeAffinityPreset, NodePreset, Spreading,
-    TopologySpreadConstraint, WorkerConfig,
+    Affinity, AffinityPresets, CloudProviderSpec, FindingKind, NodeAffinityPreset, NodeLabelPreset,
+    TopologySpread, TopologySpreadConstraint, WorkerConfig,
 };
-
-use super::At;
-use super::values::Values;
+use crate::validate::report::FieldCursor;
 
 pub(super) fn add(
     config: &mut WorkerConfig,
     cloud: &CloudProviderSpec,
-    at: &At,
-    values: &mut Values,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
 ) {
     if let Some(it) = &cloud.affinity {
         let presets = presets(it, &at.key("affinity"), values);
-        let says_something = presets.pod_affinity_preset.is_some()
+        let is_set = presets.pod_affinity_preset.is_some()
             || presets.pod_anti_affinity_preset.is_some()
             || presets.node_affinity_preset.is_some();
-        config.affinity = says_something.then_some(presets);
+        config.affinity = is_set.then_some(presets);
     }
     let at = &at.key("topologySpreadConstraints");
     for (i, it) in cloud.topology_spread_constraints.iter().enumerate() {
@@ -28,7 +27,7 @@ pub(super) fn add(
     }
 }
 
-fn presets(given: &Affinity, at: &At, values: &mut Values) -> AffinityPresets {
+fn presets(given: &Affinity, at: &FieldCursor, values: &mut ValueResolver) -> AffinityPresets {
     let mut pods = |field: &'static str, var: &Option<_>| {
         let to = format!("providerConfig.affinity.{field}");
         values.word(&to, var.as_ref(), &at.key(field))
@@ -43,8 +42,12 @@ fn presets(given: &Affinity, at: &At, values: &mut Values) -> AffinityPresets {
     }
 }
 
-/// Without a type the rest says nothing, as in the forms that dashboards fill in.
-fn hosts(given: &NodeAffinityPreset, at: &At, values: &mut Values) -> Option<NodePreset> {
+/// Ignored without a type, as dashboards send empty objects.
+fn hosts(
+    given: &NodeAffinityPreset,
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> Option<NodeLabelPreset> {
     let to = |field: &str| format!("providerConfig.affinity.nodeAffinityPreset.{field}");
     let type_ = values.word(&to("type"), given.type_.as_ref(), &at.key("type"))?;
     let key = values.text(&to("key"), given.key.as_ref(), &at.key("key"));
@@ -52,11 +55,11 @@ fn hosts(given: &NodeAffinityPreset, at: &At, values: &mut Values) -> Option<Nod
     let mut labels = Vec::new();
     for (i, value) in given.values.iter().enumerate() {
         let to = format!("{}.{i}", to("values"));
-        // An empty value of a label is a value.
+        // An empty label value is valid.
         let value = values.text(&to, Some(value), &at_values.index(i));
         labels.push(value.unwrap_or_default());
     }
-    Some(NodePreset {
+    Some(NodeLabelPreset {
         type_: Some(type_),
         key,
         values: labels,
@@ -66,16 +69,16 @@ fn hosts(given: &NodeAffinityPreset, at: &At, values: &mut Values) -> Option<Nod
 fn spreading(
     index: usize,
     given: &TopologySpreadConstraint,
-    at: &At,
-    values: &mut Values,
-) -> Spreading {
+    at: &FieldCursor,
+    values: &mut ValueResolver,
+) -> TopologySpread {
     let mut text = |field: &'static str, var: &Option<_>| {
         let to = format!("providerConfig.topologySpreadConstraints.{index}.{field}");
-        let told = values.told();
+        let before = values.counters();
         let at = &at.key(field);
         let found = values.text(&to, var.as_ref(), at);
-        if found.is_none() && values.told() == told {
-            let (kind, code) = (Kind::Required, "machine-deployment/spread");
+        if found.is_none() && values.counters() == before {
+            let (kind, code) = (FindingKind::Required, "machine-deployment/spread");
             values.report.error(at, kind, code, "is required");
         }
         found
@@ -86,11 +89,11 @@ fn spreading(
         text("whenUnsatisfiable", &given.when_unsatisfiable).unwrap_or_default();
     let max_skew = skew.map_or(Some(1), |it| it.parse().ok());
     if max_skew.is_none() {
-        let (kind, code) = (Kind::Invalid, "machine-deployment/spread");
-        let message = "is no whole number";
+        let (kind, code) = (FindingKind::Invalid, "machine-deployment/spread");
+        let message = "must be an integer";
         values.report.error(&at.key("maxSkew"), kind, code, message);
     }
-    Spreading {
+    TopologySpread {
         max_skew: max_skew.unwrap_or(1),
         topology_key,
         when_unsatisfiable,

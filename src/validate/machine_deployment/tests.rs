@@ -1,6 +1,9 @@
-use super::{Converted, Given, Looked, convert, kubelet};
+use super::{ConversionInput, Converted, ResolvedValue, convert, kubelet};
 use crate::manifest::{Content, Manifest};
-use crate::model::{Finding, Holder, IntOrString, Kind, MachineDeployment, Matched, Reference};
+use crate::model::{
+    Finding, FindingKind, IntOrString, KeyReference, KubevirtMatcher, MachineDeployment,
+    ReferenceKind,
+};
 
 const DEPLOYMENT: &str = "\
 apiVersion: cluster.k8s.io/v1alpha1
@@ -33,8 +36,8 @@ fn read(text: &str) -> MachineDeployment {
     }
 }
 
-fn converted_with(text: &str, look: &dyn Fn(&Reference) -> Looked) -> Converted {
-    convert(&Given {
+fn converted_with(text: &str, look: &dyn Fn(&KeyReference) -> ResolvedValue) -> Converted {
+    convert(&ConversionInput {
         deployment: &read(text),
         zones: vec!["zone-a".to_owned()],
         look,
@@ -43,10 +46,12 @@ fn converted_with(text: &str, look: &dyn Fn(&Reference) -> Looked) -> Converted 
 
 fn converted(from: &str, to: &str) -> Converted {
     assert!(DEPLOYMENT.contains(from), "{from}");
-    converted_with(&DEPLOYMENT.replacen(from, to, 1), &|_| Looked::Offline)
+    converted_with(&DEPLOYMENT.replacen(from, to, 1), &|_| {
+        ResolvedValue::Offline
+    })
 }
 
-/// Without anything that is wrong or doubtful.
+/// Converts without errors and warnings.
 fn good(from: &str, to: &str) -> Converted {
     let converted = converted(from, to);
     assert_eq!(
@@ -56,7 +61,7 @@ fn good(from: &str, to: &str) -> Converted {
     converted
 }
 
-fn told(findings: &[Finding]) -> Vec<String> {
+fn lines(findings: &[Finding]) -> Vec<String> {
     let line = |it: &Finding| {
         let path = it.path.to_string();
         let value = "spec.template.spec.providerSpec.value.";
@@ -67,7 +72,7 @@ fn told(findings: &[Finding]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_absent_is_what_kubermatic_makes_of_it() {
+fn defaults_are_those_of_kubermatic() {
     let worker = good("pool", "pool").worker;
     let image = worker.machine.image.as_ref().map(|it| it.name.as_str());
     assert_eq!(
@@ -76,7 +81,7 @@ fn what_is_absent_is_what_kubermatic_makes_of_it() {
     );
     assert_eq!((worker.minimum, worker.maximum), (1, 1));
     assert_eq!((worker.max_surge, worker.max_unavailable), (None, None));
-    let config = worker.provider_config.expect("one is always there");
+    let config = worker.provider_config.expect("it is always set");
     assert_eq!(config.eviction_strategy.as_deref(), Some("External"));
     assert!(
         config
@@ -84,13 +89,13 @@ fn what_is_absent_is_what_kubermatic_makes_of_it() {
             .is_some_and(|it| it.network_interface_multiqueue)
     );
     assert!(config.topology_spread_constraints.is_empty() && config.affinity.is_none());
-    let template = config.template.expect("there is one");
+    let template = config.template.expect("it is set");
     assert_eq!(template.cpus.expect("a scalar").text(), "1");
     assert_eq!(template.memory.expect("an object").text(), "2048M");
 }
 
 #[test]
-fn sizes_and_bounds_are_those_of_the_deployment() {
+fn replicas_and_rolling_update_are_converted() {
     let spec = "spec:\n  replicas: 3\n  strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 50%}}\n  template:";
     let worker = good("spec:\n  template:", spec).worker;
     assert_eq!((worker.minimum, worker.maximum), (3, 3));
@@ -102,7 +107,7 @@ fn sizes_and_bounds_are_those_of_the_deployment() {
 }
 
 #[test]
-fn presets_may_be_written_in_capitals_and_without_a_type_say_nothing() {
+fn affinity_presets_are_case_insensitive_and_ignored_without_a_type() {
     let affinity = |preset: &str| {
         let to = format!(
             "cloudProviderSpec:\n            affinity: {{podAntiAffinityPreset: HARD, podAffinityPreset: '', nodeAffinityPreset: {preset}}}"
@@ -126,13 +131,13 @@ fn presets_may_be_written_in_capitals_and_without_a_type_say_nothing() {
 }
 
 #[test]
-fn a_flavor_is_the_instancetype_of_its_name() {
+fn a_flavor_becomes_the_instancetype_of_its_name() {
     let sizes = "                cpus: 1\n                memory: {value: 2048M}\n";
     let flavored = |name: &str| {
         let text = DEPLOYMENT.replacen(sizes, "", 1);
         let vm = "virtualMachine:\n              flavor: {name: NAME}".replace("NAME", name);
         let converted = converted_with(&text.replacen("virtualMachine:", &vm, 1), &|_| {
-            Looked::Offline
+            ResolvedValue::Offline
         });
         assert_eq!(
             (&converted.errors[..], &converted.warnings[..]),
@@ -142,15 +147,15 @@ fn a_flavor_is_the_instancetype_of_its_name() {
     };
     let worker = flavored("big");
     assert_eq!(worker.machine.type_, "big");
-    let big = Some(Matched {
+    let big = Some(KubevirtMatcher {
         name: "big".into(),
         kind: None,
     });
-    assert_eq!(worker.provider_config.expect("there").instancetype, big);
+    assert_eq!(worker.provider_config.expect("it is set").instancetype, big);
     let standard = flavored("kubermatic-standard")
         .provider_config
-        .expect("there");
-    let template = standard.template.expect("there");
+        .expect("it is set");
+    let template = standard.template.expect("it is set");
     let size = (template.cpus, template.memory).clone();
     let text = |it: Option<crate::model::Quantity>| it.expect("given").text().to_owned();
     assert_eq!((text(size.0), text(size.1)), ("2".into(), "8Gi".into()));
@@ -158,63 +163,65 @@ fn a_flavor_is_the_instancetype_of_its_name() {
 }
 
 #[test]
-fn beside_an_instancetype_sizes_have_no_effect_and_that_is_told() {
+fn sizes_in_addition_to_an_instancetype_are_ignored_with_a_warning() {
     let vm = "virtualMachine:\n              instancetype: {name: big, kind: VirtualMachineInstancetype}\n              flavor: {name: other}";
     let converted = converted("virtualMachine:", vm);
     let vm = "cloudProviderSpec.virtualMachine";
     assert_eq!(
-        told(&converted.warnings),
+        lines(&converted.warnings),
         [
-            format!("{vm}.template.cpus NotSupported: has no effect: the instancetype says it"),
-            format!("{vm}.template.memory NotSupported: has no effect: the instancetype says it"),
+            format!("{vm}.template.cpus NotSupported: has no effect: the instancetype defines it"),
             format!(
-                "{vm}.flavor.name NotSupported: has no effect: CPU and memory are said otherwise"
+                "{vm}.template.memory NotSupported: has no effect: the instancetype defines it"
+            ),
+            format!(
+                "{vm}.flavor.name NotSupported: has no effect: CPU and memory are set elsewhere"
             ),
         ]
     );
-    let config = converted.worker.provider_config.expect("there");
+    let config = converted.worker.provider_config.expect("it is set");
     let template = config.template.expect("it has a disk");
     assert_eq!((template.cpus, template.memory), (None, None));
 }
 
 #[test]
-fn what_cannot_be_is_told_where_it_stands() {
+fn errors_have_the_path_in_the_machine_deployment() {
     let spec = "spec.template";
     for (from, to, wanted) in [
         (
             "spec:\n  template",
             "spec:\n  paused: true\n  template",
-            "spec.paused NotSupported: a pool cannot be held as it is",
+            "spec.paused NotSupported: paused pools are not supported",
         ),
         (
             "spec:\n  template",
             "spec:\n  strategy: {type: OnDelete}\n  template",
-            "spec.strategy.type NotSupported: \"OnDelete\" is not supported",
+            "spec.strategy.type NotSupported: unsupported value \"OnDelete\"",
         ),
         (
             "Provider: kubevirt",
             "Provider: aws",
-            "cloudProvider NotSupported: \"aws\" is not supported",
+            "cloudProvider NotSupported: unsupported value \"aws\"",
         ),
         (
             "System: ubuntu",
             "System: flatcar",
-            "operatingSystem NotSupported: \"flatcar\" is not supported",
+            "operatingSystem NotSupported: unsupported operating system \"flatcar\"",
         ),
         (
             "size: 10Gi",
             "size: much",
-            "cloudProviderSpec.virtualMachine.template.primaryDisk.size Invalid: \"much\" is no quantity; write for example 500m, 2 or 20Gi",
+            "cloudProviderSpec.virtualMachine.template.primaryDisk.size Invalid: \"much\" is not a valid quantity, such as 500m, 2 or 20Gi",
         ),
         (
             "              template:",
             "              enableNetworkMultiQueue: {configMapKeyRef: {namespace: a, name: b, key: c}}\n              template:",
-            "cloudProviderSpec.virtualMachine.enableNetworkMultiQueue.configMapKeyRef Required: key c of ConfigMap b stands in the provider",
+            "cloudProviderSpec.virtualMachine.enableNetworkMultiQueue.configMapKeyRef Required: key \"c\" of ConfigMap \"b\" is in the provider cluster",
         ),
         (
             "cpus: 1",
             "cpus: {secretKeyRef: {namespace: a, name: b, key: c}}",
-            "cloudProviderSpec.virtualMachine.template.cpus.secretKeyRef Required: key c of Secret b stands in the provider",
+            "cloudProviderSpec.virtualMachine.template.cpus.secretKeyRef Required: key \"c\" of Secret \"b\" is in the provider cluster",
         ),
         (
             "                cpus: 1",
@@ -224,15 +231,15 @@ fn what_cannot_be_is_told_where_it_stands() {
         (
             "cloudProviderSpec:",
             "cloudProviderSpec:\n            topologySpreadConstraints: [{maxSkew: one, topologyKey: a, whenUnsatisfiable: ScheduleAnyway}]",
-            "cloudProviderSpec.topologySpreadConstraints[0].maxSkew Invalid: is no whole number",
+            "cloudProviderSpec.topologySpreadConstraints[0].maxSkew Invalid: must be an integer",
         ),
         (
             "cloudProviderSpec:",
             "cloudProviderSpec:\n            auth: {kubeconfig: '<< KUBECONFIG >>'}",
-            "cloudProviderSpec.auth.kubeconfig Invalid: is no base64",
+            "cloudProviderSpec.auth.kubeconfig Invalid: not valid base64",
         ),
     ] {
-        assert_eq!(told(&converted(from, to).errors), [wanted], "{spec} {to}");
+        assert_eq!(lines(&converted(from, to).errors), [wanted], "{spec} {to}");
     }
 }
 
@@ -241,9 +248,9 @@ fn a_value_of_a_config_map_is_looked_up() {
     let reference =
         "{configMapKeyRef: {namespace: kube-system, name: sizes, key: memory}, value: 1Gi}";
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
-    let with = |looked: Looked| {
+    let with = |looked: ResolvedValue| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, Holder::ConfigMap);
+            assert_eq!(it.holder, ReferenceKind::ConfigMap);
             assert_eq!((it.name.as_str(), it.key.as_str()), ("sizes", "memory"));
             looked.clone()
         })
@@ -252,32 +259,33 @@ fn a_value_of_a_config_map_is_looked_up() {
         let config = it.worker.provider_config?;
         Some(config.template?.memory?.text().to_owned())
     };
-    let found = with(Looked::Found("4Gi".into()));
+    let found = with(ResolvedValue::Found("4Gi".into()));
     assert!(found.errors.is_empty() && !found.is_open);
     assert_eq!(memory(found).as_deref(), Some("4Gi"));
-    let later = with(Looked::Later);
+    let later = with(ResolvedValue::Later);
     assert!(later.errors.is_empty() && later.is_open);
-    let missing = with(Looked::Missing("it is not there".into()));
-    assert_eq!(missing.errors[0].kind, Kind::Required);
+    let missing = with(ResolvedValue::Missing("not found".into()));
+    assert_eq!(missing.errors[0].kind, FindingKind::Required);
     assert_eq!(memory(missing), None);
 }
 
 #[test]
-fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_repeated() {
+fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_shown() {
     let reference = "{secretKeyRef: {namespace: a, name: sizes, key: memory}}";
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |value: &str| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, Holder::Secret);
-            Looked::Found(value.into())
+            assert_eq!(it.holder, ReferenceKind::Secret);
+            ResolvedValue::Found(value.into())
         })
     };
     let found = with("4Gi");
-    assert_eq!(told(&found.errors), [""; 0]);
+    assert_eq!(lines(&found.errors), [""; 0]);
     let warned = found.warnings.iter();
     let warned: Vec<&str> = warned.map(|it| it.message.as_str()).collect();
-    let told_so = "the value of key memory of Secret sizes is no secret any more: it stands in machines and in the record";
-    assert_eq!(warned, [told_so]);
+    let expected =
+        "key \"memory\" of Secret \"sizes\" is stored in plain text in machines and in the record";
+    assert_eq!(warned, [expected]);
     for wrong in ["much", "a-canary-of-a-secret"] {
         let broken = with(wrong);
         assert_eq!(broken.errors.len(), 1);
@@ -287,7 +295,7 @@ fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_repeated() {
 }
 
 #[test]
-fn the_kubelet_is_of_the_version_of_the_shoot() {
+fn the_kubelet_has_the_version_of_the_shoot() {
     let deployment = read(DEPLOYMENT);
     assert_eq!(kubelet(&deployment, "1.34.2"), None);
     assert_eq!(
@@ -303,19 +311,22 @@ fn the_kubelet_is_of_the_version_of_the_shoot() {
         );
         assert_eq!(
             finding.message,
-            format!("is v1.34.2, and the Shoot is of {other}")
+            format!("must match the Shoot's Kubernetes version {other} (is v1.34.2)")
         );
     }
 }
 
 #[test]
-fn who_pulls_matters_for_registries_only() {
+fn the_pull_method_applies_only_to_registries() {
     let with = |image: &str| {
         let disk = format!("{{pullMethod: pod, osImage: {image},");
         let converted = converted("{osImage: default/disk,", &disk);
-        let config = converted.worker.provider_config.expect("there");
+        let config = converted.worker.provider_config.expect("it is set");
         let disk = config.template.and_then(|it| it.primary_disk);
-        (disk.expect("there").pull_method, converted.warnings.len())
+        (
+            disk.expect("it is set").pull_method,
+            converted.warnings.len(),
+        )
     };
     assert_eq!(with("'docker://a/b'"), (Some("pod".into()), 0));
     assert_eq!(with("'https://a/b'"), (None, 1));

@@ -1,33 +1,49 @@
-//! Values that stand in the MachineDeployment or elsewhere, each noted with its place.
+//! Resolves values of a MachineDeployment, inline or by reference, and records their fields.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::field_map::FieldMap;
+use super::secrets::Secrets;
 use crate::model::{
-    ConfigVar, ConfigVarBool, Counts, FieldPath, Holder, Kind, Quantity, Reference,
+    ConfigVar, ConfigVarBool, ConfigVarValue, FieldPath, FindingKind, KeyReference, Quantity,
+    ReferenceKind,
 };
+use crate::validate::report::{FieldCursor, FindingSink};
 
-use super::{At, Looked, Places, Report, Secrets};
+/// Result of looking up a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ResolvedValue {
+    Found(String),
+    /// The value cannot be read, for this reason.
+    Missing(String),
+    /// The command has no connection and cannot continue without the value.
+    Offline,
+    /// The command has no connection and validates the rest without the value.
+    Unasked,
+    /// The value is looked up later.
+    Later,
+}
 
-pub(super) struct Values<'a> {
-    look: &'a dyn Fn(&Reference) -> Looked,
-    pub(super) report: Report,
-    pub(super) places: Places,
+pub(super) struct ValueResolver<'a> {
+    look: &'a dyn Fn(&KeyReference) -> ResolvedValue,
+    pub(super) report: FindingSink,
+    pub(super) field_map: FieldMap,
     pub(super) secrets: Secrets,
     /// References to values outside of the manifest, in the order in which they were resolved.
-    pub(super) references: Vec<Reference>,
-    /// Values that are to come.
+    pub(super) references: Vec<KeyReference>,
+    /// Number of values that are looked up later.
     pub(super) open: usize,
-    /// The fields whose values do not come.
+    /// Fields whose values are not looked up.
     pub(super) unasked: Vec<FieldPath>,
 }
 
-impl<'a> Values<'a> {
-    pub(super) fn new(look: &'a dyn Fn(&Reference) -> Looked) -> Self {
+impl<'a> ValueResolver<'a> {
+    pub(super) fn new(look: &'a dyn Fn(&KeyReference) -> ResolvedValue) -> Self {
         Self {
             look,
-            report: Report::default(),
-            places: Places::default(),
+            report: FindingSink::default(),
+            field_map: FieldMap::default(),
             secrets: Secrets::default(),
             references: Vec::new(),
             open: 0,
@@ -35,15 +51,25 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The text of a value, and that the pool has it as `to`; empty is absent.
-    pub(super) fn text(&mut self, to: &str, var: Option<&ConfigVar>, at: &At) -> Option<String> {
+    /// Resolves a string and records `to` as its field in the pool; an empty value is absent.
+    pub(super) fn text(
+        &mut self,
+        to: &str,
+        var: Option<&ConfigVar>,
+        at: &FieldCursor,
+    ) -> Option<String> {
         let var = var?;
-        self.places.put(to, at);
+        self.field_map.put(to, at);
         self.resolved(var.counts(), at)
     }
 
-    /// The same of a word whose capitals do not matter.
-    pub(super) fn word(&mut self, to: &str, var: Option<&ConfigVar>, at: &At) -> Option<String> {
+    /// Resolves a case-insensitive word, in lower case.
+    pub(super) fn word(
+        &mut self,
+        to: &str,
+        var: Option<&ConfigVar>,
+        at: &FieldCursor,
+    ) -> Option<String> {
         let text = self.text(to, var, at)?;
         Some(text.to_ascii_lowercase())
     }
@@ -52,112 +78,123 @@ impl<'a> Values<'a> {
         &mut self,
         to: &str,
         var: Option<&ConfigVar>,
-        at: &At,
+        at: &FieldCursor,
     ) -> Option<Quantity> {
         let text = self.text(to, var, at)?;
         match Quantity::parse(&text) {
             Ok(quantity) => Some(quantity),
             Err(message) => {
-                self.report
-                    .error(at, Kind::Invalid, "machine-deployment/quantity", message);
+                self.report.error(
+                    at,
+                    FindingKind::Invalid,
+                    "machine-deployment/quantity",
+                    message,
+                );
                 None
             }
         }
     }
 
-    pub(super) fn truth(&mut self, var: Option<&ConfigVarBool>, at: &At) -> Option<bool> {
+    pub(super) fn truth(&mut self, var: Option<&ConfigVarBool>, at: &FieldCursor) -> Option<bool> {
         let text = self.resolved(var?.counts(), at)?;
         match text.to_ascii_lowercase().as_str() {
             "true" => Some(true),
             "false" => Some(false),
             _ => {
-                let message = format!("{text:?} is neither true nor false");
-                self.report
-                    .error(at, Kind::Invalid, "machine-deployment/truth", message);
+                let message = format!("must be true or false (is {text:?})");
+                self.report.error(
+                    at,
+                    FindingKind::Invalid,
+                    "machine-deployment/truth",
+                    message,
+                );
                 None
             }
         }
     }
 
-    /// Grows when something is told, or left open.
-    pub(super) fn told(&self) -> (usize, usize) {
+    /// Counters that grow with each error, and with each value that is not known.
+    pub(super) fn counters(&self) -> (usize, usize) {
         (self.report.errors.len(), self.open + self.unasked.len())
     }
 
-    /// Tells that a field that is given does nothing.
-    pub(super) fn ignored(&mut self, at: &At, why: &str) {
+    /// Warns about a field without effect.
+    pub(super) fn ignored(&mut self, at: &FieldCursor, why: &str) {
         let message = format!("has no effect: {why}");
         self.report.warning(
             at,
-            Kind::NotSupported,
+            FindingKind::NotSupported,
             "machine-deployment/ignored",
             message,
         );
     }
 
-    /// The kubeconfig is for whoever connects; here only its form is judged, and nothing of it is repeated.
-    pub(super) fn kubeconfig(&mut self, var: &ConfigVar, at: &At) {
+    /// Checks only the format of a kubeconfig; its content is never shown.
+    pub(super) fn kubeconfig(&mut self, var: &ConfigVar, at: &FieldCursor) {
         let text = match var.counts() {
-            Counts::Text(text) => text,
-            Counts::There(it) if it.holder == Holder::Secret => return,
-            Counts::There(_) => return self.ignored(at, "kubeconfigs stand in Secrets"),
+            ConfigVarValue::Text(text) => text,
+            ConfigVarValue::There(it) if it.holder == ReferenceKind::Secret => return,
+            ConfigVarValue::There(_) => {
+                return self.ignored(at, "a kubeconfig must be in a Secret");
+            }
         };
         let text: String = text.split_whitespace().collect();
         if STANDARD.decode(&text).is_err() {
             self.report
                 .error(
                     at,
-                    Kind::Invalid,
+                    FindingKind::Invalid,
                     "machine-deployment/kubeconfig",
-                    "is no base64",
+                    "not valid base64",
                 )
-                .hint("remove it to use --kubeconfig or KUBECONFIG, or write `base64 -w0` of the file");
+                .hint("write the output of `base64 -w0 FILE`, or remove it to use --kubeconfig or KUBECONFIG");
         }
     }
 
-    fn resolved(&mut self, counts: Counts, at: &At) -> Option<String> {
+    fn resolved(&mut self, counts: ConfigVarValue, at: &FieldCursor) -> Option<String> {
         let reference = match counts {
-            Counts::Text(text) => return Some(text).filter(|it| !it.is_empty()),
-            Counts::There(reference) => reference,
+            ConfigVarValue::Text(text) => return Some(text).filter(|it| !it.is_empty()),
+            ConfigVarValue::There(reference) => reference,
         };
         self.references.push(reference.clone());
         let (report, code) = (&mut self.report, "machine-deployment/reference");
         let at_reference = &at.key(match reference.holder {
-            Holder::Secret => "secretKeyRef",
-            Holder::ConfigMap => "configMapKeyRef",
+            ReferenceKind::Secret => "secretKeyRef",
+            ReferenceKind::ConfigMap => "configMapKeyRef",
         });
-        let Reference {
+        let KeyReference {
             holder, name, key, ..
         } = &reference;
         match (self.look)(&reference) {
-            Looked::Found(text) => {
-                if reference.holder == Holder::Secret {
+            ResolvedValue::Found(text) => {
+                if reference.holder == ReferenceKind::Secret {
                     self.secrets.put(at.path(), &text);
                     let message = format!(
-                        "the value of key {key} of Secret {name} is no secret any more: it stands in machines and in the record"
+                        "key {key:?} of Secret {name:?} is stored in plain text in machines and in the record"
                     );
-                    report.warning(at_reference, Kind::Forbidden, code, message);
+                    report.warning(at_reference, FindingKind::Forbidden, code, message);
                 }
                 return Some(text).filter(|it| !it.is_empty());
             }
-            Looked::Later => self.open += 1,
-            Looked::Unasked => {
+            ResolvedValue::Later => self.open += 1,
+            ResolvedValue::Unasked => {
                 self.unasked.push(at.path());
                 let message = format!(
-                    "is not judged: key {key} of {holder} {name} stands in the provider, where plan, apply and run look"
+                    "not validated: only plan, apply and run read key {key:?} of {holder} {name:?} from the provider cluster"
                 );
-                report.warning(at_reference, Kind::Required, code, message);
+                report.warning(at_reference, FindingKind::Required, code, message);
             }
-            Looked::Missing(why) => {
-                let message = format!("key {key} of {holder} {name} is not to be had: {why}");
-                report.error(at_reference, Kind::Required, code, message);
+            ResolvedValue::Missing(why) => {
+                let message = format!("cannot read key {key:?} of {holder} {name:?}: {why}");
+                report.error(at_reference, FindingKind::Required, code, message);
             }
-            Looked::Offline => {
-                let message = format!("key {key} of {holder} {name} stands in the provider");
+            ResolvedValue::Offline => {
+                let message =
+                    format!("key {key:?} of {holder} {name:?} is in the provider cluster");
                 report
-                    .error(at_reference, Kind::Required, code, message)
+                    .error(at_reference, FindingKind::Required, code, message)
                     .hint(
-                        "plan, apply and run look there; write the value itself for this command",
+                        "only plan, apply and run read it; write the value inline for this command",
                     );
             }
         }

@@ -1,11 +1,11 @@
-//! The zones of a pool whose MachineDeployment names none, for Kubermatic's are those of the datacenter.
+//! The zones of a pool: a MachineDeployment has none, since Kubermatic defines them by datacenter.
 
 use crate::model::{CloudProfile, MachineDeployment, Worker};
 
-/// Stands in the place of a zone that nobody knows.
+/// Placeholder for an unknown zone.
 const SOME_ZONE: &str = "zone";
 
-/// A zone of the region for each machine, as far as there are any; those that the pool had keep their places.
+/// At most one zone of the region for each machine; existing zones of the pool keep their positions.
 pub(crate) fn zones(
     deployment: &MachineDeployment,
     region: &str,
@@ -25,7 +25,7 @@ pub(crate) fn zones(
     zones
 }
 
-/// For a pool of a region that nobody knows.
+/// Zone of a pool in an unknown region.
 pub(crate) fn some_zone(deployment: &MachineDeployment) -> String {
     let spec = &deployment.spec.template.spec.provider_spec.value;
     let machine = spec.cloud_provider_spec.virtual_machine.as_ref();

@@ -1,5 +1,6 @@
 use super::{SHOOT, check, valid_for_tests};
-use crate::validate::{Claiming, Source};
+use crate::validate::Claiming;
+use crate::validate::image_source::ImageSource;
 
 const AT: &str = "spec.provider.workers[0].providerConfig";
 const HEAD: &str = "providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, ";
@@ -8,7 +9,7 @@ fn with(config: &str) -> String {
     format!("minimum: 1\n      {HEAD}{config}}}")
 }
 
-/// Rows of a WorkerConfig and what is told below it.
+/// Rows of a WorkerConfig and the findings below it.
 fn table(rows: &[(&str, &str)]) {
     for (config, expected) in rows {
         let expected: String = expected.lines().map(|it| format!("{AT}{it}\n")).collect();
@@ -21,98 +22,101 @@ fn table(rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn placement_is_judged() {
+fn placement_is_validated() {
     table(&[
         ("affinity: {podAffinityPreset: soft}", ""),
         (
             "affinity: {podAffinityPreset: Soft}",
-            ".affinity.podAffinityPreset NotSupported: \"Soft\" is not supported",
+            ".affinity.podAffinityPreset NotSupported: unsupported value \"Soft\"",
         ),
         (
             "affinity: {podAffinityPreset: soft, podAntiAffinityPreset: hard}",
-            ".affinity.podAntiAffinityPreset Forbidden: excludes podAffinityPreset",
+            ".affinity.podAntiAffinityPreset Forbidden: cannot be combined with podAffinityPreset",
         ),
         (
             "affinity: {nodeAffinityPreset: {type: hard}}",
-            ".affinity.nodeAffinityPreset.key Required: is required for hosts with a label",
+            ".affinity.nodeAffinityPreset.key Required: is required for node affinity",
         ),
         (
             "affinity: {nodeAffinityPreset: {type: hard, key: a b, values: [c d]}}",
-            ".affinity.nodeAffinityPreset.key Invalid: \"a b\" is no key of a label\n.affinity.nodeAffinityPreset.values[0] Invalid: \"c d\" is no value of a label",
+            ".affinity.nodeAffinityPreset.key Invalid: \"a b\" is not a valid label key\n.affinity.nodeAffinityPreset.values[0] Invalid: \"c d\" is not a valid label value",
         ),
         (
             "topologySpreadConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: Never}]",
-            ".topologySpreadConstraints[0].maxSkew Invalid: is 0, below 1\n.topologySpreadConstraints[0].whenUnsatisfiable NotSupported: \"Never\" is not supported",
+            ".topologySpreadConstraints[0].maxSkew Invalid: must be at least 1 (is 0)\n.topologySpreadConstraints[0].whenUnsatisfiable NotSupported: unsupported value \"Never\"",
         ),
         (
             "topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}, {maxSkew: 2, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]",
-            ".topologySpreadConstraints[1].topologyKey Duplicate: a with DoNotSchedule is there already",
+            ".topologySpreadConstraints[1].topologyKey Duplicate: duplicate constraint \"a\" with DoNotSchedule",
         ),
         (
             "evictionStrategy: None",
-            ".evictionStrategy NotSupported: \"None\" is not supported",
+            ".evictionStrategy NotSupported: unsupported value \"None\"",
         ),
         (
             "location: {zone: a b}",
-            ".location.zone Invalid: \"a b\" is no value of a label",
+            ".location.zone Invalid: \"a b\" is not a valid label value",
         ),
-        ("subnet: A", ".subnet Invalid: \"A\" is no name of a subnet"),
+        (
+            "subnet: A",
+            ".subnet Invalid: \"A\" is not a valid subnet name",
+        ),
         (
             "instancetype: {name: u1, kind: Flavor}",
-            ".instancetype.kind NotSupported: \"Flavor\" is not supported",
+            ".instancetype.kind NotSupported: unsupported value \"Flavor\"",
         ),
     ]);
 }
 
 #[test]
-fn a_template_is_whole_and_says_nothing_twice() {
+fn templates_are_complete_and_consistent() {
     table(&[
         ("template: {cpus: 2, memory: 4Gi}", ""),
         (
             "template: {cpus: 2}",
-            ".template.memory Required: is required beside cpus or vcpus",
+            ".template.memory Required: is required with cpus or vcpus",
         ),
         (
             "template: {memory: 4Gi}",
-            ".template.cpus Required: is required beside memory",
+            ".template.cpus Required: is required with memory",
         ),
         (
             "template: {cpus: 2, vcpus: {cores: 2}, memory: 4Gi}",
-            ".template.vcpus Forbidden: excludes cpus",
+            ".template.vcpus Forbidden: cannot be combined with cpus",
         ),
         (
             "template: {vcpus: {cores: 0}, memory: 0Gi}",
-            ".template.memory Invalid: is 0Gi, not above 0\n.template.vcpus.cores Invalid: is 0",
+            ".template.memory Invalid: must be greater than 0 (is 0Gi)\n.template.vcpus.cores Invalid: must be at least 1",
         ),
         (
             "instancetype: {name: u1}, template: {cpus: 2, memory: 4Gi}, cpu: {cores: 2}",
-            ".template.cpus Forbidden: is what the instancetype says\n.template.memory Forbidden: is what the instancetype says\n.cpu Forbidden: is what the instancetype says",
+            ".template.cpus Forbidden: cannot be combined with an instancetype\n.template.memory Forbidden: cannot be combined with an instancetype\n.cpu Forbidden: cannot be combined with an instancetype",
         ),
         (
             "template: {secondaryDisks: [{size: 1Gi}, {size: 1Gi}, {size: 1Gi}, {size: 1Gi}]}",
-            ".template.secondaryDisks Invalid: are 4, and 3 is the most",
+            ".template.secondaryDisks Invalid: must have at most 3 items (has 4)",
         ),
         (
             "template: {secondaryDisks: [{size: 1Gi, storageAccessType: RWX}]}",
-            ".template.secondaryDisks[0].storageAccessType NotSupported: \"RWX\" is not supported",
+            ".template.secondaryDisks[0].storageAccessType NotSupported: unsupported value \"RWX\"",
         ),
         (
             "template: {primaryDisk: {osImage: a b}}",
-            ".template.primaryDisk.osImage Invalid: \"a b\" is no image of that source",
+            ".template.primaryDisk.osImage Invalid: \"a b\" is not a valid image for this source",
         ),
         (
             "template: {primaryDisk: {osImage: disk, pullMethod: pod}}",
-            ".template.primaryDisk.pullMethod Forbidden: has no meaning for a claim",
+            ".template.primaryDisk.pullMethod Forbidden: not supported for a PersistentVolumeClaim",
         ),
         (
             "template: {primaryDisk: {osImage: \"https://a/b\", extraHeaders: [a, \"b: c\"], extraHeadersSecretRef: d}}",
-            ".template.primaryDisk.extraHeadersSecretRef Forbidden: excludes extraHeaders\n.template.primaryDisk.extraHeaders[0] Invalid: is no header",
+            ".template.primaryDisk.extraHeadersSecretRef Forbidden: cannot be combined with extraHeaders\n.template.primaryDisk.extraHeaders[0] Invalid: not a valid HTTP header",
         ),
     ]);
 }
 
 #[test]
-fn what_is_to_migrate_has_shared_volumes() {
+fn live_migration_requires_shared_volumes() {
     let shared = "primaryDisk: {storageAccessType: ReadWriteMany}";
     table(&[
         (
@@ -122,19 +126,19 @@ fn what_is_to_migrate_has_shared_volumes() {
         ("evictionStrategy: External", ""),
         (
             "evictionStrategy: LiveMigrate",
-            ".evictionStrategy Forbidden: machines cannot migrate: root-disk is no shared volume",
+            ".evictionStrategy Forbidden: machines cannot migrate: volume \"root-disk\" is not ReadWriteMany",
         ),
         (
             &format!(
                 "evictionStrategy: LiveMigrate, template: {{{shared}, secondaryDisks: [{{size: 1Gi, storageAccessType: ReadWriteOnce}}]}}"
             ),
-            ".evictionStrategy Forbidden: machines cannot migrate: secondary-disk-0 is no shared volume",
+            ".evictionStrategy Forbidden: machines cannot migrate: volume \"secondary-disk-0\" is not ReadWriteMany",
         ),
     ]);
 }
 
 #[test]
-fn disks_of_the_shoot_are_whole_and_clones_do_not_shrink() {
+fn preallocated_disks_are_valid_and_clones_are_not_smaller() {
     let with = |disks: &str, size: &str| {
         let infrastructure = format!(
             "type: kubevirt\n    infrastructureConfig: {{apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: InfrastructureConfig, preAllocatedDataVolumes: [{disks}]}}"
@@ -149,20 +153,22 @@ fn disks_of_the_shoot_are_whole_and_clones_do_not_shrink() {
     assert_eq!(with(good, "5Gi"), "");
     assert_eq!(
         with(good, "4Gi"),
-        format!("{AT}.template.primaryDisk.size Invalid: is 4Gi, and a has 5Gi\n")
+        format!(
+            "{AT}.template.primaryDisk.size Invalid: must be at least 5Gi, the size of disk \"a\" (is 4Gi)\n"
+        )
     );
     let bad = "{name: a, url: x y, size: 0Gi, storageClass: A}";
     let at = "spec.provider.infrastructureConfig.preAllocatedDataVolumes";
     assert_eq!(
         with(&format!("{good}, {bad}"), "5Gi"),
         format!(
-            "{at}[1].name Duplicate: there is a disk a already\n{at}[1].size Invalid: is 0Gi, not above 0\n{at}[1].storageClass Invalid: \"A\" is no name of an object\n{at}[1].url Invalid: \"x y\" is no URL of an image\n"
+            "{at}[1].name Duplicate: duplicate disk \"a\"\n{at}[1].size Invalid: must be greater than 0 (is 0Gi)\n{at}[1].storageClass Invalid: \"A\" is not a valid object name\n{at}[1].url Invalid: \"x y\" is not a valid image URL\n"
         )
     );
 }
 
 #[test]
-fn a_template_stands_in_for_what_the_profile_offers() {
+fn a_template_replaces_types_of_the_profile() {
     let config = "template: {vcpus: {cores: 3}, memory: 6Gi, primaryDisk: {osImage: images/debian, size: 7Gi, storageClassName: fast}, secondaryDisks: [{size: 1Gi}]}";
     let text = SHOOT
         .replace("type: small", "type: anything")
@@ -172,7 +178,7 @@ fn a_template_stands_in_for_what_the_profile_offers() {
     assert_eq!(pool.machine_type.memory.to_string(), "6Gi");
     let name = "debian".to_owned();
     let namespace = Some("images".to_owned());
-    assert_eq!(pool.image.source, Source::Claim { namespace, name });
+    assert_eq!(pool.image.source, ImageSource::Claim { namespace, name });
     assert_eq!(
         (pool.root.class.as_str(), pool.root.size.to_string()),
         ("fast", "7Gi".to_owned())

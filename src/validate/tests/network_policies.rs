@@ -2,7 +2,7 @@ use super::{PROFILE, SHOOT, changed, lines, valid_for_tests, verdict};
 
 const AT: &str = "spec.provider.infrastructureConfig.customNetworkPolicies";
 
-/// The Shoot with this in its InfrastructureConfig.
+/// The Shoot with a field in its InfrastructureConfig.
 fn shoot(config: &str) -> String {
     let head = "    infrastructureConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: InfrastructureConfig\n";
     let workers = "    workers:\n";
@@ -21,16 +21,16 @@ fn check(shoot: &str, profile: &str) -> String {
     lines(&verdict(&format!("{shoot}---\n{profile}")))
 }
 
-/// What is told of policies of a Shoot, with what its paths have in common as `@`.
-fn told(policies: &str) -> String {
+/// Findings about policies of a Shoot, with the common prefix of the paths as `@`.
+fn findings(policies: &str) -> String {
     let text = shoot(&format!("customNetworkPolicies: {policies}"));
     check(&text, PROFILE).replace(AT, "@")
 }
 
-/// The same of one that is for some pods, with this in its spec.
-fn told_of(spec: &str) -> String {
+/// Findings about one policy with a pod selector and the given fields in its spec.
+fn findings_of_spec(spec: &str) -> String {
     let pods = "podSelector: {matchLabels: {a: b}}";
-    told(&format!("[{{name: a, spec: {{{pods}, {spec}}}}}]")).replace("@[0].spec.", "")
+    findings(&format!("[{{name: a, spec: {{{pods}, {spec}}}}}]")).replace("@[0].spec.", "")
 }
 
 fn table(run: fn(&str) -> String, rows: &[(&str, &str)]) {
@@ -40,27 +40,30 @@ fn table(run: fn(&str) -> String, rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn names_of_policies_are_free_and_stay_in_bounds() {
+fn policy_names_are_unique_and_valid() {
     let spec = "spec: {podSelector: {matchLabels: {a: b}}}";
-    assert_eq!(told(&format!("[{{name: a.b-1, {spec}}}]")), "");
+    assert_eq!(findings(&format!("[{{name: a.b-1, {spec}}}]")), "");
     let long = "a".repeat(237);
     for (names, expected) in [
         (
             &["a", "b", "a"][..],
-            "@[2].name Duplicate: there is a policy a already",
+            "@[2].name Duplicate: duplicate policy \"a\"",
         ),
-        (&["A"], "@[0].name Invalid: \"A\" is no name of an object"),
+        (
+            &["A"],
+            "@[0].name Invalid: \"A\" is not a valid object name",
+        ),
         (
             &["etcd"],
-            "@[0].name Forbidden: etcd is what a policy of kvshoot's own is called",
+            "@[0].name Forbidden: policy name \"etcd\" is reserved",
         ),
         (
             &["cluster-isolation"],
-            "@[0].name Forbidden: cluster-isolation is what a policy of kvshoot's own is called",
+            "@[0].name Forbidden: policy name \"cluster-isolation\" is reserved",
         ),
         (
             &[&long],
-            "@[0].name TooLong: makes a name of 254 characters with shoot--dev--demo before it, more than 253",
+            "@[0].name TooLong: object name, prefixed with shoot--dev--demo-, must be at most 253 characters (is 254)",
         ),
     ] {
         let items: Vec<String> = names
@@ -68,17 +71,17 @@ fn names_of_policies_are_free_and_stay_in_bounds() {
             .map(|it| format!("{{name: {it}, {spec}}}"))
             .collect();
         assert_eq!(
-            told(&format!("[{}]", items.join(", "))).trim_end(),
+            findings(&format!("[{}]", items.join(", "))).trim_end(),
             expected
         );
     }
 }
 
 #[test]
-fn what_is_for_every_pod_is_told() {
-    let every = "@[0].spec.podSelector: is for every pod of the namespace, of the control plane and of other clusters as well";
+fn a_policy_for_every_pod_gets_a_warning() {
+    let every = "@[0].spec.podSelector: selects every pod in the namespace, including control planes and other clusters";
     table(
-        told,
+        findings,
         &[
             ("[{name: a, spec: {}}]", &format!("warning: {every}")),
             (
@@ -100,31 +103,31 @@ fn what_is_for_every_pod_is_told() {
     let hint = verdict.warnings[0].hint.as_deref();
     assert_eq!(
         hint,
-        Some("for machines alone write matchLabels: {app.kubernetes.io/component: machine}")
+        Some("to select machines only, use matchLabels: {app.kubernetes.io/component: machine}")
     );
 }
 
 #[test]
-fn types_are_one_of_each_and_have_their_rules() {
+fn policy_types_are_unique_and_match_the_rules() {
     table(
-        told_of,
+        findings_of_spec,
         &[
             ("policyTypes: [Ingress, Egress]", ""),
             (
                 "policyTypes: [egress]",
-                "policyTypes[0] NotSupported: \"egress\" is not supported",
+                "policyTypes[0] NotSupported: unsupported value \"egress\"",
             ),
             (
                 "policyTypes: [Egress, Ingress, Egress]",
-                "policyTypes[2] Duplicate: Egress is there already",
+                "policyTypes[2] Duplicate: duplicate policy type \"Egress\"",
             ),
             (
                 "policyTypes: [Ingress], egress: [{}]",
-                "warning: egress: has no effect: policyTypes lacks Egress",
+                "warning: egress: has no effect: policyTypes does not include Egress",
             ),
             (
                 "egress: [{}]",
-                "warning: policyTypes: are absent, so that nobody may connect to the pods either",
+                "warning: policyTypes: not set: ingress to the pods is denied as well",
             ),
             ("ingress: [{}]", ""),
             ("ingress: [{}], egress: [{}]", ""),
@@ -133,9 +136,9 @@ fn types_are_one_of_each_and_have_their_rules() {
 }
 
 #[test]
-fn peers_are_pods_or_a_range() {
+fn peers_are_selectors_or_an_address_range() {
     fn of(peers: &str) -> String {
-        told_of(&format!(
+        findings_of_spec(&format!(
             "policyTypes: [Egress], egress: [{{to: [{peers}]}}]"
         ))
         .replace("egress[0].to", "~")
@@ -146,41 +149,41 @@ fn peers_are_pods_or_a_range() {
             ("{podSelector: {}}, {namespaceSelector: {}}", ""),
             ("{ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}", ""),
             ("{ipBlock: {cidr: \"::/0\", except: [\"fc00::/7\"]}}", ""),
-            ("{}", "~[0] Required: names no peer"),
+            ("{}", "~[0] Required: must not be empty"),
             (
                 "{podSelector: {}, ipBlock: {cidr: 10.0.0.0/8}}",
-                "~[0].ipBlock Forbidden: excludes podSelector and namespaceSelector",
+                "~[0].ipBlock Forbidden: cannot be combined with podSelector or namespaceSelector",
             ),
             (
                 "{ipBlock: {cidr: /32}}",
-                "~[0].ipBlock.cidr Invalid: \"/32\" is no range of addresses; write for example 10.0.0.0/16",
+                "~[0].ipBlock.cidr Invalid: \"/32\" is not a valid CIDR range, such as 10.0.0.0/16",
             ),
             (
                 "{ipBlock: {cidr: \"fd00::1/32\"}}",
-                "~[0].ipBlock.cidr Invalid: \"fd00::1/32\" has more than the first 32 bits",
+                "~[0].ipBlock.cidr Invalid: \"fd00::1/32\" has host bits set after the first 32 bits",
             ),
             (
                 "{ipBlock: {cidr: 10.0.0.0/8, except: [11.0.0.0/16]}}",
-                "~[0].ipBlock.except[0] Invalid: 11.0.0.0/16 is no part of 10.0.0.0/8",
+                "~[0].ipBlock.except[0] Invalid: 11.0.0.0/16 is not a strict subset of 10.0.0.0/8",
             ),
             (
                 "{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/8]}}",
-                "~[0].ipBlock.except[0] Invalid: 10.0.0.0/8 is no part of 10.0.0.0/8",
+                "~[0].ipBlock.except[0] Invalid: 10.0.0.0/8 is not a strict subset of 10.0.0.0/8",
             ),
             (
                 "{ipBlock: {cidr: 0.0.0.0/0, except: [\"fd00::/8\"]}}",
-                "~[0].ipBlock.except[0] Invalid: fd00::/8 is no part of 0.0.0.0/0",
+                "~[0].ipBlock.except[0] Invalid: fd00::/8 is not a strict subset of 0.0.0.0/0",
             ),
         ],
     );
-    let ingress = told_of("ingress: [{}, {from: [{}]}]");
-    assert_eq!(ingress, "ingress[1].from[0] Required: names no peer\n");
+    let ingress = findings_of_spec("ingress: [{}, {from: [{}]}]");
+    assert_eq!(ingress, "ingress[1].from[0] Required: must not be empty\n");
 }
 
 #[test]
-fn selectors_are_such_as_the_api_server_takes() {
+fn selectors_are_validated_like_in_the_api_server() {
     fn of(selector: &str) -> String {
-        told(&format!(
+        findings(&format!(
             "[{{name: a, spec: {{podSelector: {{{selector}}}}}}}]"
         ))
         .replace("@[0].spec.podSelector", "~")
@@ -194,11 +197,11 @@ fn selectors_are_such_as_the_api_server_takes() {
             ("matchLabels: {example.org/a: b}", ""),
             (
                 "matchLabels: {a b: c}",
-                "~.matchLabels[a b] Invalid: \"a b\" is no key of a label",
+                "~.matchLabels[a b] Invalid: \"a b\" is not a valid label key",
             ),
             (
                 "matchLabels: {a: -c}",
-                "~.matchLabels.a Invalid: \"-c\" is no value of a label",
+                "~.matchLabels.a Invalid: \"-c\" is not a valid label value",
             ),
         ],
     );
@@ -209,32 +212,32 @@ fn selectors_are_such_as_the_api_server_takes() {
             ("{key: a, operator: DoesNotExist}", ""),
             (
                 "{key: a, operator: Is, values: [b]}",
-                "!.operator NotSupported: \"Is\" is not supported",
+                "!.operator NotSupported: unsupported value \"Is\"",
             ),
             (
                 "{key: a, operator: NotIn}",
-                "!.values Required: are required with NotIn",
+                "!.values Required: required with operator NotIn",
             ),
             (
                 "{key: a, operator: Exists, values: [b]}",
-                "!.values Forbidden: mean nothing to Exists",
+                "!.values Forbidden: not allowed with operator Exists",
             ),
             (
                 "{key: a, operator: In, values: [\"b c\"]}",
-                "!.values[0] Invalid: \"b c\" is no value of a label",
+                "!.values[0] Invalid: \"b c\" is not a valid label value",
             ),
             (
                 "{key: a/b/c, operator: Exists}",
-                "!.key Invalid: \"a/b/c\" is no key of a label",
+                "!.key Invalid: \"a/b/c\" is not a valid label key",
             ),
         ],
     );
 }
 
 #[test]
-fn ports_are_numbers_names_or_a_range() {
+fn ports_are_numbers_names_or_ranges() {
     fn of(port: &str) -> String {
-        told_of(&format!(
+        findings_of_spec(&format!(
             "policyTypes: [Egress], egress: [{{ports: [{port}]}}]"
         ))
         .replace("egress[0].ports[0]", "~")
@@ -246,36 +249,39 @@ fn ports_are_numbers_names_or_a_range() {
             ("{port: dns-tcp}", ""),
             ("{port: 1, endPort: 65535, protocol: SCTP}", ""),
             ("{}", ""),
-            ("{port: 0}", "~.port Invalid: 0 is no port"),
-            ("{port: 65536}", "~.port Invalid: 65536 is no port"),
-            ("{port: \"53\"}", "~.port Invalid: \"53\" is no port"),
-            ("{port: DNS}", "~.port Invalid: \"DNS\" is no port"),
+            ("{port: 0}", "~.port Invalid: 0 is not a valid port"),
+            ("{port: 65536}", "~.port Invalid: 65536 is not a valid port"),
+            (
+                "{port: \"53\"}",
+                "~.port Invalid: \"53\" is not a valid port",
+            ),
+            ("{port: DNS}", "~.port Invalid: \"DNS\" is not a valid port"),
             (
                 "{port: 53, protocol: udp}",
-                "~.protocol NotSupported: \"udp\" is not supported",
+                "~.protocol NotSupported: unsupported value \"udp\"",
             ),
             (
                 "{port: 53, endPort: 52}",
-                "~.endPort Invalid: is 52, below port",
+                "~.endPort Invalid: must not be less than port (is 52)",
             ),
             (
                 "{port: 53, endPort: 65536}",
-                "~.endPort Invalid: 65536 is no port",
+                "~.endPort Invalid: 65536 is not a valid port",
             ),
             (
                 "{port: dns, endPort: 60}",
-                "~.endPort Forbidden: needs port to be the number that the range begins with",
+                "~.endPort Forbidden: requires a numeric port as the start of the range",
             ),
             (
                 "{endPort: 60}",
-                "~.endPort Forbidden: needs port to be the number that the range begins with",
+                "~.endPort Forbidden: requires a numeric port as the start of the range",
             ),
         ],
     );
 }
 
 #[test]
-fn policies_of_the_profile_and_of_the_shoot_add_up() {
+fn policies_of_profile_and_shoot_are_combined() {
     let spec = "spec: {podSelector: {matchLabels: {a: b}}}";
     let one = |name: &str| format!("customNetworkPolicies: [{{name: {name}, {spec}}}]");
     let (of_shoot, of_profile) = (shoot(&one("own")), profile(&one("common")));
@@ -285,16 +291,18 @@ fn policies_of_the_profile_and_of_the_shoot_add_up() {
     assert_eq!(names, ["common", "own"]);
     assert_eq!(
         check(&shoot(&one("common")), &of_profile),
-        format!("{AT}[0].name Duplicate: the profile has a policy common already\n")
+        format!(
+            "{AT}[0].name Duplicate: duplicate policy \"common\": already defined in the CloudProfile\n"
+        )
     );
     assert_eq!(
         check(SHOOT, &profile(&one("etcd"))),
-        "spec.providerConfig.customNetworkPolicies[0].name Forbidden: etcd is what a policy of kvshoot's own is called\n"
+        "spec.providerConfig.customNetworkPolicies[0].name Forbidden: policy name \"etcd\" is reserved\n"
     );
     let long = "a".repeat(240);
     assert_eq!(
         check(SHOOT, &profile(&one(&long))),
-        "spec.providerConfig.customNetworkPolicies[0].name TooLong: makes a name of 257 characters with shoot--dev--demo before it, more than 253\n"
+        "spec.providerConfig.customNetworkPolicies[0].name TooLong: object name, prefixed with shoot--dev--demo-, must be at most 253 characters (is 257)\n"
     );
 }
 
@@ -313,7 +321,7 @@ fn the_shoot_overrides_its_profile() {
 }
 
 #[test]
-fn an_api_server_by_name_is_told_where_names_are_not_opened() {
+fn a_host_name_of_the_api_server_gets_a_warning_with_default_policies() {
     let by = |host: &str, on: bool| {
         let config = format!(
             "    controlPlaneConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: ControlPlaneConfig\n      nodeAddress: \"{host}\"\n    workers:\n"
@@ -323,7 +331,7 @@ fn an_api_server_by_name_is_told_where_names_are_not_opened() {
     };
     assert_eq!(
         by("api.example.org:443", true),
-        "warning: spec.provider.controlPlaneConfig.nodeAddress: api.example.org may be out of the machines' reach: network policies open addresses and no names\n"
+        "warning: spec.provider.controlPlaneConfig.nodeAddress: machines may be unable to reach \"api.example.org\": network policies allow addresses, not host names\n"
     );
     assert_eq!(by("api.example.org", false), "");
     assert_eq!(by("10.0.0.1:443", true), "");

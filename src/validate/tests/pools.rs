@@ -3,7 +3,7 @@ use crate::model::{Amount, CpuFeature};
 
 const POOL: &str = "spec.provider.workers[0]";
 
-/// Rows of a change and what is told below the pool.
+/// Rows of a change and the findings below the pool.
 fn pool(rows: &[(&str, &str, &str)]) {
     for (old, new, expected) in rows {
         let expected: String = expected
@@ -15,38 +15,38 @@ fn pool(rows: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn sizes_and_bounds_are_judged() {
+fn sizes_and_rolling_update_bounds_are_validated() {
     pool(&[
         (
             "minimum: 1",
             "minimum: 2",
-            ".maximum Forbidden: is 1, below the minimum of 2",
+            ".maximum Forbidden: must be at least 2, the minimum (is 1)",
         ),
         (
             "minimum: 1",
             "minimum: 1\n      maxSurge: 0",
-            ".maxUnavailable Invalid: comes to 0 of 1, and maxSurge too; no machine could ever be replaced",
+            ".maxUnavailable Invalid: maxUnavailable and maxSurge are both 0 of 1: a rolling update cannot replace any machine",
         ),
         (
             "minimum: 1",
             "minimum: 1\n      maxSurge: 0\n      maxUnavailable: 10%",
-            ".maxUnavailable Invalid: comes to 0 of 1, and maxSurge too; no machine could ever be replaced",
+            ".maxUnavailable Invalid: maxUnavailable and maxSurge are both 0 of 1: a rolling update cannot replace any machine",
         ),
         ("minimum: 1", "minimum: 1\n      maxSurge: 1%", ""),
         (
             "minimum: 1",
             "minimum: 1\n      maxSurge: -1",
-            ".maxSurge Invalid: is -1, below 0",
+            ".maxSurge Invalid: must be at least 0 (is -1)",
         ),
         (
             "minimum: 1",
             "minimum: 1\n      maxSurge: half",
-            ".maxSurge Invalid: \"half\" is neither a count nor a share",
+            ".maxSurge Invalid: \"half\" is neither a number nor a percentage",
         ),
         (
             "minimum: 1",
             "minimum: 1\n      maxUnavailable: 101%",
-            ".maxUnavailable Invalid: is 101%, more than all",
+            ".maxUnavailable Invalid: must be at most 100% (is 101%)",
         ),
     ]);
     let shoot =
@@ -58,42 +58,42 @@ fn sizes_and_bounds_are_judged() {
 }
 
 #[test]
-fn a_pool_does_not_grow_from_nothing() {
+fn a_pool_cannot_scale_up_from_zero() {
     assert_eq!(
         check(&[("minimum: 1", "minimum: 0")]),
-        "spec.provider.workers[0].minimum Forbidden: is 0 while the maximum is 1; a pool cannot grow from nothing\n\
+        "spec.provider.workers[0].minimum Forbidden: must be at least 1 if maximum is 1: a pool cannot scale up from zero\n\
          spec.provider.workers Forbidden: no pool has machines\n\
-         warning: spec.provider.workers[0].maximum: pool cpu has room to grow, and no autoscaler runs\n"
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
     );
 }
 
 #[test]
-fn names_labels_and_taints_have_the_forms_of_kubernetes() {
+fn names_labels_and_taints_are_validated_like_in_kubernetes() {
     pool(&[
         (
             "- name: cpu",
             "- name: a-name-of-16-cha",
-            ".name TooLong: has 16 characters, more than 15",
+            ".name TooLong: must be at most 15 characters (is 16)",
         ),
         (
             "- name: cpu",
             "- name: CPU",
-            ".name Invalid: \"CPU\" is no DNS label",
+            ".name Invalid: \"CPU\" is not a valid DNS label",
         ),
         (
             "minimum: 1",
             "labels: {a: -b}\n      minimum: 1",
-            ".labels.a Invalid: \"-b\" is no value of a label",
+            ".labels.a Invalid: \"-b\" is not a valid label value",
         ),
         (
             "minimum: 1",
             "annotations: {a b: c}\n      minimum: 1",
-            ".annotations[a b] Invalid: \"a b\" is no key of an annotation",
+            ".annotations[a b] Invalid: \"a b\" is not a valid annotation key",
         ),
         (
             "minimum: 1",
             "taints: [{key: a, effect: PreferNoSchedule}, {key: a, effect: PreferNoSchedule}]\n      minimum: 1",
-            ".taints[1] Duplicate: there is a taint a with effect PreferNoSchedule already",
+            ".taints[1] Duplicate: duplicate taint \"a\" with effect PreferNoSchedule",
         ),
         (
             "minimum: 1",
@@ -106,7 +106,7 @@ fn names_labels_and_taints_have_the_forms_of_kubernetes() {
         &[(
             "minimum: 1",
             "taints: [{key: a, effect: NoSchedule}]\n      minimum: 1",
-            "spec.provider.workers Forbidden: every pool has taints that keep system components away",
+            "spec.provider.workers Forbidden: every pool has taints that repel system components",
         )],
     );
 }
@@ -117,17 +117,17 @@ fn machines_come_from_the_profile() {
         (
             "type: small",
             "type: smal",
-            ".machine.type NotSupported: smal is not offered",
+            ".machine.type NotSupported: machine type \"smal\" not found in CloudProfile \"kubevirt\"",
         ),
         (
             "type: small",
             "type: small, image: {name: debian}",
-            ".machine.image.name NotSupported: debian is not offered",
+            ".machine.image.name NotSupported: machine image \"debian\" not found in CloudProfile \"kubevirt\"",
         ),
         (
             "type: small",
             "type: small, image: {name: ubuntu, version: \"20.04\"}",
-            ".machine.image.version NotSupported: 20.04 of ubuntu is not offered",
+            ".machine.image.version NotSupported: version \"20.04\" of machine image \"ubuntu\" not found in CloudProfile \"kubevirt\"",
         ),
         ("type: small", "type: small, image: {name: flatcar}", ""),
     ]);
@@ -151,7 +151,7 @@ fn machines_come_from_the_profile() {
 }
 
 #[test]
-fn zones_are_those_of_the_region() {
+fn zones_must_be_in_the_region() {
     pool(&[
         (
             "[europe-west1-c]",
@@ -161,28 +161,28 @@ fn zones_are_those_of_the_region() {
         (
             "[europe-west1-c]",
             "[mars]",
-            ".zones[0] NotSupported: mars is not offered",
+            ".zones[0] NotSupported: zone \"mars\" not found in region \"europe-west1\"",
         ),
         (
             "[europe-west1-c]",
             "[europe-west1-c, europe-west1-c]",
-            ".zones[1] Duplicate: zone europe-west1-c is there already",
+            ".zones[1] Duplicate: duplicate zone \"europe-west1-c\"",
         ),
         (
             "[europe-west1-c]",
             "[europe-west1-c, europe-west1-b]",
-            ".maximum Forbidden: is 1, fewer than the 2 zones; system components need a machine in each",
+            ".maximum Forbidden: must be at least 2 (is 1): system components need a machine in each zone",
         ),
         (
             "[europe-west1-c]",
             "['a b']",
-            ".zones[0] Invalid: \"a b\" is no name of a zone",
+            ".zones[0] Invalid: \"a b\" is not a valid zone name",
         ),
     ]);
 }
 
 #[test]
-fn volumes_have_a_type_and_whole_gibibytes() {
+fn volumes_have_a_type_and_a_size_in_whole_gi() {
     pool(&[
         (
             "      volume: {type: standard, size: 20Gi}\n",
@@ -202,43 +202,43 @@ fn volumes_have_a_type_and_whole_gibibytes() {
         (
             "{type: standard, size: 20Gi}",
             "{type: slow, size: 20Gi}",
-            ".volume.type NotSupported: slow is not offered",
+            ".volume.type NotSupported: volume type \"slow\" not found in CloudProfile \"kubevirt\"",
         ),
         (
             "20Gi",
             "0Gi",
-            ".volume.size Invalid: 0Gi is no size in whole Gi",
+            ".volume.size Invalid: \"0Gi\" is not a whole number of Gi",
         ),
         (
             "20Gi",
             "20480Mi",
-            ".volume.size Invalid: 20480Mi is no size in whole Gi",
+            ".volume.size Invalid: \"20480Mi\" is not a whole number of Gi",
         ),
         (
             "20Gi",
             "1.5Gi",
-            ".volume.size Invalid: 1.5Gi is no size in whole Gi",
+            ".volume.size Invalid: \"1.5Gi\" is not a whole number of Gi",
         ),
         (
             "minimum: 1",
             "dataVolumes: [{name: root-disk, type: fast, size: 1Gi}]\n      minimum: 1",
-            ".dataVolumes[0].name Invalid: root-disk is the name of the root volume",
+            ".dataVolumes[0].name Invalid: \"root-disk\" is reserved for the root volume",
         ),
         (
             "minimum: 1",
             "dataVolumes: [{name: a, type: fast, size: 1Gi}, {name: a, type: slow, size: 1Gi}]\n      minimum: 1",
-            ".dataVolumes[1].name Duplicate: a is there already\n.dataVolumes[1].type NotSupported: slow is not offered",
+            ".dataVolumes[1].name Duplicate: duplicate data volume \"a\"\n.dataVolumes[1].type NotSupported: volume type \"slow\" not found in CloudProfile \"kubevirt\"",
         ),
         (
             "minimum: 1",
             "kubeletDataVolumeName: b\n      minimum: 1",
-            ".kubeletDataVolumeName Invalid: there is no data volume b",
+            ".kubeletDataVolumeName Invalid: data volume \"b\" not found",
         ),
     ]);
 }
 
 #[test]
-fn worker_configurations_fit_their_pool() {
+fn worker_configs_are_validated() {
     let with = |config: &str| {
         let head = "providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, ";
         check(&[("minimum: 1", &format!("minimum: 1\n      {head}{config}}}"))])
@@ -246,7 +246,7 @@ fn worker_configurations_fit_their_pool() {
     for (config, expected) in [
         (
             "dnsPolicy: Never",
-            ".dnsPolicy Invalid: \"Never\" is no DNS policy",
+            ".dnsPolicy Invalid: unsupported DNS policy \"Never\"",
         ),
         (
             "dnsPolicy: None",
@@ -254,23 +254,23 @@ fn worker_configurations_fit_their_pool() {
         ),
         (
             "dnsPolicy: None, dnsConfig: {searches: [a]}",
-            ".dnsConfig.nameservers Required: are required with dnsPolicy None",
+            ".dnsConfig.nameservers Required: is required with dnsPolicy None",
         ),
         (
             "dnsConfig: {nameservers: [\"fd00::53\", ns.example.org]}",
-            ".dnsConfig.nameservers[1] Invalid: \"ns.example.org\" is no address",
+            ".dnsConfig.nameservers[1] Invalid: \"ns.example.org\" is not a valid IP address",
         ),
         (
             "devices: {disks: [{name: root-disk, bootOrder: 1}]}",
-            ".devices.disks[0].bootOrder Forbidden: is not yours to choose",
+            ".devices.disks[0].bootOrder Forbidden: cannot be set",
         ),
         (
             "devices: {disks: [{name: a}]}",
-            ".devices.disks[0].name Invalid: there is no matching volume a",
+            ".devices.disks[0].name Invalid: volume \"a\" not found",
         ),
         (
             "cpu: {features: [{name: pcid, policy: maybe}]}",
-            ".cpu.features[0].policy NotSupported: \"maybe\" is not supported",
+            ".cpu.features[0].policy NotSupported: unsupported value \"maybe\"",
         ),
         (
             "memory: {hugepages: {}}",
@@ -282,13 +282,13 @@ fn worker_configurations_fit_their_pool() {
     assert_eq!(
         with("devices: {disks: [{name: root-disk}, {name: root-disk}]}"),
         format!(
-            "{POOL}.providerConfig.devices.disks Invalid: are 2, more than the 1 volumes\n{POOL}.providerConfig.devices.disks[1].name Invalid: disk root-disk already exists\n"
+            "{POOL}.providerConfig.devices.disks Invalid: must have at most 1 items, one for each volume (has 2)\n{POOL}.providerConfig.devices.disks[1].name Invalid: duplicate disk \"root-disk\"\n"
         )
     );
 }
 
 #[test]
-fn a_feature_may_be_a_name_and_a_switch_has_two_spellings() {
+fn cpu_features_and_multiqueue_are_normalized() {
     let config = "providerConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: WorkerConfig, cpu: {features: [pcid]}, devices: {networkInterfaceMultiQueue: true}}";
     let shoot =
         valid_for_tests(&SHOOT.replace("minimum: 1", &format!("minimum: 1\n      {config}")));
@@ -311,11 +311,11 @@ fn a_feature_may_be_a_name_and_a_switch_has_two_spellings() {
 }
 
 #[test]
-fn two_pools_of_a_name_and_a_pool_that_may_grow_are_told() {
+fn duplicate_pools_and_missing_autoscaling_are_reported() {
     let second = "    - name: cpu\n      machine: {type: small}\n      minimum: 1\n      maximum: 3\n      volume: {type: standard, size: 20Gi}\n      zones: [europe-west1-c]\n";
     assert_eq!(
         check(&[("    - name: cpu\n", &format!("{second}    - name: cpu\n"))]),
-        "spec.provider.workers[1].name Duplicate: there is a pool cpu already\n\
-         warning: spec.provider.workers[0].maximum: pool cpu has room to grow, and no autoscaler runs\n"
+        "spec.provider.workers[1].name Duplicate: duplicate pool \"cpu\"\n\
+         warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
     );
 }

@@ -1,29 +1,29 @@
 use super::{check, table};
 
 #[test]
-fn names_have_to_leave_room_for_those_of_machines() {
+fn shoot_names_are_valid_and_leave_room_for_machine_names() {
     table(
         check,
         &[
             (
                 "name: demo",
                 "name: Demo",
-                "metadata.name Invalid: \"Demo\" is no DNS label",
+                "metadata.name Invalid: \"Demo\" is not a valid DNS label",
             ),
             (
                 "name: demo",
                 "name: de--mo",
-                "metadata.name Invalid: \"de--mo\" has two - in a row",
+                "metadata.name Invalid: \"de--mo\" must not contain two consecutive hyphens",
             ),
             (
                 "name: demo",
                 "name: demonstration-of-it",
-                "metadata.name TooLong: has 22 characters together with the project dev, more than 21",
+                "metadata.name TooLong: must be at most 21 characters together with project \"dev\" (is 22)",
             ),
             (
                 "garden-dev",
                 "garden-a--b",
-                "metadata.namespace Invalid: \"a--b\" has two - in a row",
+                "metadata.namespace Invalid: \"a--b\" must not contain two consecutive hyphens",
             ),
             ("  namespace: garden-dev\n", "", ""),
             (
@@ -34,12 +34,12 @@ fn names_have_to_leave_room_for_those_of_machines() {
             (
                 "  namespace: garden-dev\n",
                 "  annotations: {shoot.gardener.cloud/expiration-timestamp: tomorrow}\n",
-                "metadata.annotations[shoot.gardener.cloud/expiration-timestamp] Invalid: \"tomorrow\" is no time",
+                "metadata.annotations[shoot.gardener.cloud/expiration-timestamp] Invalid: \"tomorrow\" is not a valid timestamp",
             ),
             (
                 "  namespace: garden-dev\n",
                 "  labels: {a b: c}\n",
-                "metadata.labels[a b] Invalid: \"a b\" is no key of a label",
+                "metadata.labels[a b] Invalid: \"a b\" is not a valid label key",
             ),
         ],
     );
@@ -54,23 +54,23 @@ fn versions_come_from_the_profile() {
             (
                 "\"1.34\"",
                 "\"1.35\"",
-                "spec.kubernetes.version NotSupported: 1.35 is not offered",
+                "spec.kubernetes.version NotSupported: Kubernetes version \"1.35\" not found in CloudProfile \"kubevirt\"",
             ),
             ("\"1.34\"", "1.35.0", ""),
             (
                 "\"1.34\"",
                 "1.30.1",
-                "spec.kubernetes.version NotSupported: 1.30.1 is not offered",
+                "spec.kubernetes.version NotSupported: Kubernetes version \"1.30.1\" not found in CloudProfile \"kubevirt\"",
             ),
             (
                 "\"1.34\"",
                 "v1.34",
-                "spec.kubernetes.version Invalid: \"v1.34\" is no version",
+                "spec.kubernetes.version Invalid: \"v1.34\" is not a valid Kubernetes version",
             ),
             (
                 "\"1.34\"",
                 "latest",
-                "spec.kubernetes.version Invalid: \"latest\" is no version",
+                "spec.kubernetes.version Invalid: \"latest\" is not a valid Kubernetes version",
             ),
         ],
     );
@@ -84,61 +84,61 @@ fn ranges_are_canonical_and_disjoint() {
             (
                 "10.244.0.0/16",
                 "10.244.0.1/16",
-                "spec.networking.nodes Invalid: 10.244.0.1/16 has bits set behind its prefix",
+                "spec.networking.nodes Invalid: 10.244.0.1/16 has host bits set",
             ),
             (
                 "10.244.0.0/16",
                 "10.244.0.0",
-                "spec.networking.nodes Invalid: \"10.244.0.0\" is no range of addresses; write for example 10.0.0.0/16",
+                "spec.networking.nodes Invalid: \"10.244.0.0\" is not a valid CIDR range, such as 10.0.0.0/16",
             ),
             (
                 "10.244.0.0/16",
                 "fd00::/64",
-                "spec.networking.nodes NotSupported: ranges of IPv6 are not supported",
+                "spec.networking.nodes NotSupported: IPv6 ranges are not supported",
             ),
             (
                 "10.244.0.0/16",
                 "100.100.0.0/16",
-                "spec.networking.pods Invalid: 100.96.0.0/11 overlaps with 100.100.0.0/16 of nodes",
+                "spec.networking.pods Invalid: 100.96.0.0/11 overlaps with nodes range 100.100.0.0/16",
             ),
             (
                 "nodes: 10.244.0.0/16",
                 "nodes: 10.244.0.0/16\n    services: 10.244.0.0/24",
-                "spec.networking.services Invalid: 10.244.0.0/24 overlaps with 10.244.0.0/16 of nodes",
+                "spec.networking.services Invalid: 10.244.0.0/24 overlaps with nodes range 10.244.0.0/16",
             ),
             (
                 "nodes: 10.244.0.0/16",
                 "nodes: 10.244.0.0/16\n    pods: 10.1.0.0/25",
-                "spec.networking.pods Invalid: 10.1.0.0/25 has room for 0 nodes, and the pools have 1",
+                "spec.networking.pods Invalid: 10.1.0.0/25 has room for 0 nodes, but the pools have 1",
             ),
         ],
     );
 }
 
 #[test]
-fn fields_of_the_spec_are_judged() {
+fn fields_of_the_spec_are_validated() {
     table(
         check,
         &[
             (
                 "region: europe-west1",
                 "region: europe-west2",
-                "spec.region NotSupported: europe-west2 is not offered",
+                "spec.region NotSupported: region \"europe-west2\" not found in CloudProfile \"kubevirt\"",
             ),
             (
                 "region: europe-west1",
                 "region: default",
-                "spec.provider.workers[0].zones[0] NotSupported: europe-west1-c is not offered",
+                "spec.provider.workers[0].zones[0] NotSupported: zone \"europe-west1-c\" not found in region \"default\"",
             ),
             (
                 "region: europe-west1",
                 "region: europe-west1\n  purpose: fun",
-                "spec.purpose NotSupported: \"fun\" is not supported",
+                "spec.purpose NotSupported: unsupported value \"fun\"",
             ),
             (
                 "type: kubevirt",
                 "type: aws",
-                "spec.provider.type NotSupported: \"aws\" is not supported",
+                "spec.provider.type NotSupported: unsupported value \"aws\"",
             ),
             (
                 "  cloudProfileName: kubevirt\n",
@@ -153,7 +153,7 @@ fn fields_of_the_spec_are_judged() {
             (
                 "  cloudProfileName: kubevirt\n",
                 "  cloudProfileName: a\n  cloudProfile: {name: b}\n",
-                "spec.cloudProfileName Invalid: is a, and cloudProfile.name is b",
+                "spec.cloudProfileName Invalid: \"a\" differs from cloudProfile.name \"b\"",
             ),
             (
                 "  region",
@@ -163,7 +163,7 @@ fn fields_of_the_spec_are_judged() {
             (
                 "  region",
                 "  maintenance: {timeWindow: {begin: 220000+0100, end: 220500+0100}}\n  region",
-                "spec.maintenance.timeWindow Forbidden: is 5 minutes long, not within 30 and 360",
+                "spec.maintenance.timeWindow Forbidden: must be between 30 and 360 minutes long (is 5)",
             ),
             (
                 "  region",
@@ -173,41 +173,41 @@ fn fields_of_the_spec_are_judged() {
             (
                 "  region",
                 "  maintenance: {timeWindow: {begin: 22h, end: 013000+0100}}\n  region",
-                "spec.maintenance.timeWindow.begin Invalid: \"22h\" is no time of day",
+                "spec.maintenance.timeWindow.begin Invalid: \"22h\" is not a valid time of day",
             ),
         ],
     );
 }
 
 #[test]
-fn kubelets_and_proxies_have_bounds() {
+fn settings_of_kubelet_and_kube_proxy_are_validated() {
     let kubernetes = "    version: \"1.34\"";
     let with = |settings: &str| check(&[(kubernetes, &format!("{kubernetes}\n    {settings}"))]);
     assert_eq!(
         with("kubelet: {maxPods: -1}"),
-        "spec.kubernetes.kubelet.maxPods Invalid: is -1, below 0\n"
+        "spec.kubernetes.kubelet.maxPods Invalid: must be at least 0 (is -1)\n"
     );
     assert_eq!(
         with("kubelet: {podPidsLimit: 5}"),
-        "spec.kubernetes.kubelet.podPidsLimit Invalid: is 5, below 100\n"
+        "spec.kubernetes.kubelet.podPidsLimit Invalid: must be at least 100 (is 5)\n"
     );
     assert_eq!(
         with("kubeProxy: {mode: Userspace}"),
-        "spec.kubernetes.kubeProxy.mode NotSupported: \"Userspace\" is not supported\n"
+        "spec.kubernetes.kubeProxy.mode NotSupported: unsupported value \"Userspace\"\n"
     );
     assert_eq!(
         with("kubeControllerManager: {nodeCIDRMaskSize: 26}"),
-        "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize Invalid: leaves 62 addresses on a node for 110 pods\n"
+        "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize Invalid: leaves only 62 addresses for 110 pods on each node\n"
     );
     assert_eq!(
         with("kubelet: {evictionHard: {memoryAvailable: lots, disk: 5%}}"),
-        "spec.kubernetes.kubelet.evictionHard.disk Unknown: there is no field disk here\n\
-         spec.kubernetes.kubelet.evictionHard.memoryAvailable Invalid: \"lots\" is neither an amount nor a share\n"
+        "spec.kubernetes.kubelet.evictionHard.disk Unknown: unknown field \"disk\"\n\
+         spec.kubernetes.kubelet.evictionHard.memoryAvailable Invalid: \"lots\" is neither a quantity nor a percentage\n"
     );
 }
 
 #[test]
-fn networks_are_judged_with_their_configuration() {
+fn networks_and_their_cni_configuration_are_validated() {
     let with = |networks: &str| {
         let config = "infrastructureConfig: {apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind: InfrastructureConfig, networks: ";
         check(&[(
@@ -228,20 +228,20 @@ fn networks_are_judged_with_their_configuration() {
             "{{tenantNetworks: [{{name: a, config: {cni}, default: true}}, {{name: a, config: {cni}, default: true}}]}}"
         )),
         format!(
-            "{path}.tenantNetworks[1] Duplicate: tenant network a is there already\n{path}.tenantNetworks[1].default Invalid: another network is the default already\n"
+            "{path}.tenantNetworks[1] Duplicate: duplicate tenant network \"a\"\n{path}.tenantNetworks[1].default Invalid: only one tenant network can be the default\n"
         )
     );
     for (config, expected) in [
-        (r"'{'", "is no JSON: EOF while parsing an object"),
-        (r"'null'", "is no JSON object"),
-        (r#"'{"type": "bridge"}'"#, "has no cniVersion"),
+        (r"'{'", "not valid JSON: EOF while parsing an object"),
+        (r"'null'", "must be a JSON object"),
+        (r#"'{"type": "bridge"}'"#, "cniVersion is required"),
         (
             r#"'{"cniVersion": "0.4.0"}'"#,
             "the configuration has no type",
         ),
         (
             r#"'{"cniVersion": "0.4.0", "type": "../../bin/sh"}'"#,
-            "the configuration has the type \"../../bin/sh\", which is a path",
+            "the configuration has type \"../../bin/sh\", which must not be a path",
         ),
         (
             r#"'{"cniVersion": "0.4.0", "plugins": [{"type": "bridge"}, {}]}'"#,
@@ -249,18 +249,18 @@ fn networks_are_judged_with_their_configuration() {
         ),
         (
             r#"'{"cniVersion": "0.4.0", "plugins": []}'"#,
-            "has plugins that are no list of at least one",
+            "plugins must be a non-empty list",
         ),
         (
             r#"'{"cniVersion": "0.4.0", "type": "a", "type": "b"}'"#,
-            "is no JSON: key \"type\" is there twice",
+            "not valid JSON: duplicate key \"type\"",
         ),
     ] {
-        let told = with(&format!(
+        let findings = with(&format!(
             "{{tenantNetworks: [{{name: a, config: {config}}}]}}"
         ));
         assert_eq!(
-            told,
+            findings,
             format!("{path}.tenantNetworks[0].config Invalid: {expected}\n")
         );
     }
@@ -268,10 +268,10 @@ fn networks_are_judged_with_their_configuration() {
         with(&format!(
             "{{tenantNetworks: [{{name: a_b, config: {cni}}}]}}"
         )),
-        format!("{path}.tenantNetworks[0].name Invalid: \"a_b\" is no DNS label\n")
+        format!("{path}.tenantNetworks[0].name Invalid: \"a_b\" is not a valid DNS label\n")
     );
     assert_eq!(
         with("{sharedNetworks: [{name: a}, {name: a, namespace: b}, {name: a}]}"),
-        format!("{path}.sharedNetworks[2] Duplicate: shared network a is there already\n")
+        format!("{path}.sharedNetworks[2] Duplicate: duplicate shared network \"a\"\n")
     );
 }

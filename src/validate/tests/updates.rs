@@ -1,28 +1,28 @@
 use super::{check_update, check_update_of_profile};
 
 #[test]
-fn what_is_fixed_cannot_be_changed() {
+fn immutable_fields_cannot_be_changed() {
     for (old, new, expected) in [
         (
             "type: calico",
             "type: cilium",
-            "spec.networking.type Invalid: cannot be changed from calico\n",
+            "spec.networking.type Invalid: immutable (was calico)\n",
         ),
         (
             "10.244.0.0/16",
             "10.245.0.0/16",
-            "spec.networking.nodes Invalid: cannot be changed from 10.244.0.0/16\n",
+            "spec.networking.nodes Invalid: immutable (was 10.244.0.0/16)\n",
         ),
         (
             "type: calico",
             "type: calico\n    pods: 10.0.0.0/12",
-            "spec.networking.pods Invalid: cannot be changed from 100.96.0.0/11\n",
+            "spec.networking.pods Invalid: immutable (was 100.96.0.0/11)\n",
         ),
         ("type: calico", "type: calico\n    pods: 100.96.0.0/11", ""),
         (
             "[europe-west1-c]",
             "[europe-west1-b]",
-            "spec.provider.workers[0].zones Invalid: were europe-west1-c; new ones can only be added at the end\n",
+            "spec.provider.workers[0].zones Invalid: zones can only be appended to europe-west1-c\n",
         ),
         (
             "maximum: 1",
@@ -46,22 +46,22 @@ fn what_is_fixed_cannot_be_changed() {
 }
 
 #[test]
-fn kubernetes_goes_up_one_minor_version_at_a_time() {
+fn kubernetes_is_upgraded_one_minor_version_at_a_time() {
     let to = |from: &str, to: &str| check_update(&[("\"1.34\"", from)], &[("\"1.34\"", to)]);
     assert_eq!(to("1.33.5", "1.34.2"), "");
     assert_eq!(to("1.34.2", "\"1.34\""), "");
     assert_eq!(
         to("1.34.2", "1.34.1"),
-        "spec.kubernetes.version Forbidden: is 1.34.1, below 1.34.2, which the shoot has\n"
+        "spec.kubernetes.version Forbidden: cannot be downgraded from 1.34.2 to 1.34.1\n"
     );
     assert_eq!(
         to("1.33.5", "1.35.0"),
-        "spec.kubernetes.version Forbidden: is 1.35.0, more than one minor version above 1.33.5\n"
+        "spec.kubernetes.version Forbidden: cannot skip minor versions between 1.33.5 and 1.35.0\n"
     );
 }
 
 #[test]
-fn what_is_unchanged_is_not_judged_again() {
+fn unchanged_values_are_not_validated_again() {
     let gone = [
         ("    - version: 1.34.2\n", ""),
         (
@@ -72,11 +72,11 @@ fn what_is_unchanged_is_not_judged_again() {
         ("    - name: europe-west1-c\n", ""),
     ];
     assert_eq!(check_update_of_profile(&[], &[], &gone), "");
-    // A pool that is new has to choose from what is there.
+    // A new pool must use the current profile.
     assert_eq!(
         check_update_of_profile(&[], &[("- name: cpu", "- name: new")], &gone),
-        "spec.provider.workers[0].zones[0] NotSupported: europe-west1-c is not offered\n\
-         spec.provider.workers[0].machine.type NotSupported: small is not offered\n\
-         spec.provider.workers[0].volume.type NotSupported: standard is not offered\n"
+        "spec.provider.workers[0].zones[0] NotSupported: zone \"europe-west1-c\" not found in region \"europe-west1\"\n\
+         spec.provider.workers[0].machine.type NotSupported: machine type \"small\" not found in CloudProfile \"kubevirt\"\n\
+         spec.provider.workers[0].volume.type NotSupported: volume type \"standard\" not found in CloudProfile \"kubevirt\"\n"
     );
 }

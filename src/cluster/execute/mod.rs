@@ -1,0 +1,8 @@
+//! Execution of actions: requests that change a provider cluster or a shoot.
+
+pub(crate) mod adopt;
+pub(crate) mod certificates;
+pub(crate) mod drain;
+pub(crate) mod executor;
+pub(crate) mod join;
+pub(crate) mod manifests;

@@ -1,0 +1,15 @@
+//! The model of a document, by kind.
+
+use std::sync::Arc;
+
+use crate::model::{CloudProfile, MachineDeployment, Secret, SecretBinding, Shoot};
+
+/// A document of a supported kind.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Shoot(Arc<Shoot>),
+    CloudProfile(Arc<CloudProfile>),
+    SecretBinding(Arc<SecretBinding>),
+    Secret(Arc<Secret>),
+    MachineDeployment(Arc<MachineDeployment>),
+}

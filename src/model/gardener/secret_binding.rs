@@ -1,0 +1,77 @@
+//! SecretBinding and Secret with the kubeconfig of the provider cluster.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::shoot::Metadata;
+use crate::model::scalar::Unused;
+
+/// Reference to the Secret with the kubeconfig of the provider cluster
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SecretBinding {
+    /// Always core.gardener.cloud/v1beta1
+    pub(crate) api_version: String,
+    /// Always SecretBinding
+    pub(crate) kind: String,
+    /// Name of the SecretBinding, which Shoots refer to
+    pub(crate) metadata: Metadata,
+    /// Provider type
+    pub(crate) provider: Option<SecretBindingProvider>,
+    /// Secret with the kubeconfig of the provider cluster
+    pub(crate) secret_ref: SecretReference,
+    pub(crate) quotas: Option<Unused>,
+}
+
+/// Provider type
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SecretBindingProvider {
+    /// Always kubevirt
+    #[serde(rename = "type")]
+    pub(crate) type_: String,
+}
+
+/// Reference to a Secret
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct SecretReference {
+    /// Name of the Secret
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Namespace of the Secret; that of the SecretBinding when absent
+    pub(crate) namespace: Option<String>,
+}
+
+/// Secret with the kubeconfig of the provider cluster in the key kubeconfig
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Secret {
+    /// Always v1
+    pub(crate) api_version: String,
+    /// Always Secret
+    pub(crate) kind: String,
+    /// Name of the Secret
+    pub(crate) metadata: Metadata,
+    /// Type of the Secret
+    #[serde(rename = "type")]
+    pub(crate) type_: Option<String>,
+    /// Values in base64, by key
+    #[serde(default)]
+    pub(crate) data: BTreeMap<String, String>,
+    /// Values in plain text, by key
+    #[serde(default)]
+    pub(crate) string_data: BTreeMap<String, String>,
+    /// Specifies whether the Secret is immutable
+    pub(crate) immutable: Option<bool>,
+}
+
+/// Prints only the name, so that values do not get into logs.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret")
+            .field("name", &self.metadata.name)
+            .finish_non_exhaustive()
+    }
+}

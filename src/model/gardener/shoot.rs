@@ -1,0 +1,436 @@
+//! Gardener's Shoot, `core.gardener.cloud/v1beta1`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kubernetes::{Kubelet, Kubernetes};
+use crate::model::kubevirt::{ControlPlaneConfig, InfrastructureConfig, WorkerConfig};
+use crate::model::scalar::{Duration, Ignored, IntOrString, Quantity, Unused};
+
+/// A Kubernetes cluster and its machines
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Shoot {
+    /// Always core.gardener.cloud/v1beta1
+    pub(crate) api_version: String,
+    /// Always Shoot
+    pub(crate) kind: String,
+    /// Name and namespace of the shoot
+    pub(crate) metadata: Metadata,
+    /// Desired state of the shoot
+    pub(crate) spec: ShootSpec,
+    pub(crate) status: Option<Ignored>,
+}
+
+/// Name, namespace, labels and annotations of an object
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Metadata {
+    /// Name of the object
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Namespace of the object; for a Shoot garden-PROJECT, local when absent
+    pub(crate) namespace: Option<String>,
+    /// Labels of the object
+    #[serde(default)]
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Annotations of the object
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) uid: Option<Ignored>,
+    pub(crate) resource_version: Option<Ignored>,
+    pub(crate) generation: Option<Ignored>,
+    pub(crate) creation_timestamp: Option<Ignored>,
+    pub(crate) deletion_timestamp: Option<Ignored>,
+    pub(crate) deletion_grace_period_seconds: Option<Ignored>,
+    pub(crate) finalizers: Option<Ignored>,
+    pub(crate) owner_references: Option<Ignored>,
+    pub(crate) managed_fields: Option<Ignored>,
+    pub(crate) self_link: Option<Ignored>,
+    pub(crate) generate_name: Option<Ignored>,
+}
+
+/// Desired state of a shoot
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShootSpec {
+    /// Name of the CloudProfile; deprecated form of cloudProfile.name
+    pub(crate) cloud_profile_name: Option<String>,
+    /// Reference to the CloudProfile
+    pub(crate) cloud_profile: Option<CloudProfileReference>,
+    /// SecretBinding of the provider credentials; used if neither flags nor environment set a kubeconfig
+    pub(crate) secret_binding_name: Option<String>,
+    /// No effect: use secretBindingName
+    pub(crate) credentials_binding_name: Option<String>,
+    /// Region of the CloudProfile
+    #[schemars(length(min = 1))]
+    pub(crate) region: String,
+    /// One of evaluation, testing, development and production
+    pub(crate) purpose: Option<String>,
+    /// Infrastructure, control plane and worker pools
+    pub(crate) provider: Provider,
+    /// Kubernetes version and settings of its components
+    pub(crate) kubernetes: Kubernetes,
+    /// Pod network and address ranges
+    pub(crate) networking: Networking,
+    /// Maintenance window and automatic updates; no effect
+    pub(crate) maintenance: Option<Maintenance>,
+    /// Hibernation; not supported yet
+    pub(crate) hibernation: Option<Hibernation>,
+    /// Optional add-ons
+    pub(crate) addons: Option<Addons>,
+    pub(crate) dns: Option<Unused>,
+    pub(crate) extensions: Option<Unused>,
+    pub(crate) monitoring: Option<Unused>,
+    pub(crate) tolerations: Option<Unused>,
+    pub(crate) seed_name: Option<Unused>,
+    pub(crate) seed_selector: Option<Unused>,
+    pub(crate) resources: Option<Unused>,
+    pub(crate) system_components: Option<Unused>,
+    /// High availability of the control plane
+    pub(crate) control_plane: Option<ControlPlane>,
+    pub(crate) scheduler_name: Option<Unused>,
+    pub(crate) exposure_class_name: Option<Unused>,
+    pub(crate) access_restrictions: Option<Unused>,
+}
+
+/// High availability of the control plane
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ControlPlane {
+    /// Failure tolerance of the control plane
+    pub(crate) high_availability: Option<HighAvailability>,
+}
+
+/// Failure tolerance of the control plane
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HighAvailability {
+    /// Failures that the control plane tolerates
+    pub(crate) failure_tolerance: FailureTolerance,
+}
+
+/// Failures that the control plane tolerates
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FailureTolerance {
+    /// One of none, node and zone
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+}
+
+/// Reference to a CloudProfile
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CloudProfileReference {
+    /// Always CloudProfile
+    pub(crate) kind: Option<String>,
+    /// Name of the CloudProfile
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+}
+
+/// Infrastructure, control plane and worker pools
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Provider {
+    /// Always kubevirt
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// Networks, preallocated disks and network policies of the machines
+    pub(crate) infrastructure_config: Option<InfrastructureConfig>,
+    /// Exposure, etcd volume and image registry of the control plane
+    pub(crate) control_plane_config: Option<ControlPlaneConfig>,
+    pub(crate) workers_settings: Option<Unused>,
+    /// Worker pools
+    #[serde(default)]
+    pub(crate) workers: Vec<Worker>,
+}
+
+/// A pool of identical machines
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Worker {
+    /// Name of the pool; at most 15 characters
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Machine type and image
+    pub(crate) machine: Machine,
+    /// Minimum number of machines, and the initial size of the pool
+    pub(crate) minimum: i32,
+    /// Maximum number of machines
+    pub(crate) maximum: i32,
+    /// Maximum number of machines above the pool's size during a rolling update: a number, or a percentage of the size; 1 when absent
+    pub(crate) max_surge: Option<IntOrString>,
+    /// Maximum number of unavailable machines during a rolling update: a number, or a percentage of the pool's size; 0 when absent
+    pub(crate) max_unavailable: Option<IntOrString>,
+    /// Labels of the nodes; updated in place
+    #[serde(default)]
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Annotations of the nodes; updated in place
+    #[serde(default)]
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// Taints of the nodes; updated in place
+    #[serde(default)]
+    pub(crate) taints: Vec<Taint>,
+    /// Zones that the machines are spread over; zones can only be appended
+    #[serde(default)]
+    pub(crate) zones: Vec<String>,
+    /// Root disk of the machines
+    pub(crate) volume: Option<Volume>,
+    /// Additional blank disks
+    #[serde(default)]
+    pub(crate) data_volumes: Vec<DataVolume>,
+    /// No effect: name of the data volume for the kubelet
+    pub(crate) kubelet_data_volume_name: Option<String>,
+    /// Additional CA certificates in PEM, trusted by the machines
+    pub(crate) ca_bundle: Option<String>,
+    /// Container runtime of the machines
+    pub(crate) cri: Option<Cri>,
+    /// Kubelet settings of the pool
+    pub(crate) kubernetes: Option<Box<WorkerKubernetes>>,
+    /// Specifies whether system components can run on the pool
+    pub(crate) system_components: Option<WorkerSystemComponents>,
+    /// Timeouts for creating and draining machines
+    pub(crate) machine_controller_manager: Option<MachineControllerManager>,
+    /// Configuration of the virtual machines
+    pub(crate) provider_config: Option<Box<WorkerConfig>>,
+    pub(crate) sysctls: Option<Unused>,
+    pub(crate) cluster_autoscaler: Option<Unused>,
+    pub(crate) priority: Option<Unused>,
+    pub(crate) update_strategy: Option<Unused>,
+    pub(crate) control_plane: Option<Unused>,
+}
+
+/// Machine type and image
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Machine {
+    /// Name of a machine type of the CloudProfile
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// Operating system image; the first one of the CloudProfile when absent
+    pub(crate) image: Option<Image>,
+    /// No effect: CPU architecture, such as amd64
+    pub(crate) architecture: Option<String>,
+}
+
+/// Operating system image
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Image {
+    /// Name of a machine image of the CloudProfile
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Version of the image; when absent, the newest one that is not a preview is chosen and kept
+    pub(crate) version: Option<String>,
+    pub(crate) provider_config: Option<Unused>,
+}
+
+/// A taint of the nodes
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Taint {
+    /// Key of the taint
+    pub(crate) key: Option<String>,
+    /// Value of the taint
+    pub(crate) value: Option<String>,
+    /// One of NoSchedule, PreferNoSchedule and NoExecute
+    pub(crate) effect: Option<String>,
+    pub(crate) time_added: Option<Unused>,
+}
+
+/// Root disk of the machines
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Volume {
+    /// Name of the volume
+    pub(crate) name: Option<String>,
+    /// Name of a volume type of the CloudProfile
+    #[serde(rename = "type")]
+    pub(crate) type_: Option<String>,
+    /// Size in whole Gi, such as 20Gi
+    pub(crate) size: Option<Quantity>,
+    /// No effect: use a volume type whose StorageClass encrypts
+    pub(crate) encrypted: Option<bool>,
+}
+
+/// An additional blank disk
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct DataVolume {
+    /// Name of the disk; at most 15 characters
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Name of a volume type of the CloudProfile
+    #[serde(rename = "type")]
+    pub(crate) type_: Option<String>,
+    /// Size in whole Gi, such as 20Gi
+    pub(crate) size: Option<Quantity>,
+    /// No effect: use a volume type whose StorageClass encrypts
+    pub(crate) encrypted: Option<bool>,
+}
+
+/// Container runtime
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cri {
+    /// Always containerd
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// No effect: further container runtimes
+    #[serde(default)]
+    pub(crate) container_runtimes: Vec<ContainerRuntime>,
+}
+
+/// A further container runtime
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContainerRuntime {
+    /// Type of the runtime, such as gvisor
+    #[serde(rename = "type")]
+    pub(crate) type_: String,
+    pub(crate) provider_config: Option<Unused>,
+}
+
+/// Kubelet settings of a pool
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WorkerKubernetes {
+    /// Kubelet settings, which replace those of the shoot
+    pub(crate) kubelet: Option<Kubelet>,
+    /// Kubernetes version of the pool
+    pub(crate) version: Option<String>,
+}
+
+/// Specifies whether system components can run on a pool
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WorkerSystemComponents {
+    /// true to allow system components
+    pub(crate) allow: bool,
+}
+
+/// Timeouts for creating and draining machines
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MachineControllerManager {
+    /// Maximum time for draining a node; its machine is deleted after that; 2h when absent
+    pub(crate) machine_drain_timeout: Option<Duration>,
+    /// No effect: unhealthy machines are not replaced automatically
+    pub(crate) machine_health_timeout: Option<Duration>,
+    /// Maximum time from creating a machine until its node is ready; 20m when absent
+    pub(crate) machine_creation_timeout: Option<Duration>,
+    /// No effect: evictions are retried until machineDrainTimeout
+    pub(crate) max_evict_retries: Option<i32>,
+    /// No effect: unhealthy machines are not replaced automatically
+    #[serde(default)]
+    pub(crate) node_conditions: Vec<String>,
+    pub(crate) in_place_update_timeout: Option<Unused>,
+    pub(crate) disable_health_timeout: Option<Unused>,
+}
+
+/// Pod network and address ranges
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Networking {
+    /// Pod network: flannel, none, or a type in networkManifests of the CloudProfile
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1))]
+    pub(crate) type_: String,
+    /// Address range of the machines: the provider's pod network, or the IPAM range of the default tenant network
+    #[schemars(length(min = 1))]
+    pub(crate) nodes: String,
+    /// Address range of the pods; 100.96.0.0/11 when absent
+    pub(crate) pods: Option<String>,
+    /// Address range of the Services; 100.64.0.0/13 when absent
+    pub(crate) services: Option<String>,
+    pub(crate) provider_config: Option<Unused>,
+    pub(crate) ip_families: Option<Unused>,
+}
+
+/// Maintenance window and automatic updates; no effect
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Maintenance {
+    /// No effect: kvshoot does not update clusters automatically
+    pub(crate) auto_update: Option<AutoUpdate>,
+    /// No effect: daily maintenance window
+    pub(crate) time_window: Option<TimeWindow>,
+    pub(crate) auto_rotation: Option<Unused>,
+    /// No effect: changes are applied immediately
+    pub(crate) confine_spec_update_rollout: Option<bool>,
+}
+
+/// Automatic updates
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AutoUpdate {
+    /// Specifies whether the Kubernetes version is updated automatically
+    pub(crate) kubernetes_version: bool,
+    /// Specifies whether the machine image version is updated automatically
+    pub(crate) machine_image_version: Option<bool>,
+}
+
+/// Daily maintenance window, from 30 minutes to 6 hours
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct TimeWindow {
+    /// Begin of the window, such as 220000+0100
+    pub(crate) begin: String,
+    /// End of the window, such as 230000+0100
+    pub(crate) end: String,
+}
+
+/// Hibernation; not supported yet
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Hibernation {
+    /// Must not be true: hibernation is not supported yet
+    pub(crate) enabled: Option<bool>,
+    /// Hibernation schedules; ignored
+    #[serde(default)]
+    pub(crate) schedules: Vec<HibernationSchedule>,
+}
+
+/// A hibernation schedule
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct HibernationSchedule {
+    /// Start of the hibernation, as a cron expression
+    pub(crate) start: Option<String>,
+    /// End of the hibernation, as a cron expression
+    pub(crate) end: Option<String>,
+    /// Time zone of the schedule, such as Europe/Berlin
+    pub(crate) location: Option<String>,
+}
+
+/// Optional add-ons, only for shoots with purpose evaluation
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Addons {
+    /// Kubernetes Dashboard; no longer maintained
+    pub(crate) kubernetes_dashboard: Option<KubernetesDashboard>,
+    /// NGINX ingress controller; no longer maintained
+    pub(crate) nginx_ingress: Option<NginxIngress>,
+}
+
+/// Kubernetes Dashboard
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KubernetesDashboard {
+    /// Specifies whether the add-on is installed
+    pub(crate) enabled: bool,
+    /// Authentication mode: token
+    pub(crate) authentication_mode: Option<String>,
+}
+
+/// NGINX ingress controller
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NginxIngress {
+    /// Specifies whether the add-on is installed
+    pub(crate) enabled: bool,
+    /// Address ranges that can reach the load balancer
+    #[serde(default)]
+    pub(crate) load_balancer_source_ranges: Vec<String>,
+    /// Configuration of the controller
+    pub(crate) config: Option<BTreeMap<String, String>>,
+    /// Cluster or Local
+    pub(crate) external_traffic_policy: Option<String>,
+}

@@ -1,0 +1,11 @@
+//! The provider configurations in Gardener's objects, and the parts of KubeVirt's API that they embed.
+
+mod machine_template;
+mod network_policy;
+mod provider_config;
+mod worker_config;
+
+pub(crate) use machine_template::*;
+pub(crate) use network_policy::*;
+pub(crate) use provider_config::*;
+pub(crate) use worker_config::*;

@@ -1,0 +1,97 @@
+//! Cloud-config that is merged into that of a machine.
+
+use serde_yaml::{Mapping, Value};
+
+// Other modules use the old name until they are renamed.
+#[cfg(test)]
+pub(crate) use CloudConfigError as NoCloudConfig;
+
+pub(crate) const HEAD: &str = "#cloud-config\n";
+
+/// Error in a cloud-config.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CloudConfigError {
+    #[error("not a cloud-config: the first line must be #cloud-config")]
+    Head,
+    #[error("not valid YAML: {0}")]
+    Yaml(String),
+    #[error("must be a mapping at the top level")]
+    NoMapping,
+    #[error("ssh_authorized_keys must be a list")]
+    NoKeyList,
+    #[error("{0} must be a list")]
+    NoList(&'static str),
+}
+
+/// Lists that kvshoot adds entries to.
+const LISTS: [&str; 3] = ["bootcmd", "runcmd", "write_files"];
+
+/// Parses a cloud-config; scripts and multi-part texts cannot be merged.
+pub(crate) fn parse(text: &str) -> Result<Mapping, CloudConfigError> {
+    if text.lines().next().map(str::trim_end) != Some(HEAD.trim_end()) {
+        return Err(CloudConfigError::Head);
+    }
+    let config = match serde_yaml::from_str(text) {
+        Ok(Value::Mapping(config)) => config,
+        Ok(Value::Null) => Mapping::new(),
+        Ok(_) => return Err(CloudConfigError::NoMapping),
+        Err(error) => return Err(CloudConfigError::Yaml(error.to_string())),
+    };
+    let keys = config.get("ssh_authorized_keys");
+    if keys.is_some_and(|it| !it.is_sequence()) {
+        return Err(CloudConfigError::NoKeyList);
+    }
+    for key in LISTS {
+        let list = config.get(key);
+        if list.is_some_and(|it| !it.is_sequence() && !it.is_null()) {
+            return Err(CloudConfigError::NoList(key));
+        }
+    }
+    Ok(config)
+}
+
+/// Returns true for a line of an authorized_keys file: type, base64 data, and an optional comment.
+pub(crate) fn is_public_key(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let kind = words.next().unwrap_or_default();
+    let known = ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-sha2-"];
+    let body = words.next().unwrap_or_default();
+    let is_base64 = |it: char| it.is_ascii_alphanumeric() || "+/=".contains(it);
+    known.iter().any(|it| kind.starts_with(it))
+        && body.len() >= 32
+        && body.chars().all(is_base64)
+        && !line.contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cloud_config_is_a_mapping_with_a_header() {
+        assert!(parse("#cloud-config\nruncmd: [date]\n").is_ok());
+        assert!(parse("#cloud-config\n").is_ok_and(|it| it.is_empty()));
+        assert_eq!(parse("#!/bin/sh\n"), Err(CloudConfigError::Head));
+        assert_eq!(
+            parse("#cloud-config\n- a\n"),
+            Err(CloudConfigError::NoMapping)
+        );
+        assert_eq!(
+            parse("#cloud-config\nssh_authorized_keys: a\n"),
+            Err(CloudConfigError::NoKeyList)
+        );
+        assert_eq!(
+            parse("#cloud-config\nruncmd: date\n"),
+            Err(CloudConfigError::NoList("runcmd"))
+        );
+    }
+
+    #[test]
+    fn private_keys_are_rejected() {
+        assert!(is_public_key(
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGxsbGxsbGxsbGxsbGxsbGxs me@here"
+        ));
+        assert!(!is_public_key("-----BEGIN OPENSSH PRIVATE KEY-----"));
+        assert!(!is_public_key("ssh-ed25519"));
+    }
+}

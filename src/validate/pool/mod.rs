@@ -1,0 +1,241 @@
+//! The rules of `spec.provider.workers`.
+
+pub(crate) mod cloud_config;
+pub(super) mod context;
+mod machine;
+mod placement;
+mod size;
+mod system_components;
+mod taints;
+mod template;
+mod volumes;
+mod worker_config;
+mod zones;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::model::{FindingKind, Worker};
+
+use context::{PoolContext, ValidationContext};
+
+use super::names;
+use super::report::{FieldCursor, FindingSink};
+use super::shoot::{kubernetes, metadata};
+use super::valid_shoot::PoolSpec;
+
+const MAX_NAME: usize = 15;
+const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+
+pub(crate) fn check(
+    context: &ValidationContext,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<Vec<PoolSpec>> {
+    let workers = &context.input.shoot.spec.provider.workers;
+    if workers.is_empty() {
+        report
+            .error(
+                at,
+                FindingKind::Required,
+                "pool/none",
+                "at least one pool is required",
+            )
+            .hint("add a pool to spec.provider.workers");
+        return None;
+    }
+    let before = context
+        .input
+        .before
+        .map_or(&[][..], |it| &it.spec.provider.workers);
+    let before: HashMap<&str, &Worker> = before.iter().map(|it| (it.name.as_str(), it)).collect();
+    let mut known = HashMap::with_capacity(workers.len());
+    let mut pools = Vec::with_capacity(workers.len());
+    for (i, worker) in workers.iter().enumerate() {
+        let pool = PoolContext {
+            worker,
+            before: before.get(worker.name.as_str()).copied(),
+            at: at.index(i),
+        };
+        name(context, &pool, report);
+        if let Some(first) = known
+            .insert(worker.name.as_str(), i)
+            .filter(|_| !worker.name.is_empty())
+        {
+            let message = format!("duplicate pool {:?}", worker.name);
+            report
+                .error(
+                    &pool.at.key("name"),
+                    FindingKind::Duplicate,
+                    "pool/duplicate",
+                    message,
+                )
+                .see(&at.index(first).key("name"), "first defined here");
+        }
+        pools.extend(check_one(context, &pool, report));
+    }
+    system_components::check(workers, at, report);
+    size::autoscaling(workers, at, report);
+    (pools.len() == workers.len()).then_some(pools)
+}
+
+fn name(context: &ValidationContext, pool: &PoolContext, report: &mut FindingSink) {
+    let codes = ("pool/name", "pool/name-too-long");
+    let config = pool.worker.provider_config.as_ref();
+    // Pools of Kubermatic can have longer names.
+    let is_own = config.is_some_and(|it| it.template.is_some() || it.instancetype.is_some());
+    let most = match is_own {
+        true => max_name_length(context, pool).max(MAX_NAME),
+        false => MAX_NAME,
+    };
+    let at = &pool.at.key("name");
+    names::check_dns_label(at, &pool.worker.name, most, codes, report);
+}
+
+/// Maximum length of a pool name, so that machine names have at most 63 characters.
+fn max_name_length(context: &ValidationContext, pool: &PoolContext) -> usize {
+    /// Separators, the hash, and machine numbers up to 9999.
+    const OTHERS: usize = "--z--".len() + 5 + 4;
+    let id = metadata::id(&context.input.shoot.metadata);
+    let zones = pool.worker.zones.len().to_string();
+    names::MAX_NAME.saturating_sub(id.len() + zones.len() + OTHERS)
+}
+
+fn check_one(
+    context: &ValidationContext,
+    pool: &PoolContext,
+    report: &mut FindingSink,
+) -> Option<PoolSpec> {
+    let (worker, at) = (pool.worker, &pool.at);
+    let size = size::size(pool, report);
+    let bounds = size::bounds(pool, report);
+    names::check_labels(&at.key("labels"), &worker.labels, report);
+    names::check_annotations(&at.key("annotations"), &worker.annotations, report);
+    taints::check(&worker.taints, &at.key("taints"), report);
+    zones::check(context, pool, report);
+    settings(pool, report);
+    let config = worker_config::check(context, pool, report);
+    let machine_type = machine::machine_type(context, pool, report);
+    let image = machine::image(context, pool, report);
+    let root = volumes::root(context, pool, report);
+    let mut data = volumes::data(context, pool, report);
+    if let (Some(data), Some(root)) = (&mut data, &root) {
+        data.extend(volumes::secondary(pool, root));
+    }
+
+    if let (Some(root), Some(data)) = (&root, &data) {
+        volumes::check_migration(pool, root, data, report);
+    }
+
+    let (minimum, maximum) = size?;
+    let (surge, unavailable) = bounds?;
+    let mcm = worker.machine_controller_manager.as_ref();
+    let timeout = |of: Option<&crate::model::Duration>, default| of.map_or(default, |it| it.value);
+    Some(PoolSpec {
+        name: worker.name.clone(),
+        zones: worker.zones.clone(),
+        minimum,
+        maximum,
+        surge,
+        unavailable,
+        machine_type: machine_type?,
+        image: image?,
+        root: root?,
+        data: data?,
+        worker: config?,
+        labels: worker.labels.clone(),
+        annotations: worker.annotations.clone(),
+        taints: worker.taints.clone(),
+        cri: worker.cri.as_ref().map(|it| it.name.clone()),
+        ca_bundle: worker.ca_bundle.clone(),
+        kubelet: kubelet(context, worker),
+        system_components: system_components::are_allowed(worker),
+        creation_timeout: timeout(
+            mcm.and_then(|it| it.machine_creation_timeout.as_ref()),
+            CREATION_TIMEOUT,
+        ),
+        drain_timeout: timeout(
+            mcm.and_then(|it| it.machine_drain_timeout.as_ref()),
+            DRAIN_TIMEOUT,
+        ),
+    })
+}
+
+/// Settings of the pool, or else those of the shoot.
+fn kubelet(context: &ValidationContext, worker: &Worker) -> Option<crate::model::Kubelet> {
+    let own = worker
+        .kubernetes
+        .as_ref()
+        .and_then(|it| it.kubelet.as_ref());
+    own.or(context.input.shoot.spec.kubernetes.kubelet.as_ref())
+        .cloned()
+}
+
+fn settings(pool: &PoolContext, report: &mut FindingSink) {
+    let (worker, at) = (pool.worker, &pool.at);
+    if let Some(cri) = worker
+        .cri
+        .as_ref()
+        .filter(|it| it.name != "containerd" && !it.name.is_empty())
+    {
+        let message = format!("unsupported value {:?}", cri.name);
+        report
+            .error(
+                &at.key("cri").key("name"),
+                FindingKind::NotSupported,
+                "pool/cri",
+                message,
+            )
+            .hint("supported values: containerd");
+    }
+    if let Some(bundle) = &worker.ca_bundle
+        && !is_pem_certificates(bundle)
+    {
+        let message = "not a valid PEM certificate";
+        report.error(
+            &at.key("caBundle"),
+            FindingKind::Invalid,
+            "pool/ca-bundle",
+            message,
+        );
+    }
+    if let Some(own) = &worker.kubernetes {
+        let at = &at.key("kubernetes");
+        if let Some(it) = &own.kubelet {
+            kubernetes::kubelet(it, &at.key("kubelet"), report);
+        }
+    }
+    if let Some(retries) = worker
+        .machine_controller_manager
+        .as_ref()
+        .and_then(|it| it.max_evict_retries)
+        && retries < 0
+    {
+        let at = &at.key("machineControllerManager");
+        let message = format!("must be at least 0 (is {retries})");
+        report.error(
+            &at.key("maxEvictRetries"),
+            FindingKind::Invalid,
+            "pool/negative",
+            message,
+        );
+    }
+}
+
+/// Returns true if the text contains at least one PEM certificate, and all have valid base64.
+pub(crate) fn is_pem_certificates(text: &str) -> bool {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut parts = text.split(BEGIN).skip(1).peekable();
+    parts.peek().is_some()
+        && parts.all(|part| {
+            part.split_once(END).is_some_and(|(body, _)| {
+                let body: String = body.split_whitespace().collect();
+                use base64::Engine;
+                let bytes = base64::engine::general_purpose::STANDARD.decode(body);
+                // Every certificate is an ASN.1 sequence.
+                bytes.is_ok_and(|bytes| bytes.first() == Some(&0x30))
+            })
+        })
+}

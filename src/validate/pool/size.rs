@@ -1,0 +1,152 @@
+//! The size of a pool, and how many of its machines a rolling update may add or remove.
+
+use super::context::PoolContext;
+use crate::model::{Amount, FindingKind, IntOrString, Worker};
+use crate::validate::report::{FieldCursor, FindingSink};
+
+pub(super) fn size(pool: &PoolContext, report: &mut FindingSink) -> Option<(usize, usize)> {
+    let (minimum, maximum) = (pool.worker.minimum, pool.worker.maximum);
+    let at_minimum = &pool.at.key("minimum");
+    let at_maximum = &pool.at.key("maximum");
+    for (at, count) in [(at_minimum, minimum), (at_maximum, maximum)] {
+        if count < 0 {
+            report.error(
+                at,
+                FindingKind::Invalid,
+                "pool/negative",
+                format!("must be at least 0 (is {count})"),
+            );
+        }
+    }
+    let sizes = (
+        usize::try_from(minimum).ok()?,
+        usize::try_from(maximum).ok()?,
+    );
+    if maximum < minimum {
+        let message = format!("must be at least {minimum}, the minimum (is {maximum})");
+        report
+            .error(
+                at_maximum,
+                FindingKind::Forbidden,
+                "pool/minimum-above-maximum",
+                message,
+            )
+            .see(at_minimum, "minimum");
+        return None;
+    }
+    if minimum == 0 && maximum != 0 {
+        let message =
+            format!("must be at least 1 if maximum is {maximum}: a pool cannot scale up from zero");
+        report
+            .error(
+                at_minimum,
+                FindingKind::Forbidden,
+                "pool/scale-from-zero",
+                message,
+            )
+            .see(at_maximum, "maximum")
+            .hint("set it to 1, or both to 0");
+        return None;
+    }
+    Some(sizes)
+}
+
+/// maxSurge and maxUnavailable.
+pub(super) fn bounds(pool: &PoolContext, report: &mut FindingSink) -> Option<(Amount, Amount)> {
+    let at_surge = &pool.at.key("maxSurge");
+    let at_unavailable = &pool.at.key("maxUnavailable");
+    let surge = amount(pool.worker.max_surge.as_ref(), 1, at_surge, report);
+    let unavailable = amount(
+        pool.worker.max_unavailable.as_ref(),
+        0,
+        at_unavailable,
+        report,
+    );
+    if let Some(Amount::Percent(percent)) = unavailable
+        && percent > 100
+    {
+        let message = format!("must be at most 100% (is {percent}%)");
+        report.error(
+            at_unavailable,
+            FindingKind::Invalid,
+            "pool/unavailable-above-all",
+            message,
+        );
+        return None;
+    }
+    let (surge, unavailable) = (surge?, unavailable?);
+    // An empty pool is validated as if it had one machine.
+    let machines = usize::try_from(pool.worker.minimum).unwrap_or(0).max(1);
+    if surge.rounded_up(machines) == 0 && unavailable.rounded_down(machines) == 0 {
+        report
+            .error(
+                at_unavailable,
+                FindingKind::Invalid,
+                "pool/no-room-to-roll",
+                format!(
+                    "maxUnavailable and maxSurge are both 0 of {machines}: a rolling update cannot replace any machine"
+                ),
+            )
+            .see(at_surge, "maxSurge")
+            .hint("set one of them to at least 1");
+        return None;
+    }
+    Some((surge, unavailable))
+}
+
+fn amount(
+    given: Option<&IntOrString>,
+    default: usize,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<Amount> {
+    const MAX: usize = 1_000_000;
+    let message = match given {
+        None => return Some(Amount::Number(default)),
+        Some(IntOrString::Int(count)) => match usize::try_from(*count) {
+            Ok(count) => return Some(Amount::Number(count)),
+            Err(_) => format!("must be at least 0 (is {count})"),
+        },
+        Some(IntOrString::String(text)) => {
+            let digits = text.strip_suffix('%').unwrap_or_default();
+            let is_percent = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            match digits.parse().ok().filter(|it| is_percent && *it <= MAX) {
+                Some(percent) => return Some(Amount::Percent(percent)),
+                None => format!("{text:?} is neither a number nor a percentage"),
+            }
+        }
+    };
+    report
+        .error(at, FindingKind::Invalid, "pool/amount", message)
+        .hint("write a number such as 1, or a percentage such as 25%");
+    None
+}
+
+/// Warns once that no autoscaler scales pools between minimum and maximum.
+pub(super) fn autoscaling(workers: &[Worker], at: &FieldCursor, report: &mut FindingSink) {
+    let mut wide = workers
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.minimum < it.maximum);
+    let Some((i, first)) = wide.next() else {
+        return;
+    };
+    let others = match wide.count() {
+        0 => String::new(),
+        1 => " and 1 more".to_owned(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "no autoscaler runs: pool {:?}{others} will not scale above its minimum",
+        first.name
+    );
+    report
+        .warning(
+            &at.index(i).key("maximum"),
+            FindingKind::NotSupported,
+            "pool/no-autoscaler",
+            message,
+        )
+        .see(&at.index(i).key("minimum"), "initial size")
+        .hint("a pool starts with its minimum; change minimum to scale it");
+}

@@ -1,0 +1,17 @@
+//! The rules and the index of a CloudProfile.
+
+pub(crate) mod component_images;
+mod downloads;
+pub(super) mod index;
+mod network_manifests;
+mod provider_config;
+mod spec;
+mod storage_classes;
+
+use super::report::{FieldCursor, FindingSink};
+use crate::model::CloudProfile;
+
+pub(super) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
+    spec::check(profile, at, report);
+    provider_config::check(profile, at, report);
+}

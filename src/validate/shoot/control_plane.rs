@@ -1,0 +1,229 @@
+//! The control plane: availability, exposure and images.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::model::{self, FindingKind, Quantity};
+use crate::validate::context::Input;
+use crate::validate::report::{FieldCursor, FindingSink};
+
+// Other modules use the short name until they are renamed.
+pub(crate) use ApiServerExposure as Exposure;
+
+/// Settings of the control plane from Shoot and CloudProfile, with all defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ControlPlaneSpec {
+    pub(crate) tolerance: Tolerance,
+    pub(crate) exposure: ApiServerExposure,
+    /// Configured address of the API server for machines.
+    pub(crate) node_address: Option<Address>,
+    /// StorageClass of etcd; `None` for the provider's default.
+    pub(crate) etcd_class: Option<String>,
+    pub(crate) etcd_size: Quantity,
+    /// Registry that replaces all public ones.
+    pub(crate) registry: Option<String>,
+    pub(crate) pull_secrets: Vec<String>,
+    /// Images that replace the defaults, by component.
+    pub(crate) images: BTreeMap<String, String>,
+    pub(crate) cloud_controller_gates: BTreeMap<String, bool>,
+}
+
+/// Failures that the control plane tolerates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tolerance {
+    None,
+    Node,
+    Zone,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ApiServerExposure {
+    LoadBalancer {
+        annotations: BTreeMap<String, String>,
+    },
+    NodePort {
+        address: String,
+        port: Option<u16>,
+    },
+    /// Reachable only through the provider's API server.
+    None,
+}
+
+/// Address of a server: host name or IP address, and port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Address {
+    /// URL for Kubernetes clients.
+    pub(crate) fn url(&self) -> String {
+        format!("https://{self}")
+    }
+}
+
+impl fmt::Display for Address {
+    /// Formats as HOST:PORT, with an IPv6 address in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Port of the API server, internal and external, unless a NodePort is used.
+pub(crate) const API_PORT: u16 = 6443;
+
+const ETCD_SIZE: &str = "10Gi";
+
+pub(crate) fn check(
+    input: &Input,
+    spec: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<ControlPlaneSpec> {
+    let shoot = &input.shoot.spec;
+    let given = shoot.provider.control_plane_config.as_ref();
+    let provider = &spec.key("provider");
+    let at = &provider.key("controlPlaneConfig");
+    let tolerance = tolerance(
+        shoot.control_plane.as_ref(),
+        &spec.key("controlPlane"),
+        report,
+    );
+    let exposure = match given.and_then(|it| it.exposure.as_ref()) {
+        Some(it) => exposure(it, &at.key("exposure"), report),
+        None => Some(ApiServerExposure::LoadBalancer {
+            annotations: BTreeMap::new(),
+        }),
+    };
+    let node_address = given.and_then(|it| it.node_address.as_deref());
+    let node_address = node_address.map(|it| address(it, &at.key("nodeAddress"), report));
+    let etcd = given.and_then(|it| it.etcd.clone()).unwrap_or_default();
+    Some(ControlPlaneSpec {
+        tolerance: tolerance?,
+        exposure: exposure?,
+        node_address: match node_address {
+            Some(given) => Some(given?),
+            None => None,
+        },
+        etcd_class: etcd.storage_class,
+        etcd_size: etcd
+            .size
+            .unwrap_or_else(|| Quantity::parse(ETCD_SIZE).expect("it is a quantity")),
+        registry: given.and_then(|it| it.image_registry.clone()),
+        pull_secrets: given
+            .map(|it| it.image_pull_secrets.clone())
+            .unwrap_or_default(),
+        images: input.profile.spec.provider_config.component_images.clone(),
+        cloud_controller_gates: given
+            .and_then(|it| it.cloud_controller_manager.as_ref())
+            .map(|it| it.feature_gates.clone())
+            .unwrap_or_default(),
+    })
+}
+
+fn tolerance(
+    given: Option<&model::ControlPlane>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<Tolerance> {
+    let given = given.and_then(|it| it.high_availability.as_ref());
+    match given.map_or("none", |it| it.failure_tolerance.type_.as_str()) {
+        "none" => Some(Tolerance::None),
+        "node" => Some(Tolerance::Node),
+        "zone" => Some(Tolerance::Zone),
+        "" => None,
+        other => {
+            let at = &at.key("highAvailability");
+            let at = &at.key("failureTolerance");
+            let message = format!("unsupported value {other:?}");
+            report
+                .error(
+                    &at.key("type"),
+                    FindingKind::NotSupported,
+                    "control-plane/tolerance",
+                    message,
+                )
+                .hint("supported values: none, node, zone");
+            None
+        }
+    }
+}
+
+fn exposure(
+    given: &model::Exposure,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<ApiServerExposure> {
+    match given.type_.as_str() {
+        "LoadBalancer" => Some(ApiServerExposure::LoadBalancer {
+            annotations: given.annotations.clone(),
+        }),
+        "NodePort" => {
+            let Some(address) = given.address.clone() else {
+                report
+                    .error(
+                        &at.key("address"),
+                        FindingKind::Required,
+                        "control-plane/node-port",
+                        "is required",
+                    )
+                    .hint("set the address of a provider node, or one that reaches all of them");
+                return None;
+            };
+            let port = given.node_port.map(u16::try_from).transpose();
+            let Ok(port) = port else {
+                report.error(
+                    &at.key("nodePort"),
+                    FindingKind::Invalid,
+                    "control-plane/node-port",
+                    "not a valid port",
+                );
+                return None;
+            };
+            Some(ApiServerExposure::NodePort { address, port })
+        }
+        "None" => Some(ApiServerExposure::None),
+        "" => None,
+        other => {
+            let message = format!("unsupported value {other:?}");
+            report
+                .error(
+                    &at.key("type"),
+                    FindingKind::NotSupported,
+                    "control-plane/exposure",
+                    message,
+                )
+                .hint("supported values: LoadBalancer, NodePort, None");
+            None
+        }
+    }
+}
+
+/// Parses `host` or `host:port`; an IPv6 address with a port is in brackets.
+fn address(text: &str, at: &FieldCursor, report: &mut FindingSink) -> Option<Address> {
+    let address = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+            port.parse().ok().map(|port| (host, port))
+        }
+        _ => Some((text, API_PORT)),
+    };
+    let address = address.map(|(host, port)| Address {
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port,
+    });
+    if address.as_ref().is_none_or(|it| it.host.is_empty()) {
+        report
+            .error(
+                at,
+                FindingKind::Invalid,
+                "control-plane/node-address",
+                format!("{text:?} is not a valid address"),
+            )
+            .hint("write HOST or HOST:PORT");
+        return None;
+    }
+    address
+}

@@ -1,0 +1,300 @@
+//! `spec.kubernetes`: the version, and the settings of its components.
+
+use super::component_settings;
+use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, nearest};
+use crate::validate::context::Input;
+use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
+use crate::validate::report::{FieldCursor, FindingSink};
+use crate::validate::rules::{not_negative, some_of};
+
+/// Minor versions of Kubernetes that kvshoot supports.
+pub(crate) const KNOWN_MINORS: std::ops::RangeInclusive<u64> = 31..=36;
+
+/// Resolves the version to a full version.
+pub(crate) fn version(
+    input: &Input,
+    index: &ProfileIndex,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<String> {
+    let at = &at.key("version");
+    let wanted = input.shoot.spec.kubernetes.version.as_str();
+    let Some(version) = Version::parse(wanted).filter(|_| has_form(wanted)) else {
+        if !wanted.is_empty() {
+            let message = format!("{wanted:?} is not a valid Kubernetes version");
+            report
+                .error(at, FindingKind::Invalid, "kubernetes/version", message)
+                .hint("write 1.34 for its newest patch, or a full version such as 1.34.2");
+        }
+        return None;
+    };
+    if let Some(kept) = kept(input, wanted) {
+        return Some(kept.to_owned());
+    }
+    let found = if wanted.matches('.').count() == 1 {
+        newest_patch(input, index, &version)
+    } else {
+        named(input, index, wanted)
+    };
+    let Some(found) = found else {
+        let message = format!(
+            "Kubernetes version {wanted:?} not found in {}",
+            index.title()
+        );
+        report
+            .error(
+                at,
+                FindingKind::NotSupported,
+                "kubernetes/version-not-offered",
+                message,
+            )
+            .hint(format!("available: {}", offered(input, index)));
+        return None;
+    };
+    let (major, minor) = version.minor();
+    if major != 1 || !KNOWN_MINORS.contains(&minor) {
+        let (first, last) = (KNOWN_MINORS.start(), KNOWN_MINORS.end());
+        let message = format!("kvshoot does not support Kubernetes {wanted}");
+        report
+            .error(
+                at,
+                FindingKind::NotSupported,
+                "kubernetes/version-unknown",
+                message,
+            )
+            .hint(format!("supported versions: 1.{first} to 1.{last}"));
+        return None;
+    }
+    Some(found.to_owned())
+}
+
+/// Returns true for `1.34` or `1.34.2`; [`Version`] accepts more.
+fn has_form(text: &str) -> bool {
+    let parts = text.split('.').count();
+    (2..=3).contains(&parts) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// Keeps the current version, even if the profile no longer contains it.
+fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
+    let before = input.before?.spec.kubernetes.version.as_str();
+    let is_patch_of = before
+        .strip_prefix(wanted)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    (is_patch_of && before.matches('.').count() == 2).then_some(before)
+}
+
+fn named<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &str) -> Option<&'a str> {
+    let versions = &index.profile.spec.kubernetes.versions;
+    let found = versions.iter().find(|it| it.version == wanted)?;
+    (!is_expired(found.expiration_date.as_deref(), input.now)).then_some(found.version.as_str())
+}
+
+fn newest_patch<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &Version) -> Option<&'a str> {
+    let versions = &index.profile.spec.kubernetes.versions;
+    versions
+        .iter()
+        .filter(|it| !is_expired(it.expiration_date.as_deref(), input.now))
+        .filter(|it| !is_preview(it.classification.as_deref()))
+        .filter_map(|it| Some((Version::parse(&it.version)?, it.version.as_str())))
+        .filter(|(version, _)| version.minor() == wanted.minor())
+        .max()
+        .map(|(_, text)| text)
+}
+
+fn offered(input: &Input, index: &ProfileIndex) -> String {
+    let versions = &index.profile.spec.kubernetes.versions;
+    let current = versions
+        .iter()
+        .filter(|it| !is_expired(it.expiration_date.as_deref(), input.now));
+    some_of(current.map(|it| it.version.as_str()))
+}
+
+/// Checks everything below `spec.kubernetes` except the version.
+pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
+    let kubernetes = &input.shoot.spec.kubernetes;
+    if let Some(it) = &kubernetes.kubelet {
+        kubelet(it, &at.key("kubelet"), report);
+    }
+    if let Some(it) = &kubernetes.kube_proxy {
+        kube_proxy(it, &at.key("kubeProxy"), report);
+    }
+    component_settings::check(kubernetes, at, report);
+    let mask = kubernetes
+        .kube_controller_manager
+        .as_ref()
+        .and_then(|it| it.node_cidr_mask_size);
+    if let Some(mask) = mask {
+        let at = &at.key("kubeControllerManager");
+        node_mask(input, mask, &at.key("nodeCIDRMaskSize"), report);
+    }
+}
+
+fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) {
+    const MODES: [&str; 3] = ["IPTables", "IPVS", "NFTables"];
+    if let Some(mode) = settings
+        .mode
+        .as_deref()
+        .filter(|mode| !MODES.contains(mode))
+    {
+        report
+            .error(
+                &at.key("mode"),
+                FindingKind::NotSupported,
+                "kubernetes/proxy-mode",
+                format!("unsupported value {mode:?}"),
+            )
+            .hint(format!("supported values: {}", MODES.join(", ")));
+    }
+}
+
+/// Every node gets a range of this size, which must have enough addresses for its pods.
+fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSink) {
+    if !(16..=28).contains(&mask) {
+        let message = format!("must be between 16 and 28 (is {mask})");
+        report.error(at, FindingKind::Invalid, "kubernetes/node-mask", message);
+        return;
+    }
+    let most_pods = most_pods(input);
+    let addresses = (1_i64 << (32 - mask)) - 2;
+    if addresses < i64::from(most_pods) {
+        let message =
+            format!("leaves only {addresses} addresses for {most_pods} pods on each node");
+        report
+            .error(
+                at,
+                FindingKind::Invalid,
+                "kubernetes/node-mask-too-small",
+                message,
+            )
+            .hint("lower nodeCIDRMaskSize or maxPods");
+    }
+}
+
+/// Highest maxPods of all pools.
+pub(crate) fn most_pods(input: &Input) -> i32 {
+    let spec = &input.shoot.spec;
+    let of_pools = spec
+        .provider
+        .workers
+        .iter()
+        .filter_map(|pool| pool.kubernetes.as_ref()?.kubelet.as_ref());
+    let settings = spec.kubernetes.kubelet.iter().chain(of_pools);
+    settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
+}
+
+pub(crate) fn kubelet(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
+    let mut least = |name: &str, value: Option<i64>, least: i64| {
+        if let Some(value) = value.filter(|value| *value < least) {
+            let message = format!("must be at least {least} (is {value})");
+            report.error(
+                &at.key(name),
+                FindingKind::Invalid,
+                "kubelet/too-low",
+                message,
+            );
+        }
+    };
+    least("maxPods", settings.max_pods.map(i64::from), 0);
+    least("podPidsLimit", settings.pod_pids_limit, 100);
+    least(
+        "registryPullQPS",
+        settings.registry_pull_qps.map(i64::from),
+        0,
+    );
+    if let Some(percent) = settings.image_gc_high_threshold_percent
+        && !(0..=100).contains(&percent)
+    {
+        let message = format!("must be between 0 and 100 (is {percent})");
+        let at = &at.key("imageGCHighThresholdPercent");
+        report.error(at, FindingKind::Invalid, "kubelet/percent", message);
+    }
+    evictions(settings, at, report);
+    let reserved = [
+        ("kubeReserved", &settings.kube_reserved),
+        ("systemReserved", &settings.system_reserved),
+    ];
+    for (name, amounts) in reserved {
+        for (resource, amount) in amounts.iter().flatten() {
+            known(
+                resource,
+                &["cpu", "ephemeralStorage", "memory", "pid"],
+                &at.key(name),
+                report,
+            );
+            not_negative(amount, &at.key(name).key(resource), report);
+        }
+    }
+}
+
+const SIGNALS: [&str; 5] = [
+    "imageFSAvailable",
+    "imageFSInodesFree",
+    "memoryAvailable",
+    "nodeFSAvailable",
+    "nodeFSInodesFree",
+];
+
+/// Checks eviction thresholds: quantities or percentages.
+fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
+    let thresholds = [
+        ("evictionHard", &settings.eviction_hard),
+        ("evictionSoft", &settings.eviction_soft),
+    ];
+    for (name, signals) in thresholds {
+        let at = &at.key(name);
+        for (signal, threshold) in signals.iter().flatten() {
+            known(signal, &SIGNALS, at, report);
+            let IntOrString::String(text) = threshold else {
+                continue;
+            };
+            let percent = text.strip_suffix('%').map(|it| {
+                it.parse::<f64>()
+                    .is_ok_and(|it| (0.0..=100.0).contains(&it))
+            });
+            if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {
+                let message = format!("{text:?} is neither a quantity nor a percentage");
+                report
+                    .error(
+                        &at.key(signal),
+                        FindingKind::Invalid,
+                        "kubelet/eviction",
+                        message,
+                    )
+                    .hint("write a quantity such as 100Mi, or a percentage such as 5%");
+            }
+        }
+    }
+    for signal in settings
+        .eviction_minimum_reclaim
+        .iter()
+        .flat_map(|it| it.keys())
+    {
+        known(signal, &SIGNALS, &at.key("evictionMinimumReclaim"), report);
+    }
+    for signal in settings
+        .eviction_soft_grace_period
+        .iter()
+        .flat_map(|it| it.keys())
+    {
+        known(signal, &SIGNALS, &at.key("evictionSoftGracePeriod"), report);
+    }
+}
+
+/// Reports an unknown key of a map with a fixed set of keys.
+fn known(key: &str, names: &[&'static str], at: &FieldCursor, report: &mut FindingSink) {
+    if names.contains(&key) {
+        return;
+    }
+    let hint = nearest(key, names.iter().copied()).map_or_else(
+        || format!("supported values: {}", names.join(", ")),
+        |meant| format!("did you mean {meant:?}?"),
+    );
+    report
+        .error(
+            &at.key(key),
+            FindingKind::Unknown,
+            "kubelet/unknown-key",
+            format!("unknown field {key:?}"),
+        )
+        .hint(hint);
+}

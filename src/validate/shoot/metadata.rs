@@ -1,0 +1,76 @@
+//! Name, labels and annotations of the shoot.
+
+use jiff::Timestamp;
+
+use crate::model::{FindingKind, Metadata};
+use crate::validate::names;
+use crate::validate::report::{FieldCursor, FindingSink};
+
+/// Annotation with the expiry, in RFC 3339; on a Shoot, as in Gardener, and on a record.
+pub(crate) const EXPIRES: &str = "shoot.gardener.cloud/expiration-timestamp";
+
+/// Maximum length of project and shoot name together, so that derived names fit.
+const MAX_TOGETHER: usize = 21;
+
+/// `metadata.namespace` without the prefix `garden-`; `local` when absent.
+pub(crate) fn project(metadata: &Metadata) -> &str {
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    match namespace.strip_prefix("garden-").unwrap_or(namespace) {
+        "" => "local",
+        project => project,
+    }
+}
+
+pub(crate) fn id(metadata: &Metadata) -> String {
+    format!("shoot--{}--{}", project(metadata), metadata.name)
+}
+
+pub(crate) fn check(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSink) {
+    let project = project(metadata);
+    let (at_name, at_namespace) = (&at.key("name"), &at.key("namespace"));
+    part(&metadata.name, "metadata/name", at_name, report);
+    part(project, "metadata/project", at_namespace, report);
+    let length = project.len() + metadata.name.len();
+    if length > MAX_TOGETHER {
+        let message = format!(
+            "must be at most {MAX_TOGETHER} characters together with project {project:?} (is {length})"
+        );
+        report
+            .error(at_name, FindingKind::TooLong, "metadata/too-long", message)
+            .hint("machine names contain both and are limited to 63 characters");
+    }
+    names::check_labels(&at.key("labels"), &metadata.labels, report);
+    let at_annotations = at.key("annotations");
+    names::check_annotations(&at_annotations, &metadata.annotations, report);
+    expiry(metadata, &at_annotations.key(EXPIRES), report);
+}
+
+/// Checks the expiry annotation.
+fn expiry(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSink) {
+    let Some(text) = metadata.annotations.get(EXPIRES) else {
+        return;
+    };
+    if text.parse::<Timestamp>().is_err() {
+        let message = format!("{text:?} is not a valid timestamp");
+        report
+            .error(at, FindingKind::Invalid, "metadata/expiration", message)
+            .hint("use RFC 3339, for example 2026-12-24T18:00:00Z");
+    }
+}
+
+fn part(text: &str, code: &'static str, at: &FieldCursor, report: &mut FindingSink) {
+    if text.is_empty() {
+        return;
+    }
+    if !names::is_dns_label(text) && text.len() <= names::MAX_NAME {
+        let message = format!("{text:?} is not a valid DNS label");
+        report
+            .error(at, FindingKind::Invalid, code, message)
+            .hint(names::DNS_LABEL);
+    } else if text.contains("--") {
+        let message = format!("{text:?} must not contain two consecutive hyphens");
+        report
+            .error(at, FindingKind::Invalid, code, message)
+            .hint("-- separates the project from the name in object names");
+    }
+}

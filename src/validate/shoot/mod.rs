@@ -1,0 +1,12 @@
+//! The rules of a Shoot, except for its pools.
+
+mod cni;
+mod component_settings;
+pub(crate) mod control_plane;
+pub(super) mod infrastructure;
+pub(super) mod kubernetes;
+pub(super) mod maintenance;
+pub(super) mod metadata;
+pub(super) mod networking;
+pub(super) mod preallocated_data_volumes;
+pub(super) mod spec;

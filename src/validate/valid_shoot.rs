@@ -1,0 +1,159 @@
+//! The result of validation: a Shoot with all defaults and values resolved from its profile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::image_source::ImageSource;
+use super::network_policy::NetworkPolicies;
+use super::shoot::control_plane::ControlPlaneSpec;
+use crate::model::{Amount, CloudProfile, Kubelet, Quantity, Shoot, Taint, WorkerConfig};
+
+/// A valid Shoot with all defaults and values resolved from its profile.
+#[derive(Debug, Clone)]
+pub(crate) struct ValidShoot {
+    pub(crate) name: String,
+    /// `metadata.namespace` without the prefix `garden-`; `local` when absent.
+    pub(crate) project: String,
+    /// The technical ID, `shoot--<project>--<name>`; every object's name starts with it.
+    pub(crate) id: String,
+    pub(crate) region: String,
+    /// Full version, such as 1.34.2.
+    pub(crate) kubernetes: String,
+    pub(crate) networking: NetworkRanges,
+    pub(crate) control_plane: ControlPlaneSpec,
+    /// Tenant networks in the order of the manifest, followed by shared ones.
+    pub(crate) networks: Vec<Network>,
+    pub(crate) network_policies: NetworkPolicies,
+    /// Preallocated disks that pools can clone.
+    pub(crate) disks: Vec<PreAllocatedVolume>,
+    pub(crate) pools: Vec<PoolSpec>,
+    /// Third-party manifests that are applied in the shoot; added after validation.
+    pub(crate) bundles: Vec<ManifestSet>,
+    /// The Shoot for the record, with the chosen versions, which are kept until the manifest changes them.
+    pub(crate) manifest: Arc<Shoot>,
+    pub(crate) profile: CloudProfile,
+    /// Only this module can construct the type.
+    pub(super) _proof: (),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NetworkRanges {
+    pub(crate) type_: String,
+    pub(crate) nodes: String,
+    pub(crate) pods: String,
+    pub(crate) services: String,
+    /// Prefix length of the pod range of each node.
+    pub(crate) node_mask: u8,
+}
+
+/// Third-party objects: the pod network, or an add-on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ManifestSet {
+    pub(crate) name: String,
+    pub(crate) objects: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Network {
+    /// Created for this shoot; `config` is the unchanged CNI configuration.
+    Tenant {
+        name: String,
+        config: String,
+        default: bool,
+    },
+    /// Exists already, by default in the namespace of the shoot's objects.
+    Shared {
+        name: String,
+        namespace: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PoolSpec {
+    pub(crate) name: String,
+    pub(crate) zones: Vec<String>,
+    pub(crate) minimum: usize,
+    pub(crate) maximum: usize,
+    /// maxSurge, of the pool's desired size; 1 when absent.
+    pub(crate) surge: Amount,
+    /// maxUnavailable, of the pool's desired size; 0 when absent.
+    pub(crate) unavailable: Amount,
+    pub(crate) machine_type: MachineSize,
+    pub(crate) image: PoolImage,
+    pub(crate) root: VolumeSpec,
+    pub(crate) data: Vec<DataVolumeSpec>,
+    pub(crate) worker: WorkerConfig,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) taints: Vec<Taint>,
+    pub(crate) cri: Option<String>,
+    pub(crate) ca_bundle: Option<String>,
+    /// Settings of the pool, or else those of the shoot.
+    pub(crate) kubelet: Option<Kubelet>,
+    /// True if system components can run on the pool; true when absent.
+    pub(crate) system_components: bool,
+    /// Maximum time from creating a machine until its node is ready; 20 minutes when absent.
+    pub(crate) creation_timeout: Duration,
+    /// Maximum time for draining a node before its machine is deleted; 2 hours when absent.
+    pub(crate) drain_timeout: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MachineSize {
+    pub(crate) name: String,
+    pub(crate) cpu: Quantity,
+    pub(crate) memory: Quantity,
+    pub(crate) cpu_limit: Option<Quantity>,
+    pub(crate) memory_limit: Option<Quantity>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PoolImage {
+    pub(crate) name: String,
+    /// Empty for an image that the pool itself specifies.
+    pub(crate) version: String,
+    pub(crate) source: ImageSource,
+}
+
+/// A disk that is imported once and cloned by many machines.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PreAllocatedVolume {
+    pub(crate) name: String,
+    pub(crate) source: ImageSource,
+    pub(crate) volume: VolumeSpec,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct VolumeSpec {
+    /// Name of the volume type in the CloudProfile; may be empty if the pool sets size and class.
+    pub(crate) type_: String,
+    /// Name of the StorageClass in the provider cluster.
+    pub(crate) class: String,
+    pub(crate) size: Quantity,
+    pub(crate) claiming: Claiming,
+}
+
+/// API of CDI that requests a volume.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Claiming {
+    /// `pvc`: a complete PersistentVolumeClaim spec.
+    Verbatim { access: String },
+    /// `storage`: CDI takes missing values from the StorageProfile of the class.
+    Completed { access: Option<String> },
+}
+
+impl Default for Claiming {
+    fn default() -> Self {
+        Claiming::Verbatim {
+            access: "ReadWriteOnce".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DataVolumeSpec {
+    pub(crate) name: String,
+    pub(crate) volume: VolumeSpec,
+}
