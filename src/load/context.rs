@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use crate::model::{CloudProfile, Reference, Shoot};
-use crate::validate::machine_deployment::Looked;
+use crate::model::{CloudProfile, KeyReference, Shoot};
+use crate::validate::machine_deployment::ResolvedValue;
 
 /// A Shoot as it was last applied, with its CloudProfile.
 pub(crate) type LastApplied = (Shoot, CloudProfile);
@@ -37,7 +37,7 @@ pub(crate) enum FetchedValues {
     Skipped,
     /// The values could not be fetched yet: fields that depend on them are not judged.
     Pending,
-    Fetched(HashMap<Reference, Looked>),
+    Fetched(HashMap<KeyReference, ResolvedValue>),
 }
 
 impl LoadContext {
@@ -54,14 +54,15 @@ impl LoadContext {
 }
 
 impl FetchedValues {
-    pub(super) fn resolve(&self, reference: &Reference) -> Looked {
+    pub(super) fn resolve(&self, reference: &KeyReference) -> ResolvedValue {
         match self {
-            FetchedValues::Offline => Looked::Offline,
-            FetchedValues::Skipped => Looked::Unasked,
-            FetchedValues::Pending => Looked::Later,
-            FetchedValues::Fetched(values) => {
-                values.get(reference).cloned().unwrap_or(Looked::Offline)
-            }
+            FetchedValues::Offline => ResolvedValue::Offline,
+            FetchedValues::Skipped => ResolvedValue::Skipped,
+            FetchedValues::Pending => ResolvedValue::Pending,
+            FetchedValues::Fetched(values) => values
+                .get(reference)
+                .cloned()
+                .unwrap_or(ResolvedValue::Offline),
         }
     }
 }

@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
 
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
-use crate::model::{ConfigVar, Counts, FieldPath, Holder, Kind, Secret, SecretBinding, Shoot};
+use crate::model::{
+    ConfigVar, ConfigVarValue, FieldPath, FindingKind, ReferenceKind, Secret, SecretBinding, Shoot,
+};
 
 /// Where the manifests say that the credentials of the provider cluster are.
 #[derive(Debug, Default)]
@@ -32,17 +34,17 @@ pub(crate) fn provider_credentials(manifest: &Manifest) -> ProviderCredentials {
             })
     };
     let of_secret = |shoot| kubeconfig(secret_of(manifest, shoot)?.1);
-    let of_machines = of_machines(manifest).map(ConfigVar::counts);
+    let of_machines = of_machines(manifest).map(ConfigVar::resolve);
     let (mut machine_kubeconfig, mut machine_secret) = (None, None);
     for value in of_machines {
         match value {
-            Counts::Text(text) => {
+            ConfigVarValue::Inline(text) => {
                 machine_kubeconfig = machine_kubeconfig.or_else(|| decoded(&text));
             }
-            Counts::There(it) if it.holder == Holder::Secret => {
+            ConfigVarValue::Reference(it) if it.kind == ReferenceKind::Secret => {
                 machine_secret = machine_secret.or(Some((it.name, it.key)));
             }
-            Counts::There(_) => {}
+            ConfigVarValue::Reference(_) => {}
         }
     }
     let bound = shoots().find_map(|shoot| binding_of(manifest, shoot));
@@ -66,7 +68,7 @@ pub(super) fn check(manifest: &mut Manifest, shoots: &[(DocumentId, Arc<Shoot>)]
         problems.extend(find_problem(manifest, shoot));
     }
     for (document, problem) in problems {
-        manifest.tell(document, problem);
+        manifest.report(document, problem);
     }
 }
 
@@ -75,9 +77,15 @@ fn find_problem(manifest: &Manifest, shoot: &Shoot) -> Option<(DocumentId, Probl
     let root = FieldPath::root();
     if !secret.data.contains_key(KEY) && !secret.string_data.contains_key(KEY) {
         let path = root.child("data").child(KEY);
-        let problem = Problem::new(path, Kind::Required, "secret/kubeconfig", "is required").hint(
-            Some("the Secret must hold the kubeconfig of the provider cluster"),
-        );
+        let problem = Problem::new(
+            path,
+            FindingKind::Required,
+            "secret/kubeconfig",
+            "is required",
+        )
+        .hint(Some(
+            "the Secret must hold the kubeconfig of the provider cluster",
+        ));
         return Some((document, problem));
     }
     let key = if secret.string_data.contains_key(KEY) {
@@ -93,7 +101,7 @@ fn find_problem(manifest: &Manifest, shoot: &Shoot) -> Option<(DocumentId, Probl
     let path = root.child(key).child(KEY);
     Some((
         document,
-        Problem::new(path, Kind::Invalid, "secret/kubeconfig", why),
+        Problem::new(path, FindingKind::Invalid, "secret/kubeconfig", why),
     ))
 }
 

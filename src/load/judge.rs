@@ -7,7 +7,7 @@ use super::context::LoadContext;
 use super::machine_deployments::{self, ConvertedPool};
 use super::report::{Documents, Reported, report_all};
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
-use crate::model::{CloudProfile, FieldPath, Kind, Shoot};
+use crate::model::{CloudProfile, FieldPath, FindingKind, Shoot};
 use crate::validate::{self, Input, ValidShoot};
 
 /// A profile, and its document unless it comes from a record.
@@ -65,8 +65,8 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
             Some(profile) => validate::validate(&Input {
                 shoot: &shoot,
                 profile,
-                before: last_shoot,
-                profile_before: last.map(|it| &it.1),
+                previous: last_shoot,
+                previous_profile: last.map(|it| &it.1),
                 now: context.now,
             }),
         };
@@ -176,11 +176,11 @@ fn report_duplicate(
 ) {
     let path = FieldPath::root().child("metadata").child("name");
     let related = manifest.locate(first, &path);
-    let mut problem = Problem::new(path, Kind::Duplicate, "manifest/duplicate", message);
+    let mut problem = Problem::new(path, FindingKind::Duplicate, "manifest/duplicate", message);
     if let Some(place) = related {
         problem = problem.related(place, "first defined here");
     }
-    manifest.tell(document, problem);
+    manifest.report(document, problem);
 }
 
 /// Adds the file of the configuration directory that defines the profile. Other files are not judged.
@@ -236,8 +236,8 @@ fn report_missing_profile(
         ),
     };
     let message = format!("CloudProfile {name:?} not found");
-    manifest.tell(
+    manifest.report(
         document,
-        Problem::new(path, Kind::Required, "shoot/profile", message).hint(Some(hint)),
+        Problem::new(path, FindingKind::Required, "shoot/profile", message).hint(Some(hint)),
     );
 }

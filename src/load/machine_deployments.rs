@@ -7,11 +7,11 @@ use super::context::{FetchedValues, LoadContext};
 use super::problem::problem;
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{
-    CloudProfile, ConfigVar, Counts, FieldPath, Finding, Kind, MachineDeployment, Reference,
-    Segment, Shoot, Worker,
+    CloudProfile, ConfigVar, ConfigVarValue, FieldPath, Finding, FindingKind, KeyReference,
+    MachineDeployment, Segment, Shoot, Worker,
 };
-use crate::validate::machine_deployment::{self, Converted, Given, Looked};
-use crate::validate::{self, Verdict};
+use crate::validate::machine_deployment::{self, ConversionInput, Converted, ResolvedValue};
+use crate::validate::{self, ValidationOutcome};
 
 /// A MachineDeployment and its document.
 type Deployment = (DocumentId, Arc<MachineDeployment>);
@@ -49,14 +49,14 @@ fn given(manifest: &Manifest) -> Vec<Deployment> {
 pub(super) fn references(
     manifest: &Manifest,
     shoots: &[(DocumentId, Arc<Shoot>)],
-) -> BTreeSet<Reference> {
+) -> BTreeSet<KeyReference> {
     let mut references = BTreeSet::new();
     for (_, deployment) in given(manifest) {
         let Ok(owner) = owner(&deployment, shoots, &FetchedValues::Pending) else {
             continue;
         };
         if owner.is_none()
-            && let Some(Counts::There(reference)) = cluster_name(&deployment)
+            && let Some(ConfigVarValue::Reference(reference)) = cluster_name(&deployment)
         {
             references.insert(reference);
         }
@@ -70,10 +70,10 @@ fn convert(
     zones: Vec<String>,
     values: &FetchedValues,
 ) -> Converted {
-    machine_deployment::convert(&Given {
+    machine_deployment::convert(&ConversionInput {
         deployment,
         zones,
-        look: &|reference| values.resolve(reference),
+        lookup: &|reference| values.resolve(reference),
     })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn of_shoots(
         match owner(&deployment.1, shoots, &context.values) {
             Ok(Some(index)) => all[index].push(deployment),
             Ok(None) => {}
-            Err(problem) => manifest.tell(deployment.0, *problem),
+            Err(problem) => manifest.report(deployment.0, *problem),
         }
     }
     all
@@ -107,24 +107,24 @@ fn owner(
     }
     if shoots.is_empty() {
         let message = "no Shoot for this pool";
-        let problem = Problem::new(at_name, Kind::Required, code, message);
+        let problem = Problem::new(at_name, FindingKind::Required, code, message);
         let hint = "add a Shoot, or run `kvshoot convert` to see the converted pool";
         return Err(Box::new(problem.hint(Some(hint))));
     }
     let wanted = match cluster_name(deployment) {
         None => String::new(),
-        Some(Counts::Text(text)) => text,
-        Some(Counts::There(reference)) => match values.resolve(&reference) {
-            Looked::Found(text) => text,
-            Looked::Later | Looked::Unasked => return Ok(None),
-            Looked::Missing(_) | Looked::Offline => String::new(),
+        Some(ConfigVarValue::Inline(text)) => text,
+        Some(ConfigVarValue::Reference(reference)) => match values.resolve(&reference) {
+            ResolvedValue::Found(text) => text,
+            ResolvedValue::Pending | ResolvedValue::Skipped => return Ok(None),
+            ResolvedValue::Missing(_) | ResolvedValue::Offline => String::new(),
         },
     };
     let ids: Vec<String> = shoots.iter().map(|(_, it)| validate::id(it)).collect();
     let hint = || format!("set clusterName to one of {}", ids.join(", "));
     if wanted.is_empty() {
         let message = format!("the pool could belong to any of {} Shoots", shoots.len());
-        let problem = Problem::new(at_name, Kind::Required, code, message);
+        let problem = Problem::new(at_name, FindingKind::Required, code, message);
         return Err(Box::new(problem.hint(Some(hint()))));
     }
     let is_named = |i: &usize| ids[*i] == wanted || shoots[*i].1.metadata.name == wanted;
@@ -136,17 +136,17 @@ fn owner(
                 Some(_) => format!("more than one Shoot is named {wanted:?}"),
                 None => format!("Shoot {wanted:?} not found"),
             };
-            let problem = Problem::new(at_cluster(), Kind::Invalid, code, message);
+            let problem = Problem::new(at_cluster(), FindingKind::Invalid, code, message);
             Err(Box::new(problem.hint(Some(hint()))))
         }
     }
 }
 
 /// The Shoot that a MachineDeployment names.
-fn cluster_name(deployment: &MachineDeployment) -> Option<Counts> {
+fn cluster_name(deployment: &MachineDeployment) -> Option<ConfigVarValue> {
     let spec = &deployment.spec.template.spec.provider_spec.value;
     let name = spec.cloud_provider_spec.cluster_name.as_ref();
-    name.map(ConfigVar::counts)
+    name.map(ConfigVar::resolve)
 }
 
 fn at_cluster() -> FieldPath {
@@ -161,7 +161,7 @@ pub(super) fn alone(
     manifest: &Manifest,
     profile: Option<&CloudProfile>,
     context: &LoadContext,
-) -> (Pools, Verdict) {
+) -> (Pools, ValidationOutcome) {
     let placeholder = Manifest::parse([(String::new(), PLACEHOLDER.into())]);
     let shoot = placeholder.documents().find_map(|(_, it)| match it {
         Content::Shoot(it) => Some(Shoot::clone(it)),
@@ -233,7 +233,7 @@ impl Pools {
     pub(super) fn report(&mut self, manifest: &mut Manifest) {
         for entry in &mut self.converted {
             for finding in entry.pool.errors.drain(..) {
-                manifest.tell(entry.document, problem(finding));
+                manifest.report(entry.document, problem(finding));
             }
             for finding in entry.pool.warnings.drain(..) {
                 manifest.warn(entry.document, problem(finding));
@@ -246,7 +246,7 @@ impl Pools {
         for entry in &self.converted {
             let finding = machine_deployment::kubelet(&entry.deployment, version);
             if let Some(finding) = finding.filter(|_| !version.is_empty()) {
-                manifest.tell(entry.document, problem(finding));
+                manifest.report(entry.document, problem(finding));
             }
         }
     }
@@ -254,7 +254,7 @@ impl Pools {
     /// The document and field that a field of the Shoot was converted from, if any.
     pub(super) fn origin(&self, path: &FieldPath) -> Option<(DocumentId, FieldPath)> {
         let (entry, below) = self.entry(path)?;
-        Some((entry.document, entry.pool.places.of(below)))
+        Some((entry.document, entry.pool.field_map.of(below)))
     }
 
     /// Masks values of Secrets in a finding that is already placed.
@@ -270,7 +270,7 @@ impl Pools {
         let Some((entry, below)) = self.entry(&finding.path) else {
             return false;
         };
-        let place = entry.pool.places.of(below);
+        let place = entry.pool.field_map.of(below);
         let place = place.segments();
         let is_at_or_above = |other: &FieldPath| other.segments().starts_with(place);
         // Findings of sibling fields may depend on the value, too.
@@ -279,9 +279,9 @@ impl Pools {
             let is_sibling = || place.len() == above.len() + 1 && place.starts_with(above);
             is_at_or_above(unasked) || is_sibling()
         };
-        entry.pool.is_open
+        entry.pool.is_pending
             || entry.reported.iter().any(is_at_or_above)
-            || entry.pool.unasked.iter().any(rests_on)
+            || entry.pool.skipped.iter().any(rests_on)
     }
 
     fn entry<'p>(&self, path: &'p FieldPath) -> Option<(&ConvertedDeployment, &'p [Segment])> {

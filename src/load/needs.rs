@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::machine_deployments;
 use crate::manifest::{Content, Manifest};
-use crate::model::Reference;
+use crate::model::KeyReference;
 use crate::validate;
 
 /// What has to be fetched from the provider cluster before manifests can be judged.
@@ -13,7 +13,7 @@ pub(crate) struct Needs {
     /// Technical IDs of the Shoots, whose records may exist.
     pub(crate) records: Vec<String>,
     /// Keys of Secrets and ConfigMaps that MachineDeployments refer to.
-    pub(crate) references: BTreeSet<Reference>,
+    pub(crate) references: BTreeSet<KeyReference>,
 }
 
 /// Returns what judging the manifests depends on.

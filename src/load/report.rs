@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::machine_deployments::Pools;
 use super::problem::problem;
 use crate::manifest::{DocumentId, Manifest};
-use crate::model::{Document, FieldPath};
-use crate::validate::{self, ValidShoot, Verdict};
+use crate::model::{DocumentKind, FieldPath};
+use crate::validate::{self, ValidShoot, ValidationOutcome};
 
 /// Findings that were reported: document, path and code.
 pub(super) type Reported = HashSet<(DocumentId, String, &'static str)>;
@@ -20,15 +20,15 @@ pub(super) struct Documents<'a> {
 }
 
 impl Documents<'_> {
-    fn locate(&self, document: Document, path: &FieldPath) -> Option<(DocumentId, FieldPath)> {
+    fn locate(&self, document: DocumentKind, path: &FieldPath) -> Option<(DocumentId, FieldPath)> {
         let own = match document {
-            Document::Shoot => self.shoot,
-            Document::CloudProfile => self.profile,
+            DocumentKind::Shoot => self.shoot,
+            DocumentKind::CloudProfile => self.profile,
             // Pools know the documents that they were converted from.
-            Document::MachineDeployment => None,
+            DocumentKind::MachineDeployment => None,
         };
         let origin = match document {
-            Document::Shoot => self.pools.and_then(|pools| pools.origin(path)),
+            DocumentKind::Shoot => self.pools.and_then(|pools| pools.origin(path)),
             _ => None,
         };
         origin.or_else(|| Some((own?, path.clone())))
@@ -41,7 +41,7 @@ impl Documents<'_> {
 pub(super) fn report_all(
     manifest: &mut Manifest,
     documents: &Documents,
-    verdict: Verdict,
+    verdict: ValidationOutcome,
     reported: &mut Reported,
 ) -> Option<ValidShoot> {
     let errors = verdict.errors.into_iter().map(|it| (it, false));
@@ -49,7 +49,7 @@ pub(super) fn report_all(
     for (mut finding, is_warning) in errors.chain(warnings) {
         let Some((document, path)) = documents.locate(finding.document, &finding.path) else {
             // A profile from a record has no text.
-            manifest.tell_without_place(problem(finding), is_warning);
+            manifest.report_without_span(problem(finding), is_warning);
             continue;
         };
         // Several fields of a pool may come from one field of a MachineDeployment.
@@ -74,7 +74,7 @@ pub(super) fn report_all(
         let see = finding.see.clone();
         let mut problem = problem(finding);
         if let Some((line, column)) = position {
-            problem.place = manifest.locate_inside(document, &problem.path, line, column);
+            problem.span = manifest.locate_inside(document, &problem.path, line, column);
         }
         if let Some((other, path, label)) = see
             && let Some((other, path)) = documents.locate(other, &path)
@@ -88,7 +88,7 @@ pub(super) fn report_all(
         if is_warning {
             manifest.warn(document, problem);
         } else {
-            manifest.tell(document, problem);
+            manifest.report(document, problem);
         }
     }
     verdict.shoot

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::model::{
-    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, nearest,
+    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, suggest,
 };
 
 use super::content::Content;
@@ -131,7 +131,7 @@ pub(super) fn known(
     };
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
-        let hint = nearest(kind, kinds()).map_or_else(
+        let hint = suggest(kind, kinds()).map_or_else(
             || {
                 format!(
                     "supported values: {}",

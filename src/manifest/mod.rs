@@ -23,11 +23,9 @@ use crate::model::{FieldPath, FindingKind};
 
 pub(crate) use content::Content;
 pub(crate) use kinds::{kinds, schema_of};
+pub(crate) use objects::ManifestObjects;
 pub(crate) use problem::Problem;
 pub(crate) use source::{FileSpan, SourceFile};
-// Other modules use the short names until they are renamed.
-pub(crate) use objects::ManifestObjects as Objects;
-pub(crate) use source::{FileSpan as Place, SourceFile as Source};
 
 use document::{ManifestDocument, read_document, unused};
 use tree::{NodeId, Tree};
@@ -115,7 +113,7 @@ impl Manifest {
     }
 
     /// Adds a problem with its span, unless that part of the document already has one.
-    pub(crate) fn tell(&mut self, document: DocumentId, problem: Problem) {
+    pub(crate) fn report(&mut self, document: DocumentId, problem: Problem) {
         let problem = self.placed(document, problem);
         self.problems.extend(problem);
     }
@@ -127,7 +125,7 @@ impl Manifest {
     }
 
     /// Adds a problem or warning that has no span.
-    pub(crate) fn tell_without_place(&mut self, problem: Problem, is_warning: bool) {
+    pub(crate) fn report_without_span(&mut self, problem: Problem, is_warning: bool) {
         if is_warning {
             self.warnings.push(problem);
         } else {
@@ -137,8 +135,8 @@ impl Manifest {
 
     /// Sorts problems and warnings by their position in the files.
     pub(crate) fn sort_problems(&mut self) {
-        self.problems.sort_by_key(|it| it.place);
-        self.warnings.sort_by_key(|it| it.place);
+        self.problems.sort_by_key(|it| it.span);
+        self.warnings.sort_by_key(|it| it.span);
     }
 
     /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
@@ -168,7 +166,7 @@ impl Manifest {
 
     fn placed(&self, document: DocumentId, problem: Problem) -> Option<Problem> {
         let place = self.locate(document, &problem.path)?;
-        Some(if problem.place.is_some() {
+        Some(if problem.span.is_some() {
             problem
         } else {
             problem.at(place)

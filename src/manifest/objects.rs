@@ -42,14 +42,14 @@ impl ManifestObjects {
                 start: 0,
                 end: 0,
             };
-            self.tell("addons/empty", "file contains no objects", place);
+            self.report("addons/empty", "file contains no objects", place);
         }
         self.sources.push(source);
         self.problems.len() == before.0
     }
 
     /// Adds a problem of an object.
-    pub(crate) fn tell(&mut self, code: &'static str, message: impl Into<String>, at: FileSpan) {
+    pub(crate) fn report(&mut self, code: &'static str, message: impl Into<String>, at: FileSpan) {
         let problem = Problem::new(FieldPath::root(), FindingKind::Invalid, code, message);
         self.problems.push(problem.at(at));
     }
@@ -70,7 +70,7 @@ impl ManifestObjects {
     fn object(&mut self, number: u32, source: &SourceFile, tree: &Tree, root: NodeId) {
         let place = tree.place(number, root);
         if !matches!(tree.kind(root), NodeKind::Map(_)) {
-            return self.tell("addons/no-object", "not a Kubernetes object", place);
+            return self.report("addons/no-object", "not a Kubernetes object", place);
         }
         let metadata = tree.entry(source, root, "metadata").map(|it| it.1);
         let name = metadata.and_then(|it| text(tree, source, it, "name"));
@@ -81,7 +81,7 @@ impl ManifestObjects {
         ] {
             if given.is_none_or(str::is_empty) {
                 let message = format!("{field} is required");
-                return self.tell("addons/no-object", message, place);
+                return self.report("addons/no-object", message, place);
             }
         }
         self.all.push((place, value(tree, source, root)));
@@ -186,7 +186,7 @@ mod tests {
             let read = read(&format!("{good}{text}"));
             let problem = read.problems.first().expect(text);
             assert!(problem.message.contains(message), "{problem:?}");
-            let place = problem.place.expect("available: a place");
+            let place = problem.span.expect("available: a place");
             let (found, _) = read.sources[0].line_column(place.start);
             assert!(found.abs_diff(line) <= 1, "{text}: line {found}");
         }

@@ -19,7 +19,7 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// Lower-case clause that says how to fix it.
     pub(crate) hint: Option<String>,
-    pub(crate) place: Option<FileSpan>,
+    pub(crate) span: Option<FileSpan>,
     /// Related spans with labels, possibly in another file.
     pub(crate) related: Vec<(FileSpan, String)>,
 }
@@ -37,7 +37,7 @@ impl Problem {
             code,
             message: message.into(),
             hint: None,
-            place: None,
+            span: None,
             related: Vec::new(),
         }
     }
@@ -54,7 +54,7 @@ impl Problem {
 
     #[must_use]
     pub(crate) fn at(mut self, place: FileSpan) -> Self {
-        self.place = Some(place);
+        self.span = Some(place);
         self
     }
 

@@ -1,7 +1,7 @@
 //! "Did you mean" suggestions.
 
 /// Returns the most similar name: equal except for case, or with at most a third of the letters wrong.
-pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn suggest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // The distance costs the product of the lengths.
     if name.len() > 100 {
         return None;

@@ -8,7 +8,7 @@ use crate::state::facts::Facts;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::plan::{Dependency, ItemState};
 use crate::state::prerequisite::{Lookup, of};
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 
 /// Adds an item for each prerequisite, except those that the shoot owns.
 pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> {
@@ -48,14 +48,14 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
     found.into_iter().chain(hosts.collect::<Vec<_>>()).collect()
 }
 
-fn is_apart(pool: &Pool) -> bool {
+fn is_apart(pool: &PoolSpec) -> bool {
     let affinity = pool.worker.affinity.as_ref();
     let preset = affinity.and_then(|it| it.pod_anti_affinity_preset.as_deref());
     preset == Some("hard")
 }
 
 /// Reports the first zone with too few hosts for a new pool. None if nodes cannot be read.
-fn hosts_missing(pool: &Pool, facts: &Facts) -> Option<String> {
+fn hosts_missing(pool: &PoolSpec, facts: &Facts) -> Option<String> {
     if facts.hosts.is_empty() || facts.machines.contains_key(pool.name.as_str()) {
         return None;
     }

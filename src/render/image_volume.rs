@@ -6,7 +6,7 @@ use crate::state::desired::volumes::{claim, source};
 use crate::state::facts::Facts;
 use crate::state::names::{self, role};
 use crate::state::site::Site;
-use crate::validate::{Claiming, Volume};
+use crate::validate::{VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
 /// The DataVolume: bound immediately, since nothing uses it, and kept after completion.
@@ -36,10 +36,10 @@ pub(crate) fn object(golden: &ImageVolume, site: &Site, facts: &Facts) -> Value 
 }
 
 /// The spec of a DataVolume.
-pub(crate) fn data_volume(source: Value, volume: &Volume) -> Value {
-    let field = match volume.claiming {
-        Claiming::Verbatim { .. } => "pvc",
-        Claiming::Completed { .. } => "storage",
+pub(crate) fn data_volume(source: Value, volume: &VolumeSpec) -> Value {
+    let field = match volume.api {
+        VolumeApi::Pvc { .. } => "pvc",
+        VolumeApi::Storage { .. } => "storage",
     };
     json!({ "source": source, field: claim(volume) })
 }

@@ -8,7 +8,7 @@ use crate::state::json::set_if_some;
 use crate::state::key::ObjectKey;
 use crate::state::prerequisite::{self, PrerequisiteKind};
 use crate::state::site::Site;
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Value, json};
 
 /// The object of one of the shoot's own types.
@@ -36,7 +36,7 @@ pub(crate) fn object(
 pub(crate) fn matcher(
     shoot: &ValidShoot,
     facts: &Facts,
-    pool: &Pool,
+    pool: &PoolSpec,
     family: PrerequisiteKind,
 ) -> Option<Value> {
     let prerequisite = prerequisite::named(pool, family)?;
@@ -60,7 +60,7 @@ pub(crate) fn matcher(
 pub(crate) fn of_machine(
     shoot: &ValidShoot,
     facts: &Facts,
-    pool: &Pool,
+    pool: &PoolSpec,
 ) -> std::sync::Arc<[std::sync::Arc<str>]> {
     let families = [PrerequisiteKind::Instancetype, PrerequisiteKind::Preference].into_iter();
     let own = families.filter_map(|family| {

@@ -21,7 +21,7 @@ use crate::state::key::ObjectKind;
 use crate::state::prerequisite::PrerequisiteKind;
 use crate::state::site::Site;
 use crate::state::{desired, names};
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use control_plane::known::known;
 use machine::{node, spec, token, virtual_machine};
 use serde_json::{Map, Value, json};
@@ -123,7 +123,7 @@ fn user_data(
     facts: &Facts,
     site: &Site,
     wanted: &Desired,
-    pool: &Pool,
+    pool: &PoolSpec,
 ) -> Value {
     let known = known(shoot, facts);
     let join = JoinConfig {
@@ -137,7 +137,7 @@ fn user_data(
 }
 
 /// A merge patch: the pool's metadata, and null for what it no longer sets.
-pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &Pool) -> Value {
+pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &PoolSpec) -> Value {
     let machine = facts
         .machines
         .get(pool.name.as_str())
@@ -153,7 +153,7 @@ pub(crate) fn metadata(facts: &Facts, wanted: &Desired, pool: &Pool) -> Value {
     json!({ "metadata": { "labels": node::merged(&before["labels"], &pool.labels), "annotations": annotations } })
 }
 
-fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a Pool> {
+fn find<'a>(shoot: &'a ValidShoot, pool: &str) -> Option<&'a PoolSpec> {
     shoot.pools.iter().find(|it| it.name == pool)
 }
 

@@ -1,6 +1,6 @@
 //! What machines are made from and others keep: looked for, and never changed.
 
-use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
+use crate::validate::{VolumeApi, ImageSource, PoolSpec, ValidShoot, VolumeSpec};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -78,7 +78,7 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> 
             let data = pool.data.iter().map(|it| &it.volume);
             all.extend([&pool.root].into_iter().chain(data).map(shared));
         }
-        if let Source::Claim {
+        if let ImageSource::Claim {
             namespace: of,
             name,
         } = &pool.image.source
@@ -97,8 +97,8 @@ pub(crate) fn of(shoot: &ValidShoot, namespace: &str) -> BTreeSet<Prerequisite> 
 }
 
 /// A live migration needs the volume on two hosts at once.
-fn shared(volume: &Volume) -> Prerequisite {
-    let vouched = !matches!(volume.claiming, Claiming::Completed { access: None });
+fn shared(volume: &VolumeSpec) -> Prerequisite {
+    let vouched = !matches!(volume.api, VolumeApi::Storage { access: None });
     Prerequisite {
         prerequisite_kind: PrerequisiteKind::SharedStorageClass,
         kind: vouched.then(|| "ReadWriteMany".into()),
@@ -107,7 +107,7 @@ fn shared(volume: &Volume) -> Prerequisite {
 }
 
 /// Instancetype or preference of a pool.
-pub(crate) fn named(pool: &Pool, family: PrerequisiteKind) -> Option<Prerequisite> {
+pub(crate) fn named(pool: &PoolSpec, family: PrerequisiteKind) -> Option<Prerequisite> {
     let matched = match family {
         PrerequisiteKind::Instancetype => pool.worker.instancetype.as_ref()?,
         PrerequisiteKind::Preference => pool.worker.preference.as_ref()?,

@@ -8,10 +8,10 @@ use miette::{
 };
 use serde_json::{Value, json};
 
-use crate::manifest::{Place, Problem, Source};
+use crate::manifest::{FileSpan, Problem, SourceFile};
 
 /// The output of `kvshoot validate -o json`.
-pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source]) -> Value {
+pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[SourceFile]) -> Value {
     let list = |problems: &[Problem]| -> Vec<Value> {
         problems
             .iter()
@@ -22,8 +22,8 @@ pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[Source])
 }
 
 /// One problem as JSON. All keys are always present.
-pub(crate) fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
-    let (file, line, column) = problem.place.map_or((None, None, None), |place| {
+pub(crate) fn one_as_json(problem: &Problem, sources: &[SourceFile]) -> Value {
+    let (file, line, column) = problem.span.map_or((None, None, None), |place| {
         let source = &sources[place.source as usize];
         let (line, column) = source.line_column(place.start);
         (Some(source.name.as_str()), Some(line), Some(column))
@@ -44,7 +44,7 @@ pub(crate) fn one_as_json(problem: &Problem, sources: &[Source]) -> Value {
 pub(crate) fn all_as_text(
     errors: &[Problem],
     warnings: &[Problem],
-    sources: &[Source],
+    sources: &[SourceFile],
     color: bool,
     width: usize,
 ) -> String {
@@ -79,7 +79,7 @@ fn summary(errors: usize, warnings: usize) -> Option<String> {
 pub(crate) fn text(
     problem: &Problem,
     severity: Severity,
-    sources: &[Source],
+    sources: &[SourceFile],
     color: bool,
     width: usize,
 ) -> String {
@@ -93,12 +93,12 @@ pub(crate) fn text(
         problem,
         severity,
         sources,
-        place: problem.place,
+        place: problem.span,
         label: "here",
     };
     let related = problem.related.iter().filter(|(place, _)| {
         !problem
-            .place
+            .span
             .is_some_and(|own| is_near(own, *place, sources))
     });
     let handler = GraphicalReportHandler::new_themed(theme)
@@ -123,9 +123,9 @@ pub(crate) fn text(
 }
 
 /// True if two places fit in one excerpt. miette prints all lines between them, so they must be close.
-fn is_near(one: Place, other: Place, sources: &[Source]) -> bool {
+fn is_near(one: FileSpan, other: FileSpan, sources: &[SourceFile]) -> bool {
     const LINES: usize = 8;
-    let line = |place: Place| sources[place.source as usize].line_column(place.start).0;
+    let line = |place: FileSpan| sources[place.source as usize].line_column(place.start).0;
     one.source == other.source && line(one).abs_diff(line(other)) <= LINES
 }
 
@@ -134,14 +134,14 @@ fn is_near(one: Place, other: Place, sources: &[Source]) -> bool {
 struct ProblemDiagnostic<'p> {
     problem: &'p Problem,
     severity: Severity,
-    sources: &'p [Source],
-    place: Option<Place>,
+    sources: &'p [SourceFile],
+    place: Option<FileSpan>,
     label: &'p str,
 }
 
 impl ProblemDiagnostic<'_> {
     /// Lines of a Secret are not printed, only their numbers.
-    fn is_secret(&self, place: Place) -> bool {
+    fn is_secret(&self, place: FileSpan) -> bool {
         self.sources[place.source as usize].is_secret(place.start)
     }
 }
@@ -229,7 +229,7 @@ impl Diagnostic for RelatedExcerpt<'_> {
 }
 
 /// Label for a place, limited to its first line and to [`WINDOW`].
-fn label(place: Place, text: &str, source: &Source) -> LabeledSpan {
+fn label(place: FileSpan, text: &str, source: &SourceFile) -> LabeledSpan {
     let (line, _) = source.line_column(place.start);
     let end = place
         .end
@@ -248,7 +248,7 @@ const WINDOW: u32 = 240;
 
 /// miette's implementation for `str` counts lines from the start for every label, which is quadratic; a single line
 /// can be 3 MB long.
-impl SourceCode for Source {
+impl SourceCode for SourceFile {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,

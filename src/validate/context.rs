@@ -9,9 +9,9 @@ pub(crate) struct Input<'a> {
     pub(crate) shoot: &'a Arc<Shoot>,
     pub(crate) profile: &'a CloudProfile,
     /// The Shoot as last applied; unchanged values are not validated against the profile again.
-    pub(crate) before: Option<&'a Shoot>,
+    pub(crate) previous: Option<&'a Shoot>,
     /// The CloudProfile of the last run, for values that the current one no longer contains.
-    pub(crate) profile_before: Option<&'a CloudProfile>,
+    pub(crate) previous_profile: Option<&'a CloudProfile>,
     /// Current time, for expiration dates.
     pub(crate) now: jiff::Timestamp,
 }

@@ -32,7 +32,7 @@ pub(crate) enum ImageSource {
 
 impl ImageSource {
     /// The source for display: a URL or a name.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn display(&self) -> String {
         match self {
             ImageSource::Http { url, .. } | ImageSource::Registry { url, .. } => url.clone(),
             ImageSource::Claim {

@@ -32,15 +32,10 @@ pub(crate) use profile::index::read_from;
 pub(crate) use shoot::control_plane;
 pub(crate) use shoot::metadata::EXPIRES;
 pub(crate) use shoot::spec::profile_named;
-pub(crate) use valid_shoot::{Claiming, Network, PoolSpec, ValidShoot};
+pub(crate) use valid_shoot::{VolumeApi, Network, PoolSpec, ValidShoot};
 
-// Other modules use the short names until they are renamed.
-pub(crate) use ValidationOutcome as Verdict;
-pub(crate) use image_source::ImageSource as Source;
-pub(crate) use valid_shoot::{
-    ManifestSet as Bundle, NetworkRanges as Networking, PoolSpec as Pool,
-    PreAllocatedVolume as LocalDisk, VolumeSpec as Volume,
-};
+pub(crate) use image_source::ImageSource;
+pub(crate) use valid_shoot::{ManifestSet, NetworkRanges, PreAllocatedVolume, VolumeSpec};
 
 use pool::context::ValidationContext;
 use profile::index::ProfileIndex;
@@ -93,8 +88,8 @@ pub(crate) fn validate_alone(
     let input = Input {
         shoot,
         profile: &profile,
-        before,
-        profile_before: None,
+        previous: before,
+        previous_profile: None,
         now,
     };
     let mut report = FindingSink::default();
@@ -135,7 +130,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     let context = ValidationContext {
         input,
         index: of(input.profile),
-        previous_index: input.profile_before.map(of),
+        previous_index: input.previous_profile.map(of),
     };
     profile::check(
         input.profile,
@@ -144,7 +139,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
     );
     metadata::check(&shoot.metadata, &root.key("metadata"), report);
     spec::check(input, &context.index, spec, report);
-    if let Some(before) = input.before {
+    if let Some(before) = input.previous {
         update::check(before, shoot, spec, report);
     }
     maintenance::check(shoot, spec, report);
@@ -176,7 +171,7 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
         kubernetes,
         disks,
         pools,
-        bundles: Vec::new(),
+        manifest_sets: Vec::new(),
         profile: input.profile.clone(),
         _proof: (),
     })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::report::{FieldCursor, FindingSink};
-use crate::model::{FindingKind, Quantity, nearest};
+use crate::model::{FindingKind, Quantity, suggest};
 
 /// Reports a value that is not one of the supported ones.
 pub(super) fn one_of(
@@ -38,7 +38,7 @@ pub(super) fn not_found<'n>(
     if name.is_empty() {
         return;
     }
-    let hint = nearest(name, available.clone()).map_or_else(
+    let hint = suggest(name, available.clone()).map_or_else(
         || format!("available: {}", some_of(available)),
         |meant| format!("did you mean {meant:?}?"),
     );

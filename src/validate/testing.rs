@@ -47,8 +47,8 @@ pub(crate) fn verdict(yaml: &str) -> ValidationOutcome {
     validate(&Input {
         shoot: &std::sync::Arc::new(shoot),
         profile: &profile,
-        before: None,
-        profile_before: None,
+        previous: None,
+        previous_profile: None,
         now: today(),
     })
 }

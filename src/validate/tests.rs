@@ -40,8 +40,8 @@ fn check_update_of_profile(
     lines(&validate(&Input {
         shoot: &std::sync::Arc::new(shoot),
         profile: &profile,
-        before: Some(&before.manifest),
-        profile_before: Some(&before.profile),
+        previous: Some(&before.manifest),
+        previous_profile: Some(&before.profile),
         now: today(),
     }))
 }
@@ -82,7 +82,7 @@ fn a_valid_manifest_becomes_a_valid_shoot() {
     let pool = &shoot.pools[0];
     assert_eq!(pool.image.version, "24.04");
     assert_eq!(
-        pool.image.source.told(),
+        pool.image.source.display(),
         "https://images.example.org/ubuntu-24.04.img"
     );
     assert_eq!(pool.root.class, "standard-rwo");

@@ -29,7 +29,7 @@ pub(crate) struct ValidShoot {
     pub(crate) disks: Vec<PreAllocatedVolume>,
     pub(crate) pools: Vec<PoolSpec>,
     /// Third-party manifests that are applied in the shoot; added after validation.
-    pub(crate) bundles: Vec<ManifestSet>,
+    pub(crate) manifest_sets: Vec<ManifestSet>,
     /// The Shoot for the record, with the chosen versions, which are kept until the manifest changes them.
     pub(crate) manifest: Arc<Shoot>,
     pub(crate) profile: CloudProfile,
@@ -132,21 +132,21 @@ pub(crate) struct VolumeSpec {
     /// Name of the StorageClass in the provider cluster.
     pub(crate) class: String,
     pub(crate) size: Quantity,
-    pub(crate) claiming: Claiming,
+    pub(crate) api: VolumeApi,
 }
 
 /// API of CDI that requests a volume.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Claiming {
+pub(crate) enum VolumeApi {
     /// `pvc`: a complete PersistentVolumeClaim spec.
-    Verbatim { access: String },
+    Pvc { access: String },
     /// `storage`: CDI takes missing values from the StorageProfile of the class.
-    Completed { access: Option<String> },
+    Storage { access: Option<String> },
 }
 
-impl Default for Claiming {
+impl Default for VolumeApi {
     fn default() -> Self {
-        Claiming::Verbatim {
+        VolumeApi::Pvc {
             access: "ReadWriteOnce".to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! Integration tests: the program as users see it. One binary, because linking is slow.
+//! Integration tests of the program. One binary, because linking is slow.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::print_stdout,

@@ -1,6 +1,6 @@
 //! The conditions of `kvshoot wait --for`.
 
-use crate::model::nearest;
+use crate::model::suggest;
 use crate::state::conditions::CONDITIONS;
 
 /// A condition of `kvshoot wait --for`.
@@ -63,7 +63,7 @@ fn parse_condition(text: &str) -> Result<WaitCondition, String> {
         all.find(|it| it.eq_ignore_ascii_case(text)).copied()
     };
     let kind =
-        same(kind, &CONDITIONS).ok_or_else(|| match nearest(kind, CONDITIONS.iter().copied()) {
+        same(kind, &CONDITIONS).ok_or_else(|| match suggest(kind, CONDITIONS.iter().copied()) {
             Some(meant) => format!("unknown condition {kind:?}; did you mean {meant}?"),
             None => format!(
                 "unknown condition {kind:?}; expected {}",

@@ -4,8 +4,8 @@ use super::addons_checks::{accept, report_duplicates};
 use super::{files, network_manifest};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::manifest::Objects;
-use crate::validate::{Bundle, ValidShoot};
+use crate::manifest::ManifestObjects;
+use crate::validate::{ManifestSet, ValidShoot};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ pub(crate) async fn attach(
         None => Vec::new(),
     };
     for shoot in shoots {
-        shoot.bundles = addons.clone();
+        shoot.manifest_sets = addons.clone();
         let wanted = shoot.networking.type_.as_str();
         let is_given = addons.iter().any(|addon| addon.name == wanted);
         if !is_given && let Some(network) = network_manifest::of(shoot, context).await? {
-            shoot.bundles.push(network);
+            shoot.manifest_sets.push(network);
         }
         check_network(shoot)?;
     }
@@ -44,7 +44,7 @@ pub(crate) async fn attach(
 /// A cluster has exactly one network: the built-in one, or an add-on named after its type.
 fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
     let wanted = shoot.networking.type_.as_str();
-    let has_addon = shoot.bundles.iter().any(|addon| addon.name == wanted);
+    let has_addon = shoot.manifest_sets.iter().any(|addon| addon.name == wanted);
     let name = &shoot.name;
     match (WITHOUT.contains(&wanted), has_addon) {
         (true, false) | (false, true) => Ok(()),
@@ -66,10 +66,10 @@ fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
 }
 
 /// Reads every add-on of a directory, by name.
-fn read(directory: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError> {
-    let mut objects = Objects::default();
+fn read(directory: &Path, context: &Context) -> Result<Vec<ManifestSet>, CommandError> {
+    let mut objects = ManifestObjects::default();
     let mut known = HashMap::new();
-    let mut addons: Vec<Bundle> = Vec::new();
+    let mut addons: Vec<ManifestSet> = Vec::new();
     for path in entries(directory)? {
         let name = name_of(&path)?;
         if addons.iter().any(|addon| addon.name == name) {
@@ -86,7 +86,7 @@ fn read(directory: &Path, context: &Context) -> Result<Vec<Bundle>, CommandError
         report_duplicates(&mut objects, first, &mut known);
         let found = objects.all[first..].iter().map(|it| it.1.clone());
         let objects = found.collect();
-        addons.push(Bundle { name, objects });
+        addons.push(ManifestSet { name, objects });
     }
     accept(&objects, context)?;
     Ok(addons)

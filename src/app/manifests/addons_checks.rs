@@ -3,12 +3,12 @@
 use super::report;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::manifest::{Objects, Place};
+use crate::manifest::{FileSpan, ManifestObjects};
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// Reports problems, which end the command.
-pub(super) fn accept(objects: &Objects, context: &Context) -> Result<(), CommandError> {
+pub(super) fn accept(objects: &ManifestObjects, context: &Context) -> Result<(), CommandError> {
     if objects.problems.is_empty() {
         return Ok(());
     }
@@ -18,15 +18,15 @@ pub(super) fn accept(objects: &Objects, context: &Context) -> Result<(), Command
 
 /// An object must be defined once, or two definitions would overwrite each other forever.
 pub(super) fn report_duplicates(
-    objects: &mut Objects,
+    objects: &mut ManifestObjects,
     first: usize,
-    known: &mut HashMap<String, Place>,
+    known: &mut HashMap<String, FileSpan>,
 ) {
     for index in first..objects.all.len() {
         let (place, object) = &objects.all[index];
         let (place, identity) = (*place, identity(object));
         if known.insert(identity.clone(), place).is_some() {
-            objects.tell(
+            objects.report(
                 "addons/twice",
                 format!("{identity} is defined more than once"),
                 place,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::manifest::{kinds, schema_of};
-use crate::model::nearest;
+use crate::model::suggest;
 
 /// Prints the description of a field such as `shoot.spec.provider.workers`.
 pub(crate) fn explain(path: &str, context: &Context) -> Result<Exit, CommandError> {
@@ -22,7 +22,7 @@ pub(crate) fn schema(kind: &str, context: &Context) -> Result<Exit, CommandError
 
 fn no_kind(given: &str) -> CommandError {
     let kinds: Vec<String> = kinds().map(str::to_lowercase).collect();
-    let hint = nearest(given, kinds.iter().map(String::as_str)).map_or_else(
+    let hint = suggest(given, kinds.iter().map(String::as_str)).map_or_else(
         || format!("one of {}", kinds.join(", ")),
         |meant| format!("did you mean {meant}?"),
     );
@@ -96,7 +96,7 @@ fn below<'s>(
                 .map(|(name, _)| name.as_str())
         };
         let error = CommandError::new(Exit::Usage, format!("unknown field {name:?}"));
-        return Err(match nearest(name, names()) {
+        return Err(match suggest(name, names()) {
             Some(meant) => error.hint(format!("did you mean {meant}?")),
             None if names().next().is_none() => error.hint("this field has no subfields"),
             None => error.hint(format!("one of {}", names().collect::<Vec<_>>().join(", "))),

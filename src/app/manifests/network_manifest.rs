@@ -4,9 +4,9 @@ use super::addons_checks::{accept, report_duplicates};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::cluster::download;
-use crate::manifest::Objects;
+use crate::manifest::ManifestObjects;
 use crate::model::NetworkManifest;
-use crate::validate::{Bundle, ValidShoot};
+use crate::validate::{ManifestSet, ValidShoot};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 pub(super) async fn of(
     shoot: &ValidShoot,
     context: &Context,
-) -> Result<Option<Bundle>, CommandError> {
+) -> Result<Option<ManifestSet>, CommandError> {
     let offered = &shoot.profile.spec.provider_config.network_manifests;
     let wanted = &shoot.networking.type_;
     let Some(manifest) = offered.iter().find(|it| it.type_ == *wanted) else {
         return Ok(None);
     };
     let bytes = fetch(manifest, context).await?;
-    let mut objects = Objects::default();
+    let mut objects = ManifestObjects::default();
     objects.add(manifest.url.clone(), bytes);
     report_duplicates(&mut objects, 0, &mut HashMap::new());
     accept(&objects, context)?;
-    Ok(Some(Bundle {
+    Ok(Some(ManifestSet {
         name: wanted.clone(),
         objects: objects.all.into_iter().map(|it| it.1).collect(),
     }))

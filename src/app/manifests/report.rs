@@ -3,7 +3,7 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::load::Loaded;
-use crate::manifest::{Problem, Source};
+use crate::manifest::{Problem, SourceFile};
 use crate::ui::problems;
 
 /// Reports errors, which end the command, and warnings, which do not.
@@ -30,7 +30,7 @@ pub(crate) fn report(loaded: &Loaded, context: &Context) {
 pub(crate) fn report_problems(
     errors: &[Problem],
     warnings: &[Problem],
-    sources: &[Source],
+    sources: &[SourceFile],
     context: &Context,
 ) {
     let (style, width) = (context.ui.err_style().on, context.ui.err_width());

@@ -8,7 +8,7 @@ use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::{Facts, ObservedMachine};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::plan::{Item, ItemState, Plan};
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -227,7 +227,7 @@ impl View<'_> {
         worker.zones.get(index).cloned()
     }
 
-    fn pool(&self, name: Option<&str>) -> Option<&Pool> {
+    fn pool(&self, name: Option<&str>) -> Option<&PoolSpec> {
         let pools = &self.shoot.pools;
         pools.iter().find(|it| Some(it.name.as_str()) == name)
     }
@@ -285,7 +285,7 @@ fn machine_named(title: &str) -> Option<&str> {
     rest.split(' ').next()
 }
 
-fn about(pool: &Pool) -> String {
+fn about(pool: &PoolSpec) -> String {
     let (image, root) = (&pool.image, &pool.root);
     let mut text = format!(
         "type {}, image {} {}, volume {} {}",

@@ -11,7 +11,7 @@ use crate::cluster::{
 };
 use crate::load::recorded_shoot;
 use crate::ui::{Format, ListRow, Style};
-use crate::validate::control_plane::Exposure;
+use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::{Network, ValidShoot};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -99,7 +99,7 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
     for shoot in shoots {
         uses.networks |= !shoot.networks.is_empty();
         let exposure = &shoot.control_plane.exposure;
-        uses.load_balancer |= matches!(exposure, Exposure::LoadBalancer { .. });
+        uses.load_balancer |= matches!(exposure, ApiServerExposure::LoadBalancer { .. });
         uses.classes
             .insert(shoot.control_plane.etcd_class.clone().unwrap_or_default());
         let replaces_pod_network =

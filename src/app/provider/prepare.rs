@@ -11,8 +11,8 @@ use crate::load::{
     provider_credentials,
 };
 use crate::manifest::Manifest;
-use crate::model::{Holder, Reference};
-use crate::validate::machine_deployment::Looked;
+use crate::model::{KeyReference, ReferenceKind};
+use crate::validate::machine_deployment::ResolvedValue;
 use std::collections::HashMap;
 
 /// Manifests judged against what was last applied, and their provider cluster.
@@ -59,7 +59,7 @@ pub(crate) async fn prepare(
 type Fetched = (
     ApiClient,
     HashMap<String, LastApplied>,
-    HashMap<Reference, Looked>,
+    HashMap<KeyReference, ResolvedValue>,
 );
 
 async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, CommandError> {
@@ -86,27 +86,27 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
 /// another cluster.
 async fn fetch_value(
     provider: &ApiClient,
-    reference: &Reference,
+    reference: &KeyReference,
     context: &Context,
-) -> Result<Looked, CommandError> {
+) -> Result<ResolvedValue, CommandError> {
     let (namespace, name) = (provider.namespace(), &reference.name);
     if *reference.namespace != **namespace {
-        let (holder, other) = (reference.holder, &reference.namespace);
+        let (holder, other) = (reference.kind, &reference.namespace);
         context.ui.warn(&format!(
             "{holder} {name} is read from namespace {namespace} instead of {other}"
         ));
     }
-    let value = match reference.holder {
-        Holder::Secret => provider.secret_value(name, &reference.key).await,
-        Holder::ConfigMap => provider.config_map_value(name, &reference.key).await,
+    let value = match reference.kind {
+        ReferenceKind::Secret => provider.secret_value(name, &reference.key).await,
+        ReferenceKind::ConfigMap => provider.config_map_value(name, &reference.key).await,
     };
     Ok(match value {
-        Ok(Some(text)) => Looked::Found(text),
-        Ok(None) => Looked::Missing("key not found".to_owned()),
+        Ok(Some(text)) => ResolvedValue::Found(text),
+        Ok(None) => ResolvedValue::Missing("key not found".to_owned()),
         Err(Error::NotFound { .. }) => {
-            Looked::Missing(format!("not found in namespace {namespace}"))
+            ResolvedValue::Missing(format!("not found in namespace {namespace}"))
         }
-        Err(error @ Error::Forbidden { .. }) => Looked::Missing(error.to_string()),
+        Err(error @ Error::Forbidden { .. }) => ResolvedValue::Missing(error.to_string()),
         Err(error) => return Err(failed(error)),
     })
 }

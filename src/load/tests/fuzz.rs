@@ -42,7 +42,7 @@ fn check(text: &[u8], round: u64) {
     let manifest = &loaded.manifest;
     for problem in manifest.problems().iter().chain(manifest.warnings()) {
         let text = String::from_utf8_lossy(text);
-        let place = problem.place.expect("every problem has a place");
+        let place = problem.span.expect("every problem has a place");
         let source = &manifest.sources()[0];
         let (line, column) = source.line_column(place.start);
         let is_inside = line >= 1 && column >= 1 && place.end as usize <= source.text.len() + 1;

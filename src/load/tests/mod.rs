@@ -34,7 +34,7 @@ pub(super) fn load_with(
 pub(super) fn lines(loaded: &Loaded) -> String {
     let sources = loaded.manifest.sources();
     let line = |it: &Problem| {
-        let place = it.place.map_or_else(String::new, |place| {
+        let place = it.span.map_or_else(String::new, |place| {
             let source = &sources[place.source as usize];
             let (line, column) = source.line_column(place.start);
             format!("{}:{line}:{column} ", source.name)

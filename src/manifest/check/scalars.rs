@@ -4,7 +4,7 @@ use crate::manifest::problem::{FindingKind, Problem};
 use crate::manifest::scalar::{self, ScalarValue};
 use crate::manifest::schema::ScalarSchema;
 use crate::manifest::tree::QuoteStyle;
-use crate::model::{self, FieldPath, nearest};
+use crate::model::{self, FieldPath, suggest};
 
 use super::type_names;
 
@@ -59,7 +59,7 @@ fn misspelt(text: &str, wanted: &ScalarSchema) -> Option<Problem> {
     if wanted.words.is_empty() || wanted.words.iter().any(|word| word == text) {
         return misformed(text, wanted);
     }
-    let hint = match nearest(text, wanted.words.iter().map(String::as_str)) {
+    let hint = match suggest(text, wanted.words.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean {meant:?}?"),
         None => match wanted.words.as_slice() {
             [only] => format!("must be {only:?}"),

@@ -89,7 +89,7 @@ impl fmt::Display for ReferenceKind {
 /// A complete reference to a key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct KeyReference {
-    pub(crate) holder: ReferenceKind,
+    pub(crate) kind: ReferenceKind,
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) key: String,
@@ -99,14 +99,14 @@ pub(crate) struct KeyReference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConfigVarValue {
     /// An inline value; empty if absent.
-    Text(String),
-    There(KeyReference),
+    Inline(String),
+    Reference(KeyReference),
 }
 
 impl ConfigVar {
-    pub(crate) fn counts(&self) -> ConfigVarValue {
+    pub(crate) fn resolve(&self) -> ConfigVarValue {
         match self {
-            ConfigVar::Text(text) => ConfigVarValue::Text(text.clone()),
+            ConfigVar::Text(text) => ConfigVarValue::Inline(text.clone()),
             ConfigVar::Object(it) => {
                 let text = || it.value.clone().unwrap_or_default();
                 counts(&it.secret_key_ref, &it.config_map_key_ref, text)
@@ -116,9 +116,9 @@ impl ConfigVar {
 }
 
 impl ConfigVarBool {
-    pub(crate) fn counts(&self) -> ConfigVarValue {
+    pub(crate) fn resolve(&self) -> ConfigVarValue {
         match self {
-            ConfigVarBool::Text(text) => ConfigVarValue::Text(text.clone()),
+            ConfigVarBool::Text(text) => ConfigVarValue::Inline(text.clone()),
             ConfigVarBool::Object(it) => {
                 let text = || it.value.map(|it| it.to_string()).unwrap_or_default();
                 counts(&it.secret_key_ref, &it.config_map_key_ref, text)
@@ -135,14 +135,14 @@ fn counts(
     let complete = |of: &Option<KeyRef>, holder| of.as_ref()?.complete(holder);
     let reference = complete(secret, ReferenceKind::Secret)
         .or_else(|| complete(config_map, ReferenceKind::ConfigMap));
-    reference.map_or_else(|| ConfigVarValue::Text(text()), ConfigVarValue::There)
+    reference.map_or_else(|| ConfigVarValue::Inline(text()), ConfigVarValue::Reference)
 }
 
 impl KeyRef {
     fn complete(&self, holder: ReferenceKind) -> Option<KeyReference> {
         let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
         Some(KeyReference {
-            holder,
+            kind: holder,
             namespace: given(&self.namespace)?,
             name: given(&self.name)?,
             key: given(&self.key)?,
@@ -169,9 +169,9 @@ mod tests {
             secret_key_ref: secret,
             config_map_key_ref: config_map,
         });
-        match var.counts() {
-            ConfigVarValue::There(it) => Some(it.holder),
-            ConfigVarValue::Text(text) => {
+        match var.resolve() {
+            ConfigVarValue::Reference(it) => Some(it.kind),
+            ConfigVarValue::Inline(text) => {
                 assert_eq!(text, "v");
                 None
             }

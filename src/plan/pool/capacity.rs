@@ -3,7 +3,7 @@
 use crate::model::Quantity;
 use crate::state::desired::{self, instancetypes};
 use crate::state::facts::Facts;
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use std::collections::BTreeMap;
 
 const MACHINES: &str = "count/virtualmachines.kubevirt.io";
@@ -36,7 +36,7 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
 }
 
 /// Number of machines that a pool lacks.
-fn to_make(facts: &Facts, pool: &Pool) -> usize {
+fn to_make(facts: &Facts, pool: &PoolSpec) -> usize {
     let there = facts
         .machines
         .get(pool.name.as_str())
@@ -81,13 +81,13 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
 }
 
 /// Memory of a machine, from the shoot's own instancetype if it has one. KubeVirt decides how many CPUs it reserves.
-fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Quantity {
+fn memory(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> Quantity {
     let own = instancetypes::memory(shoot, facts, pool);
     own.unwrap_or_else(|| pool.machine_type.memory.clone())
 }
 
 /// Machines and volumes larger than a LimitRange allows.
-fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Vec<String> {
+fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> Vec<String> {
     let (cpu, memory) = (&pool.machine_type.cpu, &memory(shoot, facts, pool));
     let data = pool.data.iter().map(|it| &it.volume.size);
     let largest = data

@@ -2,14 +2,14 @@ use super::*;
 use crate::render::machine::node::{NAMESPACE, ROLE, patch};
 use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedNode, ObservedObject};
 use crate::state::{names, testing};
-use crate::validate::Pool;
+use crate::validate::PoolSpec;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 const MACHINE: &str = "shoot--dev--demo-cpu-z1-abcde-0";
 
-fn pool() -> Pool {
+fn pool() -> PoolSpec {
     valid_for_tests(SHOOT).pools.remove(0)
 }
 

@@ -5,7 +5,7 @@ use crate::state::hash::Hash;
 use crate::state::observed::Observed;
 use crate::state::plan::Dependency;
 use crate::state::{desired, names};
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl PoolTarget {
     pub(crate) fn of(
         shoot: &ValidShoot,
         observed: &Observed,
-        pool: &Pool,
+        pool: &PoolSpec,
         hash: Hash,
         needs: &[Arc<[Dependency]>],
     ) -> PoolTarget {

@@ -17,7 +17,7 @@ use crate::state::names::{self, BUNDLE, SPEC_HASH};
 use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, ItemState};
 use crate::state::site::Site;
-use crate::validate::{Bundle, ValidShoot};
+use crate::validate::{ManifestSet, ValidShoot};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const AWAITED: [ObjectKind; 3] = [
 pub(crate) fn add(
     planner: &mut Planner,
     context: &SystemContext,
-    bundle: &Bundle,
+    bundle: &ManifestSet,
     own: &HashSet<ObjectKey>,
     needs: [Dependency; 2],
 ) -> Dependency {
@@ -62,14 +62,19 @@ pub(crate) fn add(
     planner.add(id.into(), title(context.shoot, bundle), needs, state)
 }
 
-fn title(shoot: &ValidShoot, bundle: &Bundle) -> String {
+fn title(shoot: &ValidShoot, bundle: &ManifestSet) -> String {
     match shoot.networking.type_ == bundle.name {
         true => format!("Deploy pod network {}", bundle.name),
         false => format!("Deploy add-on {}", bundle.name),
     }
 }
 
-fn state(observed: &Observed, site: &Site, bundle: &Bundle, mut objects: Vec<Value>) -> ItemState {
+fn state(
+    observed: &Observed,
+    site: &Site,
+    bundle: &ManifestSet,
+    mut objects: Vec<Value>,
+) -> ItemState {
     let facts = &observed.facts;
     let hash = Hash::of(&objects);
     let role = format!("bundle-{}", bundle.name);
@@ -157,8 +162,8 @@ mod tests {
         uid: "1",
     };
 
-    fn bundle() -> Bundle {
-        Bundle {
+    fn bundle() -> ManifestSet {
+        ManifestSet {
             name: "cilium".into(),
             objects: vec![
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } }),

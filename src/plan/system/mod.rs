@@ -42,7 +42,7 @@ pub(crate) fn add(
         }
     }
     let snapshots = snapshots::bundle(shoot);
-    for bundle in snapshots.iter().chain(&shoot.bundles) {
+    for bundle in snapshots.iter().chain(&shoot.manifest_sets) {
         let needs = [cluster.api_server, cluster.inside];
         addons::add(planner, &context, bundle, &own, needs);
     }

@@ -5,7 +5,7 @@ use crate::state::facts::{Facts, ObjectStatus, ObservedService};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::{API_PORT, Address, Exposure};
+use crate::validate::control_plane::{API_PORT, Address, ApiServerExposure};
 use std::sync::Arc;
 
 /// Placeholder for an address that is not known yet. Objects that contain it are not applied.
@@ -64,13 +64,13 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
 pub(crate) fn external(shoot: &ValidShoot, service: &ObservedService) -> (Option<Address>, u16) {
     let unknown: Arc<str> = UNKNOWN.into();
     match &shoot.control_plane.exposure {
-        Exposure::None => (None, KONNECTIVITY_PORT),
-        Exposure::LoadBalancer { .. } => {
+        ApiServerExposure::None => (None, KONNECTIVITY_PORT),
+        ApiServerExposure::LoadBalancer { .. } => {
             let host = service.ingress.as_ref().unwrap_or(&unknown).to_string();
             let port = API_PORT;
             (Some(Address { host, port }), KONNECTIVITY_PORT)
         }
-        Exposure::NodePort { address, port } => {
+        ApiServerExposure::NodePort { address, port } => {
             let host = address.clone();
             let of = |name: &str| service.node_ports.get(name).copied();
             let port = port.or(of("https")).unwrap_or_default();

@@ -4,7 +4,7 @@ use super::context::{CLIENT_PORT, KONNECTIVITY_PORT, PEER_PORT};
 use crate::render::component::Component;
 use crate::state::names::{self, COMPONENT, PART_OF};
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::{API_PORT, Exposure};
+use crate::validate::control_plane::{API_PORT, ApiServerExposure};
 use serde_json::{Value, json};
 
 const API_SERVER: &str = "kube-apiserver";
@@ -41,19 +41,19 @@ fn external(shoot: &ValidShoot) -> Option<Value> {
         it
     };
     match &shoot.control_plane.exposure {
-        Exposure::LoadBalancer { annotations } => {
+        ApiServerExposure::LoadBalancer { annotations } => {
             let mut service = of("LoadBalancer", None);
             if !annotations.is_empty() {
                 service["metadata"]["annotations"] = json!(annotations);
             }
             Some(service)
         }
-        Exposure::NodePort { address, port } => {
+        ApiServerExposure::NodePort { address, port } => {
             let mut service = of("NodePort", *port);
             service["metadata"]["annotations"] = json!({ names::ADDRESS: address });
             Some(service)
         }
-        Exposure::None => None,
+        ApiServerExposure::None => None,
     }
 }
 

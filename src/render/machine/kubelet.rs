@@ -2,7 +2,7 @@
 
 use crate::model::{IntOrString, Kubelet, Quantity};
 use crate::render::networking::address;
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const SOFT_GRACE: &str = "1m30s";
 ///
 /// It has no `resolvConf`: only a machine knows whether systemd-resolved runs, and the join script adds the field.
 /// Labels, taints and names are flags, because they differ from machine to machine.
-pub(crate) fn kubelet_configuration(shoot: &ValidShoot, pool: &Pool) -> Value {
+pub(crate) fn kubelet_configuration(shoot: &ValidShoot, pool: &PoolSpec) -> Value {
     configuration(shoot, pool.kubelet.as_ref())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::state::facts::ObservedNode;
 use crate::state::names;
-use crate::validate::Pool;
+use crate::validate::PoolSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) const ROLE: &str = "node-role.kubernetes.io/worker";
 pub(crate) const NAMESPACE: &str = "cluster.x-k8s.io/cluster-namespace";
 
 /// A merge patch: the pool's metadata, and null for what it no longer sets. Taints of others stay.
-pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &Pool, wanted: &str) -> Value {
+pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &PoolSpec, wanted: &str) -> Value {
     let before: Value = serde_json::from_str(&node.metadata).unwrap_or_default();
     let mut labels = merged(&before["labels"], &pool.labels);
     labels.insert(ROLE.into(), json!(""));
@@ -38,7 +38,7 @@ pub(crate) fn merged(before: &Value, now: &BTreeMap<String, String>) -> Map<Stri
     old.chain(new).collect()
 }
 
-fn taints(node: &ObservedNode, before: &Value, pool: &Pool) -> Vec<Value> {
+fn taints(node: &ObservedNode, before: &Value, pool: &PoolSpec) -> Vec<Value> {
     let is_same =
         |one: &Value, other: &Value| one["key"] == other["key"] && one["effect"] == other["effect"];
     let wanted: Vec<Value> = pool

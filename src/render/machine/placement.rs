@@ -1,7 +1,7 @@
 //! Placement of a machine: zone, hosts, and the other machines of its pool.
 
 use super::spec::MachineSpec;
-use crate::model::{AffinityPresets, NodePreset};
+use crate::model::{AffinityPresets, NodeLabelPreset};
 use crate::state::names;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ fn place(key: &str, value: &str) -> Value {
 }
 
 /// Returns whether the preset is hard, and its expression for node labels.
-fn labelled(preset: &NodePreset) -> Option<(bool, Value)> {
+fn labelled(preset: &NodeLabelPreset) -> Option<(bool, Value)> {
     let (type_, key) = (preset.type_.as_deref()?, preset.key.as_deref()?);
     let term = match preset.values.as_slice() {
         [] => json!({ "key": key, "operator": "Exists" }),

@@ -3,14 +3,14 @@
 use crate::state::desired::{ImageVolume, NetworkAttachment};
 use crate::state::hash::Hash;
 use crate::state::site::Site;
-use crate::validate::Pool;
+use crate::validate::PoolSpec;
 use serde_json::Value;
 
 /// Input of one machine's objects.
 pub(crate) struct MachineSpec<'a> {
     pub(crate) site: Site<'a>,
     pub(crate) region: &'a str,
-    pub(crate) pool: &'a Pool,
+    pub(crate) pool: &'a PoolSpec,
     pub(crate) hash: Hash,
     /// Index in the pool's zones.
     pub(crate) zone: usize,

@@ -8,7 +8,7 @@ use crate::render::metadata::{labels, metadata};
 use crate::state::desired::{NetworkAttachment, pool_metadata, volumes};
 use crate::state::json::{set_if_some, to_sparse_json};
 use crate::state::names::{self, role};
-use crate::validate::Volume;
+use crate::validate::VolumeSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ fn data_volumes(machine: &MachineSpec) -> Vec<Value> {
         .collect()
 }
 
-fn data_volume(machine: &MachineSpec, name: &str, volume: &Volume, source: Value) -> Value {
+fn data_volume(machine: &MachineSpec, name: &str, volume: &VolumeSpec, source: Value) -> Value {
     let mut labels = labels(&machine.site, role::MACHINE_VOLUME);
     labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
     json!({

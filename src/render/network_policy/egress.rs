@@ -2,7 +2,7 @@
 
 use crate::render::control_plane::context::ControlPlaneFacts;
 use crate::state::names::PART_OF;
-use crate::validate::{Source, ValidShoot};
+use crate::validate::{ImageSource, ValidShoot};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -103,8 +103,8 @@ pub(crate) fn images(shoot: &ValidShoot) -> Vec<Value> {
     let pools = shoot.pools.iter().map(|it| &it.image.source);
     let disks = shoot.disks.iter().map(|it| &it.source);
     servers(pools.chain(disks).filter_map(|it| match it {
-        Source::Http { url, .. } | Source::Registry { url, .. } => Some(url),
-        Source::Claim { .. } | Source::Own(_) => None,
+        ImageSource::Http { url, .. } | ImageSource::Registry { url, .. } => Some(url),
+        ImageSource::Claim { .. } | ImageSource::Own(_) => None,
     }))
 }
 

@@ -29,7 +29,7 @@ fn shoot() -> ValidShoot {
         searches: Vec::new(),
         options: Vec::new(),
     });
-    pool.image.source = crate::validate::Source::Registry {
+    pool.image.source = crate::validate::ImageSource::Registry {
         url: "docker://[fd00:6::1]/images/ubuntu".into(),
         by_node: false,
         secret: None,

@@ -1,13 +1,13 @@
 //! What a machine needs to know to join.
 
 use crate::validate::control_plane::Address;
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 
 /// Input for a machine's user data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinConfig<'a> {
     pub(crate) machine: &'a str,
-    pub(crate) pool: &'a Pool,
+    pub(crate) pool: &'a PoolSpec,
     pub(crate) shoot: &'a ValidShoot,
     /// Address at which machines reach the API server.
     pub(crate) node_address: &'a Address,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::validate::ValidShoot;
-use crate::validate::cloud_config::NoCloudConfig;
+use crate::validate::cloud_config::CloudConfigError;
 use crate::validate::control_plane::Address;
 use crate::validate::testing::{SHOOT, WIDE, valid_for_tests};
 
@@ -79,8 +79,8 @@ fn the_kubelet_of_an_image_waits_for_the_join_script() {
 #[test]
 fn an_invalid_cloud_config_is_rejected() {
     let refuse = |base| parse(base).expect_err("it cannot be merged");
-    assert_eq!(refuse("#!/bin/sh\n"), NoCloudConfig::Head);
-    assert_eq!(refuse("#cloud-config\n- a\n"), NoCloudConfig::NoMapping);
+    assert_eq!(refuse("#!/bin/sh\n"), CloudConfigError::Head);
+    assert_eq!(refuse("#cloud-config\n- a\n"), CloudConfigError::NoMapping);
 }
 
 #[test]

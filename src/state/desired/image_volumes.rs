@@ -4,7 +4,9 @@ use super::volumes;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::names;
-use crate::validate::{Claiming, LocalDisk, Pool, Source, ValidShoot, Volume};
+use crate::validate::{
+    VolumeApi, ImageSource, PoolSpec, PreAllocatedVolume, ValidShoot, VolumeSpec,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +18,8 @@ pub(crate) struct ImageVolume {
     pub(crate) hash: Hash,
     pub(crate) image: String,
     pub(crate) version: String,
-    pub(crate) source: Source,
-    pub(crate) volume: Volume,
+    pub(crate) source: ImageSource,
+    pub(crate) volume: VolumeSpec,
     /// Annotations given in the manifest.
     pub(crate) annotations: BTreeMap<String, String>,
     /// Set when volumes of the class belong to a zone.
@@ -28,15 +30,15 @@ pub(crate) struct ImageVolume {
 pub(crate) fn image_volume(
     shoot: &ValidShoot,
     facts: &Facts,
-    pool: &Pool,
+    pool: &PoolSpec,
     zone: usize,
 ) -> Option<ImageVolume> {
-    if let Source::Own(name) = &pool.image.source {
+    if let ImageSource::Own(name) = &pool.image.source {
         let disk = shoot.disks.iter().find(|it| it.name == *name)?;
         let zone = is_zonal(facts, &disk.volume).then(|| pool.zones[zone].clone());
         return Some(local(shoot, disk, zone));
     }
-    let is_cloned = matches!(pool.image.source, Source::Claim { .. });
+    let is_cloned = matches!(pool.image.source, ImageSource::Claim { .. });
     if pool.worker.disable_pre_allocated_data_volumes || is_cloned {
         return None;
     }
@@ -48,7 +50,7 @@ pub(crate) fn image_volume(
         json!(pool.root.class),
         json!(zone),
     ];
-    if pool.root.claiming != Claiming::default() {
+    if pool.root.api != VolumeApi::default() {
         parts.push(volumes::claim(&pool.root));
     }
     let hash = Hash::of(&parts);
@@ -71,7 +73,7 @@ pub(crate) fn disks(shoot: &ValidShoot, facts: &Facts) -> Vec<ImageVolume> {
     everywhere.map(|it| local(shoot, it, None)).collect()
 }
 
-fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> ImageVolume {
+fn local(shoot: &ValidShoot, disk: &PreAllocatedVolume, zone: Option<String>) -> ImageVolume {
     let hash = Hash::of(&json!([content(disk), zone]));
     ImageVolume {
         name: names::golden_volume(&shoot.id, &disk.name, "", hash).into(),
@@ -86,7 +88,7 @@ fn local(shoot: &ValidShoot, disk: &LocalDisk, zone: Option<String>) -> ImageVol
 }
 
 /// Everything that determines the content of a disk.
-pub(crate) fn content(disk: &LocalDisk) -> Value {
+pub(crate) fn content(disk: &PreAllocatedVolume) -> Value {
     json!([
         volumes::hashed(&disk.source),
         disk.volume.size.value,
@@ -95,7 +97,7 @@ pub(crate) fn content(disk: &LocalDisk) -> Value {
     ])
 }
 
-fn is_zonal(facts: &Facts, volume: &Volume) -> bool {
+fn is_zonal(facts: &Facts, volume: &VolumeSpec) -> bool {
     let class = facts.storage_classes.get(volume.class.as_str());
     class.is_some_and(|it| it.zonal)
 }

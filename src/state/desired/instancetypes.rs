@@ -10,7 +10,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, role};
 use crate::state::prerequisite::{self, Lookup, Prerequisite, PrerequisiteKind};
-use crate::validate::{Pool, ValidShoot};
+use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ pub(crate) fn role(kind: ObjectKind) -> &'static str {
 }
 
 /// The memory of a machine of the pool, if the shoot's own type determines it.
-pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &Pool) -> Option<Quantity> {
+pub(crate) fn memory(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> Option<Quantity> {
     let prerequisite = prerequisite::named(pool, PrerequisiteKind::Instancetype)?;
     let ResolvedType::Owned(spec) = resolve(shoot, facts, &prerequisite) else {
         return None;

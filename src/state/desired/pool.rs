@@ -7,7 +7,7 @@ use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::json::to_sparse_json;
-use crate::validate::{Claiming, Pool, Source, ValidShoot, Volume};
+use crate::validate::{VolumeApi, ImageSource, PoolSpec, ValidShoot, VolumeSpec};
 use serde_json::{Value, json};
 
 /// Increased when the user data of all machines changes.
@@ -16,7 +16,7 @@ const USER_DATA_GENERATION: u32 = 2;
 /// Hash of everything that cannot change on an existing machine. A new hash rolls the pool.
 pub(crate) fn pool_hash(
     shoot: &ValidShoot,
-    pool: &Pool,
+    pool: &PoolSpec,
     attachments: &[NetworkAttachment],
 ) -> Hash {
     let networks: Vec<Value> = attachments
@@ -56,23 +56,23 @@ pub(crate) fn pool_hash(
     }))
 }
 
-pub(crate) fn volume(volume: &Volume) -> Value {
+pub(crate) fn volume(volume: &VolumeSpec) -> Value {
     let mut parts = vec![
         json!(volume.type_),
         json!(volume.class),
         json!(volume.size.value),
     ];
-    if volume.claiming != Claiming::default() {
+    if volume.api != VolumeApi::default() {
         parts.push(volumes::claim(volume));
     }
     Value::Array(parts)
 }
 
 /// Part of a root disk's source that rolls a pool.
-pub(crate) fn source(shoot: &ValidShoot, source: &Source) -> Value {
+pub(crate) fn source(shoot: &ValidShoot, source: &ImageSource) -> Value {
     let disk = |name: &String| shoot.disks.iter().find(|it| it.name == *name);
     match source {
-        Source::Own(name) => json!([name, disk(name).map(content)]),
+        ImageSource::Own(name) => json!([name, disk(name).map(content)]),
         other => volumes::hashed(other),
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn source(shoot: &ValidShoot, source: &Source) -> Value {
 /// Number of machines of a pool: the last decision, within today's minimum and maximum.
 ///
 /// Counting existing machines would mistake a surge for the size.
-pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
+pub(crate) fn size(facts: &Facts, pool: &PoolSpec) -> usize {
     let decided = facts
         .record
         .as_ref()
@@ -92,7 +92,7 @@ pub(crate) fn size(facts: &Facts, pool: &Pool) -> usize {
 }
 
 /// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.
-pub(crate) fn pool_metadata(pool: &Pool) -> String {
+pub(crate) fn pool_metadata(pool: &PoolSpec) -> String {
     let taints: Vec<Value> = pool.taints.iter().map(to_sparse_json).collect();
     json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()
 }

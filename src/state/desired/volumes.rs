@@ -1,13 +1,13 @@
 //! Volumes as CDI describes them: claims and sources.
 
 use crate::state::json::set_if_some;
-use crate::validate::{Claiming, Source, Volume};
+use crate::validate::{VolumeApi, ImageSource, VolumeSpec};
 use serde_json::{Value, json};
 
 /// Source of a DataVolume.
-pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
+pub(crate) fn source(source: &ImageSource, own_namespace: &str) -> Value {
     match source {
-        Source::Http {
+        ImageSource::Http {
             url,
             headers,
             headers_secret,
@@ -21,7 +21,7 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
             set_if_some(&mut http, "secretRef", secret.as_ref().map(|it| json!(it)));
             json!({ "http": http })
         }
-        Source::Registry {
+        ImageSource::Registry {
             url,
             by_node,
             secret,
@@ -36,8 +36,8 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
             json!({ "registry": registry })
         }
         // Machines clone the golden volume, so this is only its name.
-        Source::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
-        Source::Claim { namespace, name } => {
+        ImageSource::Own(name) => json!({ "pvc": { "namespace": own_namespace, "name": name } }),
+        ImageSource::Claim { namespace, name } => {
             let namespace = namespace.as_deref().unwrap_or(own_namespace);
             json!({ "pvc": { "namespace": namespace, "name": name } })
         }
@@ -45,9 +45,9 @@ pub(crate) fn source(source: &Source, own_namespace: &str) -> Value {
 }
 
 /// Part of a source that is hashed. For a plain HTTP source the URL alone, since existing machines carry that hash.
-pub(crate) fn hashed(of: &Source) -> Value {
+pub(crate) fn hashed(of: &ImageSource) -> Value {
     match of {
-        Source::Http {
+        ImageSource::Http {
             url,
             headers,
             headers_secret: None,
@@ -58,14 +58,14 @@ pub(crate) fn hashed(of: &Source) -> Value {
 }
 
 /// Spec of the PersistentVolumeClaim for one disk.
-pub(crate) fn claim(volume: &Volume) -> Value {
+pub(crate) fn claim(volume: &VolumeSpec) -> Value {
     let mut claim = json!({
         "resources": { "requests": { "storage": volume.size.to_string() } },
         "storageClassName": volume.class,
     });
-    let access = match &volume.claiming {
-        Claiming::Verbatim { access } => Some(access),
-        Claiming::Completed { access } => access.as_ref(),
+    let access = match &volume.api {
+        VolumeApi::Pvc { access } => Some(access),
+        VolumeApi::Storage { access } => access.as_ref(),
     };
     set_if_some(&mut claim, "accessModes", access.map(|it| json!([it])));
     claim
@@ -75,8 +75,8 @@ pub(crate) fn claim(volume: &Volume) -> Value {
 mod tests {
     use super::*;
 
-    fn http(url: &str, secret: Option<&str>) -> Source {
-        Source::Http {
+    fn http(url: &str, secret: Option<&str>) -> ImageSource {
+        ImageSource::Http {
             url: url.to_owned(),
             headers: Vec::new(),
             headers_secret: None,
@@ -96,16 +96,16 @@ mod tests {
 
     #[test]
     fn sources_have_the_form_that_cdi_expects() {
-        let claim = |namespace: Option<&str>| Source::Claim {
+        let claim = |namespace: Option<&str>| ImageSource::Claim {
             namespace: namespace.map(str::to_owned),
             name: "disk".to_owned(),
         };
-        let registry = Source::Registry {
+        let registry = ImageSource::Registry {
             url: "docker://a/b".to_owned(),
             by_node: true,
             secret: None,
         };
-        let headers = Source::Http {
+        let headers = ImageSource::Http {
             url: "https://a/b".to_owned(),
             headers: vec!["A: b".to_owned()],
             headers_secret: Some("more".to_owned()),

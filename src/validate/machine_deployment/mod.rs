@@ -21,9 +21,6 @@ use super::report::{FieldCursor, FindingSink};
 pub(crate) use field_map::FieldMap;
 pub(crate) use secrets::Secrets;
 pub(crate) use values::ResolvedValue;
-// Other modules use the short names until they are renamed.
-pub(crate) use ConversionInput as Given;
-pub(crate) use values::ResolvedValue as Looked;
 use values::ValueResolver;
 pub(crate) use zones::{some_zone, zones};
 
@@ -41,7 +38,7 @@ pub(crate) struct ConversionInput<'a> {
     pub(crate) deployment: &'a MachineDeployment,
     /// Zones of the pool.
     pub(crate) zones: Vec<String>,
-    pub(crate) look: &'a dyn Fn(&KeyReference) -> ResolvedValue,
+    pub(crate) lookup: &'a dyn Fn(&KeyReference) -> ResolvedValue,
 }
 
 /// The pool of a MachineDeployment; with errors an approximation.
@@ -50,20 +47,20 @@ pub(crate) struct Converted {
     pub(crate) worker: Worker,
     pub(crate) errors: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
-    pub(crate) places: FieldMap,
+    pub(crate) field_map: FieldMap,
     /// Values from Secrets.
     pub(crate) secrets: Secrets,
     /// Values outside of the manifest that the pool depends on.
     pub(crate) references: Vec<KeyReference>,
     /// True if some values have yet to be looked up.
-    pub(crate) is_open: bool,
+    pub(crate) is_pending: bool,
     /// Fields whose values were not looked up: findings about them may be wrong.
-    pub(crate) unasked: Vec<FieldPath>,
+    pub(crate) skipped: Vec<FieldPath>,
 }
 
 pub(crate) fn convert(given: &ConversionInput) -> Converted {
     let deployment = given.deployment;
-    let mut values = ValueResolver::new(given.look);
+    let mut values = ValueResolver::new(given.lookup);
     let root = &FieldCursor::root(DocumentKind::MachineDeployment);
     let at = &root.key("spec");
     let spec = &deployment.spec;
@@ -98,11 +95,11 @@ pub(crate) fn convert(given: &ConversionInput) -> Converted {
         worker,
         errors: report.errors,
         warnings: report.warnings,
-        places: field_map,
+        field_map,
         secrets,
         references,
-        is_open: open > 0,
-        unasked,
+        is_pending: open > 0,
+        skipped: unasked,
     }
 }
 

@@ -40,7 +40,7 @@ fn converted_with(text: &str, look: &dyn Fn(&KeyReference) -> ResolvedValue) -> 
     convert(&ConversionInput {
         deployment: &read(text),
         zones: vec!["zone-a".to_owned()],
-        look,
+        lookup: look,
     })
 }
 
@@ -250,7 +250,7 @@ fn a_value_of_a_config_map_is_looked_up() {
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |looked: ResolvedValue| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, ReferenceKind::ConfigMap);
+            assert_eq!(it.kind, ReferenceKind::ConfigMap);
             assert_eq!((it.name.as_str(), it.key.as_str()), ("sizes", "memory"));
             looked.clone()
         })
@@ -260,10 +260,10 @@ fn a_value_of_a_config_map_is_looked_up() {
         Some(config.template?.memory?.text().to_owned())
     };
     let found = with(ResolvedValue::Found("4Gi".into()));
-    assert!(found.errors.is_empty() && !found.is_open);
+    assert!(found.errors.is_empty() && !found.is_pending);
     assert_eq!(memory(found).as_deref(), Some("4Gi"));
-    let later = with(ResolvedValue::Later);
-    assert!(later.errors.is_empty() && later.is_open);
+    let later = with(ResolvedValue::Pending);
+    assert!(later.errors.is_empty() && later.is_pending);
     let missing = with(ResolvedValue::Missing("not found".into()));
     assert_eq!(missing.errors[0].kind, FindingKind::Required);
     assert_eq!(memory(missing), None);
@@ -275,7 +275,7 @@ fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_shown() {
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |value: &str| {
         converted_with(&text, &|it| {
-            assert_eq!(it.holder, ReferenceKind::Secret);
+            assert_eq!(it.kind, ReferenceKind::Secret);
             ResolvedValue::Found(value.into())
         })
     };

@@ -20,9 +20,9 @@ pub(crate) enum ResolvedValue {
     /// The command has no connection and cannot continue without the value.
     Offline,
     /// The command has no connection and validates the rest without the value.
-    Unasked,
+    Skipped,
     /// The value is looked up later.
-    Later,
+    Pending,
 }
 
 pub(super) struct ValueResolver<'a> {
@@ -60,7 +60,7 @@ impl<'a> ValueResolver<'a> {
     ) -> Option<String> {
         let var = var?;
         self.field_map.put(to, at);
-        self.resolved(var.counts(), at)
+        self.resolved(var.resolve(), at)
     }
 
     /// Resolves a case-insensitive word, in lower case.
@@ -96,7 +96,7 @@ impl<'a> ValueResolver<'a> {
     }
 
     pub(super) fn truth(&mut self, var: Option<&ConfigVarBool>, at: &FieldCursor) -> Option<bool> {
-        let text = self.resolved(var?.counts(), at)?;
+        let text = self.resolved(var?.resolve(), at)?;
         match text.to_ascii_lowercase().as_str() {
             "true" => Some(true),
             "false" => Some(false),
@@ -131,10 +131,10 @@ impl<'a> ValueResolver<'a> {
 
     /// Checks only the format of a kubeconfig; its content is never shown.
     pub(super) fn kubeconfig(&mut self, var: &ConfigVar, at: &FieldCursor) {
-        let text = match var.counts() {
-            ConfigVarValue::Text(text) => text,
-            ConfigVarValue::There(it) if it.holder == ReferenceKind::Secret => return,
-            ConfigVarValue::There(_) => {
+        let text = match var.resolve() {
+            ConfigVarValue::Inline(text) => text,
+            ConfigVarValue::Reference(it) if it.kind == ReferenceKind::Secret => return,
+            ConfigVarValue::Reference(_) => {
                 return self.ignored(at, "a kubeconfig must be in a Secret");
             }
         };
@@ -153,21 +153,21 @@ impl<'a> ValueResolver<'a> {
 
     fn resolved(&mut self, counts: ConfigVarValue, at: &FieldCursor) -> Option<String> {
         let reference = match counts {
-            ConfigVarValue::Text(text) => return Some(text).filter(|it| !it.is_empty()),
-            ConfigVarValue::There(reference) => reference,
+            ConfigVarValue::Inline(text) => return Some(text).filter(|it| !it.is_empty()),
+            ConfigVarValue::Reference(reference) => reference,
         };
         self.references.push(reference.clone());
         let (report, code) = (&mut self.report, "machine-deployment/reference");
-        let at_reference = &at.key(match reference.holder {
+        let at_reference = &at.key(match reference.kind {
             ReferenceKind::Secret => "secretKeyRef",
             ReferenceKind::ConfigMap => "configMapKeyRef",
         });
         let KeyReference {
-            holder, name, key, ..
+            kind: holder, name, key, ..
         } = &reference;
         match (self.look)(&reference) {
             ResolvedValue::Found(text) => {
-                if reference.holder == ReferenceKind::Secret {
+                if reference.kind == ReferenceKind::Secret {
                     self.secrets.put(at.path(), &text);
                     let message = format!(
                         "key {key:?} of Secret {name:?} is stored in plain text in machines and in the record"
@@ -176,8 +176,8 @@ impl<'a> ValueResolver<'a> {
                 }
                 return Some(text).filter(|it| !it.is_empty());
             }
-            ResolvedValue::Later => self.open += 1,
-            ResolvedValue::Unasked => {
+            ResolvedValue::Pending => self.open += 1,
+            ResolvedValue::Skipped => {
                 self.unasked.push(at.path());
                 let message = format!(
                     "not validated: only plan, apply and run read key {key:?} of {holder} {name:?} from the provider cluster"

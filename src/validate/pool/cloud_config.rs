@@ -2,10 +2,6 @@
 
 use serde_yaml::{Mapping, Value};
 
-// Other modules use the old name until they are renamed.
-#[cfg(test)]
-pub(crate) use CloudConfigError as NoCloudConfig;
-
 pub(crate) const HEAD: &str = "#cloud-config\n";
 
 /// Error in a cloud-config.

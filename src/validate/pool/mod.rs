@@ -47,7 +47,7 @@ pub(crate) fn check(
     }
     let before = context
         .input
-        .before
+        .previous
         .map_or(&[][..], |it| &it.spec.provider.workers);
     let before: HashMap<&str, &Worker> = before.iter().map(|it| (it.name.as_str(), it)).collect();
     let mut known = HashMap::with_capacity(workers.len());

@@ -5,7 +5,7 @@ use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
-use crate::validate::valid_shoot::{Claiming, MachineSize};
+use crate::validate::valid_shoot::{VolumeApi, MachineSize};
 
 /// Same limit as in Kubermatic.
 const MAX_DISKS: usize = 3;
@@ -190,12 +190,12 @@ fn fitting(disk: &RootDisk, at: &FieldCursor, report: &mut FindingSink) {
 }
 
 /// CDI API for the storageAccessType and storageTarget of a template.
-pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> Claiming {
+pub(crate) fn claiming(access: Option<&str>, target: Option<&str>) -> VolumeApi {
     match target {
-        Some("pvc") => Claiming::Verbatim {
+        Some("pvc") => VolumeApi::Pvc {
             access: access.unwrap_or("ReadWriteOnce").to_owned(),
         },
-        _ => Claiming::Completed {
+        _ => VolumeApi::Storage {
             access: access.map(str::to_owned),
         },
     }

@@ -8,7 +8,7 @@ use crate::model::{FindingKind, MachineTemplate, Quantity, ROOT_DISK};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_found, some_of};
-use crate::validate::valid_shoot::{Claiming, DataVolumeSpec, VolumeSpec};
+use crate::validate::valid_shoot::{VolumeApi, DataVolumeSpec, VolumeSpec};
 
 const MAX_NAME: usize = 15;
 
@@ -34,7 +34,7 @@ pub(crate) fn root(
     // The template takes precedence.
     let size = own.and_then(|it| it.size.as_ref());
     let class = own.and_then(|it| it.storage_class_name.as_ref());
-    let claiming = own.map_or_else(Claiming::default, |it| {
+    let claiming = own.map_or_else(VolumeApi::default, |it| {
         template::claiming(
             it.storage_access_type.as_deref(),
             it.storage_target.as_deref(),
@@ -45,7 +45,7 @@ pub(crate) fn root(
             type_: given.and_then(|it| it.type_.clone()).unwrap_or_default(),
             class: class.clone(),
             size: size.clone(),
-            claiming,
+            api: claiming,
         });
     }
     let Some(volume) = given else {
@@ -68,12 +68,12 @@ pub(crate) fn root(
             type_: volume.type_.clone().unwrap_or_default(),
             class: class.clone(),
             size,
-            claiming,
+            api: claiming,
         });
     }
     let resolved = resolve(context, pool, &wanted, before, at, report)?;
     Some(VolumeSpec {
-        claiming,
+        api: claiming,
         ..resolved
     })
 }
@@ -91,9 +91,9 @@ pub(crate) fn check_migration(
     if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
         return;
     }
-    let is_unshared = |it: &VolumeSpec| match &it.claiming {
-        Claiming::Verbatim { access } => access != "ReadWriteMany",
-        Claiming::Completed { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
+    let is_unshared = |it: &VolumeSpec| match &it.api {
+        VolumeApi::Pvc { access } => access != "ReadWriteMany",
+        VolumeApi::Storage { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
     };
     let others = data.iter().map(|it| (it.name.as_str(), &it.volume));
     let mut all = [(ROOT_DISK, root)].into_iter().chain(others);
@@ -129,7 +129,7 @@ pub(crate) fn secondary(pool: &PoolContext, root: &VolumeSpec) -> Vec<DataVolume
                     .unwrap_or(&root.class)
                     .clone(),
                 size: disk.size.clone(),
-                claiming: template::claiming(disk.storage_access_type.as_deref(), None),
+                api: template::claiming(disk.storage_access_type.as_deref(), None),
             },
         })
         .collect()
@@ -231,7 +231,7 @@ fn resolve(
         type_: name.to_owned(),
         class,
         size: size.clone(),
-        claiming: Claiming::default(),
+        api: VolumeApi::default(),
     })
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
         let at = &at.key(name);
         if !COMPONENTS.contains(&name.as_str()) {
             let names = COMPONENTS.into_iter();
-            let hint = model::nearest(name, names.clone()).map_or_else(
+            let hint = model::suggest(name, names.clone()).map_or_else(
                 || format!("available components: {}", some_of(names)),
                 |meant| format!("did you mean {meant:?}?"),
             );

@@ -7,9 +7,6 @@ use crate::model::{self, FindingKind, Quantity};
 use crate::validate::context::Input;
 use crate::validate::report::{FieldCursor, FindingSink};
 
-// Other modules use the short name until they are renamed.
-pub(crate) use ApiServerExposure as Exposure;
-
 /// Settings of the control plane from Shoot and CloudProfile, with all defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ControlPlaneSpec {

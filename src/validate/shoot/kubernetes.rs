@@ -1,7 +1,7 @@
 //! `spec.kubernetes`: the version, and the settings of its components.
 
 use super::component_settings;
-use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, nearest};
+use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, suggest};
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
 use crate::validate::report::{FieldCursor, FindingSink};
@@ -76,7 +76,7 @@ fn has_form(text: &str) -> bool {
 
 /// Keeps the current version, even if the profile no longer contains it.
 fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
-    let before = input.before?.spec.kubernetes.version.as_str();
+    let before = input.previous?.spec.kubernetes.version.as_str();
     let is_patch_of = before
         .strip_prefix(wanted)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -285,7 +285,7 @@ fn known(key: &str, names: &[&'static str], at: &FieldCursor, report: &mut Findi
     if names.contains(&key) {
         return;
     }
-    let hint = nearest(key, names.iter().copied()).map_or_else(
+    let hint = suggest(key, names.iter().copied()).map_or_else(
         || format!("supported values: {}", names.join(", ")),
         |meant| format!("did you mean {meant:?}?"),
     );

@@ -7,7 +7,7 @@ use crate::validate::context::Input;
 use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::valid_shoot::{Claiming, PreAllocatedVolume, VolumeSpec};
+use crate::validate::valid_shoot::{VolumeApi, PreAllocatedVolume, VolumeSpec};
 
 /// Maximum length of a disk name, so that DataVolume names fit.
 const MAX_NAME: usize = 30;
@@ -63,7 +63,7 @@ pub(crate) fn check(
                 type_: String::new(),
                 class: disk.storage_class.clone(),
                 size: disk.size.clone(),
-                claiming: Claiming::default(),
+                api: VolumeApi::default(),
             },
             annotations: disk.annotations.clone(),
         }));

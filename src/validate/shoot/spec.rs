@@ -141,7 +141,7 @@ fn region(input: &Input, index: &ProfileIndex, at: &FieldCursor, report: &mut Fi
             .hint(names::LABEL_VALUE);
         return;
     }
-    let is_unchanged = input.before.is_some_and(|it| it.spec.region == region);
+    let is_unchanged = input.previous.is_some_and(|it| it.spec.region == region);
     if index.region.is_none() && !is_unchanged {
         let regions = input.profile.spec.regions.iter();
         not_found(

@@ -1,5 +1,5 @@
 use super::{SHOOT, check, valid_for_tests};
-use crate::validate::Claiming;
+use crate::validate::VolumeApi;
 use crate::validate::image_source::ImageSource;
 
 const AT: &str = "spec.provider.workers[0].providerConfig";
@@ -183,7 +183,7 @@ fn a_template_replaces_types_of_the_profile() {
         (pool.root.class.as_str(), pool.root.size.to_string()),
         ("fast", "7Gi".to_owned())
     );
-    assert_eq!(pool.root.claiming, Claiming::Completed { access: None });
+    assert_eq!(pool.root.api, VolumeApi::Storage { access: None });
     let [disk] = pool.data.as_slice() else {
         panic!("{:?}", pool.data)
     };

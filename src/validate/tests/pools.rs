@@ -137,7 +137,7 @@ fn machines_come_from_the_profile() {
     ));
     let pool = &shoot.pools[0];
     assert_eq!(
-        pool.image.source.told(),
+        pool.image.source.display(),
         "https://images.example.org/ubuntu-22.04.img"
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Ways to a shoot, and what is looked at before there is one.
+//! Kubeconfigs, exec and tunnel of a shoot, and the checks of `doctor`.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::Provider;
@@ -31,7 +31,7 @@ contexts:
 ";
 
 #[test]
-fn the_roles_of_the_examples_are_those_of_the_program() {
+fn the_roles_in_the_examples_are_the_ones_that_doctor_prints() {
     let output = Kvshoot::new().run("doctor --rbac");
     assert_eq!(output.code, 0, "{output}");
     if std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite") {
@@ -44,7 +44,7 @@ fn the_roles_of_the_examples_are_those_of_the_program() {
 }
 
 #[test]
-fn only_what_was_merged_is_removed_again() {
+fn kubeconfig_remove_deletes_only_merged_contexts() {
     let kvshoot = Kvshoot::new()
         .file("config", OTHERS)
         .env("KUBECONFIG", "config");
@@ -56,7 +56,7 @@ fn only_what_was_merged_is_removed_again() {
         "{after}"
     );
     assert!(!after.contains("dev"), "{after}");
-    // Again there is nothing to do, and what is of others stays byte for byte.
+    // A context of another program is not removed, and the file does not change.
     let output = kvshoot.run("kubeconfig remove prod");
     assert_eq!((output.code, &*output.out), (0, ""));
     let again = fs::read_to_string(kvshoot.home().join("config")).unwrap();
@@ -64,7 +64,7 @@ fn only_what_was_merged_is_removed_again() {
 }
 
 #[test]
-fn what_exec_itself_cannot_do_has_a_code_of_its_own() {
+fn exec_exits_with_125_if_it_fails_itself() {
     let output = Kvshoot::new().run("exec dev -- true");
     assert_eq!(output.code, 125, "{output}");
     let output = Kvshoot::new().run("exec dev");
@@ -72,32 +72,32 @@ fn what_exec_itself_cannot_do_has_a_code_of_its_own() {
 }
 
 #[test]
-fn the_sandbox_has_what_a_provider_needs_and_a_shoot_that_is_not_there_is_not_found() {
+fn doctor_passes_in_the_sandbox_and_reports_unmet_requirements_of_a_manifest() {
     let kvshoot = Provider::new().kvshoot();
     let output = kvshoot.run("doctor");
     assert!(output.out.contains("ok       KubeVirt"), "{output}");
-    assert!(output.out.contains("ok       rights"), "{output}");
+    assert!(output.out.contains("ok       permissions"), "{output}");
     assert_eq!(output.code, 0, "{output}");
-    // What this one needs more, and nobody turned on.
-    let whole = Manifest::small("whole").pool(|it| {
+    // A requirement of this manifest that is disabled in the sandbox.
+    let manifest = Manifest::small("whole").pool(|it| {
         it["providerConfig"] = json!({
             "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1", "kind": "WorkerConfig",
             "cpu": { "dedicatedCpuPlacement": true },
         });
     });
-    let kvshoot = kvshoot.file("shoot.yaml", &whole.text());
+    let kvshoot = kvshoot.file("shoot.yaml", &manifest.text());
     let output = kvshoot.run("doctor -f shoot.yaml");
     assert_eq!(output.code, 1, "{output}");
-    let told = "failure  dedicated CPUs       feature gate CPUManager is off";
-    assert!(output.out.contains(told), "{output}");
+    let expected = "failure  dedicated CPUs       feature gate CPUManager is disabled";
+    assert!(output.out.contains(expected), "{output}");
     let output = kvshoot.run("kubeconfig get dev");
     assert_eq!(output.code, 7, "{output}");
     let output = kvshoot.run("wait dev --for deleted --timeout 0s");
     assert_eq!(output.code, 0, "{output}");
 }
 
-/// Whether a client with this kubeconfig sees what every API server has.
-async fn sees(text: &str) -> bool {
+/// Returns true if a client with this kubeconfig can read an object of the cluster.
+async fn has_access(text: &str) -> bool {
     let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
@@ -106,22 +106,21 @@ async fn sees(text: &str) -> bool {
     maps.get("extension-apiserver-authentication").await.is_ok()
 }
 
-/// One apply, and every way in: a kubeconfig, a program, a tunnel.
+/// By kubeconfig, exec and tunnel, already during the apply.
 #[test]
-fn a_shoot_is_reached_by_every_way_there_is() {
+fn a_shoot_is_reachable_by_kubeconfig_exec_and_tunnel_while_it_is_created() {
     let provider = Provider::new();
     let example = fs::read_to_string("examples/minimal.yaml").unwrap();
     let kvshoot = provider.kvshoot().file("shoot.yaml", &example);
     let mut apply = kvshoot.start("apply -f shoot.yaml --timeout 10m");
-    // What there is of it is told as soon as it is begun.
     apply.wait_for("kube-apiserver", std::time::Duration::from_secs(60));
     let output = kvshoot.run("wait minimal --for api-server --timeout 1m");
     assert_eq!(output.code, 0, "{output}");
 
     let output = kvshoot.run("kubeconfig get minimal --ttl 10m");
     assert_eq!(output.code, 0, "{output}");
-    // The binding that makes the group worth something comes soon after.
-    wait_until(|| provider.block_on(sees(&output.out)));
+    // The binding of the group is created soon after.
+    wait_until(|| provider.block_on(has_access(&output.out)));
 
     let output = kvshoot.args([
         "exec",
@@ -136,12 +135,15 @@ fn a_shoot_is_reached_by_every_way_there_is() {
     assert!(file.is_absolute() && !file.exists(), "{output}");
 
     let mut tunnel = kvshoot.start("tunnel minimal");
-    tunnel.wait_for("leads to the shoot", std::time::Duration::from_secs(60));
+    tunnel.wait_for(
+        "to the API server; press Ctrl-C to stop",
+        std::time::Duration::from_secs(60),
+    );
     let line = tunnel.first_line(std::time::Duration::from_secs(60));
     let file = line.strip_prefix("export KUBECONFIG=").unwrap();
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains("https://127.0.0.1:"), "{line}");
-    assert!(provider.block_on(sees(&text)));
+    assert!(provider.block_on(has_access(&text)));
     tunnel.interrupt();
     let output = tunnel.wait();
     assert_eq!(output.code, 0, "{output}");

@@ -1,9 +1,9 @@
-//! A cluster around one program: its exit code, its end, and that nothing is left whatever becomes of the run.
+//! `kvshoot run`: exit codes, signals, and cleanup after every kind of failure.
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::process::Running;
 use crate::support::provider::{self, Provider, Resource};
-use crate::support::proxy::{Act, Phase, Proxy};
+use crate::support::proxy::{Phase, Proxy, Reaction};
 use crate::support::shoots::Manifest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(300);
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
-/// A program in a home with a manifest, and with scripts for a run to run.
-fn home(kvshoot: Kvshoot) -> Kvshoot {
+/// Adds a manifest, and scripts to run, to the home directory.
+fn with_scripts(kvshoot: Kvshoot) -> Kvshoot {
     let own = env!("CARGO_BIN_EXE_kvshoot");
-    let seen = format!(
+    let environment = format!(
         "stat -c %a $KUBECONFIG\n\
          echo $KUBECONFIG $KVSHOOT_NAME $KVSHOOT_NAMESPACE $KVSHOOT_API_SERVER\n\
          echo on stderr >&2\n\
@@ -23,10 +23,10 @@ fn home(kvshoot: Kvshoot) -> Kvshoot {
     );
     kvshoot
         .file("shoot.yaml", &Manifest::small("job").text())
-        .file("seen.sh", &seen)
+        .file("environment.sh", &environment)
         .file("seven.sh", "exit 7\n")
         .file("killed.sh", "kill -9 $$\n")
-        // The shell stays, for the program is to be found by its process.
+        // `exec` keeps the process ID that was printed.
         .file("long.sh", "echo $$\nexec sleep 600\n")
         .file("deaf.sh", "trap '' INT\necho $$\nexec sleep 600\n")
 }
@@ -37,100 +37,101 @@ fn start(kvshoot: &Kvshoot, flags: &str, script: &str) -> Running {
     ))
 }
 
-fn ended(mut running: Running, code: i32) -> Output {
-    let output = running.end(LIMIT);
+fn wait_with_code(mut running: Running, code: i32) -> Output {
+    let output = running.wait_at_most(LIMIT);
     assert_eq!(output.code, code, "{output}");
     output
 }
 
-/// The process that a script has told of.
-fn told(running: &mut Running) -> Pid {
-    running.wait_for(" runs in it", LIMIT);
+/// Returns the process ID that a script prints.
+fn printed_pid(running: &mut Running) -> Pid {
+    running.wait_for(": running sh", LIMIT);
     let line = running.first_line(LIMIT);
     Pid::from_raw(line.parse().unwrap()).unwrap()
 }
 
-/// Three at once, which is also how many see each other's names.
+/// Three runs at once, with generated names.
 #[test]
-fn the_program_s_exit_code_comes_through_and_nothing_is_left() {
+fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
     let provider = Provider::new();
     let empty = provider.dump();
-    let kvshoot = home(provider.kvshoot());
-    let begun = Instant::now();
-    let mut seen = start(&kvshoot, "", "seen.sh");
+    let kvshoot = with_scripts(provider.kvshoot());
+    let start_time = Instant::now();
+    let mut first = start(&kvshoot, "", "environment.sh");
     let seven = start(&kvshoot, "", "seven.sh");
     let killed = start(&kvshoot, "", "killed.sh");
-    seen.wait_for(" runs in it", LIMIT);
+    first.wait_for(": running sh", LIMIT);
     println!(
-        "from run to the program, three at once: {:?}",
-        begun.elapsed()
+        "time to the start of the command, three runs at once: {:?}",
+        start_time.elapsed()
     );
-    let seen = ended(seen, 0);
-    let lines: Vec<&str> = seen.out.lines().collect();
+    let first = wait_with_code(first, 0);
+    let lines: Vec<&str> = first.out.lines().collect();
     let [mode, variables, ready] = lines[..] else {
-        panic!("stdout is the program's alone: {seen}");
+        panic!("stdout has more than the output of the command: {first}");
     };
     assert_eq!(mode, "600");
     let variables: Vec<&str> = variables.split(' ').collect();
     let [kubeconfig, name, namespace, server] = variables[..] else {
-        panic!("{seen}");
+        panic!("{first}");
     };
     assert!(!std::path::Path::new(kubeconfig).exists(), "{kubeconfig}");
     assert!(name.starts_with("job-") && name.len() == 9, "{name}");
     assert_eq!(namespace, provider.namespace);
     assert!(server.starts_with("https://127."), "{server}");
     assert!(ready.contains(name), "{ready}");
-    assert!(seen.err.contains("\non stderr\n"), "{seen}");
-    let left = "deleted; nothing is left";
-    for output in [seen, ended(seven, 7), ended(killed, 128 + 9)] {
-        assert!(output.err.trim_end().ends_with(left), "{output}");
+    assert!(first.err.contains("\non stderr\n"), "{first}");
+    let deleted = "(0 objects remain)";
+    for output in [
+        first,
+        wait_with_code(seven, 7),
+        wait_with_code(killed, 128 + 9),
+    ] {
+        assert!(output.err.trim_end().ends_with(deleted), "{output}");
     }
     assert_eq!(provider.dump(), empty);
 }
 
-/// As a CI starts them: from processes that know nothing of each other, in one namespace.
+/// Like jobs of a CI system: independent processes in one namespace.
 #[test]
 #[ignore = "twenty control planes take ten minutes of two cores, and 9 GB"]
-fn twenty_at_once_end_each_with_its_own_result() {
+fn twenty_runs_at_once_exit_each_with_its_own_result() {
     const LONGEST: Duration = Duration::from_secs(30 * 60);
     let provider = Provider::new();
     let empty = provider.dump();
-    let begun = Instant::now();
+    let start_time = Instant::now();
     let homes: Vec<Kvshoot> = (0..20)
-        .map(|code| home(provider.kvshoot()).file("own.sh", &format!("exit {code}\n")))
+        .map(|code| with_scripts(provider.kvshoot()).file("own.sh", &format!("exit {code}\n")))
         .collect();
     let runs: Vec<Running> = homes.iter().map(|it| start(it, "", "own.sh")).collect();
     for (code, mut run) in (0..).zip(runs) {
-        let output = run.end(LONGEST);
+        let output = run.wait_at_most(LONGEST);
         assert_eq!(output.code, code, "{output}");
         assert!(
-            output.err.trim_end().ends_with("nothing is left"),
+            output.err.trim_end().ends_with("(0 objects remain)"),
             "{output}"
         );
     }
-    println!(
-        "twenty runs at once, from the first to the last: {:?}",
-        begun.elapsed()
-    );
+    println!("twenty runs at once: {:?} in total", start_time.elapsed());
     assert_eq!(provider.dump(), empty);
 }
 
-/// Each in another stage; then three hours go by on the server's clock, and any gc takes what is left.
+/// Each run is killed in another stage. After three hours on the clock of the server, gc deletes the clusters.
 #[test]
-fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
+fn the_cluster_of_a_killed_run_expires_and_gc_deletes_it() {
     const STAGES: [&str; 5] = [
         "working  Import image",
-        "working  Run kube-apiserver",
-        "working  Make machine",
-        " runs in it",
-        "working  Remove StatefulSet etcd",
+        "working  Deploy kube-apiserver",
+        "working  Create machine",
+        ": running sh",
+        "working  Delete StatefulSet etcd",
     ];
     let provider = Provider::new();
     let empty = provider.dump();
-    let kvshoot = home(provider.kvshoot());
+    let kvshoot = with_scripts(provider.kvshoot());
     let mut runs = STAGES.map(|stage| {
         let script = match stage {
-            " runs in it" => "long.sh",
+            ": running sh" => "long.sh",
             _ => "seven.sh",
         };
         (stage, start(&kvshoot, "", script))
@@ -139,11 +140,11 @@ fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
         for (stage, run) in &mut runs {
             scope.spawn(move || {
                 run.wait_for(stage, LIMIT);
-                let program = (*stage == " runs in it").then(|| told(run));
+                let program = (*stage == ": running sh").then(|| printed_pid(run));
                 run.signal(Signal::KILL);
-                // It has lost who ran it, and would be here long after the test.
+                // The command has lost its parent and would outlive the test.
                 program.map(|it| kill_process(it, Signal::KILL));
-                assert_eq!(run.end(LIMIT).code, 128 + 9, "{stage}");
+                assert_eq!(run.wait_at_most(LIMIT).code, 128 + 9, "{stage}");
             });
         }
     });
@@ -153,38 +154,41 @@ fn what_a_killed_run_leaves_expires_and_goes_with_the_next_gc() {
     assert_eq!(
         (dry.code, dry.out.as_str()),
         (0, ""),
-        "it is too soon: {dry}"
+        "not expired yet: {dry}"
     );
-    proxy.later(3);
+    proxy.advance_clock(3);
     let dry = later.run("gc --dry-run");
     assert_eq!((dry.code, dry.out.lines().count()), (1, 5), "{dry}");
-    let gone = later.run("gc");
-    assert_eq!(gone.code, 0, "{gone}");
+    let deleted = later.run("gc");
+    assert_eq!(deleted.code, 0, "{deleted}");
     assert_eq!(provider.dump(), empty);
 }
 
 #[test]
-fn the_first_signal_deletes_and_the_second_one_leaves_and_says_how_to_clean_up() {
+fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup_hint() {
     let provider = Provider::new();
     let empty = provider.dump();
-    let kvshoot = home(provider.kvshoot());
+    let kvshoot = with_scripts(provider.kvshoot());
     let mut early = start(&kvshoot, "", "seven.sh");
     let mut late = start(&kvshoot, "", "long.sh");
     let mut twice = start(&kvshoot, "", "deaf.sh");
-    early.wait_for("working  Run kube-apiserver", LIMIT);
+    early.wait_for("working  Deploy kube-apiserver", LIMIT);
     early.interrupt();
-    told(&mut late);
+    printed_pid(&mut late);
     late.signal(Signal::TERM);
-    let deaf = told(&mut twice);
+    let deaf = printed_pid(&mut twice);
     twice.interrupt();
-    twice.wait_for("Ctrl-C again leaves at once", LIMIT);
+    twice.wait_for("press Ctrl-C again to exit now", LIMIT);
     twice.interrupt();
-    let twice = ended(twice, 130);
-    assert!(kill_process(deaf, Signal::KILL).is_err(), "it has ended");
+    let twice = wait_with_code(twice, 130);
+    assert!(
+        kill_process(deaf, Signal::KILL).is_err(),
+        "the command is still running"
+    );
     for (run, code) in [(early, 130), (late, 143)] {
-        let output = ended(run, code);
-        let left = "deleted; nothing is left";
-        assert!(output.err.trim_end().ends_with(left), "{output}");
+        let output = wait_with_code(run, code);
+        let deleted = "(0 objects remain)";
+        assert!(output.err.trim_end().ends_with(deleted), "{output}");
     }
     let command = twice
         .err
@@ -198,28 +202,28 @@ fn the_first_signal_deletes_and_the_second_one_leaves_and_says_how_to_clean_up()
 }
 
 #[test]
-fn what_failed_is_kept_as_long_as_was_said_and_goes_after_that() {
+fn keep_on_failure_keeps_the_cluster_for_its_duration_and_gc_deletes_it_afterwards() {
     let provider = Provider::new();
     let empty = provider.dump();
     let proxy = Proxy::new(&provider);
-    let kvshoot = home(proxy.kvshoot(&provider));
-    let kept = ended(start(&kvshoot, "--keep-on-failure=4h", "seven.sh"), 7);
+    let kvshoot = with_scripts(proxy.kvshoot(&provider));
+    let kept = wait_with_code(start(&kvshoot, "--keep-on-failure=4h", "seven.sh"), 7);
     let name = kvshoot.run("list -o name").out;
     let name = name.trim().rsplit('/').next().unwrap();
     for words in [
-        format!("shoot {name} is kept until 20"),
-        format!("to enter: kvshoot exec {name} -- kubectl get nodes"),
+        format!("keeping shoot {name} until 20"),
+        format!("to access it: kvshoot exec {name} -- kubectl get nodes"),
         format!("to delete it: kvshoot delete {name} --yes"),
     ] {
         assert!(kept.err.contains(&words), "{words}\n{kept}");
     }
     let wait = kvshoot.run(&format!("wait {name} --for=ready --timeout 1m"));
     assert_eq!(wait.code, 0, "{wait}");
-    proxy.later(3);
-    assert_eq!(kvshoot.run("gc").err, "there is nothing to delete\n");
-    proxy.later(5);
-    // Any later run of the namespace does as gc does, before it begins; this one does not begin.
-    let next = ended(start(&kvshoot, "--ttl 0s", "seven.sh"), 125);
+    proxy.advance_clock(3);
+    assert_eq!(kvshoot.run("gc").err, "nothing to delete\n");
+    proxy.advance_clock(5);
+    // Each run deletes expired clusters of the namespace first; this one then fails.
+    let next = wait_with_code(start(&kvshoot, "--ttl 0s", "seven.sh"), 125);
     assert!(
         next.err.contains(&format!("shoot {name} expired")),
         "{next}"
@@ -228,35 +232,39 @@ fn what_failed_is_kept_as_long_as_was_said_and_goes_after_that() {
 }
 
 #[test]
-fn a_run_takes_no_shoot_that_is_there_and_deletes_none_that_is_protected() {
+fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
     let provider = Provider::new();
-    let kvshoot = home(provider.kvshoot());
-    provider.applied(&Manifest::small("job"), "created");
-    let before = provider.at_rest();
-    let taken = kvshoot.run("run -f shoot.yaml -- true");
-    assert_eq!((taken.code, taken.out.as_str()), (125, ""), "{taken}");
+    let kvshoot = with_scripts(provider.kvshoot());
+    provider.assert_applied(&Manifest::small("job"), "created");
+    let before = provider.settled_versions();
+    let refused = kvshoot.run("run -f shoot.yaml -- true");
+    assert_eq!((refused.code, refused.out.as_str()), (125, ""), "{refused}");
     assert!(
-        taken.err.contains("there is a shoot job in namespace"),
-        "{taken}"
+        refused
+            .err
+            .contains("shoot \"job\" already exists in namespace"),
+        "{refused}"
     );
-    assert_eq!(provider.at_rest(), before);
-    provider.deleted("job");
+    assert_eq!(provider.settled_versions(), before);
+    provider.assert_deleted("job");
 
     let own = env!("CARGO_BIN_EXE_kvshoot");
     let protect = format!("exec {own} protect $KVSHOOT_NAME --reason demo\n");
     let kvshoot = kvshoot.file("protect.sh", &protect);
-    let stays = kvshoot.run("run -f shoot.yaml -- sh protect.sh");
-    assert_eq!(stays.code, 12, "{stays}");
+    let refused = kvshoot.run("run -f shoot.yaml -- sh protect.sh");
+    assert_eq!(refused.code, 12, "{refused}");
     assert!(
-        stays.err.contains("shoot job is protected: demo; it stays"),
-        "{stays}"
+        refused
+            .err
+            .contains("shoot job is protected: demo; not deleted"),
+        "{refused}"
     );
     let _ = kvshoot.run("unprotect job");
-    provider.deleted("job");
+    provider.assert_deleted("job");
 }
 
 #[test]
-fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
+fn failures_of_run_itself_exit_with_125_and_delete_all_objects() {
     let provider = Provider::new();
     let count = "count/virtualmachines.kubevirt.io";
     let quota = json!({
@@ -264,11 +272,12 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
         "spec": { "hard": { count: "0" } },
     });
     provider.create(QUOTA, quota);
-    provider.until("the quota to be counted", |it| {
+    provider.wait_for("the quota to have a status", |it| {
         it.get(QUOTA, "none").unwrap().data["status"]["used"][count].is_string()
     });
     let empty = provider.dump();
-    let kvshoot = home(provider.kvshoot()).file("broken.yaml", "kind: Shoot\nspec:\n\tx: 1\n");
+    let kvshoot =
+        with_scripts(provider.kvshoot()).file("broken.yaml", "kind: Shoot\nspec:\n\tx: 1\n");
     let quota = kvshoot.run("run -f shoot.yaml --artifacts found -- true");
     assert_eq!(quota.code, 125, "{quota}");
     let numbers = "requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=0, limited: count/virtualmachines.kubevirt.io=0";
@@ -284,10 +293,7 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
 
     let missing = kvshoot.run("run -f shoot.yaml --ttl 0s -- true");
     assert_eq!(missing.code, 125, "{missing}");
-    assert!(
-        missing.err.contains("the shoot is over before it begins"),
-        "{missing}"
-    );
+    assert!(missing.err.contains("is in the past"), "{missing}");
     for (forge, line) in [
         (
             "GITHUB_ACTIONS",
@@ -295,7 +301,7 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
         ),
         ("HOME", "broken.yaml:3:1"),
     ] {
-        let kvshoot = home(provider.kvshoot())
+        let kvshoot = with_scripts(provider.kvshoot())
             .file("broken.yaml", "kind: Shoot\nspec:\n\tx: 1\n")
             .env(forge, "true");
         let broken = kvshoot.run("run -f broken.yaml -- true");
@@ -304,25 +310,25 @@ fn what_kvshoot_itself_fails_of_is_told_and_leaves_nothing() {
     }
 }
 
-/// It was locked, and no more than that.
+/// Only the lease exists.
 #[test]
-fn a_run_that_was_killed_before_it_made_anything_leaves_nothing() {
+fn gc_deletes_the_lease_of_a_run_that_was_killed_before_it_created_anything() {
     let provider = Provider::new();
     let proxy = Proxy::new(&provider);
-    let kvshoot = home(proxy.kvshoot(&provider));
-    proxy.script(|seen| match (seen.verb, seen.resource.as_str()) {
-        ("create", "configmaps") => Act::Kill(Phase::Before),
-        _ => Act::Forward,
+    let kvshoot = with_scripts(proxy.kvshoot(&provider));
+    proxy.script(|request| match (request.verb, request.resource.as_str()) {
+        ("create", "configmaps") => Reaction::Kill(Phase::Before),
+        _ => Reaction::Forward,
     });
     let run = start(&kvshoot, "", "seven.sh");
     proxy.victim(run.pid());
-    let _ = ended(run, 128 + 9);
+    let _ = wait_with_code(run, 128 + 9);
     assert_eq!(provider.names(provider::LEASE).len(), 1);
-    proxy.calm();
+    proxy.forward_all();
     let held = kvshoot.run("gc");
-    assert_eq!(held.code, 0, "it may still run: {held}");
-    proxy.later(1);
-    let gone = kvshoot.run("gc");
-    assert_eq!(gone.code, 0, "{gone}");
+    assert_eq!(held.code, 0, "the run may still be alive: {held}");
+    proxy.advance_clock(1);
+    let deleted = kvshoot.run("gc");
+    assert_eq!(deleted.code, 0, "{deleted}");
     assert_eq!(provider.names(provider::LEASE), Vec::<String>::new());
 }

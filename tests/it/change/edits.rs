@@ -1,4 +1,4 @@
-//! Edits that change how many machines there are and what stands on them, but replace none.
+//! Edits that change the number or the metadata of machines, without replacing any.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
@@ -6,26 +6,26 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[test]
-fn a_pool_grows_and_shrinks_zone_by_zone_and_its_machines_stay() {
+fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines() {
     let provider = Provider::new();
     let three = Manifest::named("scale");
-    provider.applied(&three, "created");
+    provider.assert_applied(&three, "created");
     let first = uids(&provider);
-    provider.applied(&three.clone().sized(5), "configured");
+    provider.assert_applied(&three.clone().with_size(5), "configured");
     assert_eq!(provider.zones("worker"), [2, 2, 1]);
     assert!(uids(&provider).is_superset(&first));
     let before = uids(&provider);
-    provider.applied(&three, "configured");
+    provider.assert_applied(&three, "configured");
     assert_eq!(provider.zones("worker"), [1, 1, 1]);
     assert!(uids(&provider).is_subset(&before));
     assert_eq!(provider.user_data().len(), 3);
 }
 
 #[test]
-fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
+fn a_pool_is_added_and_removed_with_its_image_and_others_stay() {
     let provider = Provider::new();
     let one = Manifest::small("pools");
-    provider.applied(&one, "created");
+    provider.assert_applied(&one, "created");
     let first = uids(&provider);
     let images = provider.names(provider::DATA_VOLUME);
     let two = one.clone().with(|it| {
@@ -36,31 +36,31 @@ fn a_pool_comes_and_goes_with_its_image_and_others_stay() {
         extra["volume"]["size"] = json!("30Gi");
         workers.push(extra);
     });
-    provider.applied(&two, "configured");
+    provider.assert_applied(&two, "configured");
     assert_eq!(provider.zones("extra"), [1]);
     assert!(uids(&provider).is_superset(&first));
-    provider.unchanged(&two);
-    provider.applied(&one, "configured");
+    provider.assert_unchanged(&two);
+    provider.assert_applied(&one, "configured");
     assert_eq!(uids(&provider), first);
     assert_eq!(provider.names(provider::DATA_VOLUME), images);
     assert_eq!(provider.user_data().len(), 1);
 }
 
 #[test]
-fn an_appended_zone_gets_its_share_and_the_others_keep_theirs() {
+fn an_appended_zone_gets_its_share_of_machines() {
     let provider = Provider::new();
     let zones = |zones: Value| {
-        let all = Manifest::named("zones").sized(4);
+        let all = Manifest::named("zones").with_size(4);
         all.pool(|it| it["zones"] = zones)
     };
-    provider.applied(&zones(json!(["zone-a", "zone-b"])), "created");
+    provider.assert_applied(&zones(json!(["zone-a", "zone-b"])), "created");
     assert_eq!(provider.zones("worker"), [2, 2]);
     let before = uids(&provider);
     let three = zones(json!(["zone-a", "zone-b", "zone-c"]));
-    provider.applied(&three, "configured");
+    provider.assert_applied(&three, "configured");
     assert_eq!(provider.zones("worker"), [2, 1, 1]);
     assert_eq!(uids(&provider).intersection(&before).count(), 3);
-    provider.unchanged(&three);
+    provider.assert_unchanged(&three);
     let moved = provider.apply(&zones(json!(["zone-b", "zone-a", "zone-c"])));
     assert_eq!(moved.code, 3, "{moved}");
 }
@@ -75,12 +75,12 @@ fn labels_annotations_and_taints_change_in_place() {
         it["taints"] =
             json!([{"key": "example.com/t", "value": "1", "effect": "PreferNoSchedule"}]);
     });
-    provider.applied(&given, "created");
+    provider.assert_applied(&given, "created");
     let (uid, name) = provider.uids().pop_first().unwrap();
     let others =
         json!({"metadata": {"labels": {"other.org/l": "x"}, "annotations": {"other.org/a": "x"}}});
     provider.patch(provider::VM, &name, &others);
-    provider.unchanged(&given);
+    provider.assert_unchanged(&given);
 
     let changed = plain.clone().pool(|it| {
         it["labels"] = json!({"example.com/keep": "2", "example.com/new": "2"});
@@ -88,8 +88,8 @@ fn labels_annotations_and_taints_change_in_place() {
         it["taints"] =
             json!([{"key": "example.com/t", "value": "2", "effect": "PreferNoSchedule"}]);
     });
-    provider.applied(&changed, "configured");
-    provider.unchanged(&changed);
+    provider.assert_applied(&changed, "configured");
+    provider.assert_unchanged(&changed);
     let machine = provider.get(provider::VM, &name).unwrap().metadata;
     assert_eq!(machine.uid.unwrap(), uid);
     let kept = |map: Option<std::collections::BTreeMap<String, String>>| {
@@ -100,17 +100,17 @@ fn labels_annotations_and_taints_change_in_place() {
     };
     let labels = ["example.com/keep=2", "example.com/new=2", "other.org/l=x"];
     assert_eq!(kept(machine.labels), labels);
-    let notes = ["example.com/keep=b", "example.com/new=b", "other.org/a=x"];
-    assert_eq!(kept(machine.annotations), notes);
+    let annotations = ["example.com/keep=b", "example.com/new=b", "other.org/a=x"];
+    assert_eq!(kept(machine.annotations), annotations);
 
-    provider.applied(&plain, "configured");
+    provider.assert_applied(&plain, "configured");
     let machine = provider.get(provider::VM, &name).unwrap().metadata;
     assert_eq!(kept(machine.labels), ["other.org/l=x"]);
     assert_eq!(machine.uid.unwrap(), uid);
 }
 
 #[test]
-fn a_size_inside_the_bounds_is_kept() {
+fn a_size_within_the_bounds_is_kept() {
     let provider = Provider::new();
     let bounds = |minimum: u32, maximum: u32| {
         Manifest::small("bounds").pool(|it| {
@@ -125,7 +125,7 @@ fn a_size_inside_the_bounds_is_kept() {
         ("configured", 1, 2, 2),
         ("configured", 1, 6, 2),
     ] {
-        provider.applied(&bounds(minimum, maximum), verb);
+        provider.assert_applied(&bounds(minimum, maximum), verb);
         assert_eq!(provider.uids().len(), size, "{minimum} to {maximum}");
     }
 }

@@ -1,9 +1,9 @@
-//! Machines on hosts that are being emptied: KubeVirt refuses the eviction, and waits for kvshoot to replace them.
+//! Machines on draining nodes: KubeVirt rejects the eviction and waits until kvshoot has replaced them.
 
-use crate::delete::cronjob::{self, documents, resource};
+use crate::support::cron_job::{documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{POD, Provider, VM, VMI};
-use crate::support::shoots::{LONG, Manifest};
+use crate::support::shoots::{Manifest, PATIENCE};
 use crate::support::vm_watcher::{Bounds, Watcher};
 use kube::api::PostParams;
 use rustix::process::Signal;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 const EXAMPLE: &str = "examples/evacuate.yaml";
-const NOTHING: &str = "no machine stands on a host that is being emptied\n";
+const NOTHING: &str = "no machines on draining nodes\n";
 
 fn strategy(name: &str) -> Value {
     json!({
@@ -21,10 +21,10 @@ fn strategy(name: &str) -> Value {
     })
 }
 
-/// Two machines that others take off their hosts, one that says nothing of it, and one that no other may stand beside.
-/// One that migrates needs shared disks.
+/// Pool `worker` has two machines with the eviction strategy External, `other` one without it, and `alone` one without
+/// surge. Live migration would need shared disks.
 fn manifest() -> Manifest {
-    let manifest = Manifest::named("leaves").sized(2).pool(|it| {
+    let manifest = Manifest::named("drains").with_size(2).pool(|it| {
         it["zones"] = json!(["zone-a", "zone-b"]);
         it["maxSurge"] = json!(1);
         it["maxUnavailable"] = json!(0);
@@ -52,8 +52,8 @@ fn machines(provider: &Provider, pool: &str) -> Vec<String> {
     names
 }
 
-/// As `kubectl drain` does of the pod that a machine runs in: what is refused for now is asked for again, until the pod
-/// is gone. Returns when KubeVirt has refused it, and says whose matter it is.
+/// Evicts the pod of a machine, like `kubectl drain`. Returns when KubeVirt has rejected the eviction and marked the
+/// machine.
 fn evict(provider: &Provider, machine: &str) {
     let pods = provider.list(POD).into_iter();
     let is_its = |it: &Value| {
@@ -73,20 +73,20 @@ fn evict(provider: &Provider, machine: &str) {
         let answer = api.create_subresource::<Value, Value>("eviction", &name, &params, &eviction);
         let _ = answer.await;
     });
-    provider.until("KubeVirt to say that it has to go", |it| {
+    provider.wait_for("KubeVirt to mark the machine", |it| {
         evacuated(it, machine).is_some()
     });
     assert!(provider.get(POD, &pod).is_some(), "{pod} was evicted");
 }
 
-/// The host that KubeVirt says a machine has to leave.
+/// Returns the node that a machine must leave, as marked by KubeVirt.
 fn evacuated(provider: &Provider, machine: &str) -> Option<String> {
     let instance = provider.get(VMI, machine)?;
     let host = instance.data["status"]["evacuationNodeName"].as_str();
     host.map(str::to_owned)
 }
 
-/// KubeVirt marks no machine that may simply be ended, and takes the mark from nobody but its own.
+/// Marks a machine that KubeVirt would not mark, in the name of its controller: only that is allowed to.
 fn mark(provider: &Provider, machine: &str) {
     let mark = json!({ "status": { "evacuationNodeName": "some-host" } });
     let namespace = &provider.namespace;
@@ -103,11 +103,11 @@ fn mark(provider: &Provider, machine: &str) {
 }
 
 #[test]
-fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
+fn evacuate_replaces_only_machines_on_draining_nodes() {
     let provider = Provider::new();
     let manifest = manifest();
-    provider.applied(&manifest, "created");
-    let kvshoot = provider.applying(&manifest);
+    provider.assert_applied(&manifest, "created");
+    let kvshoot = provider.kvshoot_with(&manifest);
     assert_eq!(kvshoot.run("evacuate").err, NOTHING);
     let before = provider.uids();
     let machine = machines(&provider, "worker").remove(0);
@@ -119,10 +119,10 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
 
     let plan = kvshoot.run("plan -f shoot.yaml --exit-code");
     assert_eq!(plan.code, 1, "{plan}");
-    assert!(plan.out.contains("its host is being emptied"), "{plan}");
+    assert!(plan.out.contains("its node is being drained"), "{plan}");
     assert!(!plan.out.contains("-other-"), "{plan}");
 
-    // By the account that is printed, in a pod of the provider.
+    // As a Job in the provider cluster, with the printed service account.
     let printed = kvshoot.run(&format!(
         "evacuate --print-cronjob -n {}",
         provider.namespace
@@ -133,75 +133,83 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
         provider.create(resource(&object), object);
     }
     let watcher = Watcher::start(&provider, "worker");
-    let log = cronjob::run(&provider, &cron_job, "evacuate");
-    watcher.held("evacuation", Bounds { most: 3, fewest: 2 });
+    let log = run_job(&provider, &cron_job, "evacuate");
+    watcher.assert_within(
+        "evacuation",
+        Bounds {
+            max_total: 3,
+            min_ready: 2,
+        },
+    );
     assert!(
-        log.contains(&format!("machine {machine} stands on")),
+        log.contains(&format!("machine {machine} is on a draining node")),
         "{log}"
     );
     let after = provider.uids();
-    let gone = before.iter().filter(|it| !after.contains_key(it.0));
-    let gone: BTreeSet<&String> = gone.map(|it| it.1).collect();
-    assert_eq!(gone, BTreeSet::from([&machine]));
+    let replaced = before.iter().filter(|it| !after.contains_key(it.0));
+    let replaced: BTreeSet<&String> = replaced.map(|it| it.1).collect();
+    assert_eq!(replaced, BTreeSet::from([&machine]));
     assert_eq!(after.len(), before.len());
-    provider.until("the pod to leave its host", |it| is_off(it, &machine));
+    provider.wait_for("the pod to terminate", |it| has_no_active_pod(it, &machine));
 
-    let before = provider.at_rest();
-    let again = kvshoot.run("evacuate leaves");
+    let before = provider.settled_versions();
+    let again = kvshoot.run("evacuate drains");
     assert_eq!((again.code, again.err.as_str()), (0, NOTHING), "{again}");
     assert_eq!(provider.versions(), before);
-    provider.unchanged(&manifest);
+    provider.assert_unchanged(&manifest);
 
-    let mut watch = kvshoot.start("evacuate leaves --watch");
-    watch.wait_for("watching", LONG);
+    let mut watch = kvshoot.start("evacuate drains --watch");
+    watch.wait_for("watching", PATIENCE);
     let machine = machines(&provider, "worker").remove(0);
     evict(&provider, &machine);
-    provider.until("it to be told", |_| watch.out().contains("evacuated"));
+    provider.wait_for("the evacuation to be reported", |_| {
+        watch.stdout().contains("evacuated")
+    });
     assert!(provider.get(VM, &machine).is_none());
     watch.interrupt();
     let output = watch.wait();
     assert_eq!(output.code, 130, "{output}");
-    assert_eq!(output.out, "shoot.core.gardener.cloud/leaves evacuated\n");
+    assert_eq!(output.out, "shoot.core.gardener.cloud/drains evacuated\n");
     assert!(provider.get(VM, &other).is_some());
 
-    // Killed after the delete, and before another is made: nothing is on a host that is being emptied then.
+    // Killed between delete and create: no machine is on a draining node then.
     let machine = machines(&provider, "alone").remove(0);
     evict(&provider, &machine);
-    let mut killed = kvshoot.start("evacuate leaves");
-    provider.until("the machine to go", |it| leaves(it, &machine));
+    let mut killed = kvshoot.start("evacuate drains");
+    provider.wait_for("the machine to be deleted", |it| is_deleting(it, &machine));
     killed.signal(Signal::KILL);
-    let output = killed.end(LONG);
+    let output = killed.wait_at_most(PATIENCE);
     assert_eq!(output.code, 137, "{output}");
-    provider.until("the machine to be gone", |it| {
+    provider.wait_for("the machine to be removed", |it| {
         it.get(VM, &machine).is_none()
     });
     assert_eq!(machines(&provider, "alone"), [""; 0]);
-    let again = kvshoot.run("evacuate leaves");
+    let again = kvshoot.run("evacuate drains");
     assert_eq!(again.code, 0, "{again}");
-    let told = "shoot leaves: its last evacuation was cut off\n";
-    assert!(again.err.contains(told), "{again}");
+    let expected = "shoot drains: the last evacuation was interrupted\n";
+    assert!(again.err.contains(expected), "{again}");
     assert_eq!(machines(&provider, "alone").len(), 1);
-    assert_eq!(kvshoot.run("evacuate leaves").err, NOTHING);
-    provider.unchanged(&manifest);
+    assert_eq!(kvshoot.run("evacuate drains").err, NOTHING);
+    provider.assert_unchanged(&manifest);
 }
 
-fn leaves(provider: &Provider, machine: &str) -> bool {
+fn is_deleting(provider: &Provider, machine: &str) -> bool {
     let machine = provider.get(VM, machine);
     machine.is_none_or(|it| it.metadata.deletion_timestamp.is_some())
 }
 
-/// Nothing of it is on the host any more that a drain would wait for.
-fn is_off(provider: &Provider, machine: &str) -> bool {
+/// Returns true if no pod of the machine blocks a drain.
+fn has_no_active_pod(provider: &Provider, machine: &str) -> bool {
     let pods = provider.list(POD).into_iter();
     let mut pods = pods.map(|it| serde_json::to_value(it).unwrap());
     !pods.any(|it| {
-        let is_over = matches!(it["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-        it["metadata"]["annotations"]["kubevirt.io/domain"] == machine && !is_over
+        let is_finished = matches!(it["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        it["metadata"]["annotations"]["kubevirt.io/domain"] == machine && !is_finished
     })
 }
 
 #[test]
-fn the_cronjob_of_the_examples_evacuates_with_the_rights_of_an_apply() {
+fn the_cronjob_in_the_examples_evacuates_with_the_permissions_of_apply() {
     let line = "evacuate --print-cronjob -n shoots";
     let output = Kvshoot::new().run(line);
     assert_eq!(output.code, 0, "{output}");
@@ -226,13 +234,13 @@ fn the_cronjob_of_the_examples_evacuates_with_the_rights_of_an_apply() {
     let containers = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"];
     let command = json!(["kvshoot", "evacuate", "dev", "--timeout=300s"]);
     assert_eq!(containers[0]["command"], command);
-    for (line, told) in [
-        ("evacuate --print-cronjob", "-n names the namespace"),
+    for (line, message) in [
+        ("evacuate --print-cronjob", "a namespace is required"),
         ("evacuate --print-cronjob --watch", "cannot be used with"),
         ("evacuate --image a", "--print-cronjob"),
     ] {
         let output = Kvshoot::new().run(line);
         assert_eq!(output.code, 2, "{output}");
-        assert!(output.err.contains(told), "{output}");
+        assert!(output.err.contains(message), "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! Changes to a living cluster: edits, rolling updates, evacuation.
+//! Changes to a running cluster: edits, rolling updates and evacuation.
 
 mod edits;
 mod evacuate;

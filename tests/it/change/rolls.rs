@@ -1,11 +1,11 @@
-//! What replaces machines and what does not, and how many there are and serve meanwhile.
+//! Rolling updates: the edits that cause one, and the number of machines meanwhile.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
-use crate::support::vm_watcher::{Bounds, Watcher, deletions};
+use crate::support::vm_watcher::{Bounds, Watcher, watch_deletions};
 use serde_json::{Value, json};
 
-/// What an edit does, and the edit.
+/// Name of an edit, and the edit.
 type Edit = (&'static str, fn(&mut Manifest));
 
 fn worker(manifest: &mut Manifest) -> &mut Value {
@@ -35,9 +35,9 @@ fn start(name: &str) -> Manifest {
     Manifest::small(name).with(|it| it.shoot["spec"]["kubernetes"]["version"] = version)
 }
 
-/// Applies each edit on top of the last one, and tells after which of them the machine was another.
+/// Applies the edits one after the other. Returns the names of those that replaced the machine.
 fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'static str> {
-    provider.applied(&manifest, "created");
+    provider.assert_applied(&manifest, "created");
     let mut before = provider.uids();
     let mut rolled = Vec::new();
     for (name, edit) in edits {
@@ -49,7 +49,13 @@ fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'
         assert_eq!(after.len(), 1, "{name}");
         if after != before {
             rolled.push(*name);
-            watcher.held(name, Bounds { most: 2, fewest: 1 });
+            watcher.assert_within(
+                name,
+                Bounds {
+                    max_total: 2,
+                    min_ready: 1,
+                },
+            );
         }
         before = after;
         let again = provider.apply(&manifest);
@@ -59,7 +65,7 @@ fn rolled(provider: &Provider, mut manifest: Manifest, edits: &[Edit]) -> Vec<&'
 }
 
 #[test]
-fn what_a_machine_cannot_change_while_it_lives_replaces_it() {
+fn edits_that_a_running_machine_cannot_adopt_replace_it() {
     let edits: &[Edit] = &[
         ("Kubernetes minor version", |it| {
             it.shoot["spec"]["kubernetes"]["version"] = json!("1.34.2")
@@ -95,7 +101,7 @@ fn what_a_machine_cannot_change_while_it_lives_replaces_it() {
 }
 
 #[test]
-fn what_does_not_matter_to_a_machine_replaces_none() {
+fn edits_that_do_not_affect_a_machine_do_not_replace_it() {
     let edits: &[Edit] = &[
         ("purpose", |it| {
             it.shoot["spec"]["purpose"] = json!("development")
@@ -108,15 +114,15 @@ fn what_does_not_matter_to_a_machine_replaces_none() {
         }),
         ("maximum", |it| worker(it)["maximum"] = json!(4)),
         ("surge", |it| worker(it)["maxSurge"] = json!("100%")),
-        ("defaults spelt out", |it| {
+        ("explicit defaults", |it| {
             let devices = json!({"disks": [{"name": "root-disk", "disk": {"bus": "virtio"}}], "blockMultiQueue": false});
             let config = json!({"dnsPolicy": "ClusterFirst", "overcommitGuestOverhead": false, "devices": devices});
             worker(it)["providerConfig"] = worker_config(config);
         }),
-        ("network text", |it| {
+        ("formatting of the network configuration", |it| {
             it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(SAME_NETWORK)
         }),
-        ("more in the profile", |it| {
+        ("another machine type in the profile", |it| {
             let types = it.profile["spec"]["machineTypes"].as_array_mut().unwrap();
             types.push(json!({"name": "huge", "cpu": "32", "gpu": "0", "memory": "128Gi"}));
         }),
@@ -132,19 +138,30 @@ fn what_does_not_matter_to_a_machine_replaces_none() {
     assert_eq!(rolled(&Provider::new(), start, edits), Vec::<&str>::new());
 }
 
-/// Four machines over three zones, twice on one shoot.
+/// Four machines in three zones, rolled twice.
 #[test]
-fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
+fn a_rolling_update_respects_max_surge_and_max_unavailable() {
     let provider = Provider::new();
-    let mut manifest = Manifest::named("bounds").sized(4);
-    provider.applied(&manifest, "created");
+    let mut manifest = Manifest::named("bounds").with_size(4);
+    provider.assert_applied(&manifest, "created");
     for (surge, unavailable, image, bounds) in [
-        (json!(1), json!(0), "22.04", Bounds { most: 5, fewest: 4 }),
+        (
+            json!(1),
+            json!(0),
+            "22.04",
+            Bounds {
+                max_total: 5,
+                min_ready: 4,
+            },
+        ),
         (
             json!(0),
             json!("50%"),
             "24.04",
-            Bounds { most: 4, fewest: 2 },
+            Bounds {
+                max_total: 4,
+                min_ready: 2,
+            },
         ),
     ] {
         let old = provider.uids();
@@ -154,42 +171,50 @@ fn a_pool_that_is_rolled_has_no_more_and_no_fewer_machines_than_it_says() {
             it["maxUnavailable"] = unavailable;
             it["machine"]["image"]["version"] = json!(image);
         });
-        provider.applied(&manifest, "configured");
-        watcher.held(image, bounds);
+        provider.assert_applied(&manifest, "configured");
+        watcher.assert_within(image, bounds);
         assert!(provider.uids().keys().all(|it| !old.contains_key(it)));
         assert_eq!(provider.zones("worker"), [2, 1, 1]);
     }
 }
 
 #[test]
-fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
+fn a_manifest_that_changes_during_a_rolling_update_takes_effect() {
     let provider = Provider::new();
     let first = Manifest::named("turn");
-    provider.applied(&first, "created");
+    provider.assert_applied(&first, "created");
     let old = provider.uids();
     let watcher = Watcher::start(&provider, "worker");
     let second = first.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
-    let running = provider.applying(&second);
+    let running = provider.kvshoot_with(&second);
     let running = running.start("apply -f shoot.yaml");
-    watcher.until("a new machine", |it| {
-        it.keys().any(|it| !old.values().any(|old| old == it))
+    watcher.wait_for("a new machine", |machines| {
+        machines
+            .keys()
+            .any(|name| !old.values().any(|old| old == name))
     });
     running.interrupt();
     let interrupted = running.wait();
     assert_eq!(interrupted.code, 130, "{interrupted}");
-    let hint = "hint: to go on: kvshoot apply -f shoot.yaml\n";
+    let hint = "To resume: kvshoot apply -f shoot.yaml\n";
     assert!(interrupted.err.ends_with(hint), "{interrupted}");
     assert_eq!(interrupted.out, "");
 
     let third = second.pool(|it| it["machine"]["type"] = json!("medium"));
-    provider.applied(&third, "configured");
-    watcher.held("turned", Bounds { most: 4, fewest: 3 });
+    provider.assert_applied(&third, "configured");
+    watcher.assert_within(
+        "turned",
+        Bounds {
+            max_total: 4,
+            min_ready: 3,
+        },
+    );
     assert_eq!(provider.zones("worker"), [1, 1, 1]);
     for machine in provider.list(provider::VM) {
-        let guest = &machine.data["spec"]["template"]["spec"]["domain"];
-        assert_eq!(guest["resources"]["requests"]["memory"], "4Gi");
+        let domain = &machine.data["spec"]["template"]["spec"]["domain"];
+        assert_eq!(domain["resources"]["requests"]["memory"], "4Gi");
     }
-    provider.unchanged(&third);
+    provider.assert_unchanged(&third);
     assert_eq!(provider.user_data().len(), 3);
     let images = provider.names(provider::DATA_VOLUME);
     let golden = images.iter().filter(|it| it.contains("-ubuntu-"));
@@ -197,22 +222,22 @@ fn a_manifest_that_changes_half_way_through_a_roll_is_what_comes_out() {
 }
 
 #[test]
-fn what_machines_use_goes_after_the_last_of_them() {
+fn dependencies_of_machines_are_deleted_after_the_last_machine() {
     let provider = Provider::new();
     let before = Manifest::named("last")
         .with(|it| it.shoot["spec"]["provider"]["infrastructureConfig"] = infrastructure(NETWORK));
-    provider.applied(&before, "created");
+    provider.assert_applied(&before, "created");
     let network = provider.names(provider::NETWORK).remove(0);
     let volumes = provider.names(provider::DATA_VOLUME).into_iter();
     let golden: Vec<_> = volumes.filter(|it| it.contains("-ubuntu-")).collect();
-    let machines = deletions(&provider, provider::VM);
-    let networks = deletions(&provider, provider::NETWORK);
-    let images = deletions(&provider, provider::DATA_VOLUME);
+    let machines = watch_deletions(&provider, provider::VM);
+    let networks = watch_deletions(&provider, provider::NETWORK);
+    let images = watch_deletions(&provider, provider::DATA_VOLUME);
     let mut after = before.pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
     let spec = after.shoot["spec"]["provider"].as_object_mut().unwrap();
     spec.remove("infrastructureConfig");
-    provider.applied(&after, "configured");
-    provider.until("the watches to see it all", |_| {
+    provider.assert_applied(&after, "configured");
+    provider.wait_for("the watches to catch up", |_| {
         machines.lock().unwrap().len() == 3
             && networks.lock().unwrap().contains_key(&network)
             && images.lock().unwrap().contains_key(&golden[0])

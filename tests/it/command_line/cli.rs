@@ -1,4 +1,4 @@
-//! The shell around the commands: help, flags, exit codes, and what goes to which stream.
+//! The command line: help, flags, exit codes and output streams.
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use snapbox::{assert_data_eq, str};
@@ -8,78 +8,78 @@ fn check(line: &str) -> String {
 }
 
 #[test]
-fn the_exit_codes_are_these() {
+fn help_lists_the_exit_codes() {
     assert_data_eq!(
         check("help exit-codes"),
         str![[r#"
 CODE   MEANING
-0      done, and nothing is left to do
-1      the answer is no: there are changes, it is not ready, something is missing
-2      the command line is wrong
-3      a manifest is invalid
-4      a precondition failed; nothing was changed
-5      partly done; the same command goes on
-6      another run holds the shoot
+0      success
+1      negative result: there are changes, not ready, or something is missing
+2      invalid command line
+3      invalid manifest
+4      precondition failed; nothing was changed
+5      partly done; run the same command again to resume
+6      another run holds the lock of the shoot
 7      not found
-8      a right is missing in the provider cluster
-9      KubeVirt, CDI, storage, quota or the scheduler cannot do it
-10     a machine runs, but did not join the shoot
-11     delete left something, and named it
-12     the shoot is protected, or the question was answered with no
-70     a fault of kvshoot itself
-124    time was up; the same command goes on
-125    exec or run failed itself; the program gives its own code
-130    interrupted (SIGINT); the same command goes on
-143    terminated (SIGTERM); the same command goes on
+8      permission denied in the provider cluster
+9      KubeVirt, CDI, storage, quota or scheduling failed
+10     a machine is running but did not join the cluster
+11     delete left objects, and listed them
+12     the shoot is protected, or the prompt was declined
+70     bug in kvshoot
+124    timed out; run the same command again to resume
+125    exec or run failed; otherwise they exit with the code of the command
+130    interrupted (SIGINT); run the same command again to resume
+143    terminated (SIGTERM); run the same command again to resume
 
 "#]]
     );
 }
 
 #[test]
-fn the_variables_are_these() {
+fn help_lists_the_environment_variables() {
     assert_data_eq!(
         check("help environment"),
         str![[r#"
 VARIABLE                        MEANING
-KVSHOOT_ALLOW_EXEC              --allow-exec: Let a kubeconfig that stands in a manifest run programs
-KVSHOOT_ARTIFACTS               --artifacts: Where to put a bundle of all there is to know when something failed
-KVSHOOT_CLUSTER                 --cluster: Cluster of the kubeconfig, instead of that of the context
-KVSHOOT_COLOR                   --color: When to use colour
-KVSHOOT_CONTEXT                 --context: Context of the kubeconfig
+KVSHOOT_ALLOW_EXEC              --allow-exec: Allow exec credential plugins in kubeconfigs from manifests
+KVSHOOT_ARTIFACTS               --artifacts: Directory for the support bundle on failure
+KVSHOOT_CLUSTER                 --cluster: Cluster in the kubeconfig, overriding that of the context
+KVSHOOT_COLOR                   --color: When to use colors
+KVSHOOT_CONTEXT                 --context: Context in the kubeconfig
 KVSHOOT_KUBECONFIG              --kubeconfig: Kubeconfig of the provider cluster
-KVSHOOT_LOG_FILE                --log-file: Log to a file, in detail
-KVSHOOT_LOG_FORMAT              --log-format: Format of the log
-KVSHOOT_NAMESPACE               --namespace: Namespace of the shoot's objects, instead of that of the context
-KVSHOOT_NO_INPUT                --no-input: Ask nothing
-KVSHOOT_PROGRESS                --progress: How to tell how it goes
+KVSHOOT_LOG_FILE                --log-file: Append a detailed log to a file
+KVSHOOT_LOG_FORMAT              --log-format: Log format
+KVSHOOT_NAMESPACE               --namespace: Namespace in the provider cluster, overriding that of the context
+KVSHOOT_NO_INPUT                --no-input: Never prompt
+KVSHOOT_PROGRESS                --progress: Progress output format
 KVSHOOT_QUIET                   --quiet: Print results and errors only
-KVSHOOT_SANDBOX                 --sandbox: Take the sandbox as the provider cluster; see `kvshoot sandbox`
-KVSHOOT_USER                    --user: User of the kubeconfig, instead of that of the context
-KVSHOOT_VERBOSE                 --verbose: Log to standard error; again for more
-KUBECONFIG                      kubeconfig files, the first one strongest
-NO_COLOR                        no colour
-CLICOLOR_FORCE                  colour, terminal or not
-TERM                            dumb: no colour, and no live picture
-COLUMNS                         width, where no terminal tells it
-CI, GITHUB_ACTIONS, GITLAB_CI   no live picture, and no questions
-XDG_CONFIG_HOME                 configuration in kvshoot/, CloudProfiles in kvshoot/profiles/
-XDG_CACHE_HOME                  what may be lost at any time, in kvshoot/
-XDG_STATE_HOME                  sandboxes, in kvshoot/
+KVSHOOT_SANDBOX                 --sandbox: Use a sandbox as the provider cluster; see `kvshoot sandbox`
+KVSHOOT_USER                    --user: User in the kubeconfig, overriding that of the context
+KVSHOOT_VERBOSE                 --verbose: Increase log verbosity (repeatable)
+KUBECONFIG                      kubeconfig files; earlier ones take precedence
+NO_COLOR                        disable colors
+CLICOLOR_FORCE                  force colors
+TERM                            dumb: no colors, no live progress
+COLUMNS                         width if there is no terminal
+CI, GITHUB_ACTIONS, GITLAB_CI   no live progress, no prompts
+XDG_CONFIG_HOME                 configuration directory, with CloudProfiles in kvshoot/profiles/
+XDG_CACHE_HOME                  cache directory
+XDG_STATE_HOME                  directory of sandboxes
 
 "#]]
     );
 }
 
 #[test]
-fn help_on_a_command_is_its_own_help() {
+fn help_with_a_command_prints_the_help_of_the_command() {
     let kvshoot = Kvshoot::new();
     assert_eq!(kvshoot.run("help version"), kvshoot.run("version --help"));
     assert_eq!(kvshoot.run("help"), kvshoot.run("--help"));
 }
 
 #[test]
-fn help_shows_no_value_of_the_environment() {
+fn help_does_not_show_values_of_environment_variables() {
     let kvshoot = Kvshoot::new().env("KVSHOOT_CONTEXT", "secret-place");
     let Output { out, .. } = kvshoot.run("list --help");
     assert!(
@@ -89,13 +89,13 @@ fn help_shows_no_value_of_the_environment() {
 }
 
 #[test]
-fn a_wrong_command_line_is_exit_code_2() {
+fn an_invalid_command_line_exits_with_2() {
     assert_data_eq!(
         check("help of nothing"),
         str![[r#"
 ------- stderr -------
-error: no help on `of nothing`
-hint: kvshoot help lists the commands; topics are exit-codes, environment, control-plane and provider
+error: no help topic or command "of nothing"
+hint: kvshoot help lists the commands; topics: options, exit-codes, environment, control-plane, provider
 ------- exit code 2
 
 "#]]
@@ -119,7 +119,7 @@ For more information, try '--help'.
         check("list --sandbox --context x"),
         str![[r#"
 ------- stderr -------
-error: --sandbox and --context name two provider clusters
+error: --sandbox and --context select different provider clusters
 ------- exit code 2
 
 "#]]
@@ -128,7 +128,7 @@ error: --sandbox and --context name two provider clusters
         check("version --log-file /nowhere/at/all"),
         str![[r#"
 ------- stderr -------
-error: cannot write the log /nowhere/at/all
+error: cannot write log file /nowhere/at/all
   because No such file or directory (os error 2)
 ------- exit code 2
 
@@ -137,14 +137,14 @@ error: cannot write the log /nowhere/at/all
 }
 
 #[test]
-fn a_typed_flag_outdoes_a_variable() {
+fn a_flag_takes_precedence_over_a_variable() {
     let kvshoot = Kvshoot::new().env("KVSHOOT_SANDBOX", "1");
     let Output { err, .. } = kvshoot.run("version --kubeconfig x");
     assert_eq!(err, "");
 }
 
 #[test]
-fn flags_of_the_environment_are_read_as_people_write_them() {
+fn boolean_variables_accept_common_spellings() {
     for (value, code) in [("1", 0), ("true", 0), ("0", 0), ("", 0), ("no", 0)] {
         let output = Kvshoot::new().env("KVSHOOT_QUIET", value).run("version");
         assert_eq!(output.code, code, "{value}: {output}");
@@ -152,7 +152,7 @@ fn flags_of_the_environment_are_read_as_people_write_them() {
 }
 
 #[test]
-fn the_version_is_told_to_people_and_to_programs() {
+fn the_version_is_printed_as_text_and_as_json() {
     assert_data_eq!(
         check("version"),
         str![[r#"
@@ -172,7 +172,7 @@ kvshoot 0.1.0
 }
 
 #[test]
-fn as_a_plugin_of_kubectl_it_is_called_so() {
+fn usage_of_the_kubectl_plugin_names_kubectl() {
     let kvshoot = Kvshoot::new();
     let plugin = kvshoot.home().join("kubectl-kvshoot");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kvshoot"), &plugin).unwrap();
@@ -211,7 +211,7 @@ laptop
 }
 
 #[test]
-fn contexts_are_completed_from_the_kubeconfig_of_the_line() {
+fn contexts_are_completed_from_the_kubeconfig_on_the_command_line() {
     let kvshoot = Kvshoot::new()
         .env("COMPLETE", "fish")
         .file("one", "contexts: [{name: lab}]\nusers: [{name: me}]\n");
@@ -225,10 +225,10 @@ fn contexts_are_completed_from_the_kubeconfig_of_the_line() {
 }
 
 #[test]
-fn a_run_told_as_json_ends_with_its_end_though_it_never_began() {
+fn json_progress_ends_with_run_finished_even_if_the_run_fails_to_start() {
     let Output { code, out, err } = Kvshoot::new().run("apply -f none.yaml --progress json");
     if code == 2 {
-        // The flags of apply are not there yet.
+        // The flags of apply do not exist yet.
         return;
     }
     assert_eq!(out, "");
@@ -238,7 +238,7 @@ fn a_run_told_as_json_ends_with_its_end_though_it_never_began() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let kvshoot = Kvshoot::new();
     let line = format!("{} help | true", env!("CARGO_BIN_EXE_kvshoot"));
     let shell = std::path::Path::new("/bin/sh");

@@ -1,20 +1,20 @@
-//! What TAB offers of the provider cluster.
+//! Shell completion with values from the provider cluster.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::Provider;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The candidates after `line`, flags aside.
+/// Returns the candidates after `line`, without flags.
 fn check(kvshoot: &Kvshoot, line: &str) -> String {
     let words = ["--", "kvshoot"].into_iter().chain(line.split(' '));
-    let told = kvshoot.args(words).to_string();
-    let lines = told.lines().filter(|it| !it.starts_with("--"));
+    let output = kvshoot.args(words).to_string();
+    let lines = output.lines().filter(|it| !it.starts_with("--"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn shoots_pools_and_namespaces_are_offered_with_how_they_are() {
+fn shoots_pools_and_namespaces_are_completed_with_their_status() {
     let provider = Provider::new();
     let manifest = std::fs::read_to_string("examples/three-zones.yaml").unwrap();
     let kvshoot = provider.kvshoot().file("shoot.yaml", &manifest);
@@ -33,7 +33,7 @@ fn shoots_pools_and_namespaces_are_offered_with_how_they_are() {
     let offered = check(&fish, &format!("list -n {namespace}"));
     assert!(offered.lines().any(|it| it == namespace), "{offered}");
 
-    // The shell's own way, through the script that is installed.
+    // With the protocol of the installed bash script.
     let bash = fish
         .env("COMPLETE", "bash")
         .env("_CLAP_COMPLETE_INDEX", "2")
@@ -43,8 +43,8 @@ fn shoots_pools_and_namespaces_are_offered_with_how_they_are() {
 }
 
 #[test]
-fn a_provider_that_does_not_answer_offers_nothing_and_holds_nobody_up() {
-    // Nobody answers at an address that is kept for documentation.
+fn completion_is_empty_within_three_seconds_if_the_provider_does_not_respond() {
+    // An address that is reserved for documentation, where no server responds.
     let kubeconfig = "\
 clusters: [{name: a, cluster: {server: 'https://192.0.2.1:6443'}}]
 contexts: [{name: a, context: {cluster: a, user: a}}]
@@ -55,13 +55,13 @@ current-context: a
         .env("KUBECONFIG", "config")
         .env("COMPLETE", "fish")
         .file("config", kubeconfig);
-    let begun = Instant::now();
+    let start = Instant::now();
     assert_eq!(check(&kvshoot, "delete "), "");
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(3));
 }
 
 #[test]
-fn as_a_plugin_of_kubectl_it_calls_itself_so_and_names_itself_in_the_command_that_goes_on() {
+fn help_of_the_kubectl_plugin_names_kubectl() {
     let kvshoot = Kvshoot::new();
     let plugin = kvshoot.home().join("kubectl-kvshoot");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kvshoot"), &plugin).unwrap();

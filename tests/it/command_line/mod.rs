@@ -3,4 +3,4 @@
 mod cli;
 mod completion;
 mod generated;
-pub(crate) mod render;
+mod render;

@@ -1,25 +1,8 @@
-//! What a first apply would create: golden files of every example, and what is hidden.
+//! `kvshoot render`: golden files of the objects of every example, and redaction of Secrets.
 
 use crate::support::kvshoot::Kvshoot;
-use crate::support::shoots::Manifest;
+use crate::support::shoots::{EXAMPLES, Manifest};
 use std::path::Path;
-
-/// Files of `examples/`, without their ending.
-pub(crate) const EXAMPLES: [&str; 13] = [
-    "autoscaling",
-    "cpu-memory",
-    "default-region",
-    "import-per-machine",
-    "machine-deployment",
-    "machine-templates",
-    "minimal",
-    "network-policies",
-    "networks",
-    "standard-types",
-    "three-zones",
-    "two-pools",
-    "volumes-and-devices",
-];
 
 fn example(name: &str) -> Kvshoot {
     let text = std::fs::read_to_string(format!("examples/{name}.yaml")).unwrap();
@@ -33,7 +16,7 @@ fn every_example_is_tested() {
         .map(|it| it.unwrap().path())
         .filter(|it| it.is_file())
         .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
-        // No manifest of a shoot.
+        // Without a Shoot.
         .filter(|it| !["rbac", "gc", "evacuate"].contains(&it.as_str()))
         .collect();
     names.sort();
@@ -45,7 +28,7 @@ fn every_example_is_valid() {
     for name in EXAMPLES {
         let output = example(name).run("validate -f shoot.yaml");
         assert_eq!(output.code, 0, "{name}: {output}");
-        // A pool that may grow has to be grown by hand, and that is worth a word.
+        // A pool with room to grow causes a warning, because no autoscaler runs.
         let warned = output.err.contains("warning");
         assert_eq!(warned, name == "autoscaling", "{name}: {output}");
     }
@@ -57,7 +40,7 @@ fn check(name: &str, text: String) {
     snapbox::assert_data_eq!(text, golden);
 }
 
-/// Machines and what they are made from; control planes differ little.
+/// Components of machines and their dependencies; control planes of the examples hardly differ.
 const OF_MACHINES: [&str; 10] = [
     "record",
     "lock",
@@ -78,7 +61,7 @@ fn is_of_machines(document: &str) -> bool {
 }
 
 #[test]
-fn every_example_renders_as_before() {
+fn every_example_renders_its_golden_file() {
     for name in EXAMPLES {
         let kvshoot = example(name);
         let output = kvshoot.run("render -f shoot.yaml");
@@ -91,7 +74,7 @@ fn every_example_renders_as_before() {
 }
 
 #[test]
-fn what_is_made_inside_a_cluster_is_rendered_apart_and_needs_these_images() {
+fn render_prints_the_objects_inside_the_cluster_and_its_images() {
     let kvshoot = example("minimal");
     let inside = kvshoot.run("render -f shoot.yaml --inside");
     check("minimal-inside", inside.out);
@@ -125,7 +108,7 @@ fn json_holds_the_same_objects_as_yaml() {
 }
 
 #[test]
-fn the_bytes_of_secrets_are_shown_on_request_only() {
+fn secrets_are_shown_on_request_only() {
     let kvshoot = example("minimal");
     let data = |line: &str| {
         let json: serde_json::Value = serde_json::from_str(&kvshoot.run(line).out).unwrap();
@@ -144,7 +127,7 @@ fn the_bytes_of_secrets_are_shown_on_request_only() {
 }
 
 #[test]
-fn the_same_network_in_another_namespace_is_another_one() {
+fn a_network_of_another_namespace_changes_the_machines() {
     let text = std::fs::read_to_string("examples/networks.yaml").unwrap();
     let elsewhere = text.replace(
         "        - name: storage\n",
@@ -164,9 +147,9 @@ fn the_same_network_in_another_namespace_is_another_one() {
     assert_ne!(machines(&text), machines(&elsewhere));
 }
 
-/// They would make a machine look as if it had been chosen to go.
+/// Otherwise a machine would look as if it had been selected for deletion.
 #[test]
-fn a_pool_cannot_give_its_machines_marks_of_ours() {
+fn annotations_of_a_pool_cannot_set_annotations_of_kvshoot() {
     let text = std::fs::read_to_string("examples/minimal.yaml").unwrap();
     let marked = text.replace(
         "    - name: worker\n",
@@ -179,6 +162,6 @@ fn a_pool_cannot_give_its_machines_marks_of_ours() {
     let json: serde_json::Value = serde_json::from_str(&output.out).unwrap();
     let items = json["items"].as_array().unwrap();
     let machine = items.iter().find(|it| it["kind"] == "VirtualMachine");
-    let notes = &machine.unwrap()["metadata"]["annotations"];
-    assert_eq!(notes.get("kvshoot.io/leaving"), None);
+    let annotations = &machine.unwrap()["metadata"]["annotations"];
+    assert_eq!(annotations.get("kvshoot.io/leaving"), None);
 }

@@ -1,19 +1,17 @@
-//! What other programs bring: add-ons of a folder, applied inside a cluster, and the network among them.
+//! Add-ons from a directory and from the CloudProfile, including the pod network.
 
-use crate::support::kvshoot::{Kvshoot, Output};
+use crate::support::kvshoot::Output;
 use crate::support::provider::Provider;
 use crate::support::proxy::wait_until;
+use crate::support::shoot_api::shoot_client;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use rustix::process::Signal;
 use sha2::{Digest, Sha256};
 use std::fs;
 
-/// A network of the pods with what such things bring: a namespace, a kind of its own and one of it, settings, and a
-/// pod on every node.
+/// A pod network with a namespace, a custom resource and its definition, a configuration, and a DaemonSet.
 const CALICO: &str = "\
 apiVersion: example.org/v1
 kind: Range
@@ -66,39 +64,27 @@ spec:
         env: [{name: CALICO_IPV4POOL_IPIP, value: Always}]
 ";
 
-/// A shoot whose network is an add-on.
+/// A shoot with an add-on as its pod network.
 fn shoot() -> String {
     let example = fs::read_to_string("examples/minimal.yaml").unwrap();
     example.replace("type: flannel", "type: calico")
 }
 
-/// A client of the cluster that was made.
-fn inside(provider: &Provider, kvshoot: &Kvshoot) -> Client {
-    let output = kvshoot.run("kubeconfig get minimal");
-    assert_eq!(output.code, 0, "{output}");
-    let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
-    provider.block_on(async {
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        Client::try_from(config.unwrap()).unwrap()
-    })
-}
-
-fn is_done(output: &Output, verb: &str) {
-    let told = format!("shoot.core.gardener.cloud/minimal {verb}\n");
-    assert_eq!((output.code, &*output.out), (0, &*told), "{output}");
+fn assert_result(output: &Output, verb: &str) {
+    let expected = format!("shoot.core.gardener.cloud/minimal {verb}\n");
+    assert_eq!((output.code, &*output.out), (0, &*expected), "{output}");
 }
 
 #[test]
-fn an_add_on_is_the_network_of_a_cluster_and_what_is_taken_out_of_it_goes() {
+fn an_add_on_can_be_the_pod_network_and_objects_removed_from_it_are_deleted() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot().file("shoot.yaml", &shoot());
     let kvshoot = kvshoot.file("addons/calico.yaml", CALICO);
     let apply = "apply -f shoot.yaml --addons addons";
-    is_done(&kvshoot.run(apply), "created");
-    is_done(&kvshoot.run(apply), "unchanged");
+    assert_result(&kvshoot.run(apply), "created");
+    assert_result(&kvshoot.run(apply), "unchanged");
 
-    let client = inside(&provider, &kvshoot);
+    let client = shoot_client(&provider, "minimal");
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "of-calico");
     let range = ApiResource::from_gvk(&GroupVersionKind::gvk("example.org", "v1", "Range"));
     let ranges: Api<DynamicObject> = Api::all_with(client.clone(), &range);
@@ -111,37 +97,37 @@ fn an_add_on_is_the_network_of_a_cluster_and_what_is_taken_out_of_it_goes() {
         assert!(text.contains("CALICO_IPV4POOL_CIDR"), "{text}");
     });
 
-    // Two objects are taken out; and one that cannot be made ends the run half way.
+    // Two objects are removed from the add-on, and a new one, which cannot be created, fails the run.
     let less: Vec<&str> = CALICO
         .split("---\n")
         .filter(|it| !it.contains("name: policy"))
         .collect();
     let less = less[1..].join("---\n");
     let broken =
-        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: added, namespace: of-nobody}\n";
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: added, namespace: missing}\n";
     let kvshoot = kvshoot.file("addons/calico.yaml", &format!("{less}{broken}"));
     let output = kvshoot.run(apply);
     assert!(output.code != 0, "{output}");
     assert!(
-        output.err.contains("namespace of-nobody does not exist"),
+        output.err.contains("namespace missing does not exist"),
         "{output}"
     );
     let kvshoot = kvshoot.file("addons/calico.yaml", &less);
-    is_done(&kvshoot.run(apply), "configured");
+    assert_result(&kvshoot.run(apply), "configured");
     provider.block_on(async {
         assert!(maps.get_opt("policy").await.unwrap().is_none());
         assert!(ranges.get_opt("pods").await.unwrap().is_none());
         assert!(maps.get_opt("kube-root-ca.crt").await.unwrap().is_some());
     });
 
-    // What somebody else removes is made again, where it is looked at.
+    // A deleted object is created again.
     provider.block_on(async {
         daemons
             .delete("calico-node", &Default::default())
             .await
             .unwrap();
     });
-    is_done(&kvshoot.run(apply), "configured");
+    assert_result(&kvshoot.run(apply), "configured");
     assert!(
         provider
             .block_on(daemons.get_opt("calico-node"))
@@ -149,7 +135,7 @@ fn an_add_on_is_the_network_of_a_cluster_and_what_is_taken_out_of_it_goes() {
             .is_some()
     );
 
-    // A run that is killed as soon as it has begun to write is finished by the next.
+    // The next run completes a run that was killed after its first write.
     let kvshoot = kvshoot.file("addons/more.yaml", &many("one"));
     let more: Api<ConfigMap> = Api::namespaced(client.clone(), "more");
     let running = kvshoot.start(apply);
@@ -159,7 +145,7 @@ fn an_add_on_is_the_network_of_a_cluster_and_what_is_taken_out_of_it_goes() {
     let kvshoot = kvshoot.file("addons/more.yaml", &many("two"));
     let output = kvshoot.run(apply);
     assert_eq!(output.code, 0, "{output}");
-    is_done(&kvshoot.run(apply), "unchanged");
+    assert_result(&kvshoot.run(apply), "unchanged");
     let names = provider.block_on(more.list(&Default::default())).unwrap();
     let names: Vec<String> = names
         .into_iter()
@@ -169,7 +155,7 @@ fn an_add_on_is_the_network_of_a_cluster_and_what_is_taken_out_of_it_goes() {
     assert!(!names.iter().any(|it| it.starts_with("one-")), "{names:?}");
 }
 
-/// A namespace and forty objects in it.
+/// A namespace with forty objects.
 fn many(prefix: &str) -> String {
     let one = |number| {
         format!(
@@ -181,7 +167,7 @@ fn many(prefix: &str) -> String {
 }
 
 #[test]
-fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
+fn invalid_add_ons_are_reported_before_anything_is_created() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot().file("shoot.yaml", &shoot());
     let output = kvshoot.run("apply -f shoot.yaml");
@@ -189,7 +175,7 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
     assert!(
         output
             .err
-            .contains("no manifests of networking.type calico"),
+            .contains("no manifests for networking.type calico"),
         "{output}"
     );
     assert!(output.err.contains("--addons DIR"), "{output}");
@@ -201,7 +187,7 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
     let output = kvshoot.run("apply -f shoot.yaml --addons addons");
     assert_eq!(output.code, 3, "{output}");
     assert!(
-        output.err.contains("the key name stands twice") && output.err.contains("calico.yaml:"),
+        output.err.contains("duplicate key \"name\"") && output.err.contains("calico.yaml:"),
         "{output}"
     );
 
@@ -211,7 +197,7 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
     let output = kvshoot.run("plan -f shoot.yaml --addons addons");
     assert_eq!(output.code, 3, "{output}");
     assert!(
-        output.err.contains("Namespace a stands here again"),
+        output.err.contains("Namespace a is defined more than once"),
         "{output}"
     );
 
@@ -222,7 +208,7 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
     assert!(
         output
             .err
-            .contains("DaemonSet kube-system/kube-proxy, which kvshoot brings"),
+            .contains("contains DaemonSet kube-system/kube-proxy, which kvshoot manages"),
         "{output}"
     );
     let records = provider.names(crate::support::provider::CONFIG_MAP);
@@ -233,11 +219,11 @@ fn add_ons_that_cannot_be_applied_are_told_before_anything_is_made() {
 }
 
 #[test]
-fn manifests_that_are_not_those_of_the_digest_are_not_applied() {
+fn manifests_with_a_wrong_digest_are_not_applied() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot().file("calico.yaml", CALICO);
     let url = format!("file://{}/calico.yaml", kvshoot.home().display());
-    let of = |digest: &str| {
+    let shoot_with_digest = |digest: &str| {
         let config = "kind: CloudProfileConfig\n";
         let given = format!(
             "{config}    networkManifests:\n    - {{type: calico, url: \"{url}\", digest: \"{digest}\"}}\n"
@@ -245,7 +231,7 @@ fn manifests_that_are_not_those_of_the_digest_are_not_applied() {
         shoot().replace(config, &given)
     };
     let wrong = "0".repeat(64);
-    let kvshoot = kvshoot.file("shoot.yaml", &of(&wrong));
+    let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&wrong));
     let output = kvshoot.run("apply -f shoot.yaml");
     let digest: String = Sha256::digest(CALICO)
         .iter()
@@ -256,11 +242,11 @@ fn manifests_that_are_not_those_of_the_digest_are_not_applied() {
         output.err.contains(&wrong) && output.err.contains(&digest),
         "{output}"
     );
-    let kvshoot = kvshoot.file("shoot.yaml", &of(&digest));
+    let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&digest));
     let output = kvshoot.run("plan -f shoot.yaml");
     assert_eq!(output.code, 0, "{output}");
     assert!(output.out.contains("calico"), "{output}");
-    // From here on it is kept.
+    // The cached copy is used.
     fs::remove_file(kvshoot.home().join("calico.yaml")).unwrap();
     let output = kvshoot.run("plan -f shoot.yaml");
     assert_eq!(output.code, 0, "{output}");

@@ -1,7 +1,7 @@
-//! Keys and certificates, as other people's programs see them: openssl, kubectl, kubeadm.
+//! Keys and certificates, checked with openssl, kubectl and kubeadm.
 
 use crate::support::provider::{self, Provider, SECRET};
-use crate::support::shoot_api::Inside;
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const NAME: &str = "keys";
-/// Leaves, whether they serve, and what name they are called by in any case.
+/// Certificates: Secret, purpose, and a required DNS name.
 const LEAVES: [(&str, &str, &str); 11] = [
     ("kube-apiserver", "sslserver", "kubernetes.default.svc"),
     ("etcd-server", "sslserver", "localhost"),
@@ -29,15 +29,15 @@ const LEAVES: [(&str, &str, &str); 11] = [
 const TOKEN: (&str, &str) = ("abcdef", "0123456789abcdef");
 
 #[test]
-fn other_programs_agree_with_the_keys_of_a_shoot() {
+fn openssl_kubectl_and_kubeadm_accept_the_keys_of_a_shoot() {
     let provider = Provider::new();
     let manifest = Manifest::small(NAME);
-    provider.applied(&manifest, "created");
-    let inside = Inside::of(&provider, &provider.kvshoot(), NAME);
+    provider.assert_applied(&manifest, "created");
+    let api = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
     openssl_verifies_every_certificate(&provider);
-    kubectl_is_who_the_kubeconfig_says(&provider, &inside);
-    kubeadm_would_join(&provider, &inside);
-    a_new_leaf_rolls_the_pods_that_mount_it(&provider, &manifest);
+    kubectl_has_the_user_and_permissions_of_the_kubeconfig(&provider, &api);
+    kubeadm_joins_in_a_dry_run(&provider, &api);
+    a_renewed_certificate_rolls_the_pods_that_mount_it(&provider, &manifest);
 }
 
 fn secret(provider: &Provider, part: &str) -> DynamicObject {
@@ -52,7 +52,7 @@ fn key(secret: &DynamicObject, key: &str) -> Vec<u8> {
     engine.decode(text).unwrap()
 }
 
-fn said(command: &mut Command) -> String {
+fn output_of(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -61,7 +61,7 @@ fn said(command: &mut Command) -> String {
 }
 
 fn openssl(folder: &Path, line: &str) -> String {
-    said(
+    output_of(
         Command::new("openssl")
             .args(line.split_whitespace())
             .current_dir(folder),
@@ -74,7 +74,7 @@ fn openssl_verifies_every_certificate(provider: &Provider) {
     for root in ["ca", "etcd-ca", "front-proxy-ca"] {
         let secret = secret(provider, root);
         fs::write(folder.join("ca.crt"), key(&secret, "tls.crt")).unwrap();
-        lives(folder, "ca.crt", 3650);
+        assert_valid_for(folder, "ca.crt", 3650);
         let text = openssl(folder, "x509 -in ca.crt -noout -text");
         assert!(text.contains("CA:TRUE"), "{text}");
     }
@@ -87,7 +87,7 @@ fn openssl_verifies_every_certificate(provider: &Provider) {
         assert_eq!(openssl(folder, &verify), "tls.crt: OK\n", "{part}");
         let of_key = openssl(folder, "pkey -in tls.key -pubout");
         assert_eq!(of_key, openssl(folder, "x509 -in tls.crt -noout -pubkey"));
-        lives(folder, "tls.crt", 365);
+        assert_valid_for(folder, "tls.crt", 365);
         let text = openssl(folder, "x509 -in tls.crt -noout -text");
         assert!(
             text.contains("CA:FALSE") && text.contains("prime256v1"),
@@ -125,8 +125,8 @@ fn cluster_address(provider: &Provider) -> String {
         .to_owned()
 }
 
-/// So many days from now, give or take one.
-fn lives(folder: &Path, file: &str, days: u32) {
+/// Asserts the remaining validity in days, with a tolerance of one day.
+fn assert_valid_for(folder: &Path, file: &str, days: u32) {
     let ends = |days: u32| {
         let seconds = (days * 86400).to_string();
         let mut command = Command::new("openssl");
@@ -138,18 +138,18 @@ fn lives(folder: &Path, file: &str, days: u32) {
             .status
             .success()
     };
-    assert!(!ends(days - 1), "{file} ends within {days} days");
-    assert!(ends(days + 1), "{file} does not end within {days} days");
+    assert!(!ends(days - 1), "{file} expires within {days} days");
+    assert!(ends(days + 1), "{file} does not expire within {days} days");
 }
 
-fn kubectl_is_who_the_kubeconfig_says(provider: &Provider, inside: &Inside) {
+fn kubectl_has_the_user_and_permissions_of_the_kubeconfig(provider: &Provider, api: &ShootApi) {
     let folder = TempDir::new().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
-    fs::write(&kubeconfig, &inside.kubeconfig).unwrap();
+    fs::write(&kubeconfig, &api.kubeconfig).unwrap();
     let kubectl = |line: &str| {
         let mut command = Command::new(programs(provider).join("kubectl"));
         command.arg("--kubeconfig").arg(&kubeconfig);
-        said(command.args(line.split_whitespace()))
+        output_of(command.args(line.split_whitespace()))
     };
     let whoami: Value = serde_json::from_str(&kubectl("auth whoami -o json")).unwrap();
     let user = &whoami["status"]["userInfo"];
@@ -161,14 +161,14 @@ fn kubectl_is_who_the_kubeconfig_says(provider: &Provider, inside: &Inside) {
         .filter_map(Value::as_str)
         .collect();
     assert!(groups.contains(&"system:authenticated"), "{user}");
-    // The group that no role can take anything from is not for persons.
+    // Permissions of system:masters cannot be revoked, so it is not used.
     assert!(!groups.contains(&"system:masters"), "{user}");
     assert_eq!(kubectl("auth can-i * *").trim(), "yes");
     let nodes = kubectl("get nodes --no-headers");
     assert_eq!(nodes.matches(" Ready ").count(), 1, "{nodes}");
 }
 
-/// The sandbox's, as they were built for it.
+/// Directory of the programs of the sandbox.
 fn programs(provider: &Provider) -> PathBuf {
     let state = fs::read_to_string(provider.folder().join("state.json")).unwrap();
     let state: Value = serde_json::from_str(&state).unwrap();
@@ -180,12 +180,13 @@ fn programs(provider: &Provider) -> PathBuf {
     cache.join(state["madeWith"].as_str().unwrap()).join("bin")
 }
 
-/// Of the sandbox's own sources of Kubernetes, by the Go that the sandbox was built with.
+/// Builds kubeadm from the Kubernetes module of the sandbox.
 fn kubeadm(version: &str) -> PathBuf {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kubeadm");
-    let of = "k8s.io/component-base/version";
-    let stamp =
-        format!("-s -w -X {of}.gitVersion=v{version} -X {of}.gitMajor=1 -X {of}.gitMinor=34");
+    let package = "k8s.io/component-base/version";
+    let stamp = format!(
+        "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor=1 -X {package}.gitMinor=34"
+    );
     let mut go = Command::new("go");
     go.args([
         "build",
@@ -203,12 +204,12 @@ fn kubeadm(version: &str) -> PathBuf {
         ("GOWORK", "off"),
     ])
     .current_dir("src/sandbox/programs/k8s");
-    said(&mut go);
+    output_of(&mut go);
     program
 }
 
-/// It finds the cluster by a token and the pin of the root, and reads there what it would do.
-fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
+/// kubeadm finds the cluster by a token and the digest of its CA, and reads the configuration of kubelets.
+fn kubeadm_joins_in_a_dry_run(provider: &Provider, api: &ShootApi) {
     let (id, secret) = TOKEN;
     let object = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
@@ -218,9 +219,9 @@ fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
             "usage-bootstrap-signing": "true", "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
         },
     });
-    inside.create(SECRET, "kube-system", object);
+    api.create(SECRET, "kube-system", object);
     let signed = |it: &Value| it["data"][format!("jws-kubeconfig-{id}")].is_string();
-    inside.until(
+    api.wait_for(
         provider::CONFIG_MAP,
         ("kube-public", "cluster-info"),
         signed,
@@ -244,14 +245,17 @@ fn kubeadm_would_join(provider: &Provider, inside: &Inside) {
         .env("KUBEADM_JOIN_DRYRUN_DIR", folder.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("This node has joined the cluster"), "{told}");
-    // It has read how kubelets are set up here.
-    assert!(told.contains("clusterDNS:"), "{told}");
+    let is_success = output.status.success();
+    let output = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(is_success, "{output}");
+    assert!(
+        output.contains("This node has joined the cluster"),
+        "{output}"
+    );
+    assert!(output.contains("clusterDNS:"), "{output}");
 }
 
-fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manifest) {
+fn a_renewed_certificate_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manifest) {
     let before = secret(provider, "kube-scheduler");
     let name = before.metadata.name.clone().unwrap();
     let pods = pods(provider);
@@ -261,10 +265,10 @@ fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manif
         .map(|it| it.metadata.name.clone().unwrap())
         .collect();
     assert_eq!(mounting.len(), 1);
-    // As if the year were nearly over.
+    // The annotation of a certificate that is about to expire.
     let soon = json!({"metadata": {"annotations": {"kvshoot.io/not-after": "1700000000"}}});
     provider.patch(SECRET, &name, &soon);
-    provider.applied(manifest, "configured");
+    provider.assert_applied(manifest, "configured");
     let after = secret(provider, "kube-scheduler");
     assert_ne!(key(&before, "tls.crt"), key(&after, "tls.crt"));
     let names = |pods: &[DynamicObject]| -> BTreeSet<String> {
@@ -272,20 +276,23 @@ fn a_new_leaf_rolls_the_pods_that_mount_it(provider: &Provider, manifest: &Manif
             .map(|it| it.metadata.name.clone().unwrap())
             .collect()
     };
-    let there = names(&pods);
-    provider.until("the old pod to be gone", |it| {
+    let original = names(&pods);
+    provider.wait_for("the old pod to be deleted", |it| {
         let now = names(&self::pods(it));
-        let gone: BTreeSet<String> = there.difference(&now).cloned().collect();
-        gone == mounting && now.len() == there.len()
+        let deleted: BTreeSet<String> = original.difference(&now).cloned().collect();
+        deleted == mounting && now.len() == original.len()
     });
-    provider.applied(manifest, "unchanged");
+    provider.assert_applied(manifest, "unchanged");
 }
 
-/// Those of the control plane.
+/// Pods of the control plane.
 fn pods(provider: &Provider) -> Vec<DynamicObject> {
     let mut pods = provider.list(provider::POD);
     let label = "app.kubernetes.io/component";
-    pods.retain(|it| it.metadata.labels.iter().flatten().any(|it| it.0 == label));
+    pods.retain(|pod| {
+        let mut labels = pod.metadata.labels.iter().flatten();
+        labels.any(|(key, _)| key == label)
+    });
     assert!(pods.len() >= 6, "{} pods", pods.len());
     pods
 }

@@ -1,9 +1,9 @@
-//! A whole cluster: three pools in three zones, and everything that has to work in it.
+//! A complete cluster: three pools in three zones, with its system components.
 
-use super::memory;
+use crate::support::cost;
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
 use crate::support::proxy::Proxy;
-use crate::support::shoot_api::{Inside, NODE, SERVICE};
+use crate::support::shoot_api::{NODE, SERVICE, ShootApi};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::fs;
@@ -15,29 +15,29 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 
 #[test]
-fn three_pools_in_three_zones_make_a_whole_cluster() {
+fn a_cluster_with_pools_in_three_zones_is_complete() {
     let provider = Provider::new();
     let manifest = three_pools();
-    let took = memory::timed(&provider, &manifest);
+    let took = cost::timed_apply(&provider, &manifest);
     assert!(took < Duration::from_secs(90), "{took:.1?}");
 
-    let inside = Inside::of(&provider, &provider.kvshoot(), NAME);
-    nodes_are_whole(&inside);
-    the_system_is_complete(&inside);
-    assert_eq!(inside.anonymous("/version"), 401);
-    assert_eq!(inside.anonymous("/api/v1/secrets"), 401);
-    services_have_addresses(&provider, &inside);
-    volumes_are_bound(&provider, &inside);
-    secrets_are_unreadable(&provider, &inside);
+    let api = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
+    nodes_have_labels_addresses_and_pod_ranges(&api);
+    system_components_are_available(&api);
+    assert_eq!(api.anonymous("/version"), 401);
+    assert_eq!(api.anonymous("/api/v1/secrets"), 401);
+    services_have_addresses(&provider, &api);
+    volumes_are_bound(&provider, &api);
+    secrets_are_encrypted(&provider, &api);
     a_second_apply_writes_nothing(&provider, &manifest);
-    let used = memory::of_control_plane(&provider);
+    let used = cost::control_plane_memory(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
     logs_are_clean(&provider);
 }
 
 /// A pool of one machine in each zone.
 fn three_pools() -> Manifest {
-    Manifest::named(NAME).sized(1).with(|it| {
+    Manifest::named(NAME).with_size(1).with(|it| {
         let workers = &mut it.shoot["spec"]["provider"]["workers"];
         let pool = workers[0].clone();
         let pools = ZONES.map(|zone| {
@@ -56,8 +56,8 @@ fn is_true(object: &Value, condition: &str) -> bool {
     conditions.any(|it| it["type"] == condition && it["status"] == "True")
 }
 
-fn nodes_are_whole(inside: &Inside) {
-    let mut nodes = inside.list(NODE);
+fn nodes_have_labels_addresses_and_pod_ranges(api: &ShootApi) {
+    let mut nodes = api.list(NODE);
     nodes.sort_by_key(|it| it.metadata.name.clone());
     assert_eq!(nodes.len(), 3);
     for (node, zone) in nodes.into_iter().zip(ZONES) {
@@ -84,11 +84,11 @@ fn nodes_are_whole(inside: &Inside) {
     }
 }
 
-/// All that was asked for has rolled out, and every API answers.
-fn the_system_is_complete(inside: &Inside) {
+/// Workloads have rolled out, and all APIServices are available.
+fn system_components_are_available(api: &ShootApi) {
     let mut names = Vec::new();
     for kind in ["DaemonSet", "Deployment"] {
-        for object in inside.list(Resource("apps", "v1", kind)) {
+        for object in api.list(Resource("apps", "v1", kind)) {
             let status = &object.data["status"];
             let (wanted, ready) = match kind {
                 "DaemonSet" => ("desiredNumberScheduled", "numberReady"),
@@ -111,11 +111,11 @@ fn the_system_is_complete(inside: &Inside) {
         "metrics-server",
     ];
     assert_eq!(names, wanted);
-    for pod in inside.list(provider::POD) {
+    for pod in api.list(provider::POD) {
         let pod = serde_json::to_value(pod).unwrap();
         assert!(is_true(&pod, "Ready"), "{pod:#}");
     }
-    let services = inside.list(Resource("apiregistration.k8s.io", "v1", "APIService"));
+    let services = api.list(Resource("apiregistration.k8s.io", "v1", "APIService"));
     let name = |it: &kube::api::DynamicObject| it.metadata.name.clone().unwrap();
     assert!(
         services
@@ -128,26 +128,24 @@ fn the_system_is_complete(inside: &Inside) {
     }
 }
 
-/// The mirror leads to the node port of every machine.
-fn services_have_addresses(provider: &Provider, inside: &Inside) {
+/// The Service in the provider cluster targets the node port of every machine.
+fn services_have_addresses(provider: &Provider, api: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]},
     });
-    inside.create(SERVICE, "default", object);
+    api.create(SERVICE, "default", object);
     let address = |it: &Value| it["status"]["loadBalancer"]["ingress"][0]["ip"].is_string();
-    let service = inside.until(SERVICE, ("default", "web"), address);
-    let mirror = |it: &Provider| {
-        let mut mirrors = it.list(SERVICE).into_iter();
+    let service = api.wait_for(SERVICE, ("default", "web"), address);
+    let provider_service = |it: &Provider| {
+        let mut services = it.list(SERVICE).into_iter();
         let label = "cluster.x-k8s.io/tenant-service-name";
-        mirrors.find(|it| {
-            it.metadata
-                .labels
-                .as_ref()
-                .is_some_and(|it| it.contains_key(label))
+        services.find(|service| {
+            let labels = service.metadata.labels.as_ref();
+            labels.is_some_and(|labels| labels.contains_key(label))
         })
     };
-    let found = mirror(provider).unwrap();
+    let found = provider_service(provider).unwrap();
     assert_eq!(
         found.data["status"]["loadBalancer"]["ingress"][0]["ip"],
         service["status"]["loadBalancer"]["ingress"][0]["ip"]
@@ -157,28 +155,28 @@ fn services_have_addresses(provider: &Provider, inside: &Inside) {
         service["spec"]["ports"][0]["nodePort"]
     );
     let name = found.metadata.name.unwrap();
-    provider.until("endpoints of the mirror", |it| {
-        let slices = it.list(SLICE).into_iter();
-        let of_mirror = slices.filter(|it| {
-            let labels = it.metadata.labels.iter().flatten();
+    provider.wait_for("endpoints of the Service", |provider| {
+        let slices = provider.list(SLICE).into_iter();
+        let of_service = slices.filter(|slice| {
+            let labels = slice.metadata.labels.iter().flatten();
             labels
                 .clone()
                 .any(|(key, value)| key == "kubernetes.io/service-name" && *value == name)
         });
-        let count = |it: Value| it["endpoints"].as_array().map_or(0, Vec::len);
-        of_mirror.map(|it| count(it.data)).sum::<usize>() == 3
+        let count = |slice: Value| slice["endpoints"].as_array().map_or(0, Vec::len);
+        of_service.map(|slice| count(slice.data)).sum::<usize>() == 3
     });
 }
 
-fn volumes_are_bound(provider: &Provider, inside: &Inside) {
+fn volumes_are_bound(provider: &Provider, api: &ShootApi) {
     let object = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     });
-    inside.create(CLAIM, "default", object);
+    api.create(CLAIM, "default", object);
     let is_bound = |it: &Value| it["status"]["phase"] == "Bound";
-    let claim = inside.until(CLAIM, ("default", "data"), is_bound);
-    let volumes = inside.list(Resource("", "v1", "PersistentVolume"));
+    let claim = api.wait_for(CLAIM, ("default", "data"), is_bound);
+    let volumes = api.list(Resource("", "v1", "PersistentVolume"));
     let volume = &volumes[0];
     assert_eq!(
         claim["spec"]["volumeName"],
@@ -187,26 +185,26 @@ fn volumes_are_bound(provider: &Provider, inside: &Inside) {
     let source = &volume.data["spec"]["csi"];
     assert_eq!(source["driver"], "csi.kubevirt.io");
     let handle = source["volumeHandle"].as_str().unwrap();
-    provider.until("the disk of the volume", |it| {
+    provider.wait_for("the disk of the volume", |it| {
         let disk = it.get(provider::DATA_VOLUME, handle).unwrap();
         disk.data["status"]["phase"] == "Succeeded"
     });
 }
 
-/// Of a ConfigMap the value is found, so these are the bytes to look at.
-fn secrets_are_unreadable(provider: &Provider, inside: &Inside) {
-    let (plain, secret) = ("seen-by-everybody-4711", "seen-by-nobody-0815");
+/// The value of a ConfigMap is found in the files of etcd, so the search works; that of a Secret is not.
+fn secrets_are_encrypted(provider: &Provider, api: &ShootApi) {
+    let (plain, secret) = ("plain-value-4711", "secret-value-0815");
     let object = |kind: &str, field: &str, value: &str| {
         let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "word"}});
         object[field] = json!({ "word": value });
         object
     };
-    inside.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
-    inside.create(SECRET, "default", object("Secret", "stringData", secret));
-    let of = format!("{}_", provider.namespace);
+    api.create(CONFIG_MAP, "default", object("ConfigMap", "data", plain));
+    api.create(SECRET, "default", object("Secret", "stringData", secret));
+    let prefix = format!("{}_", provider.namespace);
     let mut files = files(&provider.folder().join("pods/running"));
     files.retain(|it| {
-        it.to_string_lossy().contains(&of) && it.to_string_lossy().contains("/member/")
+        it.to_string_lossy().contains(&prefix) && it.to_string_lossy().contains("/member/")
     });
     let bytes: Vec<u8> = files.iter().flat_map(|it| fs::read(it).unwrap()).collect();
     let has = |word: &str| bytes.windows(word.len()).any(|it| it == word.as_bytes());
@@ -214,7 +212,7 @@ fn secrets_are_unreadable(provider: &Provider, inside: &Inside) {
     assert!(!has(secret));
 }
 
-/// Every file below a folder.
+/// Returns all files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -227,12 +225,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// To neither side: what is said to the provider goes through a proxy, and the shoot's API server keeps a record.
+/// Neither to the provider, counted by a proxy, nor to the shoot, counted in its audit log.
 fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
     let proxy = Proxy::new(provider);
-    proxy.calm();
-    let before = writes_inside(provider);
-    assert!(before > 50, "{before}: the record is not kept");
+    proxy.forward_all();
+    let before = shoot_writes(provider);
+    assert!(before > 50, "{before}: the audit log is incomplete");
     let kvshoot = proxy.kvshoot(provider).file("shoot.yaml", &manifest.text());
     let output = kvshoot.run("apply -f shoot.yaml --timeout 2m");
     assert_eq!(
@@ -241,11 +239,11 @@ fn a_second_apply_writes_nothing(provider: &Provider, manifest: &Manifest) {
         "{output}"
     );
     assert_eq!(proxy.writes(), []);
-    assert_eq!(writes_inside(provider), before);
+    assert_eq!(shoot_writes(provider), before);
 }
 
-/// What the API server of the shoot has written down about kvshoot.
-fn writes_inside(provider: &Provider) -> usize {
+/// Returns the number of writes by kvshoot in the audit log of the shoot.
+fn shoot_writes(provider: &Provider) -> usize {
     let is_write = |line: &str| {
         let event: Value = serde_json::from_str(line).unwrap_or_default();
         let verb = event["verb"].as_str().unwrap_or_default();
@@ -256,15 +254,15 @@ fn writes_inside(provider: &Provider) -> usize {
         .sum()
 }
 
-/// Names and contents of what the processes of the control plane and the machines have said.
+/// Names and contents of the logs of control plane processes and machines.
 fn logs(provider: &Provider) -> Vec<(String, String)> {
-    let of = [
+    let prefixes = [
         format!("{}_", provider.namespace),
         format!("shoot--local--{NAME}-"),
     ];
     let files = files(&provider.folder().join("logs")).into_iter();
     let named = files.map(|it| (it.file_name().unwrap().to_string_lossy().into_owned(), it));
-    let ours = named.filter(|(name, _)| of.iter().any(|it| name.starts_with(it)));
+    let ours = named.filter(|(name, _)| prefixes.iter().any(|it| name.starts_with(it)));
     let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     ours.map(|(name, path)| (name, read(path))).collect()
 }
@@ -292,10 +290,10 @@ fn logs_are_clean(provider: &Provider) {
         let end = format!("_{program}.log");
         assert!(logs.iter().any(|it| it.0.ends_with(&end)), "{program}");
     }
-    // The record of requests is not what a program says of itself.
-    let is_record = |line: &str| line.starts_with(r#"{"kind":"Event""#);
+    // Lines of the audit log are skipped.
+    let is_audit_event = |line: &str| line.starts_with(r#"{"kind":"Event""#);
     for (name, text) in logs {
-        for line in text.lines().filter(|it| !is_record(it)) {
+        for line in text.lines().filter(|it| !is_audit_event(it)) {
             let lower = line.to_lowercase();
             let bad = NEVER.iter().find(|it| lower.contains(**it));
             assert!(bad.is_none(), "{name}: {line}");

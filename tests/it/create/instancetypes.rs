@@ -1,6 +1,6 @@
-//! Instancetypes and preferences that a shoot keeps for its machines, as KubeVirt takes them.
+//! Instancetypes and preferences that kvshoot manages for a shoot.
 
-use crate::diagnose::permissions::{as_account, rules};
+use crate::support::accounts::{as_account, rules};
 use crate::support::provider::{self, INSTANCETYPE, PREFERENCE, Provider, VM, VMI};
 use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn naming(manifest: &Manifest, instancetype: &str) -> Manifest {
     manifest.pool(|it| it["providerConfig"]["instancetype"] = named)
 }
 
-/// CPUs as sockets, and memory, of each machine; as KubeVirt made them of its type.
+/// Sockets and memory of the machines, as expanded by KubeVirt.
 fn sizes(provider: &Provider) -> BTreeSet<String> {
     let machines = provider.list(VMI).into_iter();
     let size = |it: Value| {
@@ -31,59 +31,59 @@ fn type_of(name: &str, cpus: u32, memory: &str) -> Value {
 }
 
 #[test]
-fn types_are_made_with_the_machines_follow_their_templates_and_go_with_the_last_machine() {
+fn instancetypes_follow_their_templates_and_are_deleted_with_their_last_machine() {
     let (provider, templates) = (Provider::new(), Provider::new());
     let empty = provider.dump();
     let two = Manifest::example("standard-types");
     let own = |name: &str| vec![format!("{}-{name}", two.id())];
 
-    provider.applied(&two, "created");
+    provider.assert_applied(&two, "created");
     assert_eq!(provider.names(INSTANCETYPE), own("standard-2"));
     assert_eq!(provider.names(PREFERENCE), own("sockets-advantage"));
     assert_eq!(sizes(&provider), BTreeSet::from(["2 \"8Gi\"".to_owned()]));
-    provider.unchanged(&two);
+    provider.assert_unchanged(&two);
 
     let before = provider.uids();
     let four = naming(&two, "standard-4");
-    provider.applied(&four, "configured");
+    provider.assert_applied(&four, "configured");
     assert!(before.keys().all(|it| !provider.uids().contains_key(it)));
     assert_eq!(provider.names(INSTANCETYPE), own("standard-4"));
     assert_eq!(sizes(&provider), BTreeSet::from(["4 \"16Gi\"".to_owned()]));
-    provider.unchanged(&four);
+    provider.assert_unchanged(&four);
 
-    // The whole provider has a type of this name too.
+    // A cluster-wide instancetype with the same name exists as well.
     templates.create(INSTANCETYPE, type_of("u1.medium", 3, "3Gi"));
     let copied = naming(&two, "u1.medium").with(|it| {
         let config = &mut it.profile["spec"]["providerConfig"];
         config["templateNamespace"] = json!(templates.namespace);
     });
-    provider.applied(&copied, "configured");
+    provider.assert_applied(&copied, "configured");
     assert_eq!(provider.names(INSTANCETYPE), own("u1.medium"));
     assert_eq!(sizes(&provider), BTreeSet::from(["3 \"3Gi\"".to_owned()]));
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
     let before = provider.uids();
     let edit = json!({ "spec": { "memory": { "guest": "5Gi" } } });
     templates.patch(INSTANCETYPE, "u1.medium", &edit);
-    provider.applied(&copied, "configured");
+    provider.assert_applied(&copied, "configured");
     let copy = provider.get(INSTANCETYPE, &own("u1.medium")[0]).unwrap();
     assert_eq!(copy.data["spec"]["memory"]["guest"], "5Gi");
     assert_eq!(provider.uids(), before);
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
-    // Without its template a copy stays as it is.
+    // A copy does not change when its template is deleted.
     templates.delete(INSTANCETYPE, "u1.medium");
-    provider.unchanged(&copied);
+    provider.assert_unchanged(&copied);
 
-    provider.deleted(two.name());
+    provider.assert_deleted(two.name());
     assert_eq!(provider.dump(), empty);
 }
 
 #[test]
-fn only_a_shoot_that_keeps_a_type_needs_the_rights_and_is_told_so_before_anything_is_made() {
+fn missing_permissions_for_managed_instancetypes_are_reported_before_anything_is_created() {
     let (provider, templates) = (Provider::new(), Provider::new());
     let all = rules();
-    // As such a Role was before there were types to keep.
+    // The Role without permissions to manage instancetypes.
     let mut few = all.clone();
     let types = few
         .iter_mut()
@@ -108,24 +108,24 @@ fn only_a_shoot_that_keeps_a_type_needs_the_rights_and_is_told_so_before_anythin
     let output = few.run("plan -f types.yaml");
     assert_eq!(output.code, 4, "{output}");
     assert!(
-        output.out.contains("standard-2 cannot be created"),
+        output.out.contains("cannot manage instancetype"),
         "{output}"
     );
 
     let output = all.run("apply -f copied.yaml");
     assert_eq!(output.code, 8, "{output}");
-    // One of the two, as it comes.
-    let told = ["instancetypes", "preferences"];
-    let told = told.map(|it| format!("not allowed to get virtualmachine{it}."));
-    let is_told = told.iter().any(|it| output.err.contains(it));
+    // One of the two, in any order.
+    let expected = ["instancetypes", "preferences"]
+        .map(|kind| format!("not allowed to get virtualmachine{kind}."));
+    let is_reported = expected.iter().any(|it| output.err.contains(it));
     assert!(
-        is_told && output.err.contains(&templates.namespace),
+        is_reported && output.err.contains(&templates.namespace),
         "{output}"
     );
     assert_eq!(provider.names(VM), Vec::<String>::new());
     assert_eq!(provider.names(provider::SECRET), Vec::<String>::new());
 
-    // Somebody keeps one of that name, and the whole provider has the other.
+    // The first exists in the namespace, the second one is cluster-wide.
     provider.create(INSTANCETYPE, type_of("standard-2", 2, "8Gi"));
     let mut few = few;
     for name in ["standard-2", "u1.medium"] {
@@ -133,8 +133,8 @@ fn only_a_shoot_that_keeps_a_type_needs_the_rights_and_is_told_so_before_anythin
             let config = it["providerConfig"].as_object_mut().unwrap();
             config.remove("preference");
         });
-        few = few.file("theirs.yaml", &named.text());
-        let output = few.run("plan -f theirs.yaml");
+        few = few.file("existing.yaml", &named.text());
+        let output = few.run("plan -f existing.yaml");
         assert_eq!(output.code, 0, "{name}: {output}");
     }
 

@@ -1,6 +1,6 @@
-//! The script that makes a node of a machine, run below a folder as its root, with stand-ins for systemd and the like.
+//! The join script of machines, run with a directory as root, and stubs of systemctl, curl and other programs.
 
-use super::user_data::{minimal, of, read};
+use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What the script may find on every image.
+/// Programs that exist on every image.
 const TOOLS: [&str; 22] = [
     "basename",
     "cat",
@@ -35,7 +35,7 @@ const TOOLS: [&str; 22] = [
     "xargs",
 ];
 
-/// Says what it was told to, and gives kubelet its certificate when it is started.
+/// Logs its arguments, and writes the client certificate when kubelet is started.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 echo "$*" >>"$ROOT/systemctl"
 case $* in
@@ -47,7 +47,7 @@ case $* in
 esac
 "#;
 
-/// Serves files of the folder `web`, by host and path; an API server that knows the node's range is there too.
+/// Serves files of the directory `web`, by host and path, and the pod range of the node, like the API server.
 const CURL: &str = r#"#!/bin/sh
 for word; do url=$word; done
 while [ $# -gt 1 ]; do
@@ -63,7 +63,7 @@ esac
 
 const KUBELET: &str = "#!/bin/sh\necho Kubernetes v1.34.2\n";
 
-/// A machine that cloud-init has been on.
+/// The file system of a machine after cloud-init.
 struct Machine {
     root: TempDir,
 }
@@ -90,7 +90,7 @@ impl Machine {
         machine
     }
 
-    /// An image that was made for Kubernetes, with a kubelet of some version.
+    /// A machine of an image for Kubernetes, with kubelet and containerd.
     fn prebuilt(user_data: &str, kubelet: &str, containerd: &str, dump: &str) -> Self {
         let machine = Self::new(user_data);
         machine.program("kubelet", &format!("echo Kubernetes v{kubelet}"));
@@ -127,7 +127,7 @@ impl Machine {
         fs::read_to_string(self.at(path)).unwrap_or_default()
     }
 
-    /// What the script says, and whether it ends well.
+    /// Runs the script and returns true if it succeeded, and its output.
     fn join(&self) -> (bool, String) {
         let root = self.root.path();
         let places = ["usr/bin", "usr/local/bin", "usr/local/sbin", "tools"];
@@ -144,16 +144,16 @@ impl Machine {
             ])
             .output()
             .unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(said).unwrap())
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
     }
 
-    fn joins(&self) -> String {
-        let (well, said) = self.join();
-        assert!(well, "{said}");
+    fn assert_joins(&self) -> String {
+        let (succeeded, output) = self.join();
+        assert!(succeeded, "{output}");
         let token = self.at("/etc/kubernetes/bootstrap-kubelet.conf");
-        assert!(!token.exists(), "the token is of no use any more");
-        said
+        assert!(!token.exists(), "the token was not deleted");
+        output
     }
 }
 
@@ -161,17 +161,17 @@ fn user_data(replace: &[(&str, &str)]) -> String {
     of(&minimal(replace)).remove(0)
 }
 
-const SUITS: &str = "version = 3\nSystemdCgroup = true";
+const SYSTEMD_CGROUPS: &str = "version = 3\nSystemdCgroup = true";
 const CONTAINERD_2: &str = "containerd github.com/containerd/containerd/v2 v2.3.1 abc";
 const CONTAINERD_1: &str = "containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6";
 
 #[test]
-fn an_image_with_all_of_it_joins_without_a_network() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SUITS);
-    let said = machine.joins();
+fn an_image_with_all_programs_joins_without_a_network() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
+    let output = machine.assert_joins();
     assert!(
-        said.contains("has joined its cluster as shoot--local--minimal-worker-z1-"),
-        "{said}"
+        output.contains("has joined its cluster as shoot--local--minimal-worker-z1-"),
+        "{output}"
     );
     assert!(!machine.at("/etc/containerd/config.toml").exists());
     assert!(!machine.at("/etc/systemd/system/kubelet.service").exists());
@@ -188,46 +188,46 @@ fn an_image_with_all_of_it_joins_without_a_network() {
 }
 
 #[test]
-fn another_boot_changes_nothing() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SUITS);
-    machine.joins();
+fn a_second_boot_changes_nothing() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
+    machine.assert_joins();
     fs::remove_file(machine.at("/systemctl")).unwrap();
-    assert_eq!(machine.joins(), "");
-    let told = machine.read("/systemctl");
+    assert_eq!(machine.assert_joins(), "");
+    let calls = machine.read("/systemctl");
     assert!(
-        told.contains("start kubelet.service") && !told.contains("restart kubelet"),
-        "{told}"
+        calls.contains("start kubelet.service") && !calls.contains("restart kubelet"),
+        "{calls}"
     );
 }
 
 #[test]
-fn a_kubelet_of_another_version_is_taken_where_the_wanted_one_cannot_be_had() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.33.0", CONTAINERD_2, SUITS);
-    let said = machine.joins();
+fn the_kubelet_of_the_image_is_used_if_the_required_version_cannot_be_downloaded() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.33.0", CONTAINERD_2, SYSTEMD_CGROUPS);
+    let output = machine.assert_joins();
     assert!(
-        said.contains("kubelet 1.33.0 is here, 1.34.2 is wanted"),
-        "{said}"
+        output.contains("kubelet 1.33.0 is here, 1.34.2 is wanted"),
+        "{output}"
     );
-    assert!(said.contains("attempt 3 of 3"), "{said}");
+    assert!(output.contains("attempt 3 of 3"), "{output}");
     assert!(
-        said.contains("cannot be had; going on with 1.33.0"),
-        "{said}"
+        output.contains("cannot be had; going on with 1.33.0"),
+        "{output}"
     );
-    // The next boot of a node does not try again.
-    assert_eq!(machine.joins(), "");
+    // The next boot does not try again.
+    assert_eq!(machine.assert_joins(), "");
 }
 
 #[test]
-fn swap_is_switched_off_for_good() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SUITS);
+fn swap_is_disabled_permanently() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
     machine.write(
         "/etc/fstab",
         "/dev/a / ext4 defaults 0 1\n/dev/b none swap sw 0 0\n",
         0o644,
     );
     machine.program("swapoff", "echo off >>\"$ROOT/swap\"");
-    machine.joins();
-    machine.joins();
+    machine.assert_joins();
+    machine.assert_joins();
     assert_eq!(machine.read("/swap"), "off\noff\n");
     assert_eq!(
         machine.read("/etc/fstab"),
@@ -236,25 +236,25 @@ fn swap_is_switched_off_for_good() {
 }
 
 #[test]
-fn the_resolver_of_pods_is_not_a_stub() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SUITS);
+fn pods_do_not_use_the_stub_resolver() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
     machine.write("/resolved", "", 0o644);
-    machine.joins();
-    machine.joins();
+    machine.assert_joins();
+    machine.assert_joins();
     let config: Value =
         serde_yaml::from_str(&machine.read("/var/lib/kubelet/config.yaml")).unwrap();
     assert_eq!(config["resolvConf"], "/run/systemd/resolve/resolv.conf");
 }
 
 #[test]
-fn the_containerd_of_debian_gets_a_drop_in_of_its_own_version() {
+fn the_containerd_of_debian_gets_a_drop_in_of_its_config_version() {
     let user_data = user_data(&[("type: flannel", "type: none")]);
     let debian = "version = 2\n\n[plugins]\n";
     let machine = Machine::prebuilt(&user_data, "1.34.2", CONTAINERD_1, debian);
     machine.write("/etc/containerd/config.toml", debian, 0o644);
     machine.write("/usr/lib/cni/ptp", "", 0o755);
     machine.program("curl", CURL.trim_start_matches("#!/bin/sh\n"));
-    machine.joins();
+    machine.assert_joins();
     let import = "imports = [\"/etc/containerd/conf.d/*.toml\"]\n";
     assert_eq!(
         machine.read("/etc/containerd/config.toml"),
@@ -271,7 +271,7 @@ fn the_containerd_of_debian_gets_a_drop_in_of_its_own_version() {
             .contains("restart containerd.service")
     );
     assert!(machine.at("/opt/cni/bin/ptp").exists());
-    // With `none` the network that we brought has the range that the node was given.
+    // With networking.type none, the CNI configuration of kvshoot has the pod range of the node.
     let network: Value =
         serde_json::from_str(&machine.read("/etc/cni/net.d/99-kvshoot.conflist")).unwrap();
     assert_eq!(
@@ -281,11 +281,11 @@ fn the_containerd_of_debian_gets_a_drop_in_of_its_own_version() {
 }
 
 #[test]
-fn the_containerd_of_docker_is_switched_on() {
+fn the_cri_plugin_of_docker_s_containerd_is_enabled() {
     let docker = "disabled_plugins = [\"cri\"]\nimports = []\n";
     let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, docker);
     machine.write("/etc/containerd/config.toml", docker, 0o644);
-    machine.joins();
+    machine.assert_joins();
     assert_eq!(
         machine.read("/etc/containerd/config.toml"),
         "disabled_plugins = []\nimports = [\"/etc/containerd/conf.d/*.toml\", ]\n"
@@ -297,7 +297,7 @@ fn the_containerd_of_docker_is_switched_on() {
     );
 }
 
-/// An archive with one program in it.
+/// Returns an archive with one program.
 fn archive(name: &str, body: &str) -> Vec<u8> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(name);
@@ -313,7 +313,7 @@ fn archive(name: &str, body: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// What a mirror has: path below it, and content.
+/// Files of a download mirror: path and content.
 fn web() -> [(&'static str, Vec<u8>); 5] {
     let containerd = format!("#!/bin/sh\necho {CONTAINERD_2}\n");
     [
@@ -340,7 +340,7 @@ fn web() -> [(&'static str, Vec<u8>); 5] {
     ]
 }
 
-/// A machine of an image that has nothing, and whose profile knows a mirror and what the files on it are.
+/// A machine of a stock image, with a mirror and digests in the CloudProfile.
 fn stock(digest: impl Fn(&[u8]) -> String) -> Machine {
     let web = web();
     let digests: String = web
@@ -367,9 +367,9 @@ fn sha256(content: &[u8]) -> String {
 }
 
 #[test]
-fn an_image_with_nothing_is_given_what_it_lacks() {
+fn missing_programs_are_installed_on_a_stock_image() {
     let machine = stock(sha256);
-    machine.joins();
+    machine.assert_joins();
     assert!(machine.read("/apt-get").contains("conntrack"));
     assert_eq!(machine.read("/usr/bin/kubelet"), KUBELET);
     for path in [
@@ -394,10 +394,13 @@ fn an_image_with_nothing_is_given_what_it_lacks() {
 }
 
 #[test]
-fn a_file_that_is_not_what_it_should_be_is_not_installed() {
+fn a_file_with_a_wrong_digest_is_not_installed() {
     let machine = stock(|_| sha256(b"another one"));
-    let (well, said) = machine.join();
-    assert!(!well && said.contains("is not what it should be"), "{said}");
+    let (succeeded, output) = machine.join();
+    assert!(
+        !succeeded && output.contains("is not what it should be"),
+        "{output}"
+    );
     for path in [
         "/usr/bin/kubelet",
         "/usr/local/sbin/runc",
@@ -408,22 +411,22 @@ fn a_file_that_is_not_what_it_should_be_is_not_installed() {
 }
 
 #[test]
-fn a_machine_that_gets_no_certificate_says_what_it_knows() {
-    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SUITS);
+fn a_machine_without_a_certificate_logs_possible_causes() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
     machine.program("systemctl", "echo \"$*\" >>\"$ROOT/systemctl\"");
     machine.program("curl", "exit 7");
     machine.program(
         "journalctl",
         "echo 'part of the existing bootstrap client certificate is expired'",
     );
-    let (well, said) = machine.join();
-    assert!(!well, "{said}");
+    let (succeeded, output) = machine.join();
+    assert!(!succeeded, "{output}");
     for part in [
         "cannot be reached",
         "certificate is expired",
         "no certificate after five minutes",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(output.contains(part), "{output}");
     }
     assert!(
         machine

@@ -1,61 +1,17 @@
-//! What a cluster costs: memory of its control plane, and time until its nodes are there.
+//! Time to create a large cluster.
 
+use crate::support::cost;
 use crate::support::provider::Provider;
 use crate::support::shoots::Manifest;
-use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// MiB that the table of `sandbox status` shows for the control planes in the namespace; printed beside what they do
-/// not share with each other.
-pub(crate) fn of_control_plane(provider: &Provider) -> u64 {
-    let of = format!(" of {}/", provider.namespace);
-    let status = provider.status();
-    let mut total = (0, 0);
-    for line in status.lines().filter(|it| it.contains(&of)) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let ["MiB", resident, "running", pid, pod, "of", program] =
-            *words.iter().rev().copied().collect::<Vec<_>>()
-        else {
-            panic!("no process: {line}")
-        };
-        let (resident, own): (u64, u64) = (resident.parse().unwrap(), proportional(pid));
-        println!("{resident:>5} MiB, {own:>4} MiB its own: {program} of {pod}");
-        total = (total.0 + resident, total.1 + own);
-    }
-    println!(
-        "{:>5} MiB, {:>4} MiB its own: all together",
-        total.0, total.1
-    );
-    total.0
-}
-
-/// MiB of a process, where what several share counts in parts.
-fn proportional(pid: &str) -> u64 {
-    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
-    let line = rollup.lines().find(|it| it.starts_with("Pss:")).unwrap();
-    let kibibytes = line.split_whitespace().nth(1).unwrap();
-    kibibytes.parse::<u64>().unwrap() / 1024
-}
-
-/// Applies, and says how long it took until all nodes were ready.
-pub(crate) fn timed(provider: &Provider, manifest: &Manifest) -> Duration {
-    let begun = Instant::now();
-    let output = provider
-        .applying(manifest)
-        .run("apply -f shoot.yaml --timeout 10m");
-    let took = begun.elapsed();
-    assert_eq!(output.code, 0, "{output}");
-    println!("{}: ready after {took:.1?}", manifest.name());
-    took
-}
-
-/// The promise is for a computer that has nothing else to do.
+/// The limit applies to an idle computer.
 #[test]
 #[ignore = "60 machines take minutes"]
-fn sixty_machines_are_nodes_in_four_minutes() {
+fn sixty_machines_are_ready_in_four_minutes() {
     let provider = Provider::new();
-    let manifest = Manifest::named("sixty").sized(60);
-    let took = timed(&provider, &manifest);
-    of_control_plane(&provider);
+    let manifest = Manifest::named("sixty").with_size(60);
+    let took = cost::timed_apply(&provider, &manifest);
+    cost::control_plane_memory(&provider);
     assert!(took < Duration::from_secs(240), "{took:.1?}");
 }

@@ -1,4 +1,4 @@
-//! Creating a cluster, and what a created cluster has.
+//! Creating a cluster, and the properties of a new cluster.
 
 mod addons;
 mod apply;

@@ -1,4 +1,4 @@
-//! A cluster with a namespace to itself, as Kubermatic has them, and what it takes from another one.
+//! A cluster in a separate namespace, with an image from another namespace.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{NAMESPACE, Provider, Resource};
@@ -9,7 +9,7 @@ const DATA_VOLUME: Resource = Resource("cdi.kubevirt.io", "v1beta1", "DataVolume
 const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 const ROLE_BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
 
-/// A volume with an image, as the people of the provider keep them.
+/// Creates a golden volume.
 fn golden(provider: &Provider) {
     let volume = json!({
         "apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume",
@@ -26,13 +26,13 @@ fn golden(provider: &Provider) {
         },
     });
     provider.create(DATA_VOLUME, volume);
-    provider.until("the volume with the image", |it| {
+    provider.wait_for("the golden volume", |it| {
         let volume = it.get(DATA_VOLUME, "golden").unwrap();
         volume.data["status"]["phase"] == "Succeeded"
     });
 }
 
-/// As the documentation of CDI has it.
+/// Grants the permission to clone, as in the documentation of CDI.
 fn allow_cloning(provider: &Provider, namespace: &str) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -51,7 +51,7 @@ fn allow_cloning(provider: &Provider, namespace: &str) {
     provider.create(ROLE_BINDING, binding);
 }
 
-/// One machine on a clone of what is kept in the provider's namespace.
+/// One machine on a clone of the golden volume.
 fn manifest(provider: &Provider) -> Manifest {
     let disk = json!({
         "osImage": format!("{}/golden", provider.namespace),
@@ -72,12 +72,12 @@ fn nodes(kvshoot: &Kvshoot) -> Value {
 }
 
 #[test]
-fn a_namespace_is_made_for_a_cluster_and_goes_with_it_and_clones_from_others_need_a_right() {
+fn a_created_namespace_is_deleted_with_its_cluster_and_clones_from_others_need_a_permission() {
     let images = Provider::new();
     golden(&images);
     let namespace = format!("cluster-{}", images.namespace);
     let kvshoot = images
-        .applying(&manifest(&images))
+        .kvshoot_with(&manifest(&images))
         .env("KVSHOOT_NAMESPACE", &namespace);
 
     let output = kvshoot.run("apply -f shoot.yaml");
@@ -86,12 +86,12 @@ fn a_namespace_is_made_for_a_cluster_and_goes_with_it_and_clones_from_others_nee
 
     let output = kvshoot.run("apply -f shoot.yaml --create-namespace");
     assert_eq!(output.code, 4, "{output}");
-    let told = format!("machines may not clone {}/golden", images.namespace);
-    assert!(output.err.contains(&told), "{output}");
+    let expected = format!("machines cannot clone volume {}/golden", images.namespace);
+    assert!(output.err.contains(&expected), "{output}");
     assert!(
         output
             .err
-            .contains(&format!("ServiceAccount default of {namespace}")),
+            .contains(&format!("ServiceAccount {namespace}/default")),
         "{output}"
     );
 
@@ -105,7 +105,7 @@ fn a_namespace_is_made_for_a_cluster_and_goes_with_it_and_clones_from_others_nee
 
     let output = kvshoot.run("delete own --yes");
     assert_eq!(output.code, 0, "{output}");
-    images.until("the namespace to go with the cluster", |it| {
+    images.wait_for("the namespace to be deleted", |it| {
         it.get(NAMESPACE, &namespace).is_none()
     });
     assert!(images.get(DATA_VOLUME, "golden").is_some());

@@ -1,4 +1,5 @@
-//! NetworkPolicies of a shoot on a real API server. Nothing keeps them here: who reaches what is computed in `src/render`.
+//! NetworkPolicies of a shoot on a real API server. They have no effect here: a unit test in `src/render` computes the
+//! allowed connections.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
@@ -8,7 +9,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What policies of the control plane are called after the technical ID.
+/// Names of the policies of the control plane, after the technical ID.
 const OF_CONTROL_PLANE: [&str; 6] = [
     "cloud-controller-manager",
     "csi-controller",
@@ -22,19 +23,21 @@ fn config(manifest: &mut Manifest) -> &mut Value {
     &mut manifest.shoot["spec"]["provider"]["infrastructureConfig"]
 }
 
-/// Policies beside those of the control plane, by what their names end with.
+/// Policies other than those of the control plane, by the end of their names.
 fn policies(provider: &Provider, id: &str) -> BTreeMap<String, Value> {
     let objects = provider.list(provider::NETWORK_POLICY).into_iter();
-    let named = objects.map(|it| {
-        let name = it.metadata.name.unwrap();
-        let name = name.strip_prefix(id).and_then(|it| it.strip_prefix('-'));
-        (name.unwrap().to_owned(), it.data["spec"].clone())
+    let named = objects.map(|policy| {
+        let name = policy.metadata.name.unwrap();
+        let suffix = name
+            .strip_prefix(id)
+            .and_then(|rest| rest.strip_prefix('-'));
+        (suffix.unwrap().to_owned(), policy.data["spec"].clone())
     });
     let others = named.filter(|it| !OF_CONTROL_PLANE.contains(&it.0.as_str()));
     others.collect()
 }
 
-/// Whether all labels that a policy asks for are there.
+/// Returns true if a policy selects pods with these labels.
 fn selects(policy: &Value, labels: &BTreeMap<String, String>) -> bool {
     let wanted = policy["podSelector"]["matchLabels"].as_object().unwrap();
     assert!(!wanted.is_empty());
@@ -44,19 +47,19 @@ fn selects(policy: &Value, labels: &BTreeMap<String, String>) -> bool {
 }
 
 #[test]
-fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() {
+fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_their_shoot() {
     let provider = Provider::new();
     let empty = provider.dump();
     let manifest = Manifest::example("network-policies");
     let id = manifest.id();
-    let pods = vm_watcher::labels(&provider, provider::POD);
-    provider.applied(&manifest, "created");
-    provider.unchanged(&manifest);
+    let pods = vm_watcher::watch_labels(&provider, provider::POD);
+    provider.assert_applied(&manifest, "created");
+    provider.assert_unchanged(&manifest);
     let machines = provider.uids();
     assert_eq!(machines.len(), 2);
 
-    let made = policies(&provider, &id);
-    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    let created = policies(&provider, &id);
+    let names: Vec<&str> = created.keys().map(String::as_str).collect();
     let all = [
         "allow-kubevirt-importer",
         "cluster-isolation",
@@ -64,7 +67,7 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
         "time",
     ];
     assert_eq!(names, all);
-    let isolation = &made["cluster-isolation"];
+    let isolation = &created["cluster-isolation"];
     let service = format!("{id}-kube-apiserver");
     let service = provider.get(provider::SERVICE, &service).unwrap();
     let address = service.data["spec"]["clusterIP"].as_str().unwrap();
@@ -82,23 +85,23 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
     assert_eq!(machine_pods.count(), 2, "{:?}", pods.keys());
 
     provider.delete(provider::NETWORK_POLICY, &format!("{id}-cluster-isolation"));
-    provider.applied(&manifest, "configured");
-    assert_eq!(policies(&provider, &id), made);
+    provider.assert_applied(&manifest, "configured");
+    assert_eq!(policies(&provider, &id), created);
 
     let edited = manifest.clone().with(|it| {
         config(it)["customNetworkPolicies"][0]["spec"]["egress"][1]["ports"][0]["port"] =
             json!(5001);
     });
-    provider.applied(&edited, "configured");
+    provider.assert_applied(&edited, "configured");
     let now = policies(&provider, &id);
     assert_eq!(now["registry"]["egress"][1]["ports"][0]["port"], 5001);
-    assert_eq!(now["time"], made["time"]);
+    assert_eq!(now["time"], created["time"]);
 
     let off = edited.with(|it| config(it)["enableDefaultNetworkPolicies"] = json!(false));
-    provider.applied(&off, "configured");
-    let left: Vec<String> = policies(&provider, &id).into_keys().collect();
-    assert_eq!(left, ["registry", "time"]);
-    provider.unchanged(&off);
+    provider.assert_applied(&off, "configured");
+    let remaining: Vec<String> = policies(&provider, &id).into_keys().collect();
+    assert_eq!(remaining, ["registry", "time"]);
+    provider.assert_unchanged(&off);
 
     let on = manifest.with(|it| {
         drop(
@@ -108,54 +111,57 @@ fn policies_are_kept_change_in_place_and_go_with_their_switch_and_their_shoot() 
                 .remove("customNetworkPolicies"),
         )
     });
-    provider.applied(&on, "configured");
-    let left: Vec<String> = policies(&provider, &id).into_keys().collect();
+    provider.assert_applied(&on, "configured");
+    let remaining: Vec<String> = policies(&provider, &id).into_keys().collect();
     assert_eq!(
-        left,
+        remaining,
         ["allow-kubevirt-importer", "cluster-isolation", "time"]
     );
     assert_eq!(provider.uids(), machines, "no machine was replaced");
 
-    let last_machine = vm_watcher::deletions(&provider, provider::VM);
-    let first_policy = vm_watcher::deletions(&provider, provider::NETWORK_POLICY);
-    provider.deleted(on.name());
+    let last_machine = vm_watcher::watch_deletions(&provider, provider::VM);
+    let first_policy = vm_watcher::watch_deletions(&provider, provider::NETWORK_POLICY);
+    provider.assert_deleted(on.name());
     assert_eq!(provider.dump(), empty);
-    provider.until("every deletion to be seen", |_| {
+    provider.wait_for("the watches to catch up", |_| {
         let (vms, policies) = (last_machine.lock().unwrap(), first_policy.lock().unwrap());
         vms.len() == 2 && policies.len() == 9
     });
     let last = last_machine.lock().unwrap().values().copied().max();
     let first = first_policy.lock().unwrap().values().copied().min();
-    assert!(last < first, "machines are isolated to their end");
+    assert!(
+        last < first,
+        "machines lost their isolation before they were deleted"
+    );
 }
 
 #[test]
-fn what_is_wrong_in_a_policy_is_told_where_it_stands() {
+fn errors_in_a_policy_are_reported_with_their_line() {
     let text = std::fs::read_to_string("examples/network-policies.yaml").unwrap();
     let line = |text: &str, part: &str| 1 + text.lines().position(|it| it.contains(part)).unwrap();
-    for (good, bad, told, hint) in [
+    for (good, bad, message, hint) in [
         (
             "                - 10.20.0.128/25",
             "                - 10.30.0.128/25",
-            "10.30.0.128/25 is no part of 10.20.0.0/24",
-            "what it is taken from",
+            "10.30.0.128/25 is not a strict subset of 10.20.0.0/24",
+            "excluded from this range",
         ),
         (
             "          - Egress\n          egress:",
             "          - Egres\n          egress:",
-            "\"Egres\" is not supported",
-            "one of Ingress, Egress",
+            "unsupported value \"Egres\"",
+            "supported values: Ingress, Egress",
         ),
         (
             "          podSelector:",
             "          podSelectr:",
-            "there is no field podSelectr here",
-            "did you mean podSelector?",
+            "unknown field \"podSelectr\"",
+            "did you mean \"podSelector\"?",
         ),
         (
             "              cidr: 10.20.0.123/32",
             "              cidr: 10.20.0.123/24",
-            "has more than the first 24 bits",
+            "has host bits set after the first 24 bits",
             "write 10.20.0.0/24",
         ),
     ] {
@@ -166,13 +172,13 @@ fn what_is_wrong_in_a_policy_is_told_where_it_stands() {
             .run("validate -f shoot.yaml");
         assert_eq!(output.code, 3, "{output}");
         let place = format!("{} │", line(&text, place));
-        for part in [told, hint, &place] {
+        for part in [message, hint, &place] {
             assert!(output.err.contains(part), "{part}: {output}");
         }
     }
 }
 
-/// Specs of policies, and whether the API server takes them.
+/// Specs of policies, with true if the API server accepts them.
 const SPECS: [(&str, bool); 26] = [
     ("{}", true),
     (
@@ -239,14 +245,14 @@ const SPECS: [(&str, bool); 26] = [
 ];
 
 #[test]
-fn what_is_told_of_policies_is_what_the_api_server_would_say() {
+fn policies_are_valid_if_and_only_if_the_api_server_accepts_them() {
     let provider = Provider::new();
     let try_only = PostParams {
         dry_run: true,
         ..PostParams::default()
     };
     let example = Manifest::example("network-policies");
-    for (spec, is_taken) in SPECS {
+    for (spec, is_valid) in SPECS {
         let spec: Value = serde_yaml::from_str(spec).unwrap();
         let object = json!({
             "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
@@ -255,12 +261,12 @@ fn what_is_told_of_policies_is_what_the_api_server_would_say() {
         let object = serde_json::from_value(object).unwrap();
         let policies = provider.api(provider::NETWORK_POLICY);
         let answer = provider.block_on(policies.create(&try_only, &object));
-        assert_eq!(answer.is_ok(), is_taken, "{spec}: {answer:?}");
+        assert_eq!(answer.is_ok(), is_valid, "{spec}: {answer:?}");
         let manifest = example
             .clone()
             .with(|it| config(it)["customNetworkPolicies"][0]["spec"] = spec.clone());
         let kvshoot = Kvshoot::new().file("shoot.yaml", &manifest.text());
         let output = kvshoot.run("validate -f shoot.yaml");
-        assert_eq!(output.code == 0, is_taken, "{spec}: {output}");
+        assert_eq!(output.code == 0, is_valid, "{spec}: {output}");
     }
 }

@@ -1,8 +1,8 @@
-//! Snapshots of volumes inside a shoot, which the provider's storage makes.
+//! Snapshots of volumes in a shoot, created by the storage of the provider.
 
-use crate::delete::user_resources::{create, inside};
 use crate::support::provider::{Provider, Resource};
 use crate::support::proxy::wait_until;
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::DeleteParams;
@@ -24,8 +24,8 @@ fn snapshots(client: &Client) -> Api<DynamicObject> {
     Api::default_namespaced_with(client.clone(), &ApiResource::from_gvk(&kind))
 }
 
-/// A claim, from a snapshot or from nothing, and a pod that has it.
-fn used(provider: &Provider, client: &Client, name: &str, source: Value) {
+/// Creates a PersistentVolumeClaim, from a snapshot or empty, and a pod that mounts it.
+fn create_volume(provider: &Provider, client: &Client, name: &str, source: Value) {
     let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let claim = json!({
@@ -52,7 +52,7 @@ fn used(provider: &Provider, client: &Client, name: &str, source: Value) {
     });
 }
 
-fn taken(provider: &Provider, client: &Client, name: &str) {
+fn take_snapshot(provider: &Provider, client: &Client, name: &str) {
     let snapshot = json!({
         "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot",
         "metadata": { "name": name },
@@ -67,37 +67,40 @@ fn taken(provider: &Provider, client: &Client, name: &str) {
 }
 
 #[test]
-fn a_snapshot_is_made_by_the_provider_and_gives_a_volume_and_goes_with_the_shoot() {
+fn snapshots_are_taken_in_the_provider_restored_and_deleted_with_the_shoot() {
     let provider = Provider::new();
     let manifest = manifest();
-    provider.applied(&manifest, "created");
-    provider.unchanged(&manifest);
-    let client = inside(&provider, NAME);
-    used(&provider, &client, "data", Value::Null);
+    provider.assert_applied(&manifest, "created");
+    provider.assert_unchanged(&manifest);
+    let client = shoot_client(&provider, NAME);
+    create_volume(&provider, &client, "data", Value::Null);
 
-    taken(&provider, &client, "first");
-    let made = provider.list(SNAPSHOT);
-    assert_eq!(made.len(), 1);
-    // That of the profile, and not whatever the provider's default is.
-    assert_eq!(made[0].data["spec"]["volumeSnapshotClassName"], "standard");
-    let labels = made[0].metadata.labels.as_ref().unwrap();
+    take_snapshot(&provider, &client, "first");
+    let created = provider.list(SNAPSHOT);
+    assert_eq!(created.len(), 1);
+    // The class of the CloudProfile, not the default of the provider.
+    assert_eq!(
+        created[0].data["spec"]["volumeSnapshotClassName"],
+        "standard"
+    );
+    let labels = created[0].metadata.labels.as_ref().unwrap();
     assert_eq!(labels["csi-driver/cluster"], manifest.id());
 
     let source = json!({ "apiGroup": SNAPSHOT.0, "kind": SNAPSHOT.2, "name": "first" });
-    used(&provider, &client, "restored", source);
+    create_volume(&provider, &client, "restored", source);
 
     let (api, params) = (snapshots(&client), DeleteParams::default());
     let _ = provider.block_on(api.delete("first", &params)).unwrap();
-    provider.until("the provider's snapshot to go", |it| {
+    provider.wait_for("the snapshot in the provider to be deleted", |it| {
         it.list(SNAPSHOT).is_empty()
     });
 
-    taken(&provider, &client, "second");
+    take_snapshot(&provider, &client, "second");
     assert_eq!(provider.list(SNAPSHOT).len(), 1);
     let output = provider
         .kvshoot()
         .run(&format!("delete {NAME} -y --timeout 5m"));
     assert_eq!(output.code, 0, "{output}");
-    assert!(output.err.contains("nothing is left"), "{output}");
+    assert!(output.err.contains("(0 objects remain)"), "{output}");
     assert_eq!(provider.list(SNAPSHOT).len(), 0);
 }

@@ -1,39 +1,13 @@
-//! What machines read when they boot: whether cloud-init takes it, and what of a manifest reaches it.
+//! User data of machines: valid for cloud-init, with the settings of the manifest.
 
-use crate::command_line::render::EXAMPLES;
 use crate::support::kvshoot::Kvshoot;
+use crate::support::shoots::EXAMPLES;
+use crate::support::user_data::{minimal, of, read};
 use serde_json::Value;
 use std::fs;
 
-/// The user data of every machine that a first apply of a manifest makes.
-pub(crate) fn of(manifest: &str) -> Vec<String> {
-    let kvshoot = Kvshoot::new().file("shoot.yaml", manifest);
-    let output = kvshoot.run("render -f shoot.yaml -o json --show-secrets");
-    assert_eq!(output.code, 0, "{output}");
-    let list: Value = serde_json::from_str(&output.out).unwrap();
-    let secrets = list["items"].as_array().unwrap().iter();
-    let secrets = secrets.filter_map(|it| it["stringData"]["userdata"].as_str());
-    secrets.map(ToOwned::to_owned).collect()
-}
-
-/// As cloud-init reads it.
-pub(crate) fn read(user_data: &str) -> Value {
-    assert!(user_data.starts_with("#cloud-config\n"));
-    serde_yaml::from_str(user_data).unwrap()
-}
-
-/// The smallest example with some of its text replaced.
-pub(crate) fn minimal(replace: &[(&str, &str)]) -> String {
-    let mut text = fs::read_to_string("examples/minimal.yaml").unwrap();
-    for (old, new) in replace {
-        assert!(text.contains(old), "{old}");
-        text = text.replace(old, new);
-    }
-    text
-}
-
-/// Zones for the pool of [`minimal`], with a bundle of certificates and cloud-config of its own.
-const WIDE: &str = "      zones: [zone-a]
+/// Zones for the pool of [`minimal`], with CA certificates and a cloud-config.
+const EXTENDED_POOL: &str = "      zones: [zone-a]
       caBundle: |
         -----BEGIN CERTIFICATE-----
         MAAA
@@ -58,7 +32,10 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
     let mut manifests = EXAMPLES
         .map(|it| fs::read_to_string(format!("examples/{it}.yaml")).unwrap())
         .to_vec();
-    manifests.push(minimal(&[("      zones:\n      - zone-a\n", WIDE)]));
+    manifests.push(minimal(&[(
+        "      zones:\n      - zone-a\n",
+        EXTENDED_POOL,
+    )]));
     manifests.push(minimal(&[("type: flannel", "type: none")]));
     for manifest in &manifests {
         for user_data in of(manifest) {
@@ -73,8 +50,8 @@ fn cloud_init_accepts_the_user_data_of_every_example() {
 }
 
 #[test]
-fn a_pools_own_cloud_config_comes_after_ours() {
-    let manifest = minimal(&[("      zones:\n      - zone-a\n", WIDE)]);
+fn the_cloud_config_of_a_pool_is_appended_to_that_of_kvshoot() {
+    let manifest = minimal(&[("      zones:\n      - zone-a\n", EXTENDED_POOL)]);
     let config = read(&of(&manifest)[0]);
     let last = |key: &str| config[key].as_array().unwrap().last().unwrap().clone();
     assert_eq!(last("runcmd"), "date");
@@ -85,7 +62,7 @@ fn a_pools_own_cloud_config_comes_after_ours() {
 }
 
 #[test]
-fn the_script_is_one_that_a_small_shell_reads() {
+fn the_join_script_is_valid_for_a_posix_shell() {
     let output = Kvshoot::new().program(
         std::path::Path::new("/bin/sh"),
         [

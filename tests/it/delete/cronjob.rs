@@ -1,59 +1,18 @@
-//! A CronJob does what gc does, as the service account that is printed with it.
+//! The CronJob of `gc`, with its service account.
 
-use crate::diagnose::permissions::{Rule, as_account, rules_in};
+use crate::support::accounts::{Rule, as_account, rules_in};
+use crate::support::cron_job::{CRON_JOB, documents, resource, run_job};
 use crate::support::kvshoot::Kvshoot;
-use crate::support::provider::{self, NAMESPACE, POD, Provider, Resource};
+use crate::support::provider::{self, NAMESPACE, POD, Provider};
 use crate::support::shoots::Manifest;
 use kube::api::PostParams;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 
-const JOB: Resource = Resource("batch", "v1", "Job");
-const CRON_JOB: Resource = Resource("batch", "v1", "CronJob");
 const EXAMPLE: &str = "examples/gc.yaml";
 
-/// Each of a file.
-pub(crate) fn documents(text: &str) -> Vec<Value> {
-    serde_yaml::Deserializer::from_str(text)
-        .map(|it| Value::deserialize(it).unwrap())
-        .collect()
-}
-
-pub(crate) fn resource(object: &Value) -> Resource {
-    match object["kind"].as_str().unwrap() {
-        "ServiceAccount" => Resource("", "v1", "ServiceAccount"),
-        "Role" => Resource("rbac.authorization.k8s.io", "v1", "Role"),
-        "RoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "RoleBinding"),
-        "ClusterRole" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRole"),
-        "ClusterRoleBinding" => Resource("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
-        "CronJob" => CRON_JOB,
-        other => panic!("no {other} is expected"),
-    }
-}
-
-/// As `kubectl create job --from` does; gives what its container said.
-pub(crate) fn run(provider: &Provider, cron_job: &Value, container: &str) -> String {
-    let job = json!({
-        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "now" },
-        "spec": cron_job["spec"]["jobTemplate"]["spec"],
-    });
-    provider.create(JOB, job);
-    provider.until("the job to end", |it| {
-        let job = it.get(JOB, "now").unwrap();
-        assert_eq!(job.data["status"]["failed"], Value::Null, "{job:?}");
-        job.data["status"]["succeeded"] == 1
-    });
-    let pod = provider.list(POD).into_iter();
-    let mut pod = pod.filter(|it| it.metadata.name.as_ref().unwrap().starts_with("now-"));
-    let pod = pod.next().unwrap().metadata.name.unwrap();
-    let log = provider.pod_logs();
-    let log = log.join(format!("{}_{pod}_{container}.log", provider.namespace));
-    fs::read_to_string(log).unwrap()
-}
-
 #[test]
-fn the_cronjob_of_the_examples_is_that_of_the_program() {
+fn the_cronjob_in_the_examples_is_the_one_that_gc_prints() {
     let output = Kvshoot::new().run("gc --print-cronjob");
     assert_eq!(output.code, 0, "{output}");
     if std::env::var("SNAPSHOTS").is_ok_and(|it| it == "overwrite") {
@@ -75,19 +34,19 @@ fn the_cronjob_of_the_examples_is_that_of_the_program() {
     let command = json!(["kvshoot", "gc", "--orphans", "--timeout=300s"]);
     assert_eq!(container["command"], command);
 
-    for (line, told) in [
+    for (line, message) in [
         ("gc --schedule @hourly", "--print-cronjob"),
         ("gc --print-cronjob --dry-run", "cannot be used with"),
         ("gc --print-cronjob --schedule 10m", "MINUTE HOUR DAY"),
     ] {
         let output = Kvshoot::new().run(line);
         assert_eq!(output.code, 2, "{output}");
-        assert!(output.err.contains(told), "{output}");
+        assert!(output.err.contains(message), "{output}");
     }
 }
 
 #[test]
-fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
+fn the_job_deletes_only_the_expired_cluster() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot();
     let printed = kvshoot.run("gc --print-cronjob").out;
@@ -95,20 +54,21 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
         provider.create(resource(&object), object);
     }
     for name in ["old", "young"] {
-        provider.applied(&Manifest::small(name), "created");
+        provider.assert_applied(&Manifest::small(name), "created");
     }
     let expired = kvshoot.run("ttl old --until 2026-01-01T00:00:00Z");
     assert_eq!(expired.code, 0, "{expired}");
 
     let cron_job = provider.get(CRON_JOB, "kvshoot-gc").unwrap();
     let template = &cron_job.data["spec"]["jobTemplate"];
-    let log = run(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
-    assert!(log.contains("shoot old deleted; nothing is left"), "{log}");
-    assert!(!log.contains("may not be listed"), "{log}");
-    let left = kvshoot.run("list -o name").out;
-    assert_eq!(left, "shoot.core.gardener.cloud/young\n");
+    let log = run_job(&provider, &json!({ "spec": cron_job.data["spec"] }), "gc");
+    assert!(log.contains("Deleted shoot old in "), "{log}");
+    assert!(log.contains("(0 objects remain)"), "{log}");
+    assert!(!log.contains("no permission to list"), "{log}");
+    let remaining = kvshoot.run("list -o name").out;
+    assert_eq!(remaining, "shoot.core.gardener.cloud/young\n");
 
-    // Nor does it need more of a namespace than the strictest one allows.
+    // The pod is admitted under the strictest Pod Security Standard.
     let strict = Provider::new();
     let label = json!({ "pod-security.kubernetes.io/enforce": "restricted" });
     let label = json!({ "metadata": { "labels": label } });
@@ -117,7 +77,7 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
     spec["serviceAccountName"] = json!("default");
     let pod =
         json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "gc" }, "spec": spec });
-    strict.until("it to be admitted", |it| {
+    strict.wait_for("the namespace to be initialized", |it| {
         it.get(provider::CONFIG_MAP, "kube-root-ca.crt").is_some()
     });
     let dry = PostParams {
@@ -129,16 +89,18 @@ fn its_job_deletes_the_cluster_whose_time_is_over_and_no_other() {
 }
 
 #[test]
-fn gc_names_the_right_that_it_lacks_before_it_deletes_anything() {
+fn gc_names_a_missing_permission_before_it_deletes_anything() {
     let provider = Provider::new();
     let role = documents(&fs::read_to_string(EXAMPLE).unwrap()).remove(1);
-    let whole = rules_in(&role);
-    let enough = as_account(&provider, "enough", &whole).run("gc");
+    let required = rules_in(&role);
+    let enough = as_account(&provider, "enough", &required).run("gc");
     assert_eq!(enough.code, 0, "{enough}");
-    // Types of machines may be left out: not every namespace has shoots that keep some.
-    let asked = whole.iter().filter(|it| it.0 != "instancetype.kubevirt.io");
-    for (number, (_, resource, verbs)) in asked.enumerate() {
-        let mut rules: Vec<Rule> = whole.clone();
+    // Permissions for instancetypes are optional.
+    let checked = required
+        .iter()
+        .filter(|it| it.0 != "instancetype.kubevirt.io");
+    for (number, (_, resource, verbs)) in checked.enumerate() {
+        let mut rules: Vec<Rule> = required.clone();
         for rule in rules.iter_mut().filter(|it| it.1 == *resource) {
             rule.2.retain(|it| !verbs.contains(it));
         }
@@ -152,5 +114,5 @@ fn gc_names_the_right_that_it_lacks_before_it_deletes_anything() {
             "without {verbs:?} {resource}\n{output}"
         );
     }
-    println!("{} times a right was missing", whole.len());
+    println!("{} missing permissions tested", required.len());
 }

@@ -1,4 +1,4 @@
-//! Who may delete a shoot, in what words, and the proof that nothing is left.
+//! Confirmation, completion and verification of `delete`.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
@@ -6,22 +6,22 @@ use serde_json::json;
 use snapbox::{assert_data_eq, str};
 
 #[test]
-fn without_a_terminal_nothing_is_deleted_until_somebody_says_so() {
+fn delete_without_a_terminal_requires_confirmation() {
     let provider = Provider::new();
     let empty = provider.dump();
-    provider.applied(&Manifest::small("mine"), "created");
-    provider.at_rest();
+    provider.assert_applied(&Manifest::small("mine"), "created");
+    provider.settled_versions();
     let before = provider.dump();
     let kvshoot = provider.kvshoot();
 
-    let asked = kvshoot.run("delete mine");
+    let unconfirmed = kvshoot.run("delete mine");
     assert_data_eq!(
-        asked.to_string(),
+        unconfirmed.to_string(),
         str![[r#"
 ------- stderr -------
-warning: shoot mine has 1 machine and 3 volumes; all of it goes
-error: cannot delete shoot mine without being told so, and there is nobody to ask
-hint: say it by --confirm mine
+warning: this will delete shoot mine with 1 machine and 3 volumes
+error: cannot delete shoot mine without confirmation: not a terminal
+hint: pass --yes or --confirm=mine to confirm
 ------- exit code 2
 
 "#]]
@@ -31,7 +31,7 @@ hint: say it by --confirm mine
         other.to_string(),
         str![[r#"
 ------- stderr -------
-error: --confirm names another shoot than mine
+error: --confirm=yours does not match shoot "mine"
 ------- exit code 12
 
 "#]]
@@ -41,30 +41,34 @@ error: --confirm names another shoot than mine
     let deleted = kvshoot.run("delete mine --confirm mine");
     assert_eq!(deleted.code, 0, "{deleted}");
     assert_eq!(deleted.out, "shoot.core.gardener.cloud/mine deleted\n");
-    assert!(deleted.err.contains("nothing is left"), "{deleted}");
+    assert!(
+        deleted.err.contains("Deleted shoot mine in ")
+            && deleted.err.contains("(0 objects remain)"),
+        "{deleted}"
+    );
     assert_eq!(provider.dump(), empty);
 }
 
 #[test]
-fn what_is_not_there_is_not_found_unless_that_is_fine() {
+fn a_missing_shoot_is_an_error_unless_it_is_ignored() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot();
     let namespace = &provider.namespace;
     let missing = kvshoot.run("delete ghost -y");
     assert_eq!((missing.code, missing.out.as_str()), (7, ""), "{missing}");
-    let text = format!("error: there is no shoot ghost in namespace {namespace}\n");
+    let text = format!("error: shoot \"ghost\" not found in namespace {namespace}\n");
     assert!(missing.err.starts_with(&text), "{missing}");
-    let fine = kvshoot.run("delete ghost -y --ignore-not-found");
-    assert_eq!((fine.code, fine.out.as_str()), (0, ""), "{fine}");
+    let ignored = kvshoot.run("delete ghost -y --ignore-not-found");
+    assert_eq!((ignored.code, ignored.out.as_str()), (0, ""), "{ignored}");
     assert_eq!(provider.dump(), std::collections::BTreeMap::new());
 }
 
 #[test]
-fn what_stays_is_named_with_what_keeps_it() {
+fn remaining_objects_are_listed_with_their_finalizers() {
     let provider = Provider::new();
     let shoot = Manifest::small("stuck");
-    provider.applied(&shoot, "created");
-    // One that runs know as user data, and one that only the labels of the shoot tell.
+    provider.assert_applied(&shoot, "created");
+    // A component that kvshoot knows, and one that only has the labels of the shoot.
     for (name, role) in [("known", "user-data"), ("stubborn", "other")] {
         provider.create(
             provider::SECRET,
@@ -77,12 +81,10 @@ fn what_stays_is_named_with_what_keeps_it() {
         );
     }
     let kvshoot = provider.kvshoot();
-    let left = kvshoot.run("delete stuck -y --timeout 100s");
-    assert_eq!((left.code, left.out.as_str()), (11, ""), "{left}");
-    let told =
-        "Secret known (kept by example.com/keep), Secret stubborn (kept by example.com/keep)";
-    // The record goes last, so it is still there to go on from.
-    assert!(left.err.contains(told), "{left}");
+    let failed = kvshoot.run("delete stuck -y --timeout 100s");
+    assert_eq!((failed.code, failed.out.as_str()), (11, ""), "{failed}");
+    let expected = "Secret known (finalizers: example.com/keep), Secret stubborn (finalizers: example.com/keep)";
+    assert!(failed.err.contains(expected), "{failed}");
     assert_eq!(provider.names(provider::VM), Vec::<String>::new());
     assert_eq!(provider.names(provider::SECRET), ["known", "stubborn"]);
 
@@ -95,28 +97,29 @@ fn what_stays_is_named_with_what_keeps_it() {
     assert_eq!(provider.dump(), std::collections::BTreeMap::new());
 }
 
-/// A cut-off delete, then a whole one; the shoot can be made again under its name.
+/// Afterwards a shoot of the same name can be created.
 #[test]
-fn a_delete_that_was_cut_off_is_finished_by_the_next_one() {
+fn an_interrupted_delete_is_completed_by_the_next_one() {
     let provider = Provider::new();
     let shoot = Manifest::named("halves");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let kvshoot = provider.kvshoot();
     let running = kvshoot.start("delete halves -y");
-    provider.until("a machine to go", |it| {
-        let mut machines = it.list(provider::VM).into_iter();
-        it.uids().len() < 3 || machines.any(|it| it.metadata.deletion_timestamp.is_some())
+    provider.wait_for("a machine to be deleted", |provider| {
+        let mut machines = provider.list(provider::VM).into_iter();
+        provider.uids().len() < 3
+            || machines.any(|machine| machine.metadata.deletion_timestamp.is_some())
     });
     running.interrupt();
     let interrupted = running.wait();
-    // It may have been faster than the signal.
+    // The delete may have completed before the signal.
     assert!([0, 130].contains(&interrupted.code), "{interrupted}");
     if interrupted.code == 130 {
-        let hint = "hint: to go on: kvshoot delete halves -y\n";
+        let hint = "To resume: kvshoot delete halves -y\n";
         assert!(interrupted.err.ends_with(hint), "{interrupted}");
     }
     let again = kvshoot.run("delete halves -y --ignore-not-found");
     assert_eq!(again.code, 0, "{again}");
     assert_eq!(provider.dump(), std::collections::BTreeMap::new());
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
 }

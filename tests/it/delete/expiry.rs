@@ -1,4 +1,4 @@
-//! What nobody wants any more is taken by gc, what is protected stays, and what others have is not touched.
+//! Expiry and protection of shoots, and `gc`.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
@@ -8,7 +8,7 @@ use serde_json::json;
 const PAST: &str = "2026-01-01T00:00:00Z";
 
 #[test]
-fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
+fn gc_deletes_only_expired_shoots_and_those_without_a_record() {
     let provider = Provider::new();
     let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shoot--local--foreign"}});
     provider.create(provider::CONFIG_MAP, foreign);
@@ -20,11 +20,11 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
         output
     };
     for name in ["old", "kept"] {
-        provider.applied(&Manifest::small(name), "created");
+        provider.assert_applied(&Manifest::small(name), "created");
     }
-    assert_eq!(code("gc", 0).err, "there is nothing to delete\n");
+    assert_eq!(code("gc", 0).err, "nothing to delete\n");
 
-    assert_eq!(code("ttl old", 0).out, "it does not expire\n");
+    assert_eq!(code("ttl old", 0).out, "Shoot old has no expiry.\n");
     assert!(code("ttl old 90m", 0).out.contains(", in 90m"));
     for name in ["old", "kept"] {
         let _ = code(&format!("ttl {name} --until {PAST}"), 0);
@@ -33,9 +33,9 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
     assert_eq!(kvshoot.args(protect).code, 0);
     let refused = code("delete kept --yes", 12);
     assert!(refused.err.contains("demo of Friday"), "{refused}");
-    // A run that writes the record keeps what people said of the shoot.
+    // A run that writes the record keeps expiry and protection.
     let edited = Manifest::small("kept").pool(|it| it["labels"] = json!({"a": "b"}));
-    provider.applied(&edited, "configured");
+    provider.assert_applied(&edited, "configured");
 
     let dry = code("gc --dry-run", 1);
     assert_eq!(dry.out, "shoot.core.gardener.cloud/old\n");
@@ -54,18 +54,18 @@ fn gc_takes_what_has_expired_and_what_has_no_record_and_nothing_else() {
     let _ = provider
         .block_on(records.delete("shoot--local--kept", &orphan))
         .unwrap();
-    provider.until("the record to be gone", |it| {
+    provider.wait_for("the record to be deleted", |it| {
         it.get(provider::CONFIG_MAP, "shoot--local--kept").is_none()
     });
-    let left = code("gc --dry-run", 1);
-    assert!(left.err.contains("has no record"), "{left}");
+    let orphaned = code("gc --dry-run", 1);
+    assert!(orphaned.err.contains("has no record"), "{orphaned}");
     let _ = code("gc --expired", 0);
     let _ = code("gc", 0);
     assert_eq!(provider.dump(), empty);
 }
 
 #[test]
-fn a_shoot_that_is_not_there_can_be_neither_protected_nor_given_a_life() {
+fn protection_and_expiry_of_a_missing_shoot_are_errors() {
     let provider = Provider::new();
     for line in ["protect none", "unprotect none", "ttl none 2h"] {
         let output = provider.kvshoot().run(line);

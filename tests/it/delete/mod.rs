@@ -1,6 +1,6 @@
 //! Deletion, expiry and garbage collection.
 
-pub(crate) mod cronjob;
+mod cronjob;
 mod deletion;
 mod expiry;
-pub(crate) mod user_resources;
+mod user_resources;

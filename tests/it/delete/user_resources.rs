@@ -1,44 +1,21 @@
-//! A shoot goes with what its users have in the provider: load balancers and volumes.
+//! Deletion of a shoot with load balancers and volumes of its users.
 
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::proxy::wait_until;
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
-use kube::api::{Api, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use kube::Client;
+use kube::api::Api;
+use serde_json::json;
 
 const SERVICE: Resource = Resource("", "v1", "Service");
 const DEPLOYMENT: Resource = Resource("apps", "v1", "Deployment");
 const STATEFUL_SET: Resource = Resource("apps", "v1", "StatefulSet");
 
-/// The shoot's API server, as somebody who may do everything.
-pub(crate) fn inside(provider: &Provider, name: &str) -> Client {
-    let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
-    assert_eq!(output.code, 0, "{output}");
-    let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
-    provider.block_on(async {
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        Client::try_from(config.unwrap()).unwrap()
-    })
-}
-
-pub(crate) fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
-where
-    T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
-{
-    let object = serde_json::from_value(object).unwrap();
-    let made = provider.block_on(api.create(&PostParams::default(), &object));
-    made.unwrap();
-}
-
-/// A Service with an address, and a volume that a running pod mounts.
-fn used(provider: &Provider, client: &Client) {
+/// Creates a Service with a load balancer, and a volume that a running pod mounts.
+fn create_user_resources(provider: &Provider, client: &Client) {
     let services: Api<Service> = Api::default_namespaced(client.clone());
     let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
@@ -73,17 +50,17 @@ fn used(provider: &Provider, client: &Client) {
     });
 }
 
-/// Refuses every change of Services and claims, for there is nobody to ask.
-fn in_the_way(provider: &Provider, client: &Client) {
+/// Creates a webhook without a backend, which rejects all changes of Services and PersistentVolumeClaims.
+fn create_failing_webhook(provider: &Provider, client: &Client) {
     let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let webhook = json!({
-        "metadata": { "name": "in-the-way" },
+        "metadata": { "name": "failing" },
         "webhooks": [{
-            "name": "in-the-way.example.org",
+            "name": "failing.example.org",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "failurePolicy": "Fail",
-            "clientConfig": { "service": { "namespace": "default", "name": "nobody" } },
+            "clientConfig": { "service": { "namespace": "default", "name": "missing" } },
             "rules": [{
                 "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE", "DELETE"],
                 "resources": ["services", "persistentvolumeclaims"],
@@ -93,8 +70,8 @@ fn in_the_way(provider: &Provider, client: &Client) {
     create(provider, &webhooks, webhook);
 }
 
-/// What of the shoot, of its users and of controllers is in the namespace.
-fn there(provider: &Provider) -> Vec<String> {
+/// Lists all objects of the shoot, its users and controllers in the namespace.
+fn inventory(provider: &Provider) -> Vec<String> {
     let own = provider.dump().into_keys();
     let kinds = [SERVICE, DEPLOYMENT, STATEFUL_SET];
     let more = kinds.into_iter().flat_map(|kind| {
@@ -107,51 +84,51 @@ fn there(provider: &Provider) -> Vec<String> {
 fn disks(provider: &Provider) -> Vec<String> {
     let disks = provider.list(provider::DATA_VOLUME).into_iter();
     let label = "csi-driver/cluster";
-    let disks = disks.filter(|it| {
-        let labels = it.metadata.labels.as_ref();
-        labels.is_some_and(|it| it.contains_key(label))
+    let disks = disks.filter(|disk| {
+        let labels = disk.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.contains_key(label))
     });
     disks.map(|it| it.metadata.name.unwrap()).collect()
 }
 
 #[test]
-fn load_balancers_and_volumes_go_before_the_shoot_does() {
+fn load_balancers_and_volumes_are_deleted_before_the_shoot() {
     let provider = Provider::new();
-    // A class that no volume type has: the cluster has it as the CloudProfile lists it.
+    // A class of the CloudProfile that no volume type uses.
     let classes = json!([{ "name": "local", "isDefaultClass": true }]);
     let manifest = Manifest::small("used")
         .with(|it| it.profile["spec"]["providerConfig"]["storageClasses"] = classes);
-    provider.applied(&manifest, "created");
-    let client = inside(&provider, "used");
-    used(&provider, &client);
-    in_the_way(&provider, &client);
+    provider.assert_applied(&manifest, "created");
+    let client = shoot_client(&provider, "used");
+    create_user_resources(&provider, &client);
+    create_failing_webhook(&provider, &client);
     assert_eq!(disks(&provider).len(), 1);
     let output = provider.kvshoot().run("delete used -y --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    assert!(!output.err.contains("Go on without"), "{output}");
-    assert!(output.err.contains("nothing is left"), "{output}");
-    assert_eq!(there(&provider), [""; 0]);
+    assert!(!output.err.contains("Continue without"), "{output}");
+    assert!(output.err.contains("(0 objects remain)"), "{output}");
+    assert_eq!(inventory(&provider), [""; 0]);
 }
 
-/// Nobody inside can help, and what is to be kept is kept; until that is to go as well.
+/// Without the controllers inside. With `--keep-volumes` the volumes are kept until the next delete.
 #[test]
-fn a_shoot_without_an_api_server_goes_all_the_same() {
+fn a_shoot_without_an_api_server_can_be_deleted() {
     let provider = Provider::new();
-    provider.applied(&Manifest::small("dead"), "created");
-    used(&provider, &inside(&provider, "dead"));
+    provider.assert_applied(&Manifest::small("dead"), "created");
+    create_user_resources(&provider, &shoot_client(&provider, "dead"));
     let disks = disks(&provider);
     assert_eq!(disks.len(), 1);
     provider.delete(DEPLOYMENT, "shoot--local--dead-kube-apiserver");
     let kvshoot = provider.kvshoot();
     let output = kvshoot.run("delete dead -y --keep-volumes --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    let told = format!("nothing is left but the kept DataVolumes {}", disks[0]);
-    assert!(output.err.contains(&told), "{output}");
+    let expected = format!("(0 objects remain; kept DataVolumes {}", disks[0]);
+    assert!(output.err.contains(&expected), "{output}");
     let kept = [
         format!("DataVolume {}", disks[0]),
         format!("PersistentVolumeClaim {}", disks[0]),
     ];
-    assert_eq!(there(&provider), kept);
+    assert_eq!(inventory(&provider), kept);
     let output = kvshoot.run("delete dead -y --keep-volumes");
     assert_eq!(output.code, 7, "{output}");
     let output = kvshoot.run("wait dead --for deleted --timeout 0s");
@@ -159,5 +136,5 @@ fn a_shoot_without_an_api_server_goes_all_the_same() {
 
     let output = kvshoot.run("delete dead -y --timeout 5m");
     assert_eq!(output.code, 0, "{output}");
-    assert_eq!(there(&provider), [""; 0]);
+    assert_eq!(inventory(&provider), [""; 0]);
 }

@@ -1,16 +1,16 @@
-//! What blocks a run is told by its deepest cause, for each fault that a sandbox can have.
+//! Root causes of blocked runs, for each fault that the sandbox can inject.
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
-use crate::support::shoots::{LONG, Manifest};
+use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::json;
 
-/// One after the other, since a fault hits the whole sandbox, and on one shoot.
+/// One after the other, because a fault affects the entire sandbox, and on one shoot.
 #[test]
-fn each_fault_is_told_by_its_deepest_cause_and_the_next_apply_mends_it() {
-    let provider = Provider::apart();
+fn each_fault_is_reported_with_its_root_cause_and_the_next_apply_recovers() {
+    let provider = Provider::with_own_sandbox();
     let three = Manifest::named("faulty");
-    let six = three.clone().sized(6);
+    let six = three.clone().with_size(6);
     let other_image = three
         .clone()
         .pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
@@ -20,13 +20,13 @@ fn each_fault_is_told_by_its_deepest_cause_and_the_next_apply_mends_it() {
         .file("six.yaml", &six.text())
         .file("other-image.yaml", &other_image.text());
     let faulty = Faulty { provider, kvshoot };
-    faulty.a_missing_image_is_told_in_the_importer_s_words();
-    faulty.a_stuck_import_is_told_with_its_percentage();
-    faulty.a_full_zone_is_told_in_the_scheduler_s_words();
-    faulty.machines_that_crash_end_the_run();
-    faulty.a_quota_is_told_with_its_numbers();
-    faulty.a_class_that_is_not_there_is_told_by_its_claim_and_an_orphan_is_no_shoot();
-    faulty.a_machine_that_is_kept_is_told_by_its_finalizer();
+    faulty.a_missing_image_is_reported_with_the_message_of_the_importer();
+    faulty.a_stuck_import_is_reported_with_its_percentage();
+    faulty.a_full_zone_is_reported_with_the_message_of_the_scheduler();
+    faulty.crashing_machines_fail_the_run();
+    faulty.an_exceeded_quota_is_reported_with_its_numbers();
+    faulty.a_missing_class_is_reported_with_its_volume_claim_and_orphans_can_be_deleted();
+    faulty.a_blocked_deletion_is_reported_with_its_finalizer();
     assert_eq!(faulty.provider.names(provider::VM), Vec::<String>::new());
 }
 
@@ -36,62 +36,67 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn a_missing_image_is_told_in_the_importer_s_words(&self) {
+    fn a_missing_image_is_reported_with_the_message_of_the_importer(&self) {
         self.provider.fail("import-404");
         let output = self.kvshoot.run("apply -f three.yaml --timeout 5m");
         assert_eq!(output.code, 9, "{output}");
         assert!(output.err.contains("404"), "{output}");
         let machines = self.provider.names(provider::VM);
         assert_eq!(machines, Vec::<String>::new(), "{output}");
-        self.because(&["DataVolume shoot--local--faulty-ubuntu-24-04-", "404"]);
-        self.mended();
+        self.assert_cause(&["DataVolume shoot--local--faulty-ubuntu-24-04-", "404"]);
+        self.assert_recovers();
     }
 
-    fn a_stuck_import_is_told_with_its_percentage(&self) {
+    fn a_stuck_import_is_reported_with_its_percentage(&self) {
         self.provider.fail("import-stuck");
         let output = self.kvshoot.run("apply -f other-image.yaml --timeout 40s");
         assert_eq!(output.code, 124, "{output}");
-        assert!(last_line(&output).contains("12 % imported"), "{output}");
-        self.because(&[
+        assert!(last_line(&output).contains("import at 12%"), "{output}");
+        self.assert_cause(&[
             "DataVolume shoot--local--faulty-ubuntu-22-04-",
-            ": 12 % imported",
+            ": import at 12%",
         ]);
-        self.mended();
+        self.assert_recovers();
     }
 
-    fn a_full_zone_is_told_in_the_scheduler_s_words(&self) {
+    fn a_full_zone_is_reported_with_the_message_of_the_scheduler(&self) {
         self.provider.fail("no-room zone-b");
         let output = self.kvshoot.run("apply -f six.yaml --timeout 100s");
         assert_eq!(output.code, 124, "{output}");
-        let told = last_line(&output);
-        assert!(told.contains("nodes are available"), "{output}");
-        self.provider.until("other zones to go on", |_| {
+        assert!(
+            last_line(&output).contains("nodes are available"),
+            "{output}"
+        );
+        self.provider.wait_for("machines in the other zones", |_| {
             let ready = self.kvshoot.run("nodes list -o json");
             ready.out.matches("\"ready\": true").count() == 5
         });
-        self.because(&[
+        self.assert_cause(&[
             "Machine shoot--local--faulty-worker-z2-",
             ": VirtualMachine ErrorUnschedulable <- Pod virt-launcher-",
             "nodes are available",
         ]);
-        self.mended();
+        self.assert_recovers();
     }
 
-    fn machines_that_crash_end_the_run(&self) {
+    fn crashing_machines_fail_the_run(&self) {
         self.provider
             .fail("vm-crash shoot--local--faulty-worker-z2");
         let output = self.kvshoot.run("apply -f six.yaml --timeout 12m");
         assert_eq!(output.code, 9, "{output}");
-        assert!(output.err.contains("failed here in this run"), "{output}");
-        self.because(&[
+        assert!(
+            output.err.contains("failed in this zone during this run"),
+            "{output}"
+        );
+        self.assert_cause(&[
             "Machine shoot--local--faulty-worker-z2-",
-            ": VirtualMachine missing: 4 machines failed here",
+            ": VirtualMachine missing: 4 machines failed in this zone",
             "CrashLoopBackOff",
         ]);
-        self.mended();
+        self.assert_recovers();
     }
 
-    fn a_quota_is_told_with_its_numbers(&self) {
+    fn an_exceeded_quota_is_reported_with_its_numbers(&self) {
         self.provider
             .fail("quota count/virtualmachines.kubevirt.io=3");
         let output = self.kvshoot.run("apply -f six.yaml --timeout 8m");
@@ -99,64 +104,62 @@ impl Faulty {
         for word in ["used: ", "requested: ", "limited: "] {
             assert!(output.err.contains(word), "{word} is missing: {output}");
         }
-        self.because(&[
+        self.assert_cause(&[
             ": VirtualMachine missing: exceeded quota: kvshoot-sandbox-fault, requested: ",
             "used: ",
             "limited: ",
         ]);
-        self.mended();
+        self.assert_recovers();
     }
 
-    fn a_class_that_is_not_there_is_told_by_its_claim_and_an_orphan_is_no_shoot(&self) {
+    fn a_missing_class_is_reported_with_its_volume_claim_and_orphans_can_be_deleted(&self) {
         let classless = Manifest::small("classless")
             .with(|it| it.profile["spec"]["volumeTypes"][0]["class"] = json!("fast"));
-        let kvshoot = self.provider.applying(&classless);
+        let kvshoot = self.provider.kvshoot_with(&classless);
         let mut run = kvshoot.start("apply -f shoot.yaml --timeout 5m");
-        run.wait_for("Pending: storageclass \"fast\" not found", LONG);
-        let mut because = kvshoot.run("wait classless --timeout 10s");
-        assert_eq!(because.code, 124, "{because}");
-        for told in [
+        run.wait_for("Pending: storageclass \"fast\" not found", PATIENCE);
+        let mut output = kvshoot.run("wait classless --timeout 10s");
+        assert_eq!(output.code, 124, "{output}");
+        for part in [
             "DataVolume shoot--local--classless-ubuntu-24-04-",
             ": Pending <- PersistentVolumeClaim shoot--local--classless-ubuntu-24-04-",
             "storageclass \"fast\" not found",
-            "hint: kubectl get storageclasses",
+            "hint: list the storage classes: kubectl get storageclasses",
         ] {
-            assert!(because.err.contains(told), "{told}: {because}");
+            assert!(output.err.contains(part), "{part}: {output}");
         }
-        // What is left is a shoot cut off, and without its record it is none.
+        // The interrupted shoot still has a record; without it, only orphans remain.
         run.interrupt();
         let _ = run.wait();
-        because = kvshoot.run("why classless");
-        let unfinished = ["Shoot classless: not finished: still to do: Make machine "];
-        assert!(is_told(&because, &unfinished), "{because}");
-        let hint = "hint: to go on: kvshoot get classless -o yaml | kvshoot apply -f -";
-        assert!(because.err.contains(hint), "{because}");
+        output = kvshoot.run("why classless");
+        let unfinished = ["Shoot classless: not finished: remaining steps: Create machine "];
+        assert!(has_line_with(&output, &unfinished), "{output}");
+        let hint = "hint: to resume: kvshoot get classless -o yaml | kvshoot apply -f -";
+        assert!(output.err.contains(hint), "{output}");
         let name = "shoot--local--classless";
         let secret = format!("{name}-ca");
-        let nobody = json!({ "metadata": { "ownerReferences": null } });
-        self.provider.patch(provider::SECRET, &secret, &nobody);
+        let no_owner = json!({ "metadata": { "ownerReferences": null } });
+        self.provider.patch(provider::SECRET, &secret, &no_owner);
         self.provider.delete(provider::CONFIG_MAP, name);
-        self.provider.until("only orphans", |it| {
-            it.names(provider::DEPLOYMENT)
-                .iter()
-                .all(|it| !it.starts_with(name))
+        self.provider.wait_for("only orphans", |provider| {
+            let names = provider.names(provider::DEPLOYMENT);
+            !names.iter().any(|deployment| deployment.starts_with(name))
         });
-        because = kvshoot.run("why classless");
-        assert_eq!(because.code, 7, "{because}");
+        output = kvshoot.run("why classless");
+        assert_eq!(output.code, 7, "{output}");
         assert!(
-            because.err.contains("hint: kvshoot gc --orphans"),
-            "{because}"
+            output
+                .err
+                .contains("hint: to delete them: kvshoot gc --orphans"),
+            "{output}"
         );
-        let output = kvshoot.run("gc --orphans --timeout 10m");
+        output = kvshoot.run("gc --orphans --timeout 10m");
         assert_eq!(output.code, 0, "{output}");
-        because = kvshoot.run("why classless");
-        assert!(
-            because.code == 7 && !because.err.contains("gc"),
-            "{because}"
-        );
+        output = kvshoot.run("why classless");
+        assert!(output.code == 7 && !output.err.contains("gc"), "{output}");
     }
 
-    fn a_machine_that_is_kept_is_told_by_its_finalizer(&self) {
+    fn a_blocked_deletion_is_reported_with_its_finalizer(&self) {
         let name = self.provider.names(provider::VMI).remove(0);
         let held = ["foregroundDeleteVirtualMachine", "example.com/hold"];
         self.provider.patch(
@@ -167,62 +170,65 @@ impl Faulty {
         let mut run = self.kvshoot.start("delete faulty --yes --timeout 5m");
         run.wait_for(
             "VirtualMachine Deleting <- VirtualMachineInstance Deleting",
-            LONG,
+            PATIENCE,
         );
-        run.wait_for("kept by example.com/hold", LONG);
+        run.wait_for("held by finalizer example.com/hold", PATIENCE);
         let because = &[
             &*format!(
                 "Machine {name}: VirtualMachine Deleting <- VirtualMachineInstance Deleting: "
             ),
-            "kept by example.com/hold",
+            "held by finalizer example.com/hold",
         ];
         let why = self.kvshoot.run("why faulty");
-        assert!(is_told(&why, because), "{why}");
-        let told =
-            format!("hint: whoever put the finalizer onto VirtualMachineInstance {name} has to");
-        assert!(why.err.contains(&told), "{why}");
+        assert!(has_line_with(&why, because), "{why}");
+        let hint = format!(
+            "hint: the owner of the finalizer has to remove it from VirtualMachineInstance {name}"
+        );
+        assert!(why.err.contains(&hint), "{why}");
         let wait = self.kvshoot.run("wait faulty --for deleted --timeout 1s");
         assert!(wait.code == 124 && wait.err.contains(because[0]), "{wait}");
-        let nobody = json!({ "metadata": { "finalizers": [] } });
-        self.provider.patch(provider::VMI, &name, &nobody);
-        let output = run.end(LONG);
+        let no_finalizers = json!({ "metadata": { "finalizers": [] } });
+        self.provider.patch(provider::VMI, &name, &no_finalizers);
+        let output = run.wait_at_most(PATIENCE);
         assert_eq!(output.code, 0, "{output}");
     }
 
-    /// Why it is not as it should be, in one line that has all of this.
-    fn because(&self, told: &[&str]) {
-        // On a busy computer the last look of a run is older than what comes to be known.
-        self.provider.until(&format!("{told:?} to be told"), |_| {
-            let why = self.kvshoot.run("why faulty");
-            println!("{why}");
-            why.code == 1 && is_told(&why, told)
-        });
+    /// Waits until one line of `why` contains all parts.
+    fn assert_cause(&self, parts: &[&str]) {
+        // On a busy computer, the last observation of a run may be outdated.
+        self.provider
+            .wait_for(&format!("{parts:?} to be reported"), |_| {
+                let why = self.kvshoot.run("why faulty");
+                println!("{why}");
+                why.code == 1 && has_line_with(&why, parts)
+            });
     }
 
-    /// Without the fault it goes on where it was.
-    fn mended(&self) {
+    /// Removes the fault and asserts that the next apply succeeds.
+    fn assert_recovers(&self) {
         self.provider.fail("none");
         let output = self.kvshoot.run("apply -f three.yaml --timeout 6m");
         assert_eq!(output.code, 0, "{output}");
         assert_eq!(self.provider.names(provider::VM).len(), 3, "{output}");
-        self.provider.until("nothing to be wrong", |_| {
+        self.provider.wait_for("the shoot to be healthy", |_| {
             let why = self.kvshoot.run("why faulty");
             println!("{why}");
-            why.out == "nothing is wrong with shoot faulty\n"
+            why.out == "Shoot faulty is healthy.\n"
         });
     }
 }
 
-/// In one line, all of it.
-fn is_told(output: &Output, told: &[&str]) -> bool {
+/// Returns true if one line contains all parts.
+fn has_line_with(output: &Output, parts: &[&str]) -> bool {
     let mut lines = output.out.lines();
-    lines.any(|line| told.iter().all(|it| line.contains(it)))
+    lines.any(|line| parts.iter().all(|part| line.contains(part)))
 }
 
+/// Returns the last line of stderr, without the hint.
 fn last_line(output: &Output) -> &str {
     let lines = output.err.lines().filter(|it| !it.is_empty());
     lines
         .rev()
-        .find(|it| !it.contains("to go on"))
+        .find(|it| !it.contains("To resume"))
         .unwrap_or_default()
 }

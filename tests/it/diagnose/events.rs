@@ -1,4 +1,4 @@
-//! What is said of a shoot's objects, on both sides and while it is said.
+//! Events of a shoot's objects, in the provider cluster and in the shoot.
 
 use crate::support::provider::{Provider, Resource};
 use crate::support::shoots::Manifest;
@@ -7,60 +7,60 @@ use std::time::{Duration, Instant};
 
 const EVENT: Resource = Resource("", "v1", "Event");
 
-fn say(provider: &Provider, name: &str, about: &str, message: &str) {
+fn create_event(provider: &Provider, name: &str, about: &str, message: &str) {
     let event = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": { "name": name },
         "involvedObject": {
             "kind": "VirtualMachine", "name": about, "namespace": provider.namespace,
         },
-        "type": "Warning", "reason": "Told", "message": message, "count": 1,
+        "type": "Warning", "reason": "Reported", "message": message, "count": 1,
         "lastTimestamp": "2026-01-01T00:00:00Z",
     });
     provider.create(EVENT, event);
 }
 
 #[test]
-fn events_of_both_sides_are_shown_and_what_comes_too() {
+fn events_of_both_clusters_are_listed_and_watched() {
     let provider = Provider::new();
-    let shoot = Manifest::small("said");
-    provider.applied(&shoot, "created");
+    let shoot = Manifest::small("demo");
+    provider.assert_applied(&shoot, "created");
     let kvshoot = provider.kvshoot();
-    let shown = kvshoot.run("events said -o json");
+    let shown = kvshoot.run("events demo -o json");
     assert_eq!(shown.code, 0, "{shown}");
     let list: Value = serde_json::from_str(&shown.out).unwrap();
     let all = list["items"].as_array().unwrap();
     let has = |side: &str, object: &str| {
-        let told = |it: &Value| it["object"].as_str().unwrap().starts_with(object);
-        all.iter().any(|it| it["side"] == side && told(it))
+        let is_about = |it: &Value| it["object"].as_str().unwrap().starts_with(object);
+        all.iter().any(|it| it["side"] == side && is_about(it))
     };
     assert!(
-        has("provider", "virtualmachine/shoot--local--said-"),
+        has("provider", "virtualmachine/shoot--local--demo-"),
         "{shown}"
     );
-    assert!(has("shoot", "node/shoot--local--said-"), "{shown}");
+    assert!(has("shoot", "node/shoot--local--demo-"), "{shown}");
     let times = |it: &Value| it["lastSeen"].as_str().unwrap().to_owned();
     assert!(all.iter().map(times).is_sorted(), "{shown}");
 
-    let mut watch = kvshoot.start("events said --watch --types Warning");
+    let mut watch = kvshoot.start("events demo --watch --types Warning");
     let vm = format!("{}-x", shoot.id());
-    say(
+    create_event(
         &provider,
         "others",
-        "shoot--local--saidless-x",
-        "of another",
+        "shoot--local--demoless-x",
+        "of another shoot",
     );
-    say(&provider, "ours", &vm, "of ours,\nin two lines");
-    let wanted = format!("Warning  Told  virtualmachine/{vm}: of ours, in two lines\n");
+    create_event(&provider, "ours", &vm, "of ours,\nin two lines");
+    let wanted = format!("Warning  Reported  virtualmachine/{vm}: of ours, in two lines\n");
     let end = Instant::now() + Duration::from_secs(60);
-    while !watch.out().contains(&wanted) {
-        assert!(Instant::now() < end, "{}", watch.out());
+    while !watch.stdout().contains(&wanted) {
+        assert!(Instant::now() < end, "{}", watch.stdout());
         std::thread::sleep(Duration::from_millis(10));
     }
     watch.interrupt();
-    let watch = watch.end(Duration::from_secs(60));
+    let watch = watch.wait_at_most(Duration::from_secs(60));
     assert_eq!(watch.code, 130, "{watch}");
-    assert!(!watch.out.contains("of another"), "{watch}");
+    assert!(!watch.out.contains("of another shoot"), "{watch}");
     assert!(!watch.out.contains("Normal"), "{watch}");
     assert_eq!(kvshoot.run("events none").code, 7);
-    provider.deleted("said");
+    provider.assert_deleted("demo");
 }

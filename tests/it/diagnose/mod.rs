@@ -1,7 +1,7 @@
-//! What `why`, `events`, `bundle` and failing runs report.
+//! Diagnosis: `why`, `events`, `bundle`, and the errors of failed runs.
 
 mod causes;
 mod events;
 mod guest_faults;
-pub(crate) mod permissions;
+mod permissions;
 mod support_bundle;

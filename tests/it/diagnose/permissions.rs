@@ -1,16 +1,13 @@
-//! What the provider does not allow is told by name: rights that are missing, and quotas with their numbers.
+//! Missing permissions and exceeded quotas of the provider cluster.
 
-use crate::support::kvshoot::Kvshoot;
+use crate::support::accounts::{Rule, as_account, rules};
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::proxy::wait_until;
-use crate::support::small_shoots::{Small, there};
-use serde_json::{Value, json};
+use crate::support::small_shoots::{Small, inventory};
+use serde_json::json;
 
-const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
-const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
-const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
-/// Rights that no run needs; a bundle without them says what it could not read.
-const LEFT_OUT: [&str; 5] = [
+/// Permissions that no run needs; without them, a support bundle lists the missing data.
+const OPTIONAL: [&str; 5] = [
     "pods/log",
     "resourcequotas",
     "limitranges",
@@ -19,102 +16,8 @@ const LEFT_OUT: [&str; 5] = [
 ];
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 
-/// Group, resource, and what may be done to it.
-pub(crate) type Rule = (String, String, Vec<String>);
-
-/// All that a shoot needs in its namespace: the Role of the examples, which is the one that the program prints.
-pub(crate) fn rules() -> Vec<Rule> {
-    let text = std::fs::read_to_string("examples/rbac.yaml").unwrap();
-    let (role, _) = text.split_once("\n---\n").unwrap();
-    rules_in(&serde_yaml::from_str(role).unwrap())
-}
-
-/// What a Role grants.
-pub(crate) fn rules_in(role: &Value) -> Vec<Rule> {
-    let words = |list: &Value| -> Vec<String> {
-        let words = list.as_array().unwrap().iter();
-        words.map(|it| it.as_str().unwrap().to_owned()).collect()
-    };
-    let mut rules = Vec::new();
-    for rule in role["rules"].as_array().unwrap() {
-        for resource in words(&rule["resources"]) {
-            let group = words(&rule["apiGroups"]).remove(0);
-            rules.push((group, resource, words(&rule["verbs"])));
-        }
-    }
-    rules
-}
-
-/// The program as a service account that may do only this.
-pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
-    let metadata = json!({ "name": name });
-    let namespace = &provider.namespace;
-    provider.create(
-        ACCOUNT,
-        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }),
-    );
-    let rules: Vec<Value> = rules
-        .iter()
-        .map(|(group, resource, verbs)| {
-            json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
-        })
-        .collect();
-    let api = "rbac.authorization.k8s.io";
-    let version = format!("{api}/v1");
-    provider.create(
-        ROLE,
-        json!({ "apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules }),
-    );
-    provider.create(
-        BINDING,
-        json!({
-            "apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
-            "roleRef": { "apiGroup": api, "kind": "Role", "name": name },
-            "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
-        }),
-    );
-    // The authorizer hears of it a little later.
-    let first = rules[0].clone();
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {
-            "user": format!("system:serviceaccount:{namespace}:{name}"),
-            "resourceAttributes": {
-                "namespace": namespace, "group": first["apiGroups"][0],
-                "verb": first["verbs"][0], "resource": first["resources"][0],
-            },
-        },
-    });
-    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-    wait_until(|| post(provider, path, &review)["status"]["allowed"] == true);
-    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
-    let ask =
-        json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
-    let token = post(provider, &path, &ask)["status"]["token"].clone();
-    let admin = std::fs::read_to_string(provider.kubeconfig()).unwrap();
-    let admin: Value = serde_yaml::from_str(&admin).unwrap();
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": name,
-        "clusters": [{ "name": name, "cluster": admin["clusters"][0]["cluster"] }],
-        "users": [{ "name": name, "user": { "token": token } }],
-        "contexts": [{ "name": name, "context": { "cluster": name, "user": name, "namespace": namespace } }],
-    });
-    let kvshoot = Kvshoot::new().file("kubeconfig", &config.to_string());
-    let path = kvshoot.home().join("kubeconfig");
-    kvshoot.env("KUBECONFIG", path.to_str().unwrap())
-}
-
-fn post(provider: &Provider, path: &str, object: &Value) -> Value {
-    let body = object.to_string().into_bytes();
-    let request = http::Request::post(path).header("content-type", "application/json");
-    let request = request.body(body).unwrap();
-    provider
-        .block_on(provider.client().request(request))
-        .unwrap()
-}
-
 #[test]
-fn a_tenant_of_the_provider_needs_these_rights_and_no_others() {
+fn the_printed_role_is_sufficient() {
     let provider = Provider::new();
     let shoot = Small::new("right");
     let edited = Small {
@@ -124,41 +27,41 @@ fn a_tenant_of_the_provider_needs_these_rights_and_no_others() {
     let kvshoot = as_account(&provider, "enough", &rules())
         .file("shoot.yaml", &shoot.manifest())
         .file("edited.yaml", &edited.manifest());
-    for (line, told) in [
+    for (line, result) in [
         ("apply -f shoot.yaml", "right created"),
         ("apply -f edited.yaml", "right configured"),
         ("delete right --yes", "right deleted"),
     ] {
         let output = kvshoot.run(line);
         assert_eq!(output.code, 0, "{line}\n{output}");
-        assert!(output.out.contains(told), "{line}\n{output}");
+        assert!(output.out.contains(result), "{line}\n{output}");
     }
-    assert_eq!(there(&provider), Vec::<String>::new());
+    assert_eq!(inventory(&provider), Vec::<String>::new());
 }
 
-/// Each rule of the Role, and some verbs by themselves.
+/// For each rule of the Role, and for some single verbs.
 #[test]
-fn a_missing_right_is_named_before_anything_is_made() {
+fn a_missing_permission_is_reported_before_anything_is_created() {
     let provider = Provider::new();
     let manifest = Small::new("right").manifest();
-    let whole = rules();
+    let all = rules();
     let one = |verb: &str, resource: &str| {
-        let is_it = |it: &&Rule| it.1 == resource && it.2.iter().any(|it| it == verb);
-        let rule = whole.iter().find(is_it).unwrap();
+        let grants = |it: &&Rule| it.1 == resource && it.2.iter().any(|it| it == verb);
+        let rule = all.iter().find(grants).unwrap();
         (rule.0.clone(), resource.to_owned(), vec![verb.to_owned()])
     };
-    let mut missing = whole.clone();
-    missing.retain(|it| !LEFT_OUT.contains(&it.1.as_str()));
+    let mut missing = all.clone();
+    missing.retain(|it| !OPTIONAL.contains(&it.1.as_str()));
     missing.extend([
         one("delete", "virtualmachines"),
         one("watch", "virtualmachines"),
         one("get", "configmaps"),
         one("patch", "leases"),
-        // Of what the cloud controller manager is given.
+        // A permission that kvshoot grants to the cloud controller manager.
         one("update", "virtualmachineinstances"),
     ]);
     for (number, (_, resource, verbs)) in missing.iter().enumerate() {
-        let mut rules = whole.clone();
+        let mut rules = all.clone();
         for rule in rules.iter_mut().filter(|it| it.1 == *resource) {
             rule.2.retain(|it| !verbs.contains(it));
         }
@@ -168,19 +71,19 @@ fn a_missing_right_is_named_before_anything_is_made() {
             .file("shoot.yaml", &manifest)
             .run("apply -f shoot.yaml");
         assert_eq!(output.code, 8, "without {verbs:?} {resource}\n{output}");
-        // What is looked at before rights are is told by itself.
+        // Earlier requests report their missing permission themselves.
         let named = |it: &String| output.err.contains(&format!("{it} {resource}"));
         assert!(
             verbs.iter().any(named),
             "without {verbs:?} {resource}\n{output}"
         );
     }
-    assert_eq!(there(&provider), Vec::<String>::new());
-    println!("{} times a right was missing", missing.len());
+    assert_eq!(inventory(&provider), Vec::<String>::new());
+    println!("{} missing permissions tested", missing.len());
 }
 
 #[test]
-fn a_quota_is_told_with_its_numbers_and_what_fits_is_made() {
+fn an_exceeded_quota_is_reported_with_its_numbers_and_the_rest_is_created() {
     let provider = Provider::new();
     let count = "count/virtualmachines.kubevirt.io";
     provider.create(

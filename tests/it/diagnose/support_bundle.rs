@@ -1,9 +1,9 @@
-//! A bundle holds what a maintainer would ask for, of whatever is left of a shoot, and no byte of a secret.
+//! Support bundles: complete, for shoots in any state, and without secret values.
 
-use super::permissions;
-use crate::delete::user_resources::{create, inside};
+use crate::support::accounts;
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
+use crate::support::shoot_api::{create, shoot_client};
 use crate::support::shoots::Manifest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,15 +16,15 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Unpacked: files by their paths, without the folder that all are in.
+/// Contents of files by path, without the top-level directory.
 type Files = BTreeMap<String, String>;
 
 const USER_DATA: &str = "canary-of-user-data-1f3a";
 const PASSWORD: &str = "canary-of-an-environment-77b0";
 const APPLIED: &str = "canary-of-an-annotation-90cd";
 const SETTING: &str = "canary-of-a-users-configmap-5e21";
-/// What every bundle of a shoot has that has got so far.
-const OUTSIDE: [&str; 6] = [
+/// Files in the bundle of every shoot.
+const ALWAYS: [&str; 6] = [
     "README.md",
     "provider/events.txt",
     "provider/objects/services.yaml",
@@ -32,7 +32,8 @@ const OUTSIDE: [&str; 6] = [
     "provider/objects/configmaps.yaml",
     "summary/doctor.txt",
 ];
-const WHOLE: [&str; 14] = [
+/// Further files in the bundle of a complete shoot.
+const COMPLETE: [&str; 14] = [
     "summary/status.txt",
     "summary/nodes.txt",
     "summary/plan.txt",
@@ -50,9 +51,9 @@ const WHOLE: [&str; 14] = [
 ];
 
 #[test]
-fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
+fn a_support_bundle_has_all_data_of_a_shoot_and_no_secrets() {
     let provider = Provider::new();
-    let manifest = Manifest::small("told").pool(|it| {
+    let manifest = Manifest::small("demo").pool(|it| {
         let files = format!("#cloud-config\nwrite_files:\n- path: /x\n  content: {USER_DATA}\n");
         it["providerConfig"] = json!({
             "apiVersion": "kubevirt.provider.extensions.gardener.cloud/v1alpha1",
@@ -60,22 +61,22 @@ fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
             "userData": files,
         });
     });
-    half_made(&provider);
-    provider.applied(&manifest, "created");
-    people_s(&provider);
+    bundle_of_an_incomplete_shoot(&provider);
+    provider.assert_applied(&manifest, "created");
+    create_user_objects(&provider);
     let kvshoot = provider.kvshoot();
-    let output = kvshoot.run("bundle told");
+    let output = kvshoot.run("bundle demo");
     assert_eq!(output.code, 0, "{output}");
     let file = kvshoot.home().join(output.out.trim());
     let name = file.file_name().unwrap().to_string_lossy().into_owned();
     assert!(
-        name.starts_with("told-2") && name.ends_with("Z.tar.gz"),
+        name.starts_with("demo-2") && name.ends_with("Z.tar.gz"),
         "{name}"
     );
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let files = unpacked(&std::fs::read(&file).unwrap());
-    for path in OUTSIDE.into_iter().chain(WHOLE) {
+    for path in ALWAYS.into_iter().chain(COMPLETE) {
         assert!(
             files.get(path).is_some_and(|it| !it.is_empty()),
             "{path}: {:?}",
@@ -92,7 +93,8 @@ fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
     }
     let readme = text(&files, "README.md");
     assert!(
-        readme.contains("Everything could.") && readme.contains("consoles/shoot--local--told"),
+        readme.contains("# Missing data\n\nNone.")
+            && readme.contains("consoles/shoot--local--demo"),
         "{readme}"
     );
     for fact in [
@@ -103,20 +105,20 @@ fn a_bundle_holds_what_there_is_of_a_shoot_and_nothing_secret() {
     ] {
         assert!(readme.contains(fact), "{fact}: {readme}");
     }
-    nothing_secret(&provider, &files);
-    unreadable(&provider, &kvshoot);
-    unreachable(&provider, &kvshoot);
-    unrecorded(&provider, &kvshoot);
+    assert_no_secrets(&provider, &files);
+    bundle_with_missing_permissions(&provider, &kvshoot);
+    bundle_without_an_api_server(&provider, &kvshoot);
+    bundle_without_a_record(&provider, &kvshoot);
 }
 
-/// A shoot that was cut off: what there is of it is told, and its neighbour is not.
-fn half_made(provider: &Provider) {
-    let manifest = Manifest::small("told-2");
-    let kvshoot = provider.applying(&manifest);
-    let cut = kvshoot.run("apply -f shoot.yaml --timeout 3s");
-    assert_eq!(cut.code, 124, "{cut}");
-    let (files, output) = bundle(&kvshoot, "told-2");
-    for path in OUTSIDE {
+/// A shoot after a timed out apply.
+fn bundle_of_an_incomplete_shoot(provider: &Provider) {
+    let manifest = Manifest::small("demo-2");
+    let kvshoot = provider.kvshoot_with(&manifest);
+    let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 3s");
+    assert_eq!(timed_out.code, 124, "{timed_out}");
+    let (files, output) = bundle(&kvshoot, "demo-2");
+    for path in ALWAYS {
         assert!(
             files.get(path).is_some_and(|it| !it.is_empty()),
             "{path}: {output}"
@@ -127,26 +129,27 @@ fn half_made(provider: &Provider) {
         "{output}"
     );
     let readme = text(&files, "README.md");
-    assert!(readme.contains("everything inside the shoot: "), "{readme}");
-    provider.deleted("told-2");
+    assert!(readme.contains("everything in the shoot: "), "{readme}");
+    provider.assert_deleted("demo-2");
 }
 
-/// What people keep in a shoot, in places where it should not be.
-fn people_s(provider: &Provider) {
-    let client = inside(provider, "told");
+/// Creates objects with secret values in places that are not meant for them.
+fn create_user_objects(provider: &Provider) {
+    let client = shoot_client(provider, "demo");
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let applied = "kubectl.kubernetes.io/last-applied-configuration";
     let secret = json!({
-        "metadata": { "name": "people-s", "annotations": { applied: format!("{{\"stringData\":{{\"a\":\"{APPLIED}\"}}}}") } },
+        "metadata": { "name": "owned-by-user", "annotations": { applied: format!("{{\"stringData\":{{\"a\":\"{APPLIED}\"}}}}") } },
         "stringData": { "login": "canary-of-a-users-secret-c44e" },
     });
     create(provider, &secrets, secret);
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    let config_map = json!({ "metadata": { "name": "people-s" }, "data": { "setting": SETTING } });
+    let config_map =
+        json!({ "metadata": { "name": "owned-by-user" }, "data": { "setting": SETTING } });
     create(provider, &config_maps, config_map);
     let pods: Api<Pod> = Api::default_namespaced(client);
     let pod = json!({
-        "metadata": { "name": "people-s" },
+        "metadata": { "name": "owned-by-user" },
         "spec": { "containers": [{
             "name": "db", "image": "registry.example/db",
             "args": ["--login=canary-of-a-users-secret-c44e"],
@@ -156,8 +159,8 @@ fn people_s(provider: &Provider) {
     create(provider, &pods, pod);
 }
 
-fn nothing_secret(provider: &Provider, files: &Files) {
-    let client = inside(provider, "told");
+fn assert_no_secrets(provider: &Provider, files: &Files) {
+    let client = shoot_client(provider, "demo");
     let outer: Api<Secret> = Api::namespaced(provider.client(), &provider.namespace);
     let inner: Api<Secret> = Api::all(client);
     let all = ListParams::default();
@@ -167,7 +170,7 @@ fn nothing_secret(provider: &Provider, files: &Files) {
     let (mut names, mut values) = (BTreeSet::new(), BTreeSet::new());
     for secret in outer.items.iter().chain(&inner.items) {
         names.insert(secret.metadata.name.clone().unwrap());
-        values.extend(held(secret));
+        values.extend(secret_values(secret));
     }
     assert!(
         names.len() > 15 && values.len() > 60,
@@ -175,23 +178,26 @@ fn nothing_secret(provider: &Provider, files: &Files) {
         names.len(),
         values.len()
     );
-    // The same search finds what is to be found.
+    // The search itself works: it finds names.
     for name in &names {
-        assert!(!places(files, name).is_empty(), "Secret {name} is not told");
+        assert!(
+            !places(files, name).is_empty(),
+            "Secret {name} is not in the bundle"
+        );
     }
     let record = provider
-        .get(provider::CONFIG_MAP, "shoot--local--told")
+        .get(provider::CONFIG_MAP, "shoot--local--demo")
         .unwrap();
     assert!(record.data.to_string().contains(USER_DATA));
     values.extend([USER_DATA, PASSWORD, APPLIED, SETTING].map(str::to_owned));
     for value in &values {
         let found = places(files, value);
-        assert!(found.is_empty(), "{value:?} stands in {found:?}");
+        assert!(found.is_empty(), "{value:?} found in {found:?}");
     }
 }
 
-/// What is secret of a Secret: raw, in base64, and line by line where it is of many.
-fn held(secret: &Secret) -> Vec<String> {
+/// Returns the secret values of a Secret: plain, in base64, and by line.
+fn secret_values(secret: &Secret) -> Vec<String> {
     let is_public = |key: &str| match secret.type_.as_deref() {
         Some("bootstrap.kubernetes.io/token") => key != "token-secret",
         Some("kubernetes.io/service-account-token") => key == "namespace",
@@ -212,12 +218,12 @@ fn held(secret: &Secret) -> Vec<String> {
     data.flat_map(|it| forms(&it.1.0)).collect()
 }
 
-/// Without a right, the bundle says what is missing.
-fn unreadable(provider: &Provider, kvshoot: &Kvshoot) {
-    let mut rules = permissions::rules();
+/// The bundle lists the data that it could not read.
+fn bundle_with_missing_permissions(provider: &Provider, kvshoot: &Kvshoot) {
+    let mut rules = accounts::rules();
     rules.retain(|it| it.1 != "pods/log" && it.1 != "resourcequotas");
-    let less = permissions::as_account(provider, "less", &rules);
-    let (files, output) = bundle(&less, "told");
+    let less = accounts::as_account(provider, "less", &rules);
+    let (files, output) = bundle(&less, "demo");
     let readme = text(&files, "README.md");
     assert!(
         readme.contains("etcd.log: not allowed to get pods/log"),
@@ -227,13 +233,13 @@ fn unreadable(provider: &Provider, kvshoot: &Kvshoot) {
         readme.contains("resourcequotas of the provider: not allowed"),
         "{readme}"
     );
-    assert!(output.err.contains("could not be read"), "{output}");
+    assert!(output.err.contains("cannot read"), "{output}");
     let doctor = less.run("doctor");
     assert!(doctor.out.contains("missing: get pods/log"), "{doctor}");
     for (line, code) in [
-        ("bundle told -o /proc/nowhere/a.tar.gz", 4),
-        ("bundle told -o /dev/full", 4),
-        ("bundle nobody", 7),
+        ("bundle demo -o /proc/nowhere/a.tar.gz", 4),
+        ("bundle demo -o /dev/full", 4),
+        ("bundle missing", 7),
     ] {
         let output = kvshoot.run(line);
         assert_eq!(output.code, code, "{line}: {output}");
@@ -249,31 +255,30 @@ fn unreadable(provider: &Provider, kvshoot: &Kvshoot) {
     );
     let child = kvshoot.command(
         Path::new(env!("CARGO_BIN_EXE_kvshoot")),
-        ["bundle", "told", "-o", "-"],
+        ["bundle", "demo", "-o", "-"],
     );
     let output = { child }.output().unwrap();
     assert!(unpacked(&output.stdout).len() > 50);
 }
 
-/// No API server: all of the provider's side is there.
-fn unreachable(provider: &Provider, kvshoot: &Kvshoot) {
-    let name = "shoot--local--told-kube-apiserver";
+/// Has all data of the provider cluster.
+fn bundle_without_an_api_server(provider: &Provider, kvshoot: &Kvshoot) {
+    let name = "shoot--local--demo-kube-apiserver";
     let none = json!({ "spec": { "replicas": 0 } });
     provider.patch(provider::DEPLOYMENT, name, &none);
-    provider.until("the API server to be gone", |it| {
-        !it.names(provider::POD)
-            .iter()
-            .any(|it| it.starts_with(name))
+    provider.wait_for("the API server to stop", |provider| {
+        let pods = provider.names(provider::POD);
+        !pods.iter().any(|pod| pod.starts_with(name))
     });
-    let (files, output) = bundle(kvshoot, "told");
+    let (files, output) = bundle(kvshoot, "demo");
     let readme = text(&files, "README.md");
-    assert!(readme.contains("everything inside the shoot: "), "{readme}");
+    assert!(readme.contains("everything in the shoot: "), "{readme}");
     let of_record = [
         "record/shoot.yaml",
         "summary/status.txt",
         "summary/nodes.txt",
     ];
-    for path in OUTSIDE.into_iter().chain(of_record) {
+    for path in ALWAYS.into_iter().chain(of_record) {
         assert!(
             files.get(path).is_some_and(|it| !it.is_empty()),
             "{path}: {output}"
@@ -282,25 +287,25 @@ fn unreachable(provider: &Provider, kvshoot: &Kvshoot) {
     assert!(!files.keys().any(|it| it.starts_with("shoot/")), "{output}");
 }
 
-/// No record: what bears its name is told all the same.
-fn unrecorded(provider: &Provider, kvshoot: &Kvshoot) {
+/// Has the objects with the labels of the shoot.
+fn bundle_without_a_record(provider: &Provider, kvshoot: &Kvshoot) {
     let orphan = DeleteParams {
         propagation_policy: Some(PropagationPolicy::Orphan),
         ..DeleteParams::default()
     };
     let records = provider.api(provider::CONFIG_MAP);
     let _ = provider
-        .block_on(records.delete("shoot--local--told", &orphan))
+        .block_on(records.delete("shoot--local--demo", &orphan))
         .unwrap();
-    provider.until("the record to be gone", |it| {
-        it.get(provider::CONFIG_MAP, "shoot--local--told").is_none()
+    provider.wait_for("the record to be deleted", |it| {
+        it.get(provider::CONFIG_MAP, "shoot--local--demo").is_none()
     });
-    let (files, output) = bundle(kvshoot, "told");
+    let (files, output) = bundle(kvshoot, "demo");
     assert!(
         text(&files, "README.md").contains("has no record"),
         "{output}"
     );
-    for path in OUTSIDE {
+    for path in ALWAYS {
         assert!(
             files.get(path).is_some_and(|it| !it.is_empty()),
             "{path}: {output}"
@@ -332,7 +337,7 @@ fn text(files: &Files, path: &str) -> String {
     files[path].clone()
 }
 
-/// Where a text stands, in names of files too.
+/// Returns the files that contain a text, in their path or content.
 fn places<'a>(files: &'a Files, what: &str) -> Vec<&'a str> {
     let files = files
         .iter()

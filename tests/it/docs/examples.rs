@@ -1,35 +1,35 @@
-//! Every example from its beginning to its end: apply, again, for some an edit, delete, and nothing is left.
+//! The lifecycle of every example: apply, apply again, edit, and delete without remaining objects.
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
 use serde_json::json;
 
-/// What is changed, and the machines of each pool after it.
+/// An edit, and the number of machines of each pool after it.
 type Edit<'a> = (fn(Manifest) -> Manifest, &'a [usize]);
 
-/// Lives through an example, with so many machines in each pool.
-fn live(name: &str, sizes: &[usize]) {
-    live_in(&Provider::new(), name, sizes, None);
+/// Runs the lifecycle of an example, with the expected number of machines in each pool.
+fn test_lifecycle(name: &str, sizes: &[usize]) {
+    test_lifecycle_in(&Provider::new(), name, sizes, None);
 }
 
-/// As [`live`], with an edit and what there is after it.
-fn live_in(provider: &Provider, name: &str, sizes: &[usize], edit: Option<Edit>) {
+/// Like [`test_lifecycle`], with an edit.
+fn test_lifecycle_in(provider: &Provider, name: &str, sizes: &[usize], edit: Option<Edit>) {
     let empty = provider.dump();
     let mut manifest = Manifest::example(name);
-    provider.applied(&manifest, "created");
+    provider.assert_applied(&manifest, "created");
     assert_eq!(pools(provider), sizes);
-    provider.unchanged(&manifest);
+    provider.assert_unchanged(&manifest);
     if let Some((edit, sizes)) = edit {
         manifest = edit(manifest);
-        provider.applied(&manifest, "configured");
+        provider.assert_applied(&manifest, "configured");
         assert_eq!(pools(provider), sizes);
-        provider.unchanged(&manifest);
+        provider.assert_unchanged(&manifest);
     }
-    provider.deleted(manifest.name());
+    provider.assert_deleted(manifest.name());
     assert_eq!(provider.dump(), empty);
 }
 
-/// Machines of each pool, by its name.
+/// Numbers of machines, sorted by the names of their pools.
 fn pools(provider: &Provider) -> Vec<usize> {
     let mut pools = std::collections::BTreeMap::new();
     for ((pool, _), machines) in provider.machines() {
@@ -40,12 +40,12 @@ fn pools(provider: &Provider) -> Vec<usize> {
 
 #[test]
 fn minimal() {
-    live("minimal", &[1]);
+    test_lifecycle("minimal", &[1]);
 }
 
 #[test]
 fn three_zones() {
-    live("three-zones", &[3]);
+    test_lifecycle("three-zones", &[3]);
 }
 
 #[test]
@@ -66,17 +66,17 @@ fn networks() {
             tenants.unwrap().pop();
         })
     };
-    live_in(&provider, "networks", &[2], Some((edit, &[2])));
+    test_lifecycle_in(&provider, "networks", &[2], Some((edit, &[2])));
 }
 
 #[test]
 fn volumes_and_devices() {
     let edit = |it: Manifest| it.pool(|it| it["dataVolumes"][1]["size"] = json!("20Gi"));
     let provider = Provider::new();
-    live_in(&provider, "volumes-and-devices", &[2], Some((edit, &[2])));
+    test_lifecycle_in(&provider, "volumes-and-devices", &[2], Some((edit, &[2])));
 }
 
-/// Templates, presets, instancetypes and claims that CDI completes; the real virt-api accepts each of them.
+/// Templates, presets, instancetypes, and storage that CDI completes; validated by the real virt-api.
 #[test]
 fn machine_templates() {
     let edit = |it: Manifest| {
@@ -91,44 +91,44 @@ fn machine_templates() {
     };
     let provider = Provider::new();
     let sizes = &[2, 1, 1];
-    live_in(&provider, "machine-templates", sizes, Some((edit, sizes)));
+    test_lifecycle_in(&provider, "machine-templates", sizes, Some((edit, sizes)));
 }
 
-/// An edit, and what is told of it.
+/// An edit, and the expected error.
 type Case<'a> = (fn(Manifest) -> Manifest, &'a str);
 
 #[test]
-fn what_a_pool_names_and_the_provider_has_not_is_told_before_anything_is_made() {
+fn missing_prerequisites_of_a_pool_are_reported_before_anything_is_created() {
     let provider = Provider::new();
     let empty = provider.dump();
     let templates = Manifest::example("machine-templates");
     let cases: [Case; 3] = [
         (
-            |it| {
-                it.with(|it| {
-                    worker(it, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
+            |manifest| {
+                manifest.with(|edited| {
+                    worker(edited, 1)["providerConfig"]["instancetype"]["name"] = json!("none")
                 })
             },
             "instancetype none not found in the provider cluster",
         ),
         (
-            |it| {
-                it.with(|it| worker(it, 1)["providerConfig"]["template"]["primaryDisk"] = json!({
+            |manifest| {
+                manifest.with(|edited| worker(edited, 1)["providerConfig"]["template"]["primaryDisk"] = json!({
                 "osImage": "none", "size": "20Gi", "storageClassName": "standard", "storageAccessType": "ReadWriteMany",
             }))
             },
-            "not found in the provider cluster",
+            "/none not found in the provider cluster",
         ),
         (
-            |it| it.sized(20),
-            "each machine of pool apart needs a host of its own: zone zone-a has 4, and 11 may be needed",
+            |it| it.with_size(20),
+            "each machine of pool apart needs a separate host: zone zone-a has 4, but up to 11 are needed",
         ),
     ];
-    for (edit, told) in cases {
-        let kvshoot = provider.applying(&edit(templates.clone()));
+    for (edit, message) in cases {
+        let kvshoot = provider.kvshoot_with(&edit(templates.clone()));
         let output = kvshoot.run("apply -f shoot.yaml");
         assert_eq!(output.code, 4, "{output}");
-        assert!(output.err.contains(told), "{told}: {output}");
+        assert!(output.err.contains(message), "{message}: {output}");
         assert_eq!(provider.dump(), empty);
     }
 }
@@ -139,7 +139,7 @@ fn worker(manifest: &mut Manifest, index: usize) -> &mut serde_json::Value {
 
 #[test]
 fn cpu_and_memory() {
-    live("cpu-memory", &[1, 1]);
+    test_lifecycle("cpu-memory", &[1, 1]);
 }
 
 #[test]
@@ -154,17 +154,17 @@ fn two_pools() {
         })
     };
     let provider = Provider::new();
-    live_in(&provider, "two-pools", &[2, 2], Some((edit, &[3, 2])));
+    test_lifecycle_in(&provider, "two-pools", &[2, 2], Some((edit, &[3, 2])));
 }
 
 #[test]
 fn default_region() {
-    live("default-region", &[2]);
+    test_lifecycle("default-region", &[2]);
 }
 
 #[test]
 fn autoscaling() {
-    live("autoscaling", &[2]);
+    test_lifecycle("autoscaling", &[2]);
 }
 
 #[test]
@@ -173,11 +173,11 @@ fn import_per_machine() {
         it.pool(|it| it["providerConfig"]["disablePreAllocatedDataVolumes"] = json!(false))
     };
     let provider = Provider::new();
-    live_in(&provider, "import-per-machine", &[2], Some((edit, &[2])));
+    test_lifecycle_in(&provider, "import-per-machine", &[2], Some((edit, &[2])));
 }
 
-/// After the edit the memory stands in a ConfigMap and the CPUs in a Secret, and neither is what the preset says: the pool
-/// rolls.
+/// After the edit, memory and CPUs are read from a ConfigMap and a Secret. They differ from the preset, so the pool is
+/// rolled.
 #[test]
 fn machine_deployment() {
     let provider = Provider::new();
@@ -207,5 +207,5 @@ fn machine_deployment() {
             template["cpus"] = json!({ "secretKeyRef": reference });
         })
     };
-    live_in(&provider, "machine-deployment", &[2], Some((edit, &[3])));
+    test_lifecycle_in(&provider, "machine-deployment", &[2], Some((edit, &[3])));
 }

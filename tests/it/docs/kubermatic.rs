@@ -1,4 +1,4 @@
-//! What the documentation says of Kubermatic's MachineDeployments, and that a converted pool means the same.
+//! The documentation of Kubermatic's MachineDeployments, and their conversion to pools.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 #[test]
-fn the_documentation_tells_every_field_and_no_other() {
+fn the_documentation_lists_exactly_the_fields_of_the_schema() {
     let schema = Kvshoot::new().run("schema machinedeployment").out;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let mut fields = BTreeSet::new();
@@ -18,11 +18,11 @@ fn the_documentation_tells_every_field_and_no_other() {
 
     let text = fs::read_to_string("docs/kubermatic.md").unwrap();
     let (_, tables) = text.split_once("## Every field").unwrap();
-    let (mut above, mut told) = (String::new(), BTreeSet::new());
+    let (mut parent, mut documented) = (String::new(), BTreeSet::new());
     for line in tables.lines() {
         if let Some(heading) = line.strip_prefix("### Below ") {
             let names: Vec<&str> = heading.split('`').skip(1).step_by(2).collect();
-            above = match names.as_slice() {
+            parent = match names.as_slice() {
                 [one] => format!("{one}."),
                 _ => String::new(),
             };
@@ -31,21 +31,24 @@ fn the_documentation_tells_every_field_and_no_other() {
             let kinds = ["used", "changed", "refused", "no effect"];
             assert!(kinds.contains(&cells[1]), "{line}");
             for field in cells[0].trim_end_matches('`').split("`, `") {
-                assert!(told.insert(format!("{above}{field}")), "twice: {field}");
+                assert!(
+                    documented.insert(format!("{parent}{field}")),
+                    "twice: {field}"
+                );
             }
         }
     }
-    let missing: Vec<_> = fields.difference(&told).collect();
-    let stray: Vec<_> = told.difference(&fields).collect();
+    let missing: Vec<_> = fields.difference(&documented).collect();
+    let stray: Vec<_> = documented.difference(&fields).collect();
     assert!(
         missing.is_empty() && stray.is_empty(),
         "{missing:#?} {stray:#?}"
     );
 }
 
-/// What stands there as a field of kvshoot's, such as `WorkerConfig.subnet`.
+/// Names in code spans, for example `WorkerConfig.subnet`.
 #[test]
-fn what_the_documentation_names_as_a_field_is_one() {
+fn fields_named_in_the_documentation_exist() {
     let text = fs::read_to_string("docs/kubermatic.md").unwrap();
     let (_, rest) = text.split_once("## Datacenters and clusters").unwrap();
     let (table, _) = rest.split_once("\n## ").unwrap();
@@ -55,19 +58,19 @@ fn what_the_documentation_names_as_a_field_is_one() {
     });
     let words = table.split('`').skip(1).step_by(2);
     let fields = words.filter_map(|it| it.split_once("Config.").map(|field| (it, field)));
-    let mut told = 0;
+    let mut checked = 0;
     for (word, (kind, field)) in fields {
         let place = format!("/$defs/{kind}Config/properties/{field}");
-        let is_there = [&shoot, &profile]
+        let exists = [&shoot, &profile]
             .iter()
             .any(|it| it.pointer(&place).is_some());
-        assert!(is_there, "{word}");
-        told += 1;
+        assert!(exists, "{word}");
+        checked += 1;
     }
-    assert!(told > 15, "{told}");
+    assert!(checked > 15, "{checked}");
 }
 
-/// Fields with nothing below them; a value that may stand elsewhere is one field.
+/// Collects the fields without subfields; a value that may be a reference is one field.
 fn leaves(root: &Value, node: &Value, path: String, found: &mut BTreeSet<String>) {
     let reference = node["$ref"].as_str();
     if let Some(reference) = reference {
@@ -101,7 +104,7 @@ fn example() -> [String; 3] {
 }
 
 #[test]
-fn the_converted_pool_makes_the_same_objects() {
+fn a_converted_pool_renders_the_same_objects() {
     let [shoot, profile, deployment] = example();
     let kvshoot = Kvshoot::new()
         .file("shoot.yaml", &shoot)
@@ -113,10 +116,10 @@ fn the_converted_pool_makes_the_same_objects() {
     let place = "    type: kubevirt\n";
     let pasted = shoot.replacen(place, &format!("{place}    workers:\n{indented}"), 1);
     let kvshoot = kvshoot.file("pasted.yaml", &pasted);
-    let beside = kvshoot.run("render -f shoot.yaml -f deployment.yaml -f profile.yaml");
-    let inside = kvshoot.run("render -f pasted.yaml -f profile.yaml");
-    assert_eq!(beside.code, 0, "{beside}");
-    assert_eq!(beside, inside);
+    let separate = kvshoot.run("render -f shoot.yaml -f deployment.yaml -f profile.yaml");
+    let inline = kvshoot.run("render -f pasted.yaml -f profile.yaml");
+    assert_eq!(separate.code, 0, "{separate}");
+    assert_eq!(separate, inline);
     let json = kvshoot.run("convert -f deployment.yaml --profile profile.yaml -o json");
     let json: Value = serde_json::from_str(&json.out).unwrap();
     let yaml: Value = serde_yaml::from_str(&pools.out).unwrap();
@@ -124,23 +127,23 @@ fn the_converted_pool_makes_the_same_objects() {
 }
 
 #[test]
-fn a_machine_deployment_is_converted_by_itself() {
+fn a_machine_deployment_is_converted_without_a_shoot() {
     let [.., deployment] = example();
     let kvshoot = Kvshoot::new().file("deployment.yaml", &deployment);
     let output = kvshoot.run("convert -f deployment.yaml");
     assert_eq!(output.code, 0, "{output}");
     assert!(
-        output.err.contains("zones of its region are not known"),
+        output.err.contains("the zones of its region are unknown"),
         "{output}"
     );
     let pools: Value = serde_yaml::from_str(&output.out).unwrap();
     assert_eq!(pools[0]["zones"], serde_json::json!(["zone"]));
     let output = kvshoot.run("validate -f deployment.yaml");
     assert_eq!(output.code, 3, "{output}");
-    assert!(output.err.contains("there is no Shoot"), "{output}");
+    assert!(output.err.contains("no Shoot for this pool"), "{output}");
 }
 
-/// The example with that as the kubeconfig of its machines.
+/// Returns the example with a kubeconfig for its machines.
 fn with_kubeconfig(var: &str) -> String {
     let place = "            virtualMachine:\n";
     let auth = format!("            auth: {{kubeconfig: {var}}}\n{place}");
@@ -150,7 +153,7 @@ fn with_kubeconfig(var: &str) -> String {
 }
 
 #[test]
-fn a_kubeconfig_leads_to_the_provider_when_nothing_else_does() {
+fn the_kubeconfig_of_a_machine_deployment_selects_the_provider_if_nothing_else_does() {
     let provider = Provider::new();
     let config = fs::read(provider.kubeconfig()).unwrap();
     let coded = STANDARD.encode(config);
@@ -161,15 +164,15 @@ fn a_kubeconfig_leads_to_the_provider_when_nothing_else_does() {
     assert_eq!(alone.code, 0, "{alone}");
     let both = provider.kvshoot().file("shoot.yaml", &inline).run(&plan);
     assert_eq!((both.code, &both.out), (0, &alone.out), "{both}");
-    assert!(both.err.contains("is not used"), "{both}");
+    assert!(both.err.contains("is ignored"), "{both}");
 
-    // One in a Secret is followed from where the environment leads to, but not from where a flag does.
-    let nowhere = "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n";
+    // A kubeconfig in a Secret takes precedence over the environment, but not over a flag.
+    let unreachable = "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n";
     provider.create(
         provider::SECRET,
         json!({
             "apiVersion": "v1", "kind": "Secret",
-            "metadata": {"name": "way"}, "stringData": {"config": nowhere},
+            "metadata": {"name": "way"}, "stringData": {"config": unreachable},
         }),
     );
     let reference = "{secretKeyRef: {namespace: kube-system, name: way, key: config}}";

@@ -1,4 +1,4 @@
-//! Documentation and examples: every command in them runs.
+//! Documentation and examples, whose commands are executed.
 
 mod examples;
 mod kubermatic;

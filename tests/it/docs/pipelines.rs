@@ -1,4 +1,4 @@
-//! The examples for CI systems: each of their steps that is a command does what it says, on the sandbox.
+//! The examples for CI systems: their commands, run in the sandbox.
 
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::Provider;
@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// A runner: the program in its path, the repository in its folder, and the provider's kubeconfig.
+/// A CI runner with the program in its path, the examples, and the kubeconfig of the provider.
 fn runner(provider: &Provider, forge: &str) -> Kvshoot {
     let kvshoot = provider.kvshoot().env(forge, "true").env("CI", "true");
     let home = kvshoot.home().to_owned();
@@ -32,7 +32,7 @@ fn yaml(path: &str) -> Value {
     serde_yaml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The commands of a list of steps, whichever way they are written down.
+/// Returns the commands of a list of steps, in the format of GitHub or GitLab.
 fn commands(steps: &Value) -> Vec<String> {
     let steps = steps.as_sequence().unwrap().iter();
     let command = |it: &Value| it.as_str().or(it["run"].as_str()).map(str::to_owned);
@@ -40,7 +40,7 @@ fn commands(steps: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_steps_of_github_s_example_run_and_fold_their_log() {
+fn the_github_example_works_and_groups_its_log() {
     let provider = Provider::new();
     let empty = provider.dump();
     let kubeconfig = fs::read_to_string(provider.kubeconfig()).unwrap();
@@ -65,7 +65,7 @@ fn the_steps_of_github_s_example_run_and_fold_their_log() {
 }
 
 #[test]
-fn the_steps_of_gitlab_s_example_run_and_a_failure_leaves_an_artifact() {
+fn the_gitlab_example_works_and_uploads_a_support_bundle_on_failure() {
     let provider = Provider::new();
     let empty = provider.dump();
     let pipeline = yaml("examples/ci/gitlab-ci.yml");
@@ -83,7 +83,7 @@ fn the_steps_of_gitlab_s_example_run_and_a_failure_leaves_an_artifact() {
             };
             assert_eq!(output.code, wanted, "{output}");
             let folds = output.err.matches("\x1b[0Ksection_start:").count();
-            assert_eq!(folds, wanted as usize, "make, collect, delete: {output}");
+            assert_eq!(folds, wanted as usize, "create, collect, delete: {output}");
         }
     }
     let bundles = fs::read_dir(runner.home().join(artifacts)).unwrap();
@@ -92,7 +92,7 @@ fn the_steps_of_gitlab_s_example_run_and_a_failure_leaves_an_artifact() {
 }
 
 #[test]
-fn the_script_with_a_trap_gives_the_code_of_its_steps_and_leaves_nothing() {
+fn the_shell_script_exits_with_the_code_of_its_command_and_deletes_the_cluster() {
     let provider = Provider::new();
     let empty = provider.dump();
     let runner = runner(&provider, "CI").env("E2E", "4");

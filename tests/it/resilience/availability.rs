@@ -1,7 +1,7 @@
-//! A control plane of several of everything: what ends is missed by nobody.
+//! A highly available control plane: restarts without downtime or data loss.
 
 use crate::support::provider::{CONFIG_MAP, POD, Provider, Resource};
-use crate::support::shoot_api::Inside;
+use crate::support::shoot_api::ShootApi;
 use crate::support::shoots::Manifest;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -10,34 +10,34 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "sturdy";
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
-const LONG: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Its machines look for the API server where nobody is, so none of them ever joins.
+/// The node address leads nowhere, so machines never join, which this test does not need.
 #[test]
-fn a_server_that_restarts_is_missed_by_nobody_and_loses_nothing() {
+fn restarts_of_api_servers_and_etcd_members_cause_no_downtime_and_no_data_loss() {
     let provider = Provider::new();
-    let kvshoot = provider.applying(&sturdy());
+    let kvshoot = provider.kvshoot_with(&manifest());
     let apply = kvshoot.start("apply -f shoot.yaml --timeout 10m");
-    until("all of the control plane", || {
-        ready(&provider, "etcd") == 3 && ready(&provider, "kube-apiserver") == 2
+    wait_for("the control plane", || {
+        ready_pods(&provider, "etcd") == 3 && ready_pods(&provider, "kube-apiserver") == 2
     });
-    let inside = Inside::of(&provider, &kvshoot, NAME);
-    until("the EndpointSlice of kvshoot", || {
-        slice(&inside)["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] == "kvshoot"
+    let api = ShootApi::connect(&provider, &kvshoot, NAME);
+    wait_for("the EndpointSlice of kvshoot", || {
+        slice(&api)["metadata"]["labels"]["endpointslice.kubernetes.io/managed-by"] == "kvshoot"
     });
     apply.interrupt();
     let _ = apply.wait();
 
-    let before = slice(&inside);
+    let before = slice(&api);
     assert_eq!(before["endpoints"][0]["addresses"], json!(["192.0.2.10"]));
     assert_eq!(before["ports"][0]["port"], 6443);
-    an_api_server_restarts(&provider, &inside);
-    assert_eq!(slice(&inside), before);
-    members_restart(&provider, &inside);
-    assert_eq!(slice(&inside), before);
+    an_api_server_restarts(&provider, &api);
+    assert_eq!(slice(&api), before);
+    members_restart(&provider, &api);
+    assert_eq!(slice(&api), before);
 }
 
-fn sturdy() -> Manifest {
+fn manifest() -> Manifest {
     Manifest::small(NAME).with(|it| {
         let spec = &mut it.shoot["spec"];
         spec["controlPlane"] = json!({"highAvailability": {"failureTolerance": {"type": "node"}}});
@@ -49,33 +49,33 @@ fn sturdy() -> Manifest {
     })
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + LONG;
+fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-fn slice(inside: &Inside) -> Value {
-    let slices = inside.list(SLICE).into_iter();
+fn slice(api: &ShootApi) -> Value {
+    let slices = api.list(SLICE).into_iter();
     let mut ours = slices.filter(|it| it.metadata.namespace.as_deref() == Some("default"));
     ours.next()
         .map_or(Value::Null, |it| serde_json::to_value(it).unwrap())
 }
 
-/// Pods of a part that are not about to end.
+/// Pods of a component that are not terminating.
 fn pods(provider: &Provider, part: &str) -> Vec<DynamicObject> {
     let mut pods = provider.list(POD);
-    pods.retain(|it| {
-        let labels = it.metadata.labels.as_ref();
-        let of = labels.and_then(|it| it.get("app.kubernetes.io/component"));
-        of.is_some_and(|it| it == part) && it.metadata.deletion_timestamp.is_none()
+    pods.retain(|pod| {
+        let labels = pod.metadata.labels.as_ref();
+        let component = labels.and_then(|labels| labels.get("app.kubernetes.io/component"));
+        component.is_some_and(|name| name == part) && pod.metadata.deletion_timestamp.is_none()
     });
     pods
 }
 
-fn ready(provider: &Provider, part: &str) -> usize {
+fn ready_pods(provider: &Provider, part: &str) -> usize {
     let is_ready = |it: &DynamicObject| {
         let conditions = it.data["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
@@ -91,14 +91,14 @@ fn name(pod: &DynamicObject) -> String {
     pod.metadata.name.clone().unwrap()
 }
 
-/// The longest time between two answers to a client that asks again and again while something is done.
-fn longest_gap(inside: &Inside, work: impl FnOnce() + Send) -> Duration {
-    let over = AtomicBool::new(false);
+/// Returns the longest time between two successful responses to a polling client during `work`.
+fn longest_gap(api: &ShootApi, work: impl FnOnce() + Send) -> Duration {
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let asking = scope.spawn(|| {
+        let client = scope.spawn(|| {
             let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
-            while !over.load(Ordering::Relaxed) {
-                if inside.answers("/api/v1/namespaces/default", Duration::from_millis(400)) {
+            while !done.load(Ordering::Relaxed) {
+                if api.responds("/api/v1/namespaces/default", Duration::from_millis(400)) {
                     longest = longest.max(last.elapsed());
                     last = Instant::now();
                 }
@@ -107,37 +107,37 @@ fn longest_gap(inside: &Inside, work: impl FnOnce() + Send) -> Duration {
             longest.max(last.elapsed())
         });
         work();
-        over.store(true, Ordering::Relaxed);
-        asking.join().unwrap()
+        done.store(true, Ordering::Relaxed);
+        client.join().unwrap()
     })
 }
 
-/// A busy computer keeps a client waiting too: that much is added.
-fn an_api_server_restarts(provider: &Provider, inside: &Inside) {
-    let usual = longest_gap(inside, || std::thread::sleep(Duration::from_secs(3)));
+/// The limit includes three times the usual gap, because a busy computer delays responses as well.
+fn an_api_server_restarts(provider: &Provider, api: &ShootApi) {
+    let usual = longest_gap(api, || std::thread::sleep(Duration::from_secs(3)));
     let old = name(&pods(provider, "kube-apiserver")[0]);
-    let gap = longest_gap(inside, || {
+    let gap = longest_gap(api, || {
         provider.delete(POD, &old);
-        until("two API servers again", || {
-            provider.get(POD, &old).is_none() && ready(provider, "kube-apiserver") == 2
+        wait_for("two API servers again", || {
+            provider.get(POD, &old).is_none() && ready_pods(provider, "kube-apiserver") == 2
         });
     });
     println!("longest gap {gap:.2?} while an API server restarted, {usual:.2?} otherwise");
     assert!(gap < Duration::from_secs(1) + 3 * usual, "{gap:.2?}");
 }
 
-/// One by one they are not even noticed; all at once they come back with what they had.
-fn members_restart(provider: &Provider, inside: &Inside) {
-    let note = |name: &str| {
+/// The restart of one member is not noticeable; after the restart of all members, the data is still there.
+fn members_restart(provider: &Provider, api: &ShootApi) {
+    let create_config_map = |name: &str| {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
-        inside.create(CONFIG_MAP, "default", object);
+        api.create(CONFIG_MAP, "default", object);
     };
-    note("before");
+    create_config_map("before");
     let members: Vec<String> = pods(provider, "etcd").iter().map(name).collect();
     assert_eq!(members.len(), 3);
     provider.delete(POD, &members[0]);
-    until("three members again", || ready(provider, "etcd") == 3);
-    note("between");
+    wait_for("three members again", || ready_pods(provider, "etcd") == 3);
+    create_config_map("between");
     let uids = |it: &Provider| -> Vec<_> {
         pods(it, "etcd")
             .into_iter()
@@ -148,13 +148,13 @@ fn members_restart(provider: &Provider, inside: &Inside) {
     for member in &members {
         provider.delete(POD, member);
     }
-    until("three new members", || {
-        ready(provider, "etcd") == 3 && uids(provider).iter().all(|it| !old.contains(it))
+    wait_for("three new members", || {
+        ready_pods(provider, "etcd") == 3 && uids(provider).iter().all(|it| !old.contains(it))
     });
-    until("an answer", || {
-        inside.answers("/readyz", Duration::from_secs(2))
+    wait_for("a response", || {
+        api.responds("/readyz", Duration::from_secs(2))
     });
     for name in ["before", "between"] {
-        inside.get(CONFIG_MAP, "default", name);
+        api.get(CONFIG_MAP, "default", name);
     }
 }

@@ -1,4 +1,4 @@
-//! What is not ours stays as it is, and what is ours is mended.
+//! Objects of others are not changed, and the objects of a shoot are restored.
 
 use crate::support::provider::{self, Provider, Resource};
 use crate::support::shoots::Manifest;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const NETWORK: &str = r#"{"cniVersion": "0.3.1", "type": "bridge", "bridge": "storage0"}"#;
 
-/// One machine with a network of its own.
+/// One machine with a tenant network.
 fn networked(name: &str) -> Manifest {
     Manifest::small(name).with(|it| {
         it.shoot["spec"]["provider"]["infrastructureConfig"] = json!({
@@ -28,7 +28,7 @@ fn object(Resource(group, version, kind): Resource, name: &str, content: Value) 
     object
 }
 
-/// An object of each kind that belongs to somebody else.
+/// Returns an object of each kind without the labels of kvshoot.
 fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     let volume = json!({"spec": {
         "source": {"blank": {}},
@@ -49,14 +49,14 @@ fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     .collect()
 }
 
-/// Of somebody else, and of another shoot in the same namespace.
+/// Objects without labels of kvshoot, and those of another shoot in the same namespace.
 #[test]
-fn what_others_have_in_the_namespace_is_the_same_afterwards() {
+fn objects_of_others_in_the_namespace_do_not_change() {
     let provider = Provider::new();
     for (kind, object) in others(|_| "other".to_owned()) {
         provider.create(kind, object);
     }
-    // Beside ours by name, and marked as ours in part.
+    // A similar name, and only one of the labels.
     let mut near = object(
         provider::SECRET,
         "shoot--local--near-too-worker-z1-00000-9",
@@ -65,19 +65,19 @@ fn what_others_have_in_the_namespace_is_the_same_afterwards() {
     near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near-too"});
     provider.create(provider::SECRET, near);
     let neighbour = networked("near");
-    provider.applied(&neighbour, "created");
-    provider.at_rest();
+    provider.assert_applied(&neighbour, "created");
+    provider.settled_versions();
     let before = provider.dump();
     let shoot = networked("near-too");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let roll = shoot.pool(|it| it["machine"]["type"] = json!("medium"));
-    provider.applied(&roll, "configured");
-    provider.deleted("near-too");
+    provider.assert_applied(&roll, "configured");
+    provider.assert_deleted("near-too");
     assert_eq!(provider.dump(), before);
-    provider.unchanged(&neighbour);
+    provider.assert_unchanged(&neighbour);
 }
 
-/// The names that a shoot will give, by kind.
+/// Returns a function from kinds to the name of an object of the shoot.
 fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
     let rendered = crate::support::kvshoot::Kvshoot::new().file("shoot.yaml", &manifest.text());
     let rendered = rendered.run("render -f shoot.yaml -o json").out;
@@ -90,19 +90,19 @@ fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
 }
 
 #[test]
-fn a_name_that_somebody_else_has_is_refused_and_told() {
+fn an_existing_object_of_others_is_reported_and_not_overwritten() {
     let provider = Provider::new();
     let shoot = networked("taken");
     for (kind, object) in others(names(&shoot)) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         provider.create(kind, object);
-        provider.at_rest();
+        provider.settled_versions();
         let before = provider.dump();
         let output = provider.apply(&shoot);
         let wanted: &[i32] = if kind.2 == "ConfigMap" { &[4] } else { &[4, 5] };
         assert!(wanted.contains(&output.code), "{}: {output}", kind.2);
-        let told = format!("{} {name}", kind.2);
-        assert!(output.err.contains(&told), "{told}: {output}");
+        let object = format!("{} {name}", kind.2);
+        assert!(output.err.contains(&object), "{object}: {output}");
         assert_eq!(output.out, "");
         let after = provider.dump();
         let key = format!("{} {name}", kind.2);
@@ -116,82 +116,84 @@ fn a_name_that_somebody_else_has_is_refused_and_told() {
             );
         }
         provider.delete(kind, &name);
-        provider.until("it to be gone", |it| it.get(kind, &name).is_none());
-        provider.until("its claim to be gone", |it| {
+        provider.wait_for("the object to be deleted", |it| {
+            it.get(kind, &name).is_none()
+        });
+        provider.wait_for("its PersistentVolumeClaim to be deleted", |it| {
             it.get(provider::CLAIM, &name).is_none()
         });
         let _ = provider
             .kvshoot()
             .run("delete taken --yes --ignore-not-found");
     }
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
 }
 
 #[test]
-fn a_machine_or_secret_that_is_gone_is_made_again_and_nothing_else() {
+fn only_a_deleted_machine_or_secret_is_created_again() {
     let provider = Provider::new();
     let shoot = Manifest::named("mend");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let names = provider.names(provider::VM);
-    let before = provider.at_rest();
+    let before = provider.settled_versions();
 
     provider.delete(provider::SECRET, &names[0]);
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert!(provider.get(provider::SECRET, &names[0]).is_some());
-    let changed = changed(&before, &provider.at_rest());
+    let changed = changed(&before, &provider.settled_versions());
     let record = format!("ConfigMap {}", shoot.id());
     assert_eq!(changed, [record.clone(), format!("Secret {}", names[0])]);
 
-    let before = provider.at_rest();
+    let before = provider.settled_versions();
     provider.delete(provider::VM, &names[1]);
-    provider.until("it to be gone", |it| {
+    provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[1]).is_none()
     });
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(provider.names(provider::VM).len(), 3);
-    let after = provider.at_rest();
+    let after = provider.settled_versions();
     for kind in ["VirtualMachine", "Secret"] {
         let others = names.iter().filter(|it| **it != names[1]);
         for name in others.map(|it| format!("{kind} {it}")) {
             assert_eq!(after.get(&name), before.get(&name), "{name}");
         }
     }
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 }
 
-/// CDI takes its time to remove a disk; a machine of the same name would start from it, and lose it then.
+/// CDI deletes disks late: a machine of the same name would start from the old disk, and lose it.
 #[test]
-fn a_machine_is_not_made_anew_on_the_disk_of_the_one_that_is_gone() {
+fn a_new_machine_does_not_use_the_disk_of_a_deleted_one() {
     let provider = Provider::new();
     let shoot = Manifest::small("disk");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let names = provider.names(provider::VM);
-    let held = |held: &[&str]| {
-        let patch = serde_json::json!({ "metadata": { "finalizers": held } });
+    let set_finalizers = |finalizers: &[&str]| {
+        let patch = serde_json::json!({ "metadata": { "finalizers": finalizers } });
         provider.patch(provider::DATA_VOLUME, &names[0], &patch);
     };
-    held(&["kvshoot.io/test"]);
+    set_finalizers(&["kvshoot.io/test"]);
     provider.delete(provider::VM, &names[0]);
-    provider.until("it to be gone", |it| {
+    provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[0]).is_none()
     });
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     let machines = provider.names(provider::VM);
     assert_eq!(machines.len(), 1);
     assert_ne!(machines, names);
-    held(&[]);
-    provider.until("the disk to be gone", |it| {
+    set_finalizers(&[]);
+    provider.wait_for("the disk to be deleted", |it| {
         it.get(provider::DATA_VOLUME, &names[0]).is_none()
     });
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 }
 
-/// Every node has written down by which address it reaches the API server.
+/// Nodes keep the address of the API server in their configuration.
 #[test]
-fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it() {
+fn a_deleted_control_plane_is_created_again_with_the_same_address() {
     let provider = Provider::new();
     let shoot = Manifest::small("back");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let machines = provider.uids();
     let name = |part: &str| format!("{}-{part}", shoot.id());
     let address = |name: &str| {
@@ -202,13 +204,13 @@ fn a_control_plane_that_somebody_deleted_comes_back_where_its_nodes_look_for_it(
     provider.delete(provider::SERVICE, &name("kube-apiserver"));
     provider.delete(provider::DEPLOYMENT, &name("kube-apiserver"));
     provider.delete(provider::SECRET, &name("kube-apiserver"));
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(address(&name("kube-apiserver")), before);
     assert_eq!(provider.uids(), machines);
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 }
 
-/// Objects of which the version moved.
+/// Returns the objects with a changed resource version.
 fn changed(
     before: &std::collections::BTreeMap<String, String>,
     after: &std::collections::BTreeMap<String, String>,
@@ -221,43 +223,43 @@ fn changed(
 }
 
 #[test]
-fn what_somebody_wrote_over_is_as_it_was_again() {
+fn changes_by_others_are_reverted() {
     let provider = Provider::new();
     let shoot = networked("tamper");
-    provider.applied(&shoot, "created");
+    provider.assert_applied(&shoot, "created");
     let network = provider.names(provider::NETWORK).remove(0);
     let machine = provider.names(provider::VM).remove(0);
     let uids = provider.uids();
     let no_hash = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": null}}});
     provider.patch(provider::NETWORK, &network, &no_hash);
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 
     let no_label = json!({"metadata": {"annotations": {"kvshoot.io/pool-metadata": "{}"}}});
     provider.patch(provider::VM, &machine, &no_label);
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 
     let record = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": "0"}}, "data": {"shoot.yaml": "nothing"}});
     provider.patch(provider::CONFIG_MAP, &shoot.id(), &record);
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 
     let mut images = provider.names(provider::DATA_VOLUME).into_iter();
     let image = images.find(|it| it.contains("-ubuntu-")).unwrap();
     provider.patch(provider::DATA_VOLUME, &image, &no_hash);
-    provider.applied(&shoot, "configured");
+    provider.assert_applied(&shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.unchanged(&shoot);
+    provider.assert_unchanged(&shoot);
 
-    a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(&provider, &shoot);
+    a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(&provider, &shoot);
 }
 
-/// It cannot be told what such a machine holds, so another takes its place; what its name says counts in any case.
-fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
+/// The configuration of a machine without a hash is unknown, so it is replaced. Pool and zone follow from its name.
+fn a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(
     provider: &Provider,
     shoot: &Manifest,
 ) {
@@ -274,21 +276,21 @@ fn a_machine_that_lost_its_hash_is_replaced_and_one_that_lost_labels_stays(
         let machine = provider.names(provider::VM).remove(0);
         provider.patch(provider::VM, &machine, &json!({ "metadata": marks }));
         let output = provider
-            .applying(shoot)
+            .kvshoot_with(shoot)
             .run("apply -f shoot.yaml --timeout 4m");
         assert_eq!(output.code, 0, "{marks}: {output}");
         let now = provider.uids();
         assert_eq!(now.len(), 1, "{marks}");
         assert_eq!(now != uids, is_replaced, "{marks}");
-        provider.unchanged(shoot);
+        provider.assert_unchanged(shoot);
     }
 }
 
 #[test]
-fn the_record_takes_everything_with_it() {
+fn deleting_the_record_deletes_all_objects() {
     let provider = Provider::new();
     let empty = provider.dump();
-    provider.applied(&networked("cascade"), "created");
+    provider.assert_applied(&networked("cascade"), "created");
     provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
-    provider.until("all to be gone", |it| it.dump() == empty);
+    provider.wait_for("all objects to be deleted", |it| it.dump() == empty);
 }

@@ -1,25 +1,25 @@
-//! kill -9 at every write of an apply, a roll and a delete: in the end all is as after an undisturbed run.
+//! kill -9 at every write of an apply, a rolling update and a delete: the result is that of an undisturbed run.
 
 use crate::support::audit;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{Act, Phase, Proxy, wait_until};
-use crate::support::shoot_api::Inside;
-use crate::support::small_shoots::{Small, assert_pairs, there};
+use crate::support::proxy::{Phase, Proxy, Reaction, wait_until};
+use crate::support::shoot_api::ShootApi;
+use crate::support::small_shoots::{Small, assert_user_data, inventory};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(180);
-/// Of runs of which each is killed.
-const MOST: usize = 600;
+/// Limit of killed runs.
+const MAX_RUNS: usize = 600;
 const PHASES: [Phase; 3] = [Phase::Before, Phase::Unanswered, Phase::Answered];
 
-/// A shoot, the way to it, and how the walk goes.
+/// A shoot, the proxy to its provider, and statistics.
 struct Walk {
     provider: Provider,
     proxy: Proxy,
     kvshoot: Kvshoot,
-    begun: Instant,
+    start: Instant,
     kills: usize,
 }
 
@@ -35,60 +35,61 @@ impl Walk {
             provider,
             proxy,
             kvshoot,
-            begun: Instant::now(),
+            start: Instant::now(),
             kills: 0,
         }
     }
 
-    /// Runs undisturbed; gives its writes.
+    /// Runs undisturbed, and returns the number of writes.
     fn run(&self, line: &str) -> usize {
-        self.proxy.calm();
-        let output = self.kvshoot.start(line).end(LIMIT);
+        self.proxy.forward_all();
+        let output = self.kvshoot.start(line).wait_at_most(LIMIT);
         assert_eq!(output.code, 0, "{line}\n{output}\n{}", self.trace());
         self.proxy.writes().len()
     }
 
-    /// The same has nothing more to do, and says so.
-    fn is_quiet(&self, line: &str) {
-        self.proxy.calm();
-        let output = self.kvshoot.start(line).end(LIMIT);
+    /// Asserts that another run writes nothing.
+    fn assert_unchanged(&self, line: &str) {
+        self.proxy.forward_all();
+        let output = self.kvshoot.start(line).wait_at_most(LIMIT);
         let is_unchanged = output.code == 0 && output.out.ends_with(" unchanged\n");
         assert!(is_unchanged, "{line}\n{output}");
         assert_eq!(self.proxy.writes(), []);
     }
 
-    /// Runs again and again, and is killed at its first write to either API server, until nothing is left to write.
+    /// Repeats a run and kills it at its first write to either API server, until a run completes. Returns the number of
+    /// writes.
     fn walk(&mut self, line: &str) -> usize {
-        let before = audit::written(&self.provider).len();
+        let before = audit::writes(&self.provider).len();
         let mut writes = 0;
-        for phase in PHASES.into_iter().cycle().take(MOST) {
+        for phase in PHASES.into_iter().cycle().take(MAX_RUNS) {
             if !self.kill(line, phase) {
-                let inside = audit::written(&self.provider).split_off(before);
-                self.told(line, writes, inside.len());
+                let shoot_writes = audit::writes(&self.provider).split_off(before);
+                self.print(line, writes, shoot_writes.len());
                 return writes;
             }
-            // Whatever comes after that write is held up, so that each of them is one on every computer; those inside land
-            // side by side, and a run that one of these ends has written nothing here.
+            // All requests after that write are blocked, so the number of writes is the same on every computer. Writes to the
+            // shoot are concurrent; a run that was killed at one of them has no write here.
             writes += usize::from(phase != Phase::Before && !self.proxy.writes().is_empty());
         }
         panic!(
-            "`{line}` is not through after {MOST} runs\n{}",
+            "`{line}` is incomplete after {MAX_RUNS} runs\n{}",
             self.trace()
         );
     }
 
-    /// Runs until it is killed at its first write; says whether there was one.
+    /// Kills a run at its first write. Returns false if it completed without a write.
     fn kill(&mut self, line: &str, phase: Phase) -> bool {
-        self.proxy.script(move |seen| match seen.write == 1 {
-            true => Act::Kill(phase),
-            false => Act::Forward,
+        self.proxy.script(move |request| match request.write == 1 {
+            true => Reaction::Kill(phase),
+            false => Reaction::Forward,
         });
-        let inside = audit::written(&self.provider).len();
+        let shoot_writes = audit::writes(&self.provider).len();
         let mut running = self.kvshoot.start(line);
         self.proxy.victim(running.pid());
-        let output = running.end_or(LIMIT, || {
-            // Not by way of the proxy: it is killed once the shoot's API server has told of the write.
-            audit::written(&self.provider).len() > inside
+        let output = running.wait_or_kill(LIMIT, || {
+            // Writes to the shoot bypass the proxy: the kill follows the audit event.
+            audit::writes(&self.provider).len() > shoot_writes
         });
         let was_killed = output.code == 128 + 9;
         assert!(
@@ -100,29 +101,32 @@ impl Walk {
     }
 
     fn trace(&self) -> String {
-        let line =
-            |it: &crate::support::proxy::Seen| format!("{} {} {}\n", it.verb, it.resource, it.name);
+        let line = |it: &crate::support::proxy::RecordedRequest| {
+            format!("{} {} {}\n", it.verb, it.resource, it.name)
+        };
         self.proxy.writes().iter().map(line).collect()
     }
 
-    fn told(&self, line: &str, writes: usize, inside: usize) {
+    fn print(&self, line: &str, writes: usize, shoot_writes: usize) {
         let kills = self.kills;
-        let seconds = self.begun.elapsed().as_secs();
-        println!("{line}: killed at {writes} writes, {inside} inside; {kills} kills, {seconds} s");
+        let seconds = self.start.elapsed().as_secs();
+        println!(
+            "{line}: killed at {writes} writes, {shoot_writes} writes to the shoot; {kills} kills, {seconds} s"
+        );
     }
 
-    /// Each machine is a node, each node a machine, and no token is left.
-    fn is_whole(&self) {
-        assert_pairs(&self.provider);
-        let inside = Inside::of(&self.provider, &self.kvshoot, "cut");
-        assert_eq!(inside.nodes(), self.provider.names(provider::VM));
-        assert_eq!(inside.tokens(), Vec::<String>::new());
+    /// Asserts that machines and nodes have the same names, and that no bootstrap token remains.
+    fn assert_complete(&self) {
+        assert_user_data(&self.provider);
+        let api = ShootApi::connect(&self.provider, &self.kvshoot, "cut");
+        assert_eq!(api.nodes(), self.provider.names(provider::VM));
+        assert_eq!(api.tokens(), Vec::<String>::new());
     }
 }
 
-/// On one shoot, whose control plane takes longer than all the runs that are killed.
+/// On one shoot, because creating its control plane takes longer than the killed runs.
 #[test]
-fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
+fn a_run_killed_at_every_write_is_resumed_and_creates_nothing_twice() {
     let old = Small {
         pools: vec![("one", 1), ("two", 1)],
         ..Small::new("cut")
@@ -137,26 +141,26 @@ fn what_is_killed_at_every_write_goes_on_and_leaves_nothing_twice() {
     drop(undisturbed);
 
     let mut walk = Walk::new(&[("old.yaml", &old), ("new.yaml", &new)]);
-    // All but what is noted at the end of a run.
+    // Without the writes at the end of a run.
     let most = written - written / 10;
     for (line, at_least) in [("apply -f old.yaml", most), ("apply -f new.yaml", 8)] {
         let writes = walk.walk(line);
         assert!(writes >= at_least, "{line}: {writes} writes");
         assert_eq!(kinds(&walk.provider), wanted);
-        walk.is_quiet(line);
-        walk.is_whole();
+        walk.assert_unchanged(line);
+        walk.assert_complete();
     }
     let writes = walk.walk("delete cut --yes --ignore-not-found");
     assert!(writes >= 20, "{writes} writes delete a shoot");
-    assert_eq!(there(&walk.provider), Vec::<String>::new());
-    // The lease goes with its record, by the garbage collector.
+    assert_eq!(inventory(&walk.provider), Vec::<String>::new());
+    // The garbage collector deletes the lease with its owner, the record.
     wait_until(|| walk.provider.names(provider::LEASE).is_empty());
 }
 
-/// How many there are of each kind.
+/// Numbers of objects by kind.
 fn kinds(provider: &Provider) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
-    for object in there(provider) {
+    for object in inventory(provider) {
         let (kind, _) = object.split_once(' ').unwrap();
         *kinds.entry(kind.to_owned()).or_default() += 1;
     }

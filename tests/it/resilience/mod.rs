@@ -1,4 +1,4 @@
-//! Kills, faults on the wire, locks, foreign objects and request counts.
+//! Kills, network faults, locks, objects of others, and request counts.
 
 mod availability;
 mod faults;

@@ -1,20 +1,20 @@
-//! How many requests a run costs, counted at the API server itself and at the way to it.
+//! Number of requests of a run, counted by a proxy and by the API server.
 
-use crate::support::audit::{self, Written};
+use crate::support::audit::{self, AuditedWrite};
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
-use crate::support::proxy::{LEASES, Proxy, Seen};
+use crate::support::proxy::{LEASES, Proxy, RecordedRequest};
 use crate::support::small_shoots::Small;
 use std::collections::{BTreeMap, HashSet};
 
-/// Secrets of keys and certificates of a control plane.
+/// Number of Secrets with keys and certificates of a control plane.
 const SECRETS: usize = 16;
-/// Most writes that a control plane takes on the provider, with its Secrets and the record.
-const CONTROL_PLANE: usize = 40;
-/// Most writes inside the shoot, but for those for nodes.
-const SYSTEM: usize = 60;
+/// Limit of writes to the provider for a control plane, including its Secrets and the record.
+const MAX_CONTROL_PLANE_WRITES: usize = 40;
+/// Limit of writes to the shoot, without those for nodes.
+const MAX_SYSTEM_WRITES: usize = 60;
 
-/// What nobody but kvshoot makes.
+/// Resources that only kvshoot creates.
 const POSTED: [&str; 5] = [
     "secrets",
     "configmaps",
@@ -23,7 +23,7 @@ const POSTED: [&str; 5] = [
     "datavolumes.cdi.kubevirt.io",
 ];
 
-/// Objects of a kind, by name and version.
+/// Names and resource versions of objects.
 type Versions = Vec<(String, String)>;
 
 struct Counted {
@@ -33,14 +33,14 @@ struct Counted {
 }
 
 impl Counted {
-    /// What it costs at the provider, and what it writes into the shoot.
-    fn run(&self, line: &str) -> (Vec<Seen>, Vec<Written>) {
-        self.proxy.calm();
-        let before = audit::written(&self.provider).len();
+    /// Runs a command line. Returns the requests to the provider and the writes to the shoot.
+    fn run(&self, line: &str) -> (Vec<RecordedRequest>, Vec<AuditedWrite>) {
+        self.proxy.forward_all();
+        let before = audit::writes(&self.provider).len();
         let output = self.kvshoot.run(line);
         assert_eq!(output.code, 0, "{line}\n{output}");
-        let inside = audit::written(&self.provider).split_off(before);
-        (self.proxy.seen(), inside)
+        let shoot_writes = audit::writes(&self.provider).split_off(before);
+        (self.proxy.requests(), shoot_writes)
     }
 
     fn versions(&self) -> Versions {
@@ -67,12 +67,12 @@ impl Counted {
     }
 }
 
-fn is_write(seen: &Seen) -> bool {
+fn is_write(seen: &RecordedRequest) -> bool {
     seen.write > 0
 }
 
-/// By verb and resource, and printed as a table.
-fn table(title: &str, seen: &[Seen]) -> BTreeMap<(String, &'static str), usize> {
+/// Counts requests by resource and verb, and prints them as a table.
+fn table(title: &str, seen: &[RecordedRequest]) -> BTreeMap<(String, &'static str), usize> {
     let mut counts = BTreeMap::new();
     for it in seen {
         *counts.entry((it.resource.clone(), it.verb)).or_default() += 1;
@@ -85,7 +85,7 @@ fn table(title: &str, seen: &[Seen]) -> BTreeMap<(String, &'static str), usize> 
 }
 
 #[test]
-fn an_apply_costs_few_writes_a_machine_and_a_second_one_none() {
+fn an_apply_needs_few_writes_per_machine_and_a_second_apply_none() {
     let provider = Provider::new();
     let proxy = Proxy::new(&provider);
     let shoot = Small {
@@ -103,8 +103,8 @@ fn an_apply_costs_few_writes_a_machine_and_a_second_one_none() {
     };
 
     let before = posts(&counted.provider);
-    let (first, inside) = counted.run("apply -f shoot.yaml");
-    // Others write at the same time, hence at least.
+    let (first, shoot_writes) = counted.run("apply -f shoot.yaml");
+    // Other tests write at the same time, so the count of the server may be higher.
     let posted = posts(&counted.provider) - before;
     let sent = first
         .iter()
@@ -119,53 +119,59 @@ fn an_apply_costs_few_writes_a_machine_and_a_second_one_none() {
     assert_eq!(of("secrets", "create"), Some(SECRETS + machines));
     assert_eq!(of("virtualmachines.kubevirt.io", "create"), Some(machines));
     let writes = first.iter().filter(|it| is_write(it)).count();
-    let besides = writes - 2 * machines;
-    println!("  besides: {besides} writes");
+    let others = writes - 2 * machines;
+    println!("  others: {others} writes");
     assert!(
-        besides <= CONTROL_PLANE + 6 * pools,
-        "{besides} writes besides"
+        others <= MAX_CONTROL_PLANE_WRITES + 6 * pools,
+        "{others} other writes"
     );
-    let of_nodes = inside.iter().filter(|it| is_of_node(it)).count();
-    println!("  inside: {} writes, {of_nodes} for nodes", inside.len());
-    // A token that comes and goes, and what a node is called and is told.
+    let of_nodes = shoot_writes.iter().filter(|it| is_of_node(it)).count();
+    println!(
+        "  shoot_writes: {} writes, {of_nodes} for nodes",
+        shoot_writes.len()
+    );
+    // Create and delete of a token, and labels and taints of a node.
     assert!((2 * machines..=6 * machines).contains(&of_nodes));
-    assert!(inside.len() - of_nodes <= SYSTEM, "{inside:?}");
-    made_once(&inside);
-    reads_are_few(&first);
+    assert!(
+        shoot_writes.len() - of_nodes <= MAX_SYSTEM_WRITES,
+        "{shoot_writes:?}"
+    );
+    assert_created_once(&shoot_writes);
+    assert_few_reads(&first);
 
     let before = counted.versions();
-    let (second, inside) = counted.run("apply -f shoot.yaml");
+    let (second, shoot_writes) = counted.run("apply -f shoot.yaml");
     table("a second apply", &second);
-    assert_eq!(inside, []);
+    assert_eq!(shoot_writes, []);
     assert_eq!(second.iter().filter(|it| is_write(it)).count(), 0);
     assert_eq!(counted.versions(), before);
-    reads_are_few(&second);
+    assert_few_reads(&second);
 
     let (delete, _) = counted.run("delete count --yes");
     let counts = table("a delete", &delete);
     let of = |resource: &str, verb| counts.get(&(resource.to_owned(), verb)).copied();
     assert_eq!(of("virtualmachines.kubevirt.io", "delete"), Some(machines));
     let writes = delete.iter().filter(|it| is_write(it)).count();
-    let most = 2 * machines + CONTROL_PLANE + 6 * pools;
+    let most = 2 * machines + MAX_CONTROL_PLANE_WRITES + 6 * pools;
     assert!(writes <= most, "{writes} writes");
 }
 
-fn is_of_node(written: &Written) -> bool {
+fn is_of_node(written: &AuditedWrite) -> bool {
     matches!(&*written.resource, "secrets" | "nodes")
 }
 
-fn made_once(written: &[Written]) {
-    let mut made = HashSet::new();
+fn assert_created_once(written: &[AuditedWrite]) {
+    let mut created = HashSet::new();
     for it in written.iter().filter(|it| it.verb == "create") {
-        let is_new = made.insert((&it.resource, &it.name));
-        // Of these there may be some of one name in several namespaces.
+        let is_new = created.insert((&it.resource, &it.name));
+        // These may have the same name in several namespaces.
         let is_namespaced = matches!(&*it.resource, "roles" | "rolebindings" | "configmaps");
         assert!(is_new || is_namespaced, "{it:?} twice");
     }
 }
 
-/// Each kind is listed once and watched once, and no object is asked for again and again.
-fn reads_are_few(seen: &[Seen]) {
+/// Asserts that each kind is listed and watched once, and that no object is read repeatedly.
+fn assert_few_reads(seen: &[RecordedRequest]) {
     let mut gets: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for it in seen
         .iter()
@@ -174,10 +180,10 @@ fn reads_are_few(seen: &[Seen]) {
         *gets.entry((&it.resource, &it.name)).or_default() += 1;
     }
     for (object, count) in gets {
-        // Keys are not kept in memory, so each certificate that is issued looks at its root.
-        let is_root = object.0 == "secrets" && object.1.ends_with("-ca");
-        let most = if is_root { SECRETS } else { 3 };
-        assert!(count <= most, "{object:?} is asked for {count} times");
+        // Keys are not kept in memory, so each certificate reads its CA.
+        let is_ca = object.0 == "secrets" && object.1.ends_with("-ca");
+        let most = if is_ca { SECRETS } else { 3 };
+        assert!(count <= most, "{object:?} is read {count} times");
     }
     for kind in [
         "virtualmachines.kubevirt.io",
@@ -187,12 +193,12 @@ fn reads_are_few(seen: &[Seen]) {
         "configmaps",
     ] {
         for verb in ["list", "watch"] {
-            let of = |it: &&Seen| it.resource == kind && it.verb == verb;
+            let of = |it: &&RecordedRequest| it.resource == kind && it.verb == verb;
             let count = seen.iter().filter(of).count();
             let most = match kind {
-                // It looks for causes, the more often the longer it takes.
+                // The diagnosis lists them repeatedly.
                 "datavolumes.cdi.kubevirt.io" if verb == "list" => 12,
-                // Those of the control plane are looked at in another way than those of machines.
+                // Those of the control plane and those of machines have separate watches.
                 "secrets" | "configmaps" => 2,
                 _ => 1,
             };
@@ -201,7 +207,7 @@ fn reads_are_few(seen: &[Seen]) {
     }
 }
 
-/// POSTs of Secrets, records, machines, networks and volumes, by the server's own metrics.
+/// Number of successful POST requests for the resources of kvshoot, from the metrics of the server.
 fn posts(provider: &Provider) -> usize {
     let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
     let metrics = provider
@@ -211,11 +217,11 @@ fn posts(provider: &Provider) -> usize {
         .lines()
         .filter(|it| it.starts_with("apiserver_request_total") && it.contains("verb=\"POST\""))
         .filter(|it| it.contains("code=\"201\""))
-        .filter(|it| {
-            let plurals = POSTED.iter().filter_map(|it| it.split('.').next());
-            plurals
-                .into_iter()
-                .any(|of| it.contains(&format!("resource=\"{of}\"")))
+        .filter(|line| {
+            let mut plurals = POSTED
+                .iter()
+                .filter_map(|resource| resource.split('.').next());
+            plurals.any(|plural| line.contains(&format!("resource=\"{plural}\"")))
         })
         .filter_map(|it| it.rsplit_once(' ')?.1.parse::<f64>().ok())
         .map(|it| it as usize)

@@ -1,11 +1,11 @@
-//! The sandbox's own command, as far as it goes without one that runs.
+//! `kvshoot sandbox` without a running sandbox, and the tests of its Go programs.
 
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider;
 use std::process::Command;
 
 #[test]
-fn a_sandbox_that_is_not_there_says_so() {
+fn commands_on_a_sandbox_that_does_not_exist_name_the_command_that_creates_it() {
     let kvshoot = Kvshoot::new();
     let status = kvshoot.run("sandbox status");
     assert_eq!((status.code, status.out.as_str()), (1, ""), "{status}");
@@ -17,7 +17,7 @@ fn a_sandbox_that_is_not_there_says_so() {
 }
 
 #[test]
-fn a_name_that_no_folder_should_have_is_refused() {
+fn a_sandbox_name_that_is_not_valid_is_rejected() {
     let kvshoot = Kvshoot::new();
     for name in ["../other", "Big", "-x", ""] {
         let output = kvshoot.run(&format!("sandbox status --name={name}"));
@@ -26,16 +26,16 @@ fn a_name_that_no_folder_should_have_is_refused() {
 }
 
 #[test]
-fn a_folder_without_the_programs_is_told_what_it_lacks() {
+fn install_from_a_directory_names_the_missing_programs() {
     let kvshoot = Kvshoot::new().file("programs/etcd", "");
     let output = kvshoot.run("sandbox install --from programs");
     assert_eq!(output.code, 4, "{output}");
-    let told = "programs lacks kube-apiserver, kube-controller-manager";
-    assert!(output.err.contains(told), "{output}");
+    let expected = "programs lacks kube-apiserver, kube-controller-manager";
+    assert!(output.err.contains(expected), "{output}");
 }
 
 #[test]
-fn state_that_cannot_be_read_can_be_reset() {
+fn a_sandbox_with_unreadable_state_can_be_reset() {
     let kvshoot = Kvshoot::new();
     let folder = ".local/state/kvshoot/sandboxes/default";
     let kvshoot = kvshoot.file(&format!("{folder}/state.json"), "{");
@@ -45,25 +45,24 @@ fn state_that_cannot_be_read_can_be_reset() {
 }
 
 #[test]
-fn programs_that_stand_on_the_path_are_taken() {
-    // The second time they are in the person's own cache, however they came there.
+fn install_uses_programs_from_the_path() {
+    // After the first install the programs are in the cache of the user.
     let install = || provider::program(&["sandbox", "install"]).output().unwrap();
     let _ = install();
-    let told = String::from_utf8(install().stderr).unwrap();
-    let cache = told.trim().rsplit(' ').next().unwrap();
+    let installed = String::from_utf8(install().stderr).unwrap();
+    let cache = installed.trim().rsplit(' ').next().unwrap();
     let path = format!("{cache}/bin");
     let output = Kvshoot::new().env("PATH", &path).run("sandbox install");
     assert_eq!(output.code, 0, "{output}");
     assert!(
         output.err.contains(&format!("from {path}")),
-        "{told}{output}"
+        "{installed}{output}"
     );
 }
 
-/// What machines do is written in Go, and has tests of its own. With the flags that it is built with, so that little is
-/// compiled twice.
+/// With the flags of the build, so that few packages are compiled twice.
 #[test]
-fn what_machines_do_in_the_sandbox_passes_its_own_tests() {
+fn the_go_programs_of_the_sandbox_pass_their_tests() {
     let output = Command::new("go")
         .args(["test", "-trimpath", "-buildvcs=false", "./..."])
         .current_dir("src/sandbox/programs/k8s")
@@ -73,6 +72,6 @@ fn what_machines_do_in_the_sandbox_passes_its_own_tests() {
         .env("GOTOOLCHAIN", "local")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{report}");
 }

@@ -1,4 +1,4 @@
-//! Pods of control planes are processes in the sandbox: what they mount, how they are reached, and how they end.
+//! Control plane pods are processes in the sandbox: their volumes, Services and lifecycle.
 
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, POD, Provider, Resource, SECRET};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const SERVICE: Resource = Resource("", "v1", "Service");
 const SERVE: &[&str] = &["--listen=0.0.0.0:8080"];
 const EVENT: Resource = Resource("", "v1", "Event");
 
-/// A pod that serves what it finds around itself, as kvshoot's own would be labelled.
+/// A pod that serves its files, arguments and environment, with the labels of kvshoot.
 fn pod(name: &str, args: &[&str], spec: Value) -> Value {
     let mut object = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -26,7 +26,7 @@ fn pod(name: &str, args: &[&str], spec: Value) -> Value {
     object
 }
 
-/// Lists are of the same length on both sides, or on one side only.
+/// Merges JSON. Lists of equal length are merged by item, others are replaced.
 fn merge(to: &mut Value, from: Value) {
     match (to, from) {
         (Value::Object(to), Value::Object(from)) => {
@@ -63,7 +63,7 @@ fn is_ready(provider: &Provider, name: &str) -> bool {
         .any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
-/// The body, when somebody answers.
+/// Returns the body of a successful response.
 fn get(address: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let patience = Some(Duration::from_secs(10));
@@ -81,10 +81,10 @@ fn cluster_address(provider: &Provider, service: &str) -> String {
     format!("{address}:80")
 }
 
-fn until(what: &str, condition: impl Fn() -> bool) {
+fn wait_for(what: &str, condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !condition() {
-        assert!(Instant::now() < end, "it does not happen: {what}");
+        assert!(Instant::now() < end, "timed out waiting: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -98,7 +98,7 @@ fn messages(provider: &Provider, reason: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_pod_finds_what_it_mounts_and_is_reached_where_its_services_say() {
+fn a_pod_has_its_volumes_and_environment_and_is_reachable_through_its_services() {
     let provider = Provider::new();
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"a": "one"}});
     provider.create(SECRET, secret);
@@ -123,10 +123,10 @@ fn a_pod_finds_what_it_mounts_and_is_reached_where_its_services_say() {
     for kind in ["ClusterIP", "LoadBalancer"] {
         provider.create(SERVICE, service("echo", kind));
     }
-    until("the pod is ready", || is_ready(&provider, "echo"));
+    wait_for("the pod is ready", || is_ready(&provider, "echo"));
     let address = cluster_address(&provider, "echo-clusterip");
     let read = |path: &str| get(&address, &format!("/file{path}"));
-    until("the ClusterIP answers", || {
+    wait_for("the ClusterIP answers", || {
         get(&address, "/readyz").is_some()
     });
     assert_eq!(read("/etc/keys/b/c").as_deref(), Some("one"));
@@ -136,52 +136,55 @@ fn a_pod_finds_what_it_mounts_and_is_reached_where_its_services_say() {
         3,
         "no token"
     );
-    let themselves: Value = serde_json::from_str(&get(&address, "/self").unwrap()).unwrap();
-    let env = themselves["env"].as_array().unwrap();
+    let info: Value = serde_json::from_str(&get(&address, "/self").unwrap()).unwrap();
+    let env = info["env"].as_array().unwrap();
     assert!(env.contains(&json!(format!("OWN={}", provider.namespace))));
-    let listen = themselves["args"][1].as_str().unwrap();
+    let listen = info["args"][1].as_str().unwrap();
     assert!(
         listen.starts_with("--listen=127.") && listen.ends_with(":8080"),
         "{listen}"
     );
     let named = format!("echo-clusterip.{}.svc.cluster.local", provider.namespace);
-    until("the Service has a name", || {
+    wait_for("the Service has a name", || {
         read("/etc/hosts").is_some_and(|hosts| hosts.contains(&named))
     });
 
     let balancer = provider.get(SERVICE, "echo-loadbalancer").unwrap();
     let ingress = &balancer.data["status"]["loadBalancer"]["ingress"][0]["ip"];
     let outside = format!("{}:80", ingress.as_str().unwrap());
-    until("the load balancer answers", || {
+    wait_for("the load balancer answers", || {
         get(&outside, "/readyz").is_some()
     });
 
     provider.patch(SECRET, "keys", &json!({"stringData": {"a": "two"}}));
-    until("the Secret's change is in the file", || {
+    wait_for("the Secret's change is in the file", || {
         read("/etc/keys/b/c").as_deref() == Some("two")
     });
 
     let own = listen.trim_start_matches("--listen=");
     assert!(get(own, "/readyz").is_some());
     provider.delete(POD, "echo");
-    until("the pod is gone", || provider.get(POD, "echo").is_none());
+    wait_for("the pod is deleted", || provider.get(POD, "echo").is_none());
     assert!(
         get(own, "/readyz").is_none(),
         "the process outlives its pod"
     );
-    until("nobody answers for it", || {
+    wait_for("the Service has no endpoint", || {
         get(&address, "/readyz").is_none()
     });
 }
 
 #[test]
-fn a_port_of_a_pod_is_forwarded_by_the_api_server_and_its_log_is_shown() {
+fn kubectl_forwards_a_port_of_a_pod_and_shows_its_log() {
     let provider = Provider::new();
     provider.create(POD, pod("echo", &["--listen=:8080"], json!({})));
-    until("the pod is ready", || is_ready(&provider, "echo"));
-    let told = provider::program(&["sandbox", "install"]).output().unwrap();
-    let told = String::from_utf8(told.stderr).unwrap();
-    let kubectl = format!("{}/bin/kubectl", told.trim().rsplit(' ').next().unwrap());
+    wait_for("the pod is ready", || is_ready(&provider, "echo"));
+    let install = provider::program(&["sandbox", "install"]).output().unwrap();
+    let installed = String::from_utf8(install.stderr).unwrap();
+    let kubectl = format!(
+        "{}/bin/kubectl",
+        installed.trim().rsplit(' ').next().unwrap()
+    );
     let kubectl = |args: &[&str]| {
         let mut command = Command::new(&kubectl);
         command.args(["--kubeconfig", &provider.kubeconfig()]);
@@ -195,7 +198,7 @@ fn a_port_of_a_pod_is_forwarded_by_the_api_server_and_its_log_is_shown() {
     let mut line = String::new();
     let mut lines = BufReader::new(forward.stdout.take().unwrap());
     lines.read_line(&mut line).unwrap();
-    // Such as: Forwarding from 127.0.0.1:40001 -> 8080
+    // For example: Forwarding from 127.0.0.1:40001 -> 8080
     let address = line.split(' ').nth(2).unwrap();
     let answer = get(address, "/readyz");
     forward.kill().unwrap();
@@ -206,11 +209,11 @@ fn a_port_of_a_pod_is_forwarded_by_the_api_server_and_its_log_is_shown() {
 }
 
 #[test]
-fn a_pod_that_crashes_is_started_again_and_says_what_it_said_last() {
+fn a_pod_that_crashes_is_restarted_and_its_status_has_its_last_output() {
     let provider = Provider::new();
     provider.create(POD, pod("echo", &["--exit=3"], json!({})));
     let container = || status(&provider, "echo")["containerStatuses"][0].clone();
-    until("the pod backs off", || {
+    wait_for("the pod backs off", || {
         let container = container();
         container["restartCount"].as_i64() >= Some(1)
             && container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
@@ -219,7 +222,7 @@ fn a_pod_that_crashes_is_started_again_and_says_what_it_said_last() {
     let ended = &container["lastState"]["terminated"];
     assert_eq!(ended["exitCode"], 3, "{container}");
     let message = ended["message"].as_str().unwrap();
-    assert!(message.contains("told to end with 3"), "{container}");
+    assert!(message.contains("to end with 3"), "{container}");
     assert_eq!(status(&provider, "echo")["phase"], "Running");
 }
 
@@ -231,20 +234,21 @@ fn a_pod_waits_for_the_secret_that_it_mounts() {
         "volumes": [{"name": "late", "secret": {"secretName": "late"}}],
     });
     provider.create(POD, pod("echo", SERVE, volumes));
-    until("the event is there", || {
-        let told = messages(&provider, "FailedMount");
-        told.iter()
+    wait_for("the event is recorded", || {
+        let messages = messages(&provider, "FailedMount");
+        messages
+            .iter()
             .any(|it| it.contains("secret \"late\" not found"))
     });
     let waiting = &status(&provider, "echo")["containerStatuses"][0]["state"]["waiting"];
     assert_eq!(waiting["reason"], "ContainerCreating");
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}});
     provider.create(SECRET, secret);
-    until("the pod is ready", || is_ready(&provider, "echo"));
+    wait_for("the pod is ready", || is_ready(&provider, "echo"));
 }
 
 #[test]
-fn sidecars_begin_first_and_volumes_are_shared_and_kept() {
+fn sidecars_start_first_and_volumes_are_shared_and_persistent() {
     let provider = Provider::new();
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"x": "y"}});
     provider.create(CONFIG_MAP, config);
@@ -283,18 +287,20 @@ fn sidecars_begin_first_and_volumes_are_shared_and_kept() {
     let lines = |text: String| text.lines().count();
     for round in 1..=2 {
         provider.create(POD, object.clone());
-        until("the pod is ready", || is_ready(&provider, "echo"));
-        until("it is reached", || get(&address, "/readyz").is_some());
+        wait_for("the pod is ready", || is_ready(&provider, "echo"));
+        wait_for("the ClusterIP answers", || {
+            get(&address, "/readyz").is_some()
+        });
         let status = status(&provider, "echo");
         assert_eq!(status["initContainerStatuses"][0]["started"], true);
         assert_eq!(read("/data/x").as_deref(), Some("y"));
-        // The sidecar's volumes, which go by other names here.
+        // The sidecar's volumes, mounted at other paths here.
         assert!(read("/other/etcd/member/snap/").is_some(), "no data");
         get(&address, "/append/run/shared/visits");
         assert_eq!(read("/run/shared/visits").map(lines), Some(1));
         get(&address, "/append/other/visits");
         assert_eq!(read("/other/visits").map(lines), Some(round));
         provider.delete(POD, "echo");
-        until("the pod is gone", || provider.get(POD, "echo").is_none());
+        wait_for("the pod is deleted", || provider.get(POD, "echo").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the real program in an empty home, and shows what it says.
+//! Runs the real program in an empty home directory and captures its output.
 
 use super::process::Running;
 use std::ffi::OsStr;
@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A home of its own and nothing in the environment.
+/// The program with its own home directory and an otherwise empty environment.
 pub(crate) struct Kvshoot {
     home: TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// What the program said, and how it ended.
+/// Output and exit code of a program.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Output {
@@ -40,7 +40,7 @@ impl Kvshoot {
         self
     }
 
-    /// Writes a file of the home, which is also the current directory.
+    /// Writes a file to the home directory, which is also the working directory.
     #[must_use]
     pub(crate) fn file(self, path: &str, text: &str) -> Self {
         let path = self.home().join(path);
@@ -49,7 +49,7 @@ impl Kvshoot {
         self
     }
 
-    /// Takes the words of a command line; nothing is quoted.
+    /// Runs a command line, which is split at white space, without quoting.
     pub(crate) fn run(&self, line: &str) -> Output {
         self.args(line.split_whitespace())
     }
@@ -58,12 +58,12 @@ impl Kvshoot {
         self.program(Path::new(env!("CARGO_BIN_EXE_kvshoot")), args)
     }
 
-    /// Begins, and does not wait for the end.
+    /// Starts a command line in the background.
     pub(crate) fn start(&self, line: &str) -> Running {
         Running::start(self, line)
     }
 
-    /// Runs another program the same way.
+    /// Runs another program in the same environment.
     pub(crate) fn program(
         &self,
         program: &Path,
@@ -79,7 +79,7 @@ impl Kvshoot {
         }
     }
 
-    /// Not started yet, with pipes on all three ends.
+    /// Returns the command, not started, with pipes for stdin, stdout and stderr.
     pub(crate) fn command(
         &self,
         program: &Path,
@@ -101,7 +101,7 @@ impl Kvshoot {
 }
 
 impl fmt::Display for Output {
-    /// Stdout, then what stands on stderr, then the exit code when it is not 0.
+    /// Stdout, then stderr if it is not empty, then the exit code if it is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.out)?;
         if !self.err.is_empty() {

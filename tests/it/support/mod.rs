@@ -1,6 +1,9 @@
-//! Helpers: the program, the sandbox, the proxy and small shoots.
+//! Helpers: the program, the sandbox, the proxy, and manifests of small shoots.
 
+pub(crate) mod accounts;
 pub(crate) mod audit;
+pub(crate) mod cost;
+pub(crate) mod cron_job;
 pub(crate) mod kvshoot;
 pub(crate) mod process;
 pub(crate) mod provider;
@@ -8,4 +11,5 @@ pub(crate) mod proxy;
 pub(crate) mod shoot_api;
 pub(crate) mod shoots;
 pub(crate) mod small_shoots;
+pub(crate) mod user_data;
 pub(crate) mod vm_watcher;

@@ -1,4 +1,4 @@
-//! The program while it runs: signals to it, and what it has said so far.
+//! The program in the background: signals to it, and its output so far.
 
 use super::kvshoot::{Kvshoot, Output};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,18 +10,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Killed when dropped.
+/// A process that is killed when dropped.
 pub(crate) struct Running {
     child: Child,
-    out: Heard,
-    err: Heard,
-    /// What it was started with, for messages.
+    out: CapturedStream,
+    err: CapturedStream,
+    /// The command line, for messages.
     line: String,
 }
 
-struct Heard {
+/// An output stream, read by a thread.
+struct CapturedStream {
     text: Arc<Mutex<Vec<u8>>>,
-    listener: Option<JoinHandle<()>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -31,8 +32,8 @@ impl Running {
         let mut child = command.spawn().unwrap();
         drop(child.stdin.take());
         Running {
-            out: Heard::listen(child.stdout.take().unwrap()),
-            err: Heard::listen(child.stderr.take().unwrap()),
+            out: CapturedStream::capture(child.stdout.take().unwrap()),
+            err: CapturedStream::capture(child.stderr.take().unwrap()),
             child,
             line: line.to_owned(),
         }
@@ -46,25 +47,25 @@ impl Running {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// As Ctrl-C does.
+    /// Sends SIGINT, like Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
     pub(crate) fn wait(mut self) -> Output {
-        self.end(Duration::from_secs(600))
+        self.wait_at_most(Duration::from_secs(600))
     }
 
-    /// What it has said on stdout so far.
-    pub(crate) fn out(&self) -> String {
+    /// Returns stdout so far.
+    pub(crate) fn stdout(&self) -> String {
         self.out.text()
     }
 
-    /// Waits until stderr has `text`; what was written to stdout before that may still be on its way.
+    /// Waits until stderr contains `text`. Earlier output on stdout may not have been read yet.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let end = Instant::now() + limit;
         while !self.err.text().contains(text) {
-            self.has_time_until(end, text);
+            self.assert_running_until(end, text);
         }
     }
 
@@ -75,28 +76,28 @@ impl Running {
             if let Some((line, _)) = self.out.text().split_once('\n') {
                 return line.to_owned();
             }
-            self.has_time_until(end, "a line on stdout");
+            self.assert_running_until(end, "a line on stdout");
         }
     }
 
-    fn has_time_until(&mut self, end: Instant, wanted: &str) {
-        let is_over = self.child.try_wait().unwrap().is_some();
+    fn assert_running_until(&mut self, end: Instant, wanted: &str) {
+        let has_exited = self.child.try_wait().unwrap().is_some();
         assert!(
-            Instant::now() < end && !is_over,
-            "`{}` does not say `{wanted}`: {}",
+            Instant::now() < end && !has_exited,
+            "`{}` did not print `{wanted}`: {}",
             self.line,
             self.err.text()
         );
         thread::sleep(Duration::from_millis(10));
     }
 
-    /// Waits until it has ended; a signal that ended it counts as 128 and its number, as in a shell.
-    pub(crate) fn end(&mut self, limit: Duration) -> Output {
-        self.end_or(limit, || false)
+    /// Waits for the exit. The exit code of a process that was killed by a signal is 128 plus its number, as in a shell.
+    pub(crate) fn wait_at_most(&mut self, limit: Duration) -> Output {
+        self.wait_or_kill(limit, || false)
     }
 
-    /// As [`Running::end`], and kills it when `is_enough`.
-    pub(crate) fn end_or(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
+    /// Like [`Running::wait_at_most`], but kills the process as soon as `is_enough` returns true.
+    pub(crate) fn wait_or_kill(&mut self, limit: Duration, is_enough: impl Fn() -> bool) -> Output {
         let end = Instant::now() + limit;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -104,7 +105,7 @@ impl Running {
             }
             assert!(
                 Instant::now() < end,
-                "`{}` still runs after {limit:?}: {}",
+                "`{}` is still running after {limit:?}: {}",
                 self.line,
                 self.err.text()
             );
@@ -133,19 +134,19 @@ impl Drop for Running {
     }
 }
 
-impl Heard {
-    fn listen(mut from: impl Read + Send + 'static) -> Heard {
+impl CapturedStream {
+    fn capture(mut from: impl Read + Send + 'static) -> CapturedStream {
         let text = Arc::new(Mutex::new(Vec::new()));
         let into = text.clone();
-        let listener = thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 into.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Heard {
+        CapturedStream {
             text,
-            listener: Some(listener),
+            reader: Some(reader),
         }
     }
 
@@ -154,8 +155,8 @@ impl Heard {
     }
 
     fn all(&mut self) -> String {
-        if let Some(listener) = self.listener.take() {
-            listener.join().unwrap();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
         }
         self.text()
     }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Runtime;
 
-/// The sandbox of this test process. It is reset when the process has ended, however it ended.
+/// The sandbox of this test process. It is reset after the process has exited for any reason.
 struct Sandbox {
     name: String,
     kubeconfig: PathBuf,
@@ -19,16 +19,16 @@ struct Sandbox {
 }
 
 static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-/// Another one, for faults that would hit every test.
+/// A second sandbox, for faults that would affect every test.
 static FAULTY: OnceLock<Sandbox> = OnceLock::new();
 
-/// A namespace of the provider cluster that nobody else uses.
+/// A namespace of the provider cluster for one test.
 pub(crate) struct Provider {
     pub(crate) namespace: String,
     sandbox: &'static Sandbox,
 }
 
-/// A kind as the provider serves it.
+/// API group, version and kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Resource(
     pub(crate) &'static str,
@@ -63,13 +63,13 @@ pub(crate) const NETWORK_POLICY: Resource = Resource("networking.k8s.io", "v1", 
 pub(crate) const NAMESPACE: Resource = Resource("", "v1", "Namespace");
 
 impl Provider {
-    /// Starts the sandbox for the first test that asks, and makes a namespace.
+    /// Creates a namespace in the sandbox, which the first test starts.
     pub(crate) fn new() -> Provider {
         Provider::of(SANDBOX.get_or_init(|| Sandbox::start("")))
     }
 
-    /// In a sandbox of its own, where things may be made to fail; for one test only.
-    pub(crate) fn apart() -> Provider {
+    /// Creates a namespace in a separate sandbox, for the one test that injects faults into all of it.
+    pub(crate) fn with_own_sandbox() -> Provider {
         Provider::of(FAULTY.get_or_init(|| Sandbox::start("-faults")))
     }
 
@@ -87,7 +87,7 @@ impl Provider {
         provider
     }
 
-    /// The program with this namespace as its provider.
+    /// Returns the program, configured for this namespace.
     pub(crate) fn kvshoot(&self) -> Kvshoot {
         Kvshoot::new()
             .env("KUBECONFIG", &self.kubeconfig())
@@ -98,12 +98,12 @@ impl Provider {
         self.sandbox.kubeconfig.display().to_string()
     }
 
-    /// Where the sandbox keeps what its pods say.
+    /// Directory of the pod logs of the sandbox.
     pub(crate) fn pod_logs(&self) -> PathBuf {
         self.folder().join("logs/pods")
     }
 
-    /// `kvshoot sandbox fail …` on the sandbox of this provider.
+    /// Runs `kvshoot sandbox fail` in the sandbox of this provider.
     pub(crate) fn fail(&self, fault: &str) {
         let words = ["sandbox", "fail"]
             .into_iter()
@@ -113,29 +113,29 @@ impl Provider {
         assert!(program(&args).status().unwrap().success(), "{args:?}");
     }
 
-    /// What `kvshoot sandbox status` says.
+    /// Returns the output of `kvshoot sandbox status`.
     pub(crate) fn status(&self) -> String {
-        let told = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
-        String::from_utf8(told.unwrap().stdout).unwrap()
+        let output = program(&["sandbox", "status", "--name", &self.sandbox.name]).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
     }
 
-    /// A test that waits for a program of the sandbox that is no more knows nothing of it.
-    #[expect(clippy::print_stderr, reason = "beside what the test says")]
-    fn tell_what_ended(&self) {
+    /// Prints the programs of the sandbox that have exited: a test that waits for one of them only times out.
+    #[expect(clippy::print_stderr, reason = "part of the failure message of a test")]
+    fn print_ended_processes(&self) {
         let status = self.status();
-        for line in status.lines().filter(|it| it.contains(" ended ")) {
-            eprintln!("of sandbox {}: {line}", self.sandbox.name);
+        for line in status.lines().filter(|it| it.contains(" exited ")) {
+            eprintln!("sandbox {}: {line}", self.sandbox.name);
         }
     }
 
-    /// Where the sandbox has its files.
+    /// Directory of the sandbox's files.
     pub(crate) fn folder(&self) -> PathBuf {
         let status = self.status();
         let line = status.lines().find_map(|it| it.strip_prefix("data "));
         PathBuf::from(line.unwrap().trim())
     }
 
-    /// All objects of a kind in the namespace, by name.
+    /// Lists the objects of a kind in the namespace, sorted by name.
     pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
         let api = self.api(resource);
         let all = ListParams::default();
@@ -149,7 +149,7 @@ impl Provider {
         objects.map(|it| it.metadata.name.unwrap()).collect()
     }
 
-    /// Names of the Secrets with user data; there are others, of keys and certificates.
+    /// Names of the Secrets that contain user data, without those of keys and certificates.
     pub(crate) fn user_data(&self) -> Vec<String> {
         let is_of_machine = |it: &DynamicObject| {
             let mut labels = it.metadata.labels.iter().flatten();
@@ -179,7 +179,7 @@ impl Provider {
             .unwrap();
     }
 
-    /// As `kubectl patch --type merge` does.
+    /// Applies a merge patch, like `kubectl patch --type merge`.
     pub(crate) fn patch(&self, resource: Resource, name: &str, patch: &serde_json::Value) {
         let (api, patch) = (self.api(resource), Patch::Merge(patch));
         self.block_on(api.patch(name, &PatchParams::default(), &patch))
@@ -207,7 +207,7 @@ impl Provider {
         self.sandbox.client.clone()
     }
 
-    /// Goes on until the tests end.
+    /// Runs a future in the background until the tests end.
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.sandbox.runtime.spawn(future);
     }
@@ -217,11 +217,11 @@ impl Provider {
     }
 }
 
-/// Control planes are processes here, which end with their namespace, however the test ended.
+/// Deletes the namespace, so that the processes of its control planes do not outlive the test.
 impl Drop for Provider {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.tell_what_ended();
+            self.print_ended_processes();
         }
         let namespaces = self.api(NAMESPACE);
         let pods = self.api(POD);
@@ -230,7 +230,7 @@ impl Drop for Provider {
             let _ = namespaces
                 .delete(&self.namespace, &DeleteParams::background())
                 .await;
-            // None are made any more, and nobody waits for these to end gently.
+            // Controllers create no new pods now, and these need no graceful shutdown.
             let _ = pods
                 .delete_collection(&at_once, &ListParams::default())
                 .await;
@@ -241,13 +241,13 @@ impl Drop for Provider {
 impl Sandbox {
     fn start(suffix: &str) -> Sandbox {
         let name = format!("it-{}{suffix}", std::process::id());
-        reset_when_over(&name);
-        // The programs are built once for all, so this one keeps the person's own cache.
+        reset_after_exit(&name);
+        // The programs are built once, in the cache of the user.
         let up = program(&["sandbox", "up", "--name", &name]).status();
-        assert!(up.unwrap().success(), "the sandbox does not start");
-        let told = program(&["sandbox", "kubeconfig", "--name", &name]).output();
+        assert!(up.unwrap().success(), "cannot start the sandbox");
+        let output = program(&["sandbox", "kubeconfig", "--name", &name]).output();
         let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
-        std::fs::write(&kubeconfig, told.unwrap().stdout).unwrap();
+        std::fs::write(&kubeconfig, output.unwrap().stdout).unwrap();
         let runtime = Runtime::new().unwrap();
         let client = runtime.block_on(async {
             let config = kube::config::Kubeconfig::read_from(&kubeconfig).unwrap();
@@ -264,15 +264,15 @@ impl Sandbox {
     }
 }
 
-/// With the environment of whoever runs the tests.
+/// Returns the program with the environment of the test process.
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
     command.args(args).stdin(Stdio::null());
     command
 }
 
-/// Waits for the end of this process in one of its own, and leaves nothing running.
-fn reset_when_over(name: &str) {
+/// Resets the sandbox after this process has exited, from a separate process.
+fn reset_after_exit(name: &str) {
     let own = std::process::id();
     let kvshoot = env!("CARGO_BIN_EXE_kvshoot");
     let kubeconfig = std::env::temp_dir().join(format!("kvshoot-{name}.kubeconfig"));
@@ -288,6 +288,6 @@ fn reset_when_over(name: &str) {
         .process_group(0)
         .spawn()
         .unwrap();
-    // It outlives this process, which therefore cannot wait for it.
+    // It outlives this process, so it is never waited for.
     std::mem::forget(watchdog);
 }

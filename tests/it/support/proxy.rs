@@ -1,6 +1,6 @@
-//! A reverse proxy between the program and the sandbox's API server: it numbers requests, and makes trouble on demand.
+//! A reverse proxy between the program and the API server of the sandbox. It numbers requests and injects faults.
 //!
-//! Behind the trouble stands the real server. What was let through is carried out even when the program is gone.
+//! The real server handles all forwarded requests, even after the program has been killed.
 
 use super::kvshoot::Kvshoot;
 use super::provider::Provider;
@@ -23,15 +23,15 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
-/// Ends a connection.
+/// An error that ends a connection.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("cut")]
     Cut,
     #[error(transparent)]
-    Below(#[from] hyper::Error),
+    Client(#[from] hyper::Error),
     #[error(transparent)]
-    Above(#[from] kube::Error),
+    Server(#[from] kube::Error),
     #[error(transparent)]
     Head(#[from] http::Error),
     #[error(transparent)]
@@ -39,48 +39,48 @@ enum Fault {
 }
 
 type Answer = Response<UnsyncBoxBody<Bytes, Fault>>;
-type Script = Arc<dyn Fn(&Seen) -> Act + Send + Sync>;
+type Script = Arc<dyn Fn(&RecordedRequest) -> Reaction + Send + Sync>;
 
 pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
-/// How long the program has to make something of an answer before it is killed, unless it asks for more before.
+/// Time between a response and the kill, in which the program can handle the response; its next request ends it early.
 const AFTER_ANSWER: Duration = Duration::from_millis(30);
 
-/// One request.
+/// A request that the proxy has received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// As in a Role.
+pub(crate) struct RecordedRequest {
+    /// Verb as in a Role.
     pub(crate) verb: &'static str,
-    /// As in a Role: `virtualmachines.kubevirt.io`.
+    /// Resource and group, for example `virtualmachines.kubevirt.io`.
     pub(crate) resource: String,
     pub(crate) name: String,
-    /// Its number among the writes, from 1; 0 for a read, a question about rights, and what concerns the lease.
+    /// Number among the writes, from 1; 0 for reads, access reviews and leases.
     pub(crate) write: usize,
-    /// Its number among those of the same verb and resource, from 1.
+    /// Number among the requests with the same verb and resource, from 1.
     pub(crate) nth: usize,
 }
 
-/// What becomes of a request.
+/// The reaction of the proxy to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum Reaction {
     Forward,
-    /// Forwarded after a while.
+    /// Forwards the request after a delay.
     Delay(Duration),
-    /// Answered with this code and never forwarded; seconds for `Retry-After`.
+    /// Responds with this code, without forwarding; `Retry-After` in seconds.
     Answer(u16, Option<u32>),
-    /// The connection ends; forwarded before that, or not.
+    /// Closes the connection; forwards the request before that if `forwarded`.
     Reset {
         forwarded: bool,
     },
-    /// No answer ever comes; forwarded all the same, or not.
+    /// Never responds; forwards the request if `forwarded`.
     Swallow {
         forwarded: bool,
     },
-    /// A watch that tells with its first event that it is too old.
+    /// Responds with a watch whose first event is the error 410 (expired).
     Expired,
     Kill(Phase),
 }
 
-/// When the program is killed.
+/// Time of the kill: before the request is forwarded, before the response, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Before,
@@ -97,23 +97,23 @@ pub(crate) struct Proxy {
 struct Shared {
     client: kube::Client,
     state: Mutex<State>,
-    /// Nothing gets through, in neither direction.
+    /// Blocks both directions.
     frozen: watch::Sender<bool>,
     victim: watch::Sender<Option<Pid>>,
-    /// How far the server's clock is ahead, as it tells it.
+    /// Offset of the server's clock in its Date headers.
     ahead: Mutex<SignedDuration>,
-    /// Ends the watches there are.
+    /// Ends all watches.
     cut: Notify,
-    /// A request came while the program was about to be killed.
-    asked: Notify,
+    /// A request arrived while a kill is pending.
+    next_request: Notify,
 }
 
 struct State {
     script: Script,
-    seen: Vec<Seen>,
+    requests: Vec<RecordedRequest>,
     writes: usize,
     counts: HashMap<(&'static str, String), usize>,
-    /// The program is about to be killed: nothing more gets through.
+    /// A kill is pending: no request is forwarded.
     closed: bool,
 }
 
@@ -122,12 +122,12 @@ impl Proxy {
         let (frozen, victim) = (watch::Sender::new(false), watch::Sender::new(None));
         let shared = Arc::new(Shared {
             client: provider.client(),
-            state: Mutex::new(State::new(Arc::new(|_| Act::Forward))),
+            state: Mutex::new(State::new(Arc::new(|_| Reaction::Forward))),
             frozen,
             victim,
             ahead: Mutex::default(),
             cut: Notify::new(),
-            asked: Notify::new(),
+            next_request: Notify::new(),
         });
         let listener = provider.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let proxy = Proxy {
@@ -139,7 +139,7 @@ impl Proxy {
         proxy
     }
 
-    /// The program with this proxy in place of the API server.
+    /// Returns the program with this proxy as the API server.
     pub(crate) fn kvshoot(&self, provider: &Provider) -> Kvshoot {
         let text = serde_json::json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "proxy",
@@ -154,24 +154,27 @@ impl Proxy {
         kvshoot.env("KUBECONFIG", path.to_str().unwrap())
     }
 
-    /// Decides from now on; numbers begin anew, and who was killed is forgotten.
-    pub(crate) fn script(&self, script: impl Fn(&Seen) -> Act + Send + Sync + 'static) {
+    /// Sets the script. Resets the recorded requests, the numbers and the victim.
+    pub(crate) fn script(
+        &self,
+        script: impl Fn(&RecordedRequest) -> Reaction + Send + Sync + 'static,
+    ) {
         *self.shared.state() = State::new(Arc::new(script));
         self.shared.victim.send_replace(None);
     }
 
-    /// Lets all through from now on.
-    pub(crate) fn calm(&self) {
-        self.script(|_| Act::Forward);
+    /// Forwards all requests from now on.
+    pub(crate) fn forward_all(&self) {
+        self.script(|_| Reaction::Forward);
     }
 
-    /// Whom [`Act::Kill`] kills. Requests to be killed at wait for this to be known.
+    /// Sets the process that [`Reaction::Kill`] kills. Such requests wait until it is set.
     pub(crate) fn victim(&self, pid: Pid) {
         self.shared.victim.send_replace(Some(pid));
     }
 
-    /// From now on the server says that it is so many hours later.
-    pub(crate) fn later(&self, hours: i64) {
+    /// Sets the clock of the server forward, in its responses.
+    pub(crate) fn advance_clock(&self, hours: i64) {
         *self.shared.ahead.lock().unwrap() = SignedDuration::from_hours(hours);
     }
 
@@ -183,28 +186,28 @@ impl Proxy {
         self.shared.cut.notify_waiters();
     }
 
-    /// Connections end, and new ones are refused.
-    pub(crate) fn go_away(&self) {
+    /// Closes all connections and refuses new ones.
+    pub(crate) fn shut_down(&self) {
         if let Some(listening) = self.listening.lock().unwrap().take() {
             listening.abort();
         }
     }
 
-    pub(crate) fn come_back(&self, provider: &Provider) {
+    pub(crate) fn restart(&self, provider: &Provider) {
         let listener = provider.block_on(TcpListener::bind(self.address)).unwrap();
         self.listen(provider, listener);
     }
 
-    /// All requests since the script was given.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.shared.state().seen.clone()
+    /// Returns all requests since the script was set.
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.shared.state().requests.clone()
     }
 
-    /// All writes since then, but for those to the lease.
-    pub(crate) fn writes(&self) -> Vec<Seen> {
-        let mut seen = self.seen();
-        seen.retain(|it| it.write > 0);
-        seen
+    /// Returns the writes since then, without those of leases.
+    pub(crate) fn writes(&self) -> Vec<RecordedRequest> {
+        let mut requests = self.requests();
+        requests.retain(|it| it.write > 0);
+        requests
     }
 
     fn listen(&self, provider: &Provider, listener: TcpListener) {
@@ -218,16 +221,16 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.go_away();
+        self.shut_down();
     }
 }
 
-/// Connections end with it.
+/// Accepts connections, which are closed when the task is aborted.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        // Else small answers wait for what nobody sends.
+        // Otherwise Nagle's algorithm delays small responses.
         stream.set_nodelay(true).unwrap();
         let shared = shared.clone();
         let service = service_fn(move |request| {
@@ -236,7 +239,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         });
         connections.spawn(async move {
             let server = hyper::server::conn::http1::Builder::new();
-            // An error is how a connection is cut.
+            // The service returns an error to close the connection.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -246,34 +249,34 @@ impl State {
     fn new(script: Script) -> State {
         State {
             script,
-            seen: Vec::new(),
+            requests: Vec::new(),
             writes: 0,
             counts: HashMap::new(),
             closed: false,
         }
     }
 
-    /// Numbers it, and says what becomes of it; nothing when the program is about to be killed.
-    fn note(&mut self, verb: &'static str, resource: String, name: String) -> Option<Act> {
+    /// Records a request and returns the reaction to it; None while a kill is pending.
+    fn record(&mut self, verb: &'static str, resource: String, name: String) -> Option<Reaction> {
         if self.closed {
             return None;
         }
         let is_write = !matches!(verb, "get" | "list" | "watch");
-        let is_beside = resource == LEASES || resource.ends_with(".authorization.k8s.io");
-        let counts = is_write && !is_beside;
+        let is_uncounted = resource == LEASES || resource.ends_with(".authorization.k8s.io");
+        let counts = is_write && !is_uncounted;
         self.writes += usize::from(counts);
         let nth = self.counts.entry((verb, resource.clone())).or_default();
         *nth += 1;
-        let seen = Seen {
+        let request = RecordedRequest {
             verb,
             resource,
             name,
             write: if counts { self.writes } else { 0 },
             nth: *nth,
         };
-        let act = (self.script)(&seen);
-        self.seen.push(seen);
-        self.closed = matches!(act, Act::Kill(_));
+        let act = (self.script)(&request);
+        self.requests.push(request);
+        self.closed = matches!(act, Reaction::Kill(_));
         Some(act)
     }
 }
@@ -286,48 +289,48 @@ impl Shared {
     async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Fault> {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        self.thawed().await;
+        self.wait_while_frozen().await;
         let (verb, resource, name) = read(&head, &body);
-        let act = self.state().note(verb, resource, name);
+        let act = self.state().record(verb, resource, name);
         let Some(act) = act else {
-            self.asked.notify_one();
+            self.next_request.notify_one();
             return std::future::pending().await;
         };
         let forward = async {
             let shared = self.clone();
-            // On its own, so that it is carried out whatever becomes of the program.
+            // A separate task, so that the request completes even if the program is killed.
             tokio::spawn(async move { shared.forward(head, body).await }).await?
         };
         match act {
-            Act::Forward => forward.await,
-            Act::Delay(time) => {
+            Reaction::Forward => forward.await,
+            Reaction::Delay(time) => {
                 sleep(time).await;
                 forward.await
             }
-            Act::Answer(code, retry_after) => Ok(status(code, retry_after)),
-            Act::Reset { forwarded } => {
+            Reaction::Answer(code, retry_after) => Ok(status(code, retry_after)),
+            Reaction::Reset { forwarded } => {
                 if forwarded {
-                    whole(forward.await?).await?;
+                    buffered(forward.await?).await?;
                 }
                 Err(Fault::Cut)
             }
-            Act::Swallow { forwarded } => {
+            Reaction::Swallow { forwarded } => {
                 if forwarded {
-                    whole(forward.await?).await?;
+                    buffered(forward.await?).await?;
                 }
                 std::future::pending().await
             }
-            Act::Expired => Ok(expired()),
-            Act::Kill(Phase::Before) => self.kill().await,
-            Act::Kill(Phase::Unanswered) => {
-                whole(forward.await?).await?;
+            Reaction::Expired => Ok(expired()),
+            Reaction::Kill(Phase::Before) => self.kill().await,
+            Reaction::Kill(Phase::Unanswered) => {
+                buffered(forward.await?).await?;
                 self.kill().await
             }
-            Act::Kill(Phase::Answered) => {
-                let answer = whole(forward.await?).await?;
+            Reaction::Kill(Phase::Answered) => {
+                let answer = buffered(forward.await?).await?;
                 tokio::spawn(async move {
                     tokio::select! {
-                        () = self.asked.notified() => {}
+                        () = self.next_request.notified() => {}
                         () = sleep(AFTER_ANSWER) => {}
                     }
                     self.kill().await
@@ -337,10 +340,10 @@ impl Shared {
         }
     }
 
-    /// Never answers.
+    /// Kills the victim and never responds.
     async fn kill(&self) -> Result<Answer, Fault> {
         let mut victim = self.victim.subscribe();
-        // The sender is in `self`. It may have come to its own end after the last answer.
+        // The sender is in `self`. The program may have exited after the last response.
         if let Ok(Some(pid)) = victim.wait_for(Option::is_some).await.map(|it| *it) {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -363,20 +366,20 @@ impl Shared {
         let request = request.body(Body::from(body.to_vec()))?;
         let answer = self.client.send(request).await?;
         let (mut head, body) = answer.into_parts();
-        // Of this hop alone.
+        // Hop-by-hop headers.
         for name in [http::header::TRANSFER_ENCODING, http::header::CONNECTION] {
             head.headers.remove(name);
         }
         if let Some(date) = head.headers.get_mut(http::header::DATE) {
             let ahead = *self.ahead.lock().unwrap();
-            *date = moved(date.to_str().unwrap(), ahead).parse().unwrap();
+            *date = shifted(date.to_str().unwrap(), ahead).parse().unwrap();
         }
         let frames = futures::stream::unfold((body, self), |(mut body, shared)| async {
             let frame = tokio::select! {
                 frame = body.frame() => frame?.map_err(Fault::from),
                 () = shared.cut.notified() => Err(Fault::Cut),
             };
-            shared.thawed().await;
+            shared.wait_while_frozen().await;
             Some((frame, (body, shared)))
         });
         Ok(Response::from_parts(
@@ -385,24 +388,24 @@ impl Shared {
         ))
     }
 
-    async fn thawed(&self) {
+    async fn wait_while_frozen(&self) {
         let mut frozen = self.frozen.subscribe();
-        // The sender is in `self`, so there is no end to wait for.
+        // The sender is in `self`, so this cannot fail.
         let _ = frozen.wait_for(|it| !it).await;
     }
 }
 
-/// Waits for something that comes soon if at all.
+/// Waits until a condition holds, at most 3 minutes.
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(180);
     while !condition() {
-        assert!(Instant::now() < end, "it does not happen");
+        assert!(Instant::now() < end, "timed out waiting for a condition");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Reads the answer to its end.
-async fn whole(answer: Answer) -> Result<Answer, Fault> {
+/// Reads the complete response.
+async fn buffered(answer: Answer) -> Result<Answer, Fault> {
     let (head, body) = answer.into_parts();
     let body = body.collect().await?.to_bytes();
     Ok(Response::from_parts(head, full(body)))
@@ -429,7 +432,7 @@ fn reason(code: u16) -> &'static str {
 fn failure(code: u16) -> serde_json::Value {
     serde_json::json!({
         "apiVersion": "v1", "kind": "Status", "status": "Failure", "metadata": {},
-        "code": code, "reason": reason(code), "message": "made up by the proxy",
+        "code": code, "reason": reason(code), "message": "injected by the proxy",
     })
 }
 
@@ -450,14 +453,14 @@ fn expired() -> Answer {
     Response::new(StreamBody::new(frames.boxed()).boxed_unsync())
 }
 
-/// A date as HTTP has it, so much later.
-fn moved(date: &str, ahead: SignedDuration) -> String {
+/// Shifts a date in the format of HTTP.
+fn shifted(date: &str, ahead: SignedDuration) -> String {
     const FORM: &str = "%a, %d %b %Y %H:%M:%S GMT";
     let date = jiff::civil::DateTime::strptime(FORM, date).unwrap();
     (date + ahead).strftime(FORM).to_string()
 }
 
-/// Verb, resource and name, as a Role has them.
+/// Returns verb, resource and name, as in a Role.
 fn read(head: &http::request::Parts, body: &[u8]) -> (&'static str, String, String) {
     let parts: Vec<&str> = head.uri.path().split('/').skip(1).collect();
     let (group, rest) = match parts.as_slice() {

@@ -1,48 +1,55 @@
-//! The API server of a shoot, by the kubeconfig that the program prints.
+//! Clients of a shoot's API server, from the kubeconfig that the program prints.
 
 use super::kvshoot::Kvshoot;
 use super::provider::{Provider, Resource};
-use super::shoots::LONG;
+use super::shoots::PATIENCE;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 pub(crate) const NODE: Resource = Resource("", "v1", "Node");
 pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
 
-pub(crate) struct Inside<'a> {
+/// A client of a shoot's API server, and its configuration.
+pub(crate) struct ShootApi<'a> {
     provider: &'a Provider,
     pub(crate) kubeconfig: String,
     config: Config,
     client: Client,
 }
 
-impl Inside<'_> {
-    pub(crate) fn of<'a>(provider: &'a Provider, kvshoot: &Kvshoot, name: &str) -> Inside<'a> {
+impl ShootApi<'_> {
+    pub(crate) fn connect<'a>(
+        provider: &'a Provider,
+        kvshoot: &Kvshoot,
+        name: &str,
+    ) -> ShootApi<'a> {
         let output = kvshoot.run(&format!("kubeconfig get {name} --ttl 1h"));
         assert_eq!(output.code, 0, "{output}");
         let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options);
         let config = provider.block_on(config).unwrap();
-        let inside = Inside {
+        let api = ShootApi {
             provider,
             kubeconfig: output.out,
             client: client(provider, config.clone()),
             config,
         };
-        // What the group of the kubeconfig may do is granted soon after the API server is there.
-        provider.until("rights in the shoot", |_| {
-            inside.answers("/api/v1/nodes", Duration::from_secs(10))
+        // The group of the kubeconfig is bound soon after the API server is reachable.
+        provider.wait_for("permissions in the shoot", |_| {
+            api.responds("/api/v1/nodes", Duration::from_secs(10))
         });
-        inside
+        api
     }
 
-    /// All of a kind, in every namespace.
+    /// Lists the objects of a kind in all namespaces.
     pub(crate) fn list(&self, resource: Resource) -> Vec<DynamicObject> {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind(resource));
         let all = ListParams::default();
@@ -74,7 +81,7 @@ impl Inside<'_> {
         names
     }
 
-    /// Bootstrap tokens of machines.
+    /// Names of the bootstrap tokens of machines.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");
         let tokens = ListParams::default().fields("type=bootstrap.kubernetes.io/token");
@@ -82,7 +89,7 @@ impl Inside<'_> {
         tokens.iter().map(|it| it.name_any()).collect()
     }
 
-    /// The code that somebody without a name gets.
+    /// Returns the status code of an unauthenticated request.
     pub(crate) fn anonymous(&self, path: &str) -> u16 {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
@@ -95,8 +102,8 @@ impl Inside<'_> {
         }
     }
 
-    /// Whether there is a good answer in time.
-    pub(crate) fn answers(&self, path: &str, limit: Duration) -> bool {
+    /// Returns true if a request succeeds within `limit`.
+    pub(crate) fn responds(&self, path: &str, limit: Duration) -> bool {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let answer = self.client.request_text(request);
         self.provider
@@ -104,21 +111,21 @@ impl Inside<'_> {
             .is_ok_and(|it| it.is_ok())
     }
 
-    /// The object once it is as it should be.
-    pub(crate) fn until(
+    /// Waits until an object meets a condition, and returns it.
+    pub(crate) fn wait_for(
         &self,
         resource: Resource,
         (namespace, name): (&str, &str),
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
-        let end = Instant::now() + LONG;
+        let end = Instant::now() + PATIENCE;
         loop {
             let object = self.get(resource, namespace, name);
             let object = serde_json::to_value(object).unwrap();
             if holds(&object) {
                 return object;
             }
-            assert!(Instant::now() < end, "it stays as it is: {object:#}");
+            assert!(Instant::now() < end, "timed out waiting for: {object:#}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -128,9 +135,30 @@ fn kind(Resource(group, version, kind): Resource) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// It is made inside the runtime, where its tasks will run.
+/// Creates a client inside the runtime, in which its tasks run.
 fn client(provider: &Provider, config: Config) -> Client {
     provider
         .block_on(async { Client::try_from(config) })
         .unwrap()
+}
+
+/// Returns a client of a shoot's API server with all permissions.
+pub(crate) fn shoot_client(provider: &Provider, name: &str) -> Client {
+    let output = provider.kvshoot().run(&format!("kubeconfig get {name}"));
+    assert_eq!(output.code, 0, "{output}");
+    let kubeconfig = Kubeconfig::from_yaml(&output.out).unwrap();
+    provider.block_on(async {
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        Client::try_from(config.unwrap()).unwrap()
+    })
+}
+
+pub(crate) fn create<T>(provider: &Provider, api: &Api<T>, object: Value)
+where
+    T: Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    let object = serde_json::from_value(object).unwrap();
+    let created = provider.block_on(api.create(&PostParams::default(), &object));
+    created.unwrap();
 }

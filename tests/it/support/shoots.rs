@@ -1,4 +1,4 @@
-//! What the tests of a shoot's life have in common: manifests to edit, and looks at a whole namespace.
+//! Manifests to edit, applies of them, and the objects of a namespace.
 
 use super::kvshoot::{Kvshoot, Output};
 use super::provider::{self, Provider, Resource};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Everything that a shoot can have in a namespace, and what controllers make of it; without the Lease.
+/// Kinds of all objects of a shoot in its namespace, and of those that controllers create for them; without the Lease.
 const KINDS: [Resource; 14] = [
     provider::CONFIG_MAP,
     provider::NETWORK,
@@ -26,10 +26,27 @@ const KINDS: [Resource; 14] = [
     provider::NETWORK_POLICY,
 ];
 
-/// Longer than anything takes here, even on a busy computer.
-pub(crate) const LONG: Duration = Duration::from_secs(180);
+/// Files in `examples/`, without their extension.
+pub(crate) const EXAMPLES: [&str; 13] = [
+    "autoscaling",
+    "cpu-memory",
+    "default-region",
+    "import-per-machine",
+    "machine-deployment",
+    "machine-templates",
+    "minimal",
+    "network-policies",
+    "networks",
+    "standard-types",
+    "three-zones",
+    "two-pools",
+    "volumes-and-devices",
+];
 
-/// A Shoot and its CloudProfile, to be edited.
+/// Timeout that is longer than any step of a test, even on a busy computer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A Shoot and its CloudProfile, to edit.
 #[derive(Clone)]
 pub(crate) struct Manifest {
     pub(crate) shoot: Value,
@@ -50,15 +67,17 @@ impl Manifest {
         }
     }
 
-    /// Three machines in three zones, under a name of its own.
+    /// Three machines in three zones.
     pub(crate) fn named(name: &str) -> Manifest {
         Manifest::example("three-zones").with(|it| it.shoot["metadata"]["name"] = name.into())
     }
 
-    /// One machine in one zone, under a name of its own.
+    /// One machine in one zone.
     pub(crate) fn small(name: &str) -> Manifest {
         let zone = serde_json::json!(["zone-a"]);
-        Manifest::named(name).sized(1).pool(|it| it["zones"] = zone)
+        Manifest::named(name)
+            .with_size(1)
+            .pool(|it| it["zones"] = zone)
     }
 
     pub(crate) fn with(mut self, edit: impl FnOnce(&mut Manifest)) -> Manifest {
@@ -66,13 +85,13 @@ impl Manifest {
         self
     }
 
-    /// As [`Manifest::with`], of the first pool.
+    /// Edits the first pool.
     pub(crate) fn pool(self, edit: impl FnOnce(&mut Value)) -> Manifest {
         self.with(|it| edit(&mut it.shoot["spec"]["provider"]["workers"][0]))
     }
 
-    /// With so many machines in the first pool.
-    pub(crate) fn sized(self, size: u32) -> Manifest {
+    /// Sets minimum and maximum of the first pool.
+    pub(crate) fn with_size(self, size: u32) -> Manifest {
         self.pool(|it| {
             it["minimum"] = size.into();
             it["maximum"] = size.into();
@@ -96,16 +115,16 @@ impl Manifest {
 
 impl Provider {
     pub(crate) fn apply(&self, manifest: &Manifest) -> Output {
-        self.applying(manifest).run("apply -f shoot.yaml")
+        self.kvshoot_with(manifest).run("apply -f shoot.yaml")
     }
 
-    /// The program with the manifest in its home.
-    pub(crate) fn applying(&self, manifest: &Manifest) -> Kvshoot {
+    /// Returns the program with the manifest as `shoot.yaml` in its home directory.
+    pub(crate) fn kvshoot_with(&self, manifest: &Manifest) -> Kvshoot {
         self.kvshoot().file("shoot.yaml", &manifest.text())
     }
 
-    /// Applies, and the answer has to be `verb`: created, configured or unchanged.
-    pub(crate) fn applied(&self, manifest: &Manifest, verb: &str) {
+    /// Applies a manifest and asserts the result `verb`: created, configured or unchanged.
+    pub(crate) fn assert_applied(&self, manifest: &Manifest, verb: &str) {
         let output = self.apply(manifest);
         let wanted = format!("shoot.core.gardener.cloud/{} {verb}\n", manifest.name());
         assert_eq!(
@@ -115,14 +134,14 @@ impl Provider {
         );
     }
 
-    /// Applies what is there already: nothing is written.
-    pub(crate) fn unchanged(&self, manifest: &Manifest) {
-        let before = self.at_rest();
-        self.applied(manifest, "unchanged");
+    /// Applies a manifest again and asserts that nothing is written.
+    pub(crate) fn assert_unchanged(&self, manifest: &Manifest) {
+        let before = self.settled_versions();
+        self.assert_applied(manifest, "unchanged");
         assert_eq!(self.versions(), before);
     }
 
-    pub(crate) fn deleted(&self, name: &str) {
+    pub(crate) fn assert_deleted(&self, name: &str) {
         let output = self.kvshoot().run(&format!("delete {name} --yes"));
         let wanted = format!("shoot.core.gardener.cloud/{name} deleted\n");
         assert_eq!(
@@ -132,7 +151,7 @@ impl Provider {
         );
     }
 
-    /// Machines by pool and number of the zone: how many there are.
+    /// Numbers of machines by pool and index of the zone.
     pub(crate) fn machines(&self) -> BTreeMap<(String, String), usize> {
         let mut machines = BTreeMap::new();
         for vm in self.list(provider::VM) {
@@ -144,7 +163,7 @@ impl Provider {
         machines
     }
 
-    /// How many machines each zone of a pool has, in the order of the zones.
+    /// Numbers of machines of a pool, by zone.
     pub(crate) fn zones(&self, pool: &str) -> Vec<usize> {
         let machines = self.machines().into_iter();
         machines
@@ -161,14 +180,14 @@ impl Provider {
             .collect()
     }
 
-    /// All of a kind but what Kubernetes puts into every namespace.
+    /// Lists the objects of a kind, without those that Kubernetes creates in every namespace.
     fn objects(&self, kind: Resource) -> Vec<DynamicObject> {
         let mut objects = self.list(kind);
         objects.retain(|it| it.metadata.name.as_deref() != Some("kube-root-ca.crt"));
         objects
     }
 
-    /// The version of every object.
+    /// Resource versions of all objects.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = BTreeMap::new();
         for kind in KINDS {
@@ -181,13 +200,13 @@ impl Provider {
         versions
     }
 
-    /// The versions once KubeVirt and its friends have nothing more to say.
-    pub(crate) fn at_rest(&self) -> BTreeMap<String, String> {
-        let end = Instant::now() + LONG;
+    /// Waits until no controller writes for a second, and returns the resource versions.
+    pub(crate) fn settled_versions(&self) -> BTreeMap<String, String> {
+        let end = Instant::now() + PATIENCE;
         let mut before = self.versions();
         let mut since = Instant::now();
         while since.elapsed() < Duration::from_millis(1000) {
-            assert!(Instant::now() < end, "it does not come to rest");
+            assert!(Instant::now() < end, "controllers keep writing");
             std::thread::sleep(Duration::from_millis(100));
             let now = self.versions();
             if now != before {
@@ -197,7 +216,7 @@ impl Provider {
         before
     }
 
-    /// Every object, without what changes with each write.
+    /// All objects, without the fields that change with each write.
     pub(crate) fn dump(&self) -> BTreeMap<String, Value> {
         let mut dump = BTreeMap::new();
         for kind in KINDS.into_iter().chain([provider::LEASE]) {
@@ -213,10 +232,10 @@ impl Provider {
         dump
     }
 
-    pub(crate) fn until(&self, what: &str, holds: impl Fn(&Provider) -> bool) {
-        let end = Instant::now() + LONG;
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Provider) -> bool) {
+        let end = Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(Instant::now() < end, "waited in vain for {what}");
+            assert!(Instant::now() < end, "timed out waiting for {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

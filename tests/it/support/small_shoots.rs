@@ -1,8 +1,8 @@
-//! Small shoots for the sandbox's CloudProfile, and what has to be there of one.
+//! Small shoots for the CloudProfile of the sandbox, and the objects of one.
 
 use super::provider::{self, Provider, Resource};
 
-/// Two pools, a tenant network, a golden volume.
+/// A shoot with two pools, a tenant network and a golden volume.
 #[derive(Clone)]
 pub(crate) struct Small {
     pub(crate) name: &'static str,
@@ -10,7 +10,7 @@ pub(crate) struct Small {
     pub(crate) pools: Vec<(&'static str, usize)>,
     pub(crate) machine_type: &'static str,
     pub(crate) network: bool,
-    /// Of the first pool.
+    /// maxSurge of each pool.
     pub(crate) surge: usize,
 }
 
@@ -25,7 +25,7 @@ impl Small {
         }
     }
 
-    /// With the CloudProfile.
+    /// Returns the Shoot and the CloudProfile.
     pub(crate) fn manifest(&self) -> String {
         let example = std::fs::read_to_string("examples/three-zones.yaml").unwrap();
         let (_, profile) = example.split_once("\n---\n").unwrap();
@@ -63,7 +63,7 @@ impl Small {
     }
 
     fn pool(&self, name: &str, size: usize) -> serde_json::Value {
-        // What serves the cluster as a whole needs a machine in each zone.
+        // System components need a machine in each zone.
         let zones = &["zone-a", "zone-b"][..size.min(2)];
         serde_json::json!({
             "name": name,
@@ -75,9 +75,9 @@ impl Small {
     }
 }
 
-/// What a shoot has in its namespace, as kind and name. Machines of a pool are alike, so their ordinals do not count;
-/// how many there are does.
-pub(crate) fn there(provider: &Provider) -> Vec<String> {
+/// Lists kind and name of the objects in the namespace of a shoot. Ordinals of machines are left out, because machines
+/// of a pool are interchangeable.
+pub(crate) fn inventory(provider: &Provider) -> Vec<String> {
     const KINDS: [Resource; 9] = [
         provider::CONFIG_MAP,
         provider::NETWORK,
@@ -89,17 +89,17 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
         provider::STATEFUL_SET,
         provider::NETWORK_POLICY,
     ];
-    let mut there = Vec::new();
+    let mut objects = Vec::new();
     for kind in KINDS {
         for object in provider.list(kind) {
             let name = object.metadata.name.unwrap();
             let mut labels = object.metadata.labels.iter().flatten();
-            let is_machines = labels.any(|it| it.0 == "kvshoot.io/pool");
+            let is_of_pool = labels.any(|it| it.0 == "kvshoot.io/pool");
             let name = match name.rsplit_once('-') {
-                Some((alike, _)) if is_machines => alike,
+                Some((prefix, _)) if is_of_pool => prefix,
                 _ => &name,
             };
-            // Volumes that are cloned into belong to their machines, and are named by them.
+            // Clones for machines are owned by their machine and have its name.
             let of_machine = kind.2 == "DataVolume"
                 && !object
                     .metadata
@@ -108,15 +108,15 @@ pub(crate) fn there(provider: &Provider) -> Vec<String> {
                     .flatten()
                     .all(|it| it.kind == "ConfigMap");
             if name != "kube-root-ca.crt" && !of_machine {
-                there.push(format!("{} {name}", kind.2));
+                objects.push(format!("{} {name}", kind.2));
             }
         }
     }
-    there.sort();
-    there
+    objects.sort();
+    objects
 }
 
-/// Each machine has its Secret, by name, and each Secret its machine.
-pub(crate) fn assert_pairs(provider: &Provider) {
+/// Asserts that machines and Secrets with user data have the same names.
+pub(crate) fn assert_user_data(provider: &Provider) {
     assert_eq!(provider.names(provider::VM), provider.user_data());
 }

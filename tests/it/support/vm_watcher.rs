@@ -1,4 +1,4 @@
-//! Looks on while machines are replaced: every change of a VirtualMachine, as the server tells it.
+//! Watches VirtualMachines and other objects while kvshoot changes them.
 
 use super::provider::{self, Provider, Resource};
 use futures::{StreamExt, TryStreamExt};
@@ -7,32 +7,32 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// What was seen of one pool.
+/// Observed numbers of machines of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Most machines at one time, leaving ones too.
-    pub(crate) most: usize,
-    /// Fewest that served at one time, leaving ones not counted.
-    pub(crate) fewest: usize,
+    /// Most machines at one time, including terminating ones.
+    pub(crate) max_total: usize,
+    /// Fewest ready machines at one time, without terminating ones.
+    pub(crate) min_ready: usize,
 }
 
-/// Watches a pool from now on.
+/// A watch of the machines of a pool.
 pub(crate) struct Watcher<'a> {
     provider: &'a Provider,
-    seen: Arc<Mutex<Seen>>,
+    history: Arc<Mutex<PoolHistory>>,
 }
 
-struct Seen {
+struct PoolHistory {
     pool: String,
-    /// Whether each machine serves.
+    /// True for each machine that is ready and not terminating.
     machines: BTreeMap<String, bool>,
     bounds: Bounds,
-    /// Every change, for whom a test fails.
+    /// All changes, for the message of a failed assertion.
     log: Vec<String>,
 }
 
-impl Seen {
-    fn put(&mut self, object: &DynamicObject, is_there: bool) {
+impl PoolHistory {
+    fn update(&mut self, object: &DynamicObject, exists: bool) {
         let labels = object.metadata.labels.iter().flatten();
         let mut pool = labels.filter(|it| it.0 == "kvshoot.io/pool");
         if pool.next().is_none_or(|it| *it.1 != self.pool) {
@@ -40,24 +40,24 @@ impl Seen {
         }
         let name = object.metadata.name.clone().unwrap();
         let mut marks = object.metadata.annotations.iter().flatten();
-        let is_leaving = object.metadata.deletion_timestamp.is_some()
+        let is_terminating = object.metadata.deletion_timestamp.is_some()
             || marks.any(|it| it.0 == "kvshoot.io/leaving");
-        let serves = object.data["status"]["ready"] == true && !is_leaving;
+        let is_ready = object.data["status"]["ready"] == true && !is_terminating;
         let status = &object.data["status"];
         self.log.push(format!(
-            "{name} there {is_there} leaving {is_leaving} ready {} {} {}",
+            "{name} exists {exists} terminating {is_terminating} ready {} {} {}",
             status["ready"], status["printableStatus"], status["conditions"]
         ));
-        match is_there {
-            true => self.machines.insert(name, serves),
+        match exists {
+            true => self.machines.insert(name, is_ready),
             false => self.machines.remove(&name),
         };
     }
 
-    fn judge(&mut self) {
+    fn record_extremes(&mut self) {
         let ready = self.machines.values().filter(|it| **it).count();
-        self.bounds.most = self.bounds.most.max(self.machines.len());
-        self.bounds.fewest = self.bounds.fewest.min(ready);
+        self.bounds.max_total = self.bounds.max_total.max(self.machines.len());
+        self.bounds.min_ready = self.bounds.min_ready.min(ready);
     }
 }
 
@@ -66,58 +66,58 @@ impl<'a> Watcher<'a> {
         let listed = provider.api(provider::VM);
         let listed = provider.block_on(async { listed.list(&ListParams::default()).await });
         let listed = listed.unwrap();
-        let mut seen = Seen {
+        let mut history = PoolHistory {
             pool: pool.to_owned(),
             machines: BTreeMap::new(),
             bounds: Bounds {
-                most: 0,
-                fewest: usize::MAX,
+                max_total: 0,
+                min_ready: usize::MAX,
             },
             log: Vec::new(),
         };
-        listed.items.iter().for_each(|it| seen.put(it, true));
-        seen.judge();
-        let seen = Arc::new(Mutex::new(seen));
-        let (writer, version) = (seen.clone(), listed.metadata.resource_version.unwrap());
+        listed.items.iter().for_each(|it| history.update(it, true));
+        history.record_extremes();
+        let history = Arc::new(Mutex::new(history));
+        let (writer, version) = (history.clone(), listed.metadata.resource_version.unwrap());
         watch(provider, provider::VM, version, move |event| {
-            let mut seen = writer.lock().unwrap();
+            let mut history = writer.lock().unwrap();
             match event {
-                WatchEvent::Added(it) | WatchEvent::Modified(it) => seen.put(&it, true),
-                WatchEvent::Deleted(it) => seen.put(&it, false),
+                WatchEvent::Added(it) | WatchEvent::Modified(it) => history.update(&it, true),
+                WatchEvent::Deleted(it) => history.update(&it, false),
                 _ => return,
             }
-            seen.judge();
+            history.record_extremes();
         });
-        Watcher { provider, seen }
+        Watcher { provider, history }
     }
 
-    /// Waits until something moved since the start.
-    pub(crate) fn until(&self, what: &str, holds: impl Fn(&BTreeMap<String, bool>) -> bool) {
-        let end = Instant::now() + super::shoots::LONG;
-        while !holds(&self.seen.lock().unwrap().machines) {
-            assert!(Instant::now() < end, "waited in vain for {what}");
+    /// Waits until the machines meet a condition. They are named, with true for ready ones.
+    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&BTreeMap<String, bool>) -> bool) {
+        let end = Instant::now() + super::shoots::PATIENCE;
+        while !holds(&self.history.lock().unwrap().machines) {
+            assert!(Instant::now() < end, "timed out waiting for {what}");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
 
-    /// There were never more machines than `most`, and never fewer that served than `fewest`.
-    pub(crate) fn held(self, what: &str, wanted: Bounds) {
-        let there = self.provider.list(provider::VM);
-        let names = there.into_iter().map(|it| it.metadata.name.unwrap());
+    /// Asserts that the numbers of machines stayed within bounds.
+    pub(crate) fn assert_within(self, what: &str, wanted: Bounds) {
+        let machines = self.provider.list(provider::VM);
+        let names = machines.into_iter().map(|it| it.metadata.name.unwrap());
         let names: std::collections::BTreeSet<String> = names.collect();
-        self.until("the watch to see it all", |it| {
-            it.keys().all(|it| names.contains(it))
+        self.wait_for("the watch to catch up", |machines| {
+            machines.keys().all(|name| names.contains(name))
         });
-        let seen = self.seen.lock().unwrap();
-        let (most, fewest) = (seen.bounds.most, seen.bounds.fewest);
-        let holds = most <= wanted.most && fewest >= wanted.fewest;
-        let log = seen.log.join("\n");
-        assert!(holds, "{what}: {:?}, not {wanted:?}\n{log}", seen.bounds);
+        let history = self.history.lock().unwrap();
+        let (most, fewest) = (history.bounds.max_total, history.bounds.min_ready);
+        let holds = most <= wanted.max_total && fewest >= wanted.min_ready;
+        let log = history.log.join("\n");
+        assert!(holds, "{what}: {:?}, not {wanted:?}\n{log}", history.bounds);
     }
 }
 
-/// When each object of a kind was deleted from now on, as the server counts: the first that is seen of it.
-pub(crate) fn deletions(
+/// Watches deletions of a kind: the resource version of the first sign of each, by name.
+pub(crate) fn watch_deletions(
     provider: &Provider,
     resource: Resource,
 ) -> Arc<Mutex<BTreeMap<String, u64>>> {
@@ -127,15 +127,15 @@ pub(crate) fn deletions(
     let deleted = Arc::new(Mutex::new(BTreeMap::new()));
     let writer = deleted.clone();
     watch(provider, resource, version, move |event| {
-        let (object, is_gone) = match event {
+        let (object, is_removed) = match event {
             WatchEvent::Modified(it) => (it, false),
             WatchEvent::Deleted(it) => (it, true),
             _ => return,
         };
         let metadata = object.metadata;
         let is_machine = object.types.is_some_and(|it| it.kind == provider::VM.2);
-        // A machine counts until it is gone, the others until somebody wants them to go.
-        if is_gone || (!is_machine && metadata.deletion_timestamp.is_some()) {
+        // A machine exists until it is removed; for other kinds the deletion timestamp counts.
+        if is_removed || (!is_machine && metadata.deletion_timestamp.is_some()) {
             let version = metadata.resource_version.unwrap().parse().unwrap();
             let name = metadata.name.unwrap();
             writer.lock().unwrap().entry(name).or_insert(version);
@@ -144,8 +144,8 @@ pub(crate) fn deletions(
     deleted
 }
 
-/// The labels of every object of a kind that there is at some time from now on, by name.
-pub(crate) fn labels(
+/// Watches the labels of all objects of a kind, by name.
+pub(crate) fn watch_labels(
     provider: &Provider,
     resource: Resource,
 ) -> Arc<Mutex<BTreeMap<String, BTreeMap<String, String>>>> {
@@ -169,14 +169,14 @@ fn watch(
     provider: &Provider,
     resource: Resource,
     version: String,
-    mut see: impl FnMut(WatchEvent<DynamicObject>) + Send + 'static,
+    mut handle: impl FnMut(WatchEvent<DynamicObject>) + Send + 'static,
 ) {
     let api = provider.api(resource);
     provider.spawn(async move {
         let params = WatchParams::default();
         let mut events = api.watch(&params, &version).await.unwrap().boxed();
         while let Ok(Some(event)) = events.try_next().await {
-            see(event);
+            handle(event);
         }
     });
 }

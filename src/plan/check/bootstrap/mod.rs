@@ -12,7 +12,7 @@ use crate::state::facts::ObjectStatus;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemState, Plan};
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::Exposure;
+use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use world::World;
 
@@ -118,8 +118,8 @@ fn a_first_apply_completes_in_any_order_and_after_any_interruption() {
     let port = None;
     let ways = [
         shoot.control_plane.exposure.clone(),
-        Exposure::NodePort { address, port },
-        Exposure::None,
+        ApiServerExposure::NodePort { address, port },
+        ApiServerExposure::None,
     ];
     for (seed, exposure) in (1..).zip(ways.iter().cycle().take(6)) {
         shoot.control_plane.exposure = exposure.clone();

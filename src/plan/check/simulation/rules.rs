@@ -10,17 +10,17 @@ use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::{Item, ItemState, Plan};
 use crate::state::{names, record};
-use crate::validate::{Network, Pool, ValidShoot};
+use crate::validate::{Network, PoolSpec, ValidShoot};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Maximum number of machines of a pool.
-pub(crate) fn most(facts: &Facts, pool: &Pool) -> usize {
+pub(crate) fn most(facts: &Facts, pool: &PoolSpec) -> usize {
     let size = desired::size(facts, pool);
     size + pool.surge.rounded_up(size)
 }
 
-fn floor(facts: &Facts, pool: &Pool) -> usize {
+fn floor(facts: &Facts, pool: &PoolSpec) -> usize {
     let size = desired::size(facts, pool);
     size - pool.unavailable.rounded_down(size).min(size)
 }
@@ -71,7 +71,7 @@ impl World<'_> {
     }
 
     /// All actions due in one plan may be performed together, in addition to those in flight.
-    fn check_bounds(&mut self, plan: &Plan, pool: &Pool) {
+    fn check_bounds(&mut self, plan: &Plan, pool: &PoolSpec) {
         let observed = &self.observed;
         let facts = &observed.facts;
         let there: BTreeMap<_, _> = observed.pool(&pool.name).collect();
@@ -99,7 +99,7 @@ impl World<'_> {
     }
 
     /// No machine is created, and no ready machine removed, before everything a machine depends on exists.
-    fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &Pool) {
+    fn check_prerequisites(&mut self, plan: &Plan, shoot: &ValidShoot, pool: &PoolSpec) {
         let facts = &self.observed.facts;
         let hash = desired::pool_hash(shoot, pool, &desired::attachments(shoot, facts));
         let ready = |zone: usize| has_needs(shoot, facts, pool, zone.min(pool.zones.len() - 1));
@@ -340,7 +340,7 @@ fn is_done(fact: &ObjectStatus) -> bool {
     }
 }
 
-fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &Pool, zone: usize) -> bool {
+fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec, zone: usize) -> bool {
     let has = |kind, name: &str, hash| {
         let object = facts.objects.get(&ObjectKey::provider(kind, name));
         object.is_some_and(|it| !it.leaving && it.hash == hash && is_done(&it.status))

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::validate::ValidShoot;
-use crate::validate::control_plane::Exposure;
+use crate::validate::control_plane::ApiServerExposure;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-fn external(exposure: Exposure) -> Option<Value> {
+fn external(exposure: ApiServerExposure) -> Option<Value> {
     let mut shoot = valid_for_tests(SHOOT);
     shoot.control_plane.exposure = exposure;
     let objects = objects(&shoot);
@@ -18,17 +18,17 @@ fn external(exposure: Exposure) -> Option<Value> {
 #[test]
 fn the_api_server_is_exposed_as_the_shoot_asks_for() {
     let annotations = BTreeMap::from([("example.org/pool".to_owned(), "a".to_owned())]);
-    let balanced = external(Exposure::LoadBalancer { annotations }).expect("a Service");
+    let balanced = external(ApiServerExposure::LoadBalancer { annotations }).expect("a Service");
     assert_eq!(balanced["spec"]["type"], "LoadBalancer");
     assert_eq!(balanced["metadata"]["annotations"]["example.org/pool"], "a");
     let address = "192.0.2.1".to_owned();
     let port = Some(30443);
-    let on_nodes = external(Exposure::NodePort { address, port }).expect("a Service");
+    let on_nodes = external(ApiServerExposure::NodePort { address, port }).expect("a Service");
     assert_eq!(on_nodes["spec"]["type"], "NodePort");
     assert_eq!(on_nodes["spec"]["ports"][0]["nodePort"], 30443);
     assert_eq!(on_nodes["spec"]["ports"][1]["port"], 8132);
     assert!(on_nodes["spec"]["ports"][1]["nodePort"].is_null());
-    assert_eq!(external(Exposure::None), None);
+    assert_eq!(external(ApiServerExposure::None), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Adapts Calico's own manifest: the changes that its authors tell users to make before they apply it.
 
 use crate::render::system::context::TUNNEL_PORT;
-use crate::validate::Networking;
+use crate::validate::NetworkRanges;
 use serde_json::{Value, json};
 
 pub(crate) const NAME: &str = "calico";
@@ -11,7 +11,7 @@ const DAEMON: &str = "calico-node";
 const OF_BIRD: [&str; 2] = ["-bird-live", "-bird-ready"];
 
 /// Uses VXLAN tunnels only: the network between machines need not know pod addresses or pass other protocols.
-pub(crate) fn fit(object: &mut Value, networking: &Networking) {
+pub(crate) fn fit(object: &mut Value, networking: &NetworkRanges) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match (object["kind"].as_str(), name) {
         (Some("ConfigMap"), "calico-config") => object["data"]["calico_backend"] = json!("vxlan"),
@@ -20,7 +20,7 @@ pub(crate) fn fit(object: &mut Value, networking: &Networking) {
     }
 }
 
-fn daemon(object: &mut Value, networking: &Networking) {
+fn daemon(object: &mut Value, networking: &NetworkRanges) {
     let containers = object.pointer_mut("/spec/template/spec/containers");
     let containers = containers.and_then(Value::as_array_mut);
     for container in containers.into_iter().flatten() {

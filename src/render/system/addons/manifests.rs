@@ -2,11 +2,11 @@
 
 use super::calico;
 use crate::render::images::from_registry;
-use crate::validate::{Bundle, ValidShoot};
+use crate::validate::{ManifestSet, ValidShoot};
 use serde_json::{Value, json};
 
 /// Adapts the objects to the shoot: its registry, and the address ranges of a pod network.
-pub(crate) fn prepared(shoot: &ValidShoot, bundle: &Bundle) -> Vec<Value> {
+pub(crate) fn prepared(shoot: &ValidShoot, bundle: &ManifestSet) -> Vec<Value> {
     let mut objects = bundle.objects.clone();
     for object in &mut objects {
         if let Some(registry) = &shoot.control_plane.registry {

@@ -5,7 +5,7 @@
 
 use crate::model::VOLUME_SNAPSHOTS;
 use crate::render::system::storage::DRIVER;
-use crate::validate::{Bundle, ValidShoot};
+use crate::validate::{ManifestSet, ValidShoot};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const NAME: &str = "volume-snapshots";
 const DEFAULT: &str = "snapshot.storage.kubernetes.io/is-default-class";
 
 /// Returns None if the profile lists no class. Existing definitions stay, since deleting them deletes all snapshots.
-pub(crate) fn bundle(shoot: &ValidShoot) -> Option<Bundle> {
+pub(crate) fn bundle(shoot: &ValidShoot) -> Option<ManifestSet> {
     let classes = &shoot.profile.spec.provider_config.volume_snapshot_classes;
     let classes = classes.iter().map(|it| {
         json!({
@@ -29,7 +29,7 @@ pub(crate) fn bundle(shoot: &ValidShoot) -> Option<Bundle> {
         })
     });
     let classes: Vec<Value> = classes.collect();
-    (!classes.is_empty()).then(|| Bundle {
+    (!classes.is_empty()).then(|| ManifestSet {
         name: NAME.to_owned(),
         objects: definitions().chain(classes).collect(),
     })
