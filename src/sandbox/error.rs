@@ -27,7 +27,7 @@ pub(crate) enum SandboxError {
         folder: PathBuf,
         programs: Vec<String>,
     },
-    #[error("another kvshoot{} is busy: {what}", holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    #[error("another kvshoot{} is {what}", holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     Busy { what: String, holder: Option<u32> },
     #[error("{name} exited soon after it was started")]
     Ended {

@@ -104,7 +104,7 @@ impl Sandbox {
         let (mut state, row) = {
             // Without the lock, two sandboxes that start at the same time could choose the same ports.
             let path = self.dirs.state.join("ports.lock");
-            let _ports = Lock::take(path, "choose ports", Duration::from_secs(30), |_| {})?;
+            let _ports = Lock::take(path, "choosing ports", Duration::from_secs(30), |_| {})?;
             let ports = self.ports(before.as_ref())?;
             let kept = before.as_ref().and_then(|state| state.row);
             let row =
@@ -258,7 +258,7 @@ impl Sandbox {
                 "Waiting for another kvshoot{process} to finish with sandbox {name}"
             )));
         };
-        let what = format!("work on sandbox {name}");
+        let what = format!("working on sandbox {name}");
         let patience = Duration::from_secs(120);
         Lock::take(self.folder.join("lock"), &what, patience, waiting)
     }

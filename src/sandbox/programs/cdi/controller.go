@@ -35,8 +35,8 @@ const (
 	pull      = "IfNotPresent"
 )
 
-// controllerMain runs the controllers that a DataVolume of http, registry,
-// upload or clone source passes through.
+// controllerMain runs the controllers for DataVolumes with http, registry, upload and clone
+// sources.
 func controllerMain(args []string) error {
 	o := parse(args)
 	config, err := o.config(100)
@@ -113,7 +113,7 @@ func controllerMain(args []string) error {
 
 func second[T any](_ T, err error) error { return err }
 
-// token reads the key pair that signs clone permissions.
+// token reads the key pair that signs clone tokens.
 func (o options) token() (*rsa.PublicKey, *rsa.PrivateKey, error) {
 	text, err := os.ReadFile(filepath.Join(o.certs, "id_rsa.pub"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// keys writes id_rsa and id_rsa.pub: CDI signs clone permissions with RSA.
+// keys writes id_rsa and id_rsa.pub, the RSA key pair that signs clone tokens.
 func keys(dir string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Command sandbox-cdi is one multi-call binary: cdi-controller and cdi-apiserver
-// with their ports on loopback, and cdi-manifests DIR, which writes what
-// cdi-operator would create. CDI's own commands bind every address on one and
-// the same port, which is why their main functions are rewritten here.
+// Command sandbox-cdi is one multi-call binary: cdi-controller and cdi-apiserver, and cdi-manifests
+// DIR, which writes what cdi-operator would create. CDI's own commands listen on the same port of
+// all addresses, so their main functions are replaced here.
 package main
 
 import (
@@ -42,7 +41,7 @@ func main() {
 	}
 }
 
-// options are the flags that both servers take.
+// options are the flags of both servers.
 type options struct {
 	kubeconfig, certs string
 	port              int

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests writes one YAML file each of roles, webhooks and API services.
+// manifests writes one YAML file each for roles, webhooks and API services.
 func manifests(dir string) error {
 	files := map[string][]map[string]any{}
 	args := &cluster.FactoryArgs{Namespace: namespace, Logger: logr.Discard()}

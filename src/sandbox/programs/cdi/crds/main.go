@@ -1,6 +1,6 @@
-// Command sandbox-cdi-crds writes CDI's resource definitions to a folder. It
-// stands apart because they are all that a sandbox with simulated imports
-// needs, and the controllers take minutes to build.
+// Command sandbox-cdi-crds writes CDI's CustomResourceDefinitions to a folder. It is a separate
+// program because a sandbox with simulated imports needs nothing else of CDI, whose controllers
+// take minutes to build.
 package main
 
 import (

@@ -23,8 +23,8 @@ const (
 	namespaceLabel = "cluster.x-k8s.io/tenant-service-namespace"
 )
 
-// balancer mirrors each Service of type LoadBalancer into the namespace; the infrastructure's
-// own load balancers do the rest.
+// balancer mirrors each Service of type LoadBalancer into the namespace, where the infrastructure's
+// load balancer gives it an address.
 type balancer struct{ *cloud }
 
 func (b balancer) mirrors() corev1.ServiceInterface { return b.kube.CoreV1().Services(b.namespace) }
@@ -41,9 +41,9 @@ func (b balancer) GetLoadBalancer(ctx context.Context, _ string, service *v1.Ser
 	return &mirror.Status.LoadBalancer, true, nil
 }
 
-// EnsureLoadBalancer makes the mirror and waits for its address. Of a mirror that is there
-// only the ports follow, and its status is taken as it is: one whose first wait timed out
-// stays without an address until something else changes the Service.
+// EnsureLoadBalancer creates the mirror and waits for its address. Of an existing mirror only the
+// ports are updated, and its status is returned as it is: after a timeout the Service gets its
+// address only when something else changes it.
 func (b balancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *v1.Service, _ []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	mirror, err := b.mirror(ctx, service)
 	if err != nil {
@@ -98,7 +98,7 @@ func (b balancer) EnsureLoadBalancerDeleted(ctx context.Context, _ string, servi
 	return nil
 }
 
-// mirror is nil when there is none.
+// mirror returns nil if the mirror does not exist.
 func (b balancer) mirror(ctx context.Context, service *v1.Service) (*v1.Service, error) {
 	mirror, err := b.mirrors().Get(ctx, cloudprovider.DefaultLoadBalancerName(service), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -111,9 +111,8 @@ func (b balancer) mirror(ctx context.Context, service *v1.Service) (*v1.Service,
 	return mirror, nil
 }
 
-// follow is all that ever changes of a mirror: its ports, when they differ from what would be
-// created. The API server's own additions differ too, so each pass writes once more; upstream
-// does the same.
+// follow updates the ports of a mirror if they differ from new ones. They always do, because of the
+// API server's defaults, so each call writes; upstream does the same.
 func (b balancer) follow(ctx context.Context, mirror, service *v1.Service) error {
 	wanted := ports(service)
 	if equality.Semantic.DeepEqual(wanted, mirror.Spec.Ports) {
@@ -149,7 +148,7 @@ func (b balancer) build(cluster string, service *v1.Service) *v1.Service {
 	return mirror
 }
 
-// ports lead to the nodes' ports: the guests answer there.
+// ports forward to the node ports of the guests.
 func ports(service *v1.Service) []v1.ServicePort {
 	made := []v1.ServicePort{}
 	for _, port := range service.Spec.Ports {

@@ -18,7 +18,7 @@ import (
 
 const providerName = "kubevirt"
 
-// cloudConfig is the file of --cloud-config; keys that are not here are ignored.
+// cloudConfig is the file of --cloud-config; unknown keys are ignored.
 type cloudConfig struct {
 	Kubeconfig   string            `yaml:"kubeconfig"`
 	Namespace    string            `yaml:"namespace"`
@@ -50,7 +50,7 @@ func parse(text []byte) (cloudConfig, error) {
 	return c, err
 }
 
-// cloud is a namespace of the infrastructure cluster, where the VMs of this cluster run.
+// cloud is the namespace of the infrastructure cluster that contains the VMs of this cluster.
 type cloud struct {
 	config    cloudConfig
 	namespace string
@@ -89,8 +89,8 @@ func newCloud(file io.Reader) (cloudprovider.Interface, error) {
 	return &cloud{config: config, namespace: namespace, kube: kube, dynamic: objects}, nil
 }
 
-// infrastructure is where the VMs are. In a pod of that cluster without a kubeconfig the
-// namespace has to be given: an empty one stays empty, and nothing is found.
+// infrastructure returns the cluster and namespace of the VMs. Without a kubeconfig it is the
+// cluster that the pod runs in, and the namespace is required: with an empty one no VM is found.
 func infrastructure(config cloudConfig) (*rest.Config, string, error) {
 	if config.Kubeconfig == "" {
 		infra, err := rest.InClusterConfig()

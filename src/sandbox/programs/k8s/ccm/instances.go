@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// A node may name its VMI by this label; without it they have the same name.
+	// Label of a node with the name of its VMI; without it they have the same name.
 	instanceID = "node.kubernetes.io/instance-id"
-	// Only namespaced instance types are told by it.
+	// Annotation of VMIs with namespaced instance types.
 	instanceType = "kubevirt.io/instancetype-name"
-	// Addresses of other interfaces are not published.
+	// Only addresses of this interface are published.
 	network = "default"
 )
 
 var (
 	vmis = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachineinstances"}
-	// Names with dots do not fit, though KubeVirt takes them.
+	// KubeVirt accepts names with dots, which do not match.
 	providerID = regexp.MustCompile("^" + providerName + "://([0-9A-Za-z_-]+)$")
 )
 
-// instances are the VMIs of the namespace.
+// instances finds the VMIs of nodes.
 type instances struct{ *cloud }
 
 func (i instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
@@ -87,8 +87,8 @@ func (i instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudp
 	return told, nil
 }
 
-// find looks a node's VMI up. The last way asks for a field that the definition of VMIs does
-// not select by, so the API server refuses: upstream fails there too.
+// find returns a node's VMI. The last lookup uses a field selector that VMIs do not support, so the
+// API server refuses it; upstream fails there, too.
 func (i instances) find(ctx context.Context, node *v1.Node) (*unstructured.Unstructured, error) {
 	if name, ok := node.Labels[instanceID]; ok {
 		vmi, err := i.get(ctx, name)
@@ -123,7 +123,8 @@ func instanceName(id string) (string, error) {
 	return match[1], nil
 }
 
-// addresses are those of the interface `default`; while it has none, those that the node has.
+// addresses returns the addresses of the interface `default`, or the node's current ones if it has
+// none.
 func addresses(vmi *unstructured.Unstructured, node *v1.Node) []v1.NodeAddress {
 	found := []v1.NodeAddress{}
 	interfaces, _, _ := unstructured.NestedSlice(vmi.Object, "status", "interfaces")

@@ -1,6 +1,6 @@
-// Command kubevirt-cloud-controller-manager stands in for KubeVirt's program of that name,
-// whose module the Go module proxy does not serve. The controllers are Kubernetes' own;
-// what they ask of the cloud was written from the documented behaviour of v0.6.0.
+// Command kubevirt-cloud-controller-manager is a stand-in for KubeVirt's program of that name,
+// which is not available from the Go module proxy. The controllers are those of Kubernetes; the
+// cloud provider implements the documented behaviour of v0.6.0.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	// Many of these run beside each other on one computer: rather small than quick.
+	// Many of these run on one computer: prefer low memory use to speed.
 	debug.SetGCPercent(50)
 	cloudprovider.RegisterCloudProvider(providerName, newCloud)
 	os.Exit(cli.Run(command()))
@@ -40,7 +40,7 @@ func command() *cobra.Command {
 	return c
 }
 
-// initialize ends the program on its own when there is no cloud: nothing works without one.
+// initialize exits the program if the cloud provider cannot be created.
 func initialize(c *config.CompletedConfig) cloudprovider.Interface {
 	klog.InfoS("this is the sandbox's stand-in for the KubeVirt cloud controller manager", "behaviour", "v0.6.0")
 	asked := c.ComponentConfig.KubeCloudShared.CloudProvider

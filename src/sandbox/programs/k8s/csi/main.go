@@ -1,8 +1,8 @@
-// Command sandbox-csi stands in for the KubeVirt CSI driver's controller part and for the
-// programs that Kubernetes sets beside such a driver: the module of the one cannot be had from
-// the Go module proxy, and the others would take more memory than the whole control plane may.
-// They speak real CSI over the pod's socket, and ask both API servers for what the real ones ask.
-// Its name (or its first argument) picks the program it runs as.
+// Command sandbox-csi is a stand-in for the controller part of the KubeVirt CSI driver and for the
+// sidecars of CSI drivers. The driver's module is not available from the Go module proxy, and the
+// real sidecars would need more memory than the rest of the control plane. The stand-ins speak CSI
+// over the pod's socket, and send the same requests to both API servers as the real programs. Its
+// name (or its first argument) picks the program it runs as.
 package main
 
 import (
@@ -15,19 +15,22 @@ import (
 	"syscall"
 
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/driver"
+	"kvshoot.io/sandbox/kubernetes/csi/sidecar"
 )
 
 func main() {
-	// Seven of these run in one pod: rather small than quick.
+	// Seven of these run in one pod: prefer low memory use to speed.
 	debug.SetGCPercent(50)
 	programs := map[string]func(context.Context, []string) error{
-		"kubevirt-csi-driver": driverMain,
-		"csi-provisioner":     provisionerMain,
-		"csi-attacher":        attacherMain,
-		"csi-resizer":         resizerMain,
-		"csi-snapshotter":     snapshotterMain,
-		"snapshot-controller": snapshotControllerMain,
-		"livenessprobe":       livenessMain,
+		"kubevirt-csi-driver": driver.Main,
+		"csi-provisioner":     sidecar.Provisioner,
+		"csi-attacher":        sidecar.Attacher,
+		"csi-resizer":         sidecar.Resizer,
+		"csi-snapshotter":     sidecar.Snapshotter,
+		"snapshot-controller": sidecar.SnapshotController,
+		"livenessprobe":       sidecar.LivenessProbe,
 	}
 	name, args := filepath.Base(os.Args[0]), os.Args[1:]
 	run, ok := programs[name]

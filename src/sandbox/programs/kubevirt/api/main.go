@@ -1,6 +1,5 @@
-// Command sandbox-virt-api is virt-api. It stands apart because the packages
-// that it is made of take seconds to start, which the other programs of this
-// module need not wait for.
+// Command sandbox-virt-api is virt-api. It is a separate program because its packages take seconds
+// to initialize, which would delay the other programs of this module.
 package main
 
 import (

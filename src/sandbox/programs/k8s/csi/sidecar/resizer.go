@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -11,16 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// resizer has volumes grow whose claims ask for more.
+// resizer expands the volumes of claims that request more.
 type resizer struct {
 	*sidecar
 	controller csi.ControllerClient
 	volumes    cache.SharedIndexInformer
 }
 
-func resizerMain(ctx context.Context, args []string) error {
+// Resizer runs the program csi-resizer.
+func Resizer(ctx context.Context, args []string) error {
 	o := common("workers", 10*time.Second, "AnnotateFsResize", "RecoverVolumeExpansionFailure", "VolumeAttributesClass", "ReleaseLeaderElectionOnExit")
 	inUse := o.set.Bool("handle-volume-inuse-error", true, "watch pods, for drivers that cannot grow what is used")
 	o.set.Bool("extra-modify-metadata", false, "without effect")
@@ -29,15 +32,15 @@ func resizerMain(ctx context.Context, args []string) error {
 		return err
 	}
 	r := &resizer{sidecar: s, controller: csi.NewControllerClient(s.calls)}
-	r.volumes = r.follow(volumes)
-	claims := r.follow(claims)
+	r.volumes = r.Follow(cluster.Volumes)
+	claims := r.Follow(cluster.Claims)
 	if *inUse {
-		r.follow(kindOf("", "v1", "pods"))
+		r.Follow(cluster.Kind("", "v1", "pods"))
 	}
-	if err := r.start(ctx); err != nil {
+	if err := r.Start(ctx); err != nil {
 		return err
 	}
-	work(ctx, claims, o.pace, r.claim)
+	cluster.Reconcile(ctx, claims, o.pace, r.claim)
 	<-ctx.Done()
 	return nil
 }
@@ -47,18 +50,18 @@ func (r *resizer) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) er
 	if claim.Status.Phase != v1.ClaimBound || wanted.Cmp(*has) <= 0 {
 		return nil
 	}
-	volume, err := find[v1.PersistentVolume](r.volumes, claim.Spec.VolumeName)
+	volume, err := cluster.Find[v1.PersistentVolume](r.volumes, claim.Spec.VolumeName)
 	if err != nil || volume == nil || volume.Spec.CSI == nil || volume.Spec.CSI.Driver != r.driver {
 		return err
 	}
 	if volume.Spec.Capacity.Storage().Cmp(*wanted) >= 0 {
-		// What is left is the node's part.
+		// Only the node's part is left to do.
 		return nil
 	}
 	from := "external-resizer " + r.driver
-	r.event(ctx, from, "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "Resizing", "External resizer is resizing volume "+volume.Name)
+	r.Event(ctx, from, "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "Resizing", "External resizer is resizing volume "+volume.Name)
 	if !slices.ContainsFunc(claim.Status.Conditions, resizing) {
-		if err := r.tell(ctx, claim, v1.PersistentVolumeClaimResizing, "", nil); err != nil {
+		if err := r.writeStatus(ctx, claim, v1.PersistentVolumeClaimResizing, "", nil); err != nil {
 			return err
 		}
 	}
@@ -70,27 +73,27 @@ func (r *resizer) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) er
 	})
 	if err != nil {
 		message := fmt.Sprintf("resize volume %q by resizer %q failed: %v", volume.Name, r.driver, err)
-		r.event(ctx, from, "PersistentVolumeClaim", &claim.ObjectMeta, "Warning", "VolumeResizeFailed", message)
+		r.Event(ctx, from, "PersistentVolumeClaim", &claim.ObjectMeta, "Warning", "VolumeResizeFailed", message)
 		return err
 	}
 	size := resource.NewQuantity(answer.CapacityBytes, resource.BinarySI).String()
 	capacity := map[string]any{"storage": size}
-	if err := r.patch(ctx, volumes, "", volume.Name, map[string]any{"spec": map[string]any{"capacity": capacity}}); err != nil {
+	if err := r.Patch(ctx, cluster.Volumes, "", volume.Name, map[string]any{"spec": map[string]any{"capacity": capacity}}); err != nil {
 		return err
 	}
 	if !answer.NodeExpansionRequired {
-		return r.tell(ctx, claim, "", "", capacity)
+		return r.writeStatus(ctx, claim, "", "", capacity)
 	}
 	message := "waiting for user to (re-)start a pod to finish file system resize of volume on node."
-	return r.tell(ctx, claim, v1.PersistentVolumeClaimFileSystemResizePending, message, nil)
+	return r.writeStatus(ctx, claim, v1.PersistentVolumeClaimFileSystemResizePending, message, nil)
 }
 
 func resizing(one v1.PersistentVolumeClaimCondition) bool {
 	return one.Type == v1.PersistentVolumeClaimResizing
 }
 
-// tell writes how far a claim is: one condition, or none and its new size.
-func (r *resizer) tell(ctx context.Context, claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimConditionType, message string, capacity map[string]any) error {
+// writeStatus writes the progress of a claim: a condition, or none and the new size.
+func (r *resizer) writeStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimConditionType, message string, capacity map[string]any) error {
 	conditions := []map[string]any{}
 	if kind != "" {
 		conditions = append(conditions, map[string]any{
@@ -101,5 +104,5 @@ func (r *resizer) tell(ctx context.Context, claim *v1.PersistentVolumeClaim, kin
 	if capacity != nil {
 		status["capacity"] = capacity
 	}
-	return r.patch(ctx, claims, claim.Namespace, claim.Name, map[string]any{"status": status}, "status")
+	return r.Patch(ctx, cluster.Claims, claim.Namespace, claim.Name, map[string]any{"status": status}, "status")
 }

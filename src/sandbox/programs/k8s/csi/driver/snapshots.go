@@ -1,4 +1,4 @@
-package main
+package driver
 
 import (
 	"context"
@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
 const snapshotClassKey = "infraSnapshotClassName"
 
-// CreateSnapshot makes a VolumeSnapshot of the volume's claim in the infrastructure; it is ready
-// before the answer, as only then its size is known.
+// CreateSnapshot creates a VolumeSnapshot of the volume's claim in the infrastructure. It waits
+// until the snapshot is ready, because only then its size is known.
 func (d *driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	if request.Name == "" || request.SourceVolumeId == "" {
 		return nil, status.Error(codes.InvalidArgument, "name or source volume id missing in request")
@@ -39,7 +41,7 @@ func (d *driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshot
 	return &csi.CreateSnapshotResponse{Snapshot: described(one)}, nil
 }
 
-func (d *driver) take(ctx context.Context, request *csi.CreateSnapshotRequest) (*snapshot, error) {
+func (d *driver) take(ctx context.Context, request *csi.CreateSnapshotRequest) (*cluster.Snapshot, error) {
 	if _, err := d.volume(ctx, request.SourceVolumeId); apierrors.IsNotFound(err) {
 		return nil, status.Errorf(codes.NotFound, "source volume %s not found", request.SourceVolumeId)
 	} else if err != nil {
@@ -58,10 +60,10 @@ func (d *driver) take(ctx context.Context, request *csi.CreateSnapshotRequest) (
 		"metadata": map[string]any{"name": request.Name, "namespace": d.namespace}, "spec": spec,
 	}}
 	wanted.SetLabels(d.labels)
-	if _, err := d.infra.Resource(snapshots).Namespace(d.namespace).Create(ctx, wanted, metav1.CreateOptions{}); err != nil {
+	if _, err := d.infra.Resource(cluster.Snapshots).Namespace(d.namespace).Create(ctx, wanted, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	var one *snapshot
+	var one *cluster.Snapshot
 	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		one, err = d.snapshot(ctx, request.Name)
 		return err == nil && one.Status.Ready, err
@@ -69,10 +71,10 @@ func (d *driver) take(ctx context.Context, request *csi.CreateSnapshotRequest) (
 	return one, err
 }
 
-// snapshotClass is the infrastructure's class to use: its default one where defaults are allowed,
-// whatever was asked for, and else one that is mapped to the storage class of the volume.
+// snapshotClass returns the infrastructure's class to use: the default one if the policy allows
+// that, or else one that is mapped to the volume's storage class.
 func (d *driver) snapshotClass(ctx context.Context, volume, wanted string) (string, error) {
-	claim, err := get[v1.PersistentVolumeClaim](ctx, d.infra, claims, d.namespace, volume)
+	claim, err := cluster.Get[v1.PersistentVolumeClaim](ctx, d.infra, cluster.Claims, d.namespace, volume)
 	if err != nil {
 		return "", errors.New("unable to determine volume snapshot class name for infra source volume")
 	}
@@ -97,7 +99,7 @@ func (d *driver) snapshotClass(ctx context.Context, volume, wanted string) (stri
 			break
 		}
 	}
-	// Upstream reads these in any case, and they are what it names.
+	// Upstream always reads these, and names them in its error.
 	known, err := d.tenantClasses(ctx, mapped)
 	switch {
 	case err != nil:
@@ -114,9 +116,9 @@ func (d *driver) snapshotClass(ctx context.Context, volume, wanted string) (stri
 	return "", fmt.Errorf("volume snapshot class %s is not compatible with PVC with storage class %s, valid snapshot classes for this pvc are %v", wanted, class, known)
 }
 
-// tenantClasses are the classes of the tenant that stand for some of the infrastructure.
+// tenantClasses returns the classes of the tenant that map to any of the infrastructure's classes.
 func (d *driver) tenantClasses(ctx context.Context, infra []string) ([]string, error) {
-	list, err := d.tenant.Resource(snapClasses).List(ctx, metav1.ListOptions{})
+	list, err := d.tenant.Resource(cluster.SnapshotClasses).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -130,16 +132,16 @@ func (d *driver) tenantClasses(ctx context.Context, infra []string) ([]string, e
 	return known, nil
 }
 
-// snapshot reads a VolumeSnapshot; one that is not the driver's own is refused.
-func (d *driver) snapshot(ctx context.Context, name string) (*snapshot, error) {
-	one, err := get[snapshot](ctx, d.infra, snapshots, d.namespace, name)
+// snapshot reads a VolumeSnapshot, and refuses one that does not belong to the driver.
+func (d *driver) snapshot(ctx context.Context, name string) (*cluster.Snapshot, error) {
+	one, err := cluster.Get[cluster.Snapshot](ctx, d.infra, cluster.Snapshots, d.namespace, name)
 	if err == nil && !labels.SelectorFromSet(d.labels).Matches(labels.Set(one.Labels)) {
 		return nil, errors.New("invalid snapshot name")
 	}
 	return one, err
 }
 
-func described(one *snapshot) *csi.Snapshot {
+func described(one *cluster.Snapshot) *csi.Snapshot {
 	made := &csi.Snapshot{
 		SnapshotId: one.Name, SourceVolumeId: one.Spec.Source.Claim, CreationTime: timestamppb.New(one.CreationTimestamp.Time), ReadyToUse: one.Status.Ready,
 	}
@@ -155,7 +157,7 @@ func (d *driver) DeleteSnapshot(ctx context.Context, request *csi.DeleteSnapshot
 	}
 	_, err := d.snapshot(ctx, request.SnapshotId)
 	if err == nil {
-		err = d.infra.Resource(snapshots).Namespace(d.namespace).Delete(ctx, request.SnapshotId, metav1.DeleteOptions{})
+		err = d.infra.Resource(cluster.Snapshots).Namespace(d.namespace).Delete(ctx, request.SnapshotId, metav1.DeleteOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
@@ -163,7 +165,7 @@ func (d *driver) DeleteSnapshot(ctx context.Context, request *csi.DeleteSnapshot
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
-// ListSnapshots finds one by its name, or those of a volume, or all; it never answers in parts.
+// ListSnapshots returns a snapshot by its name, those of a volume, or all, without paging.
 func (d *driver) ListSnapshots(ctx context.Context, request *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	answer := &csi.ListSnapshotsResponse{}
 	if request.SnapshotId != "" {
@@ -171,14 +173,14 @@ func (d *driver) ListSnapshots(ctx context.Context, request *csi.ListSnapshotsRe
 		if err == nil {
 			answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: described(one)})
 		}
-		return answer, ignoreMissing(err)
+		return answer, cluster.IgnoreNotFound(err)
 	}
-	list, err := d.infra.Resource(snapshots).Namespace(d.namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(d.labels).String()})
+	list, err := d.infra.Resource(cluster.Snapshots).Namespace(d.namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(d.labels).String()})
 	if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
-		one, err := decode[snapshot](&list.Items[i])
+		one, err := cluster.Decode[cluster.Snapshot](&list.Items[i])
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package driver
 
 import (
 	"context"
@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// ControllerPublishVolume plugs the volume into a node's VM, for good: it stands in the VM's
-// own specification afterwards.
+// ControllerPublishVolume hotplugs the volume into a node's VM, and keeps it in the VM's spec.
 func (d *driver) ControllerPublishVolume(ctx context.Context, request *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	if request.VolumeId == "" || request.NodeId == "" || request.VolumeCapability == nil {
 		return nil, status.Error(codes.InvalidArgument, "volume id, node id or volume capability missing in request")
@@ -42,7 +43,7 @@ func (d *driver) ControllerPublishVolume(ctx context.Context, request *csi.Contr
 		"volumeSource": map[string]any{"dataVolume": map[string]any{"name": request.VolumeId}},
 	}
 	err = d.retried(ctx, func(ctx context.Context) error {
-		plugged, err := d.plugged(ctx, machines, machine, request.VolumeId)
+		plugged, err := d.plugged(ctx, cluster.VirtualMachines, machine, request.VolumeId)
 		if err != nil || plugged {
 			return err
 		}
@@ -76,10 +77,10 @@ func (d *driver) ControllerUnpublishVolume(ctx context.Context, request *csi.Con
 	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		phase, err := d.phase(ctx, machine, request.VolumeId)
 		if err != nil && !apierrors.IsNotFound(err) || phase != "" {
-			return false, ignoreMissing(err)
+			return false, cluster.IgnoreNotFound(err)
 		}
-		plugged, err := d.plugged(ctx, machines, machine, request.VolumeId)
-		return !plugged, ignoreMissing(err)
+		plugged, err := d.plugged(ctx, cluster.VirtualMachines, machine, request.VolumeId)
+		return !plugged, cluster.IgnoreNotFound(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("volume %s did not leave %s: %w", request.VolumeId, machine, err)
@@ -87,12 +88,12 @@ func (d *driver) ControllerUnpublishVolume(ctx context.Context, request *csi.Con
 	return &csi.ControllerUnpublishVolumeResponse{}, nil
 }
 
-// unplug asks the VM first; a volume that only the running instance has is taken from that.
+// unplug removes the volume from the VM, or from the VMI if only that has it.
 func (d *driver) unplug(ctx context.Context, machine, volume string) error {
 	options := map[string]any{"name": volume}
-	for _, kind := range []schema.GroupVersionResource{machines, instances} {
+	for _, kind := range []schema.GroupVersionResource{cluster.VirtualMachines, cluster.VirtualMachineInstances} {
 		plugged, err := d.plugged(ctx, kind, machine, volume)
-		if err := ignoreMissing(err); err != nil {
+		if err := cluster.IgnoreNotFound(err); err != nil {
 			return err
 		}
 		if plugged {
@@ -102,7 +103,8 @@ func (d *driver) unplug(ctx context.Context, machine, volume string) error {
 	return nil
 }
 
-// machineOf reads a node's id, namespace/name; the namespace is the driver's own whatever it says.
+// machineOf returns the VM of a node ID, namespace/name. The namespace is ignored, because all VMs
+// are in the driver's.
 func machineOf(node string) (string, error) {
 	_, name, ok := strings.Cut(node, "/")
 	if !ok || name == "" {
@@ -111,9 +113,9 @@ func machineOf(node string) (string, error) {
 	return name, nil
 }
 
-// single refuses a volume that another machine has already.
+// single returns an error if another VM has the volume.
 func (d *driver) single(ctx context.Context, volume, machine string) error {
-	list, err := d.infra.Resource(instances).Namespace(d.namespace).List(ctx, metav1.ListOptions{})
+	list, err := d.infra.Resource(cluster.VirtualMachineInstances).Namespace(d.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -125,22 +127,22 @@ func (d *driver) single(ctx context.Context, volume, machine string) error {
 	return nil
 }
 
-// plugged tells whether a machine's, or an instance's, specification has the volume.
+// plugged reports whether the spec of a VM or VMI has the volume.
 func (d *driver) plugged(ctx context.Context, kind schema.GroupVersionResource, machine, volume string) (bool, error) {
 	object, err := d.infra.Resource(kind).Namespace(d.namespace).Get(ctx, machine, metav1.GetOptions{})
 	if err != nil {
 		return false, err
 	}
 	path := []string{"spec", "volumes"}
-	if kind == machines {
+	if kind == cluster.VirtualMachines {
 		path = []string{"spec", "template", "spec", "volumes"}
 	}
 	return named(object.Object, volume, path...) != nil, nil
 }
 
-// phase is how far the volume is in the running instance; empty when it is not there.
+// phase returns the volume's phase in the VMI's status, or "" if it is not there.
 func (d *driver) phase(ctx context.Context, machine, volume string) (string, error) {
-	vmi, err := d.infra.Resource(instances).Namespace(d.namespace).Get(ctx, machine, metav1.GetOptions{})
+	vmi, err := d.infra.Resource(cluster.VirtualMachineInstances).Namespace(d.namespace).Get(ctx, machine, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -162,7 +164,7 @@ func named(object map[string]any, name string, path ...string) map[string]any {
 	return nil
 }
 
-// subresource is what KubeVirt's own API server answers; that says no more than yes or why not.
+// subresource calls a subresource of KubeVirt's API, which only returns success or an error.
 func (d *driver) subresource(ctx context.Context, kind, machine, verb string, options map[string]any) error {
 	body, err := json.Marshal(options)
 	if err != nil {
@@ -172,7 +174,7 @@ func (d *driver) subresource(ctx context.Context, kind, machine, verb string, op
 	return d.ask(ctx, http.MethodPut, path, body)
 }
 
-// retried tries five times, as another change of the VM may come between.
+// retried tries five times, because of conflicts with other changes of the VM.
 func (d *driver) retried(ctx context.Context, step func(context.Context) error) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Duration: poll, Factor: 2, Steps: 5}, func(ctx context.Context) (bool, error) {
@@ -183,13 +185,6 @@ func (d *driver) retried(ctx context.Context, step func(context.Context) error) 
 	})
 	if err != nil && last != nil {
 		return last
-	}
-	return err
-}
-
-func ignoreMissing(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
 	}
 	return err
 }

@@ -1,4 +1,5 @@
-package main
+// Package sidecar has stand-ins for the programs that run next to a CSI driver.
+package sidecar
 
 import (
 	"context"
@@ -6,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,14 +15,17 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
+	"kvshoot.io/sandbox/kubernetes/csi/flags"
 )
 
-// options are what all the programs beside a driver have in common.
+// options are the flags that all sidecars have.
 type options struct {
 	set                          *flag.FlagSet
 	kubeconfig, address          string
 	timeout                      time.Duration
-	pace                         pace
+	pace                         cluster.Pace
 	endpoint, metrics, path      string
 	elect                        bool
 	electionNamespace            string
@@ -30,7 +33,8 @@ type options struct {
 	gates                        map[string]string
 }
 
-// common declares the flags; the two that differ in name or default are given.
+// common declares the flags of a sidecar with a driver. The name of the flag for the number of
+// workers and the default timeout differ.
 func common(workers string, timeout time.Duration, gates ...string) *options {
 	o := alone(workers, gates...)
 	o.set.StringVar(&o.address, "csi-address", "/run/csi/socket", "the driver's socket")
@@ -38,13 +42,13 @@ func common(workers string, timeout time.Duration, gates ...string) *options {
 	return o
 }
 
-// alone declares those of a program that has no driver.
+// alone declares the flags of a program without a driver.
 func alone(workers string, gates ...string) *options {
-	o := &options{set: flags(), gates: map[string]string{}}
+	o := &options{set: flags.New(), gates: map[string]string{}}
 	o.set.StringVar(&o.kubeconfig, "kubeconfig", "", "client configuration; without one it is the cluster that it runs in")
-	o.set.DurationVar(&o.pace.first, "retry-interval-start", time.Second, "how soon what failed is tried again")
-	o.set.DurationVar(&o.pace.most, "retry-interval-max", 5*time.Minute, "how late what failed is tried again")
-	o.set.IntVar(&o.pace.workers, workers, 10, "how many calls at once")
+	o.set.DurationVar(&o.pace.First, "retry-interval-start", time.Second, "how soon what failed is tried again")
+	o.set.DurationVar(&o.pace.Max, "retry-interval-max", 5*time.Minute, "how late what failed is tried again")
+	o.set.IntVar(&o.pace.Workers, workers, 10, "how many calls at once")
 	o.set.StringVar(&o.endpoint, "http-endpoint", "", "where to answer for metrics and health")
 	o.set.StringVar(&o.metrics, "metrics-address", "", "as --http-endpoint")
 	o.set.StringVar(&o.path, "metrics-path", "/metrics", "where metrics are")
@@ -68,44 +72,28 @@ func alone(workers string, gates ...string) *options {
 	return o
 }
 
-// flags has those of klog; a flag that is not declared ends the program.
-func flags() *flag.FlagSet {
-	set := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
-	klog.InitFlags(set)
-	return set
-}
-
-func parse(set *flag.FlagSet, args []string) error {
-	_ = set.Parse(args)
-	if set.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", set.Arg(0))
-	}
-	klog.InfoS("this is the sandbox's stand-in", "program", set.Name())
-	return nil
-}
-
-// sidecar is a program beside the driver, once it knows the driver and the cluster.
+// sidecar is a running sidecar, connected to the cluster and its driver.
 type sidecar struct {
 	*options
-	follower
+	cluster.Follower
 	name   string
 	driver string
 	calls  *grpc.ClientConn
 }
 
-// begin connects to the driver first, if it has one, then to the cluster, and waits to be elected.
+// begin connects to the driver, if any, then to the cluster, and waits to be elected.
 func begin(ctx context.Context, o *options, args []string) (*sidecar, error) {
-	if err := parse(o.set, args); err != nil {
+	if err := flags.Parse(o.set, args); err != nil {
 		return nil, err
 	}
 	if o.endpoint != "" && o.metrics != "" {
 		return nil, errors.New("only one of --metrics-address and --http-endpoint can be set")
 	}
-	tenant, err := connect(o.kubeconfig)
+	tenant, err := cluster.Connect(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	s := &sidecar{options: o, follower: follower{cluster: tenant}, name: o.set.Name()}
+	s := &sidecar{options: o, Follower: cluster.Follower{Cluster: tenant}, name: o.set.Name()}
 	if address := o.endpoint + o.metrics; address != "" {
 		go s.answer(address)
 	}
@@ -113,7 +101,7 @@ func begin(ctx context.Context, o *options, args []string) (*sidecar, error) {
 		if s.calls, s.driver, err = dial(ctx, o.address); err != nil {
 			return nil, err
 		}
-		klog.InfoS("found the driver", "driver", s.driver, "cluster", tenant.config.Host)
+		klog.InfoS("found the driver", "driver", s.driver, "cluster", tenant.Config.Host)
 	}
 	if o.elect {
 		return s, s.elected(ctx)
@@ -130,7 +118,7 @@ func (s *sidecar) answer(address string) {
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 
-// dial waits for the driver's socket, and until the driver calls itself ready.
+// dial waits for the driver's socket, and until the driver is ready.
 func dial(ctx context.Context, address string) (*grpc.ClientConn, string, error) {
 	address = "unix:" + strings.TrimPrefix(strings.TrimPrefix(address, "unix://"), "unix:")
 	calls, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -12,9 +12,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// snapshotter has the driver make the snapshots that contents stand for, and delete them.
+// snapshotter lets the driver create and delete the snapshots of contents.
 type snapshotter struct {
 	*sidecar
 	controller csi.ControllerClient
@@ -22,9 +24,8 @@ type snapshotter struct {
 	metadata   bool
 }
 
-// snapshotterMain wants the definitions of snapshots in the cluster, and ends without them, as
-// the real one does.
-func snapshotterMain(ctx context.Context, args []string) error {
+// Snapshotter runs the program csi-snapshotter.
+func Snapshotter(ctx context.Context, args []string) error {
 	o := common("worker-threads", time.Minute)
 	n := &snapshotter{}
 	patience := o.set.Duration("retry-crd-interval-max", 5*time.Second, "how long the definitions are waited for")
@@ -40,14 +41,14 @@ func snapshotterMain(ctx context.Context, args []string) error {
 	if err := n.capable(ctx); err != nil {
 		return err
 	}
-	if err := s.defined(ctx, *patience, snapClasses, contents); err != nil {
+	if err := s.defined(ctx, *patience, cluster.SnapshotClasses, cluster.SnapshotContents); err != nil {
 		return err
 	}
-	all := s.follow(contents)
-	if err := s.start(ctx); err != nil {
+	all := s.Follow(cluster.SnapshotContents)
+	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	work(ctx, all, o.pace, n.content, beyondMark)
+	cluster.Reconcile(ctx, all, o.pace, n.content, beyondMark)
 	<-ctx.Done()
 	return nil
 }
@@ -65,13 +66,13 @@ func (n *snapshotter) capable(ctx context.Context) error {
 	return fmt.Errorf("CSI driver %s does not support ControllerCreateSnapshot", n.driver)
 }
 
-func (n *snapshotter) content(ctx context.Context, one *content) error {
+func (n *snapshotter) content(ctx context.Context, one *cluster.SnapshotContent) error {
 	if one.Spec.Driver != n.driver {
 		return nil
 	}
-	_, creating := one.Annotations[beingCreated]
-	_, deleted := one.Annotations[beingDeleted]
-	// Nobody ever had it.
+	_, creating := one.Annotations[cluster.BeingCreated]
+	_, deleted := one.Annotations[cluster.BeingDeleted]
+	// The driver was never asked to create it.
 	unbound := one.Spec.Source.Snapshot != "" && one.Spec.Ref.UID == ""
 	if one.DeletionTimestamp != nil && !creating && (deleted || unbound) {
 		return n.remove(ctx, one)
@@ -85,20 +86,20 @@ func (n *snapshotter) content(ctx context.Context, one *content) error {
 	}
 	ready, err := step(ctx, one)
 	if err != nil {
-		n.failed(ctx, contents, &one.ObjectMeta, one.Status.Error, reason, message+err.Error())
+		n.failed(ctx, cluster.SnapshotContents, &one.ObjectMeta, one.Status.Error, reason, message+err.Error())
 	} else if !ready {
 		err = fmt.Errorf("snapshot of %s is not ready yet", one.Name)
 	}
 	return err
 }
 
-// create asks for the snapshot. Meanwhile the content is marked, and stays so when it is unknown
-// whether there is one: then it has to be asked for again before it can be deleted.
-func (n *snapshotter) create(ctx context.Context, one *content) (bool, error) {
+// create requests the snapshot. The content is marked meanwhile, and remains so if the outcome is
+// unknown: then it has to be requested again before it can be deleted.
+func (n *snapshotter) create(ctx context.Context, one *cluster.SnapshotContent) (bool, error) {
 	if one.Spec.Class == "" {
 		return false, fmt.Errorf("failed to take snapshot %s without a snapshot class", one.Name)
 	}
-	class, err := get[snapshotClass](ctx, n.cluster, snapClasses, "", one.Spec.Class)
+	class, err := cluster.Get[cluster.SnapshotClass](ctx, n.Cluster, cluster.SnapshotClasses, "", one.Spec.Class)
 	if err != nil {
 		return false, err
 	}
@@ -131,27 +132,27 @@ func (n *snapshotter) create(ctx context.Context, one *content) (bool, error) {
 		}
 		return false, fmt.Errorf("failed to take snapshot of the volume %s: %w", one.Spec.Source.Volume, err)
 	}
-	if err := n.tell(ctx, one, answer.Snapshot); err != nil {
+	if err := n.writeStatus(ctx, one, answer.Snapshot); err != nil {
 		return false, err
 	}
 	return answer.Snapshot.ReadyToUse, n.mark(ctx, one, nil)
 }
 
-func (n *snapshotter) mark(ctx context.Context, one *content, value any) error {
-	annotations := map[string]any{beingCreated: value}
-	return n.patch(ctx, contents, "", one.Name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+func (n *snapshotter) mark(ctx context.Context, one *cluster.SnapshotContent, value any) error {
+	annotations := map[string]any{cluster.BeingCreated: value}
+	return n.Patch(ctx, cluster.SnapshotContents, "", one.Name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// beyondMark tells whether more than the mark has changed: or what fails would be tried again at
-// once, and for ever. The mark's end matters to what is to be deleted.
+// beyondMark reports whether more than the mark has changed. Otherwise each failure would be
+// retried at once. Removing the mark of a content that is to be deleted matters, too.
 func beyondMark(old, new *unstructured.Unstructured) bool {
-	if _, deleted := new.GetAnnotations()[beingDeleted]; deleted {
+	if _, deleted := new.GetAnnotations()[cluster.BeingDeleted]; deleted {
 		return true
 	}
 	bare := func(one *unstructured.Unstructured) map[string]any {
 		one = one.DeepCopy()
 		one.SetResourceVersion("")
-		unstructured.RemoveNestedField(one.Object, "metadata", "annotations", beingCreated)
+		unstructured.RemoveNestedField(one.Object, "metadata", "annotations", cluster.BeingCreated)
 		if len(one.GetAnnotations()) == 0 {
 			unstructured.RemoveNestedField(one.Object, "metadata", "annotations")
 		}
@@ -160,7 +161,7 @@ func beyondMark(old, new *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(bare(old), bare(new))
 }
 
-// final tells whether the driver will not go on by itself with what it was asked for.
+// final reports whether the driver has stopped working on a request.
 func final(err error) bool {
 	switch status.Code(err) {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted:
@@ -169,8 +170,8 @@ func final(err error) bool {
 	return true
 }
 
-// look asks how a snapshot is that was there before its content.
-func (n *snapshotter) look(ctx context.Context, one *content) (bool, error) {
+// look reads the state of a snapshot that existed before its content.
+func (n *snapshotter) look(ctx context.Context, one *cluster.SnapshotContent) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, n.timeout)
 	defer cancel()
 	answer, err := n.controller.ListSnapshots(call, &csi.ListSnapshotsRequest{SnapshotId: one.Spec.Source.Snapshot})
@@ -181,25 +182,26 @@ func (n *snapshotter) look(ctx context.Context, one *content) (bool, error) {
 		return false, fmt.Errorf("can not find snapshot for snapshotID %s", one.Spec.Source.Snapshot)
 	}
 	found := answer.Entries[0].Snapshot
-	return found.ReadyToUse, n.tell(ctx, one, found)
+	return found.ReadyToUse, n.writeStatus(ctx, one, found)
 }
 
-func (n *snapshotter) tell(ctx context.Context, one *content, made *csi.Snapshot) error {
-	return n.patch(ctx, contents, "", one.Name, map[string]any{"status": map[string]any{
+func (n *snapshotter) writeStatus(ctx context.Context, one *cluster.SnapshotContent, made *csi.Snapshot) error {
+	return n.Patch(ctx, cluster.SnapshotContents, "", one.Name, map[string]any{"status": map[string]any{
 		"snapshotHandle": made.SnapshotId, "creationTime": made.CreationTime.AsTime().UnixNano(),
 		"readyToUse": made.ReadyToUse, "restoreSize": made.SizeBytes, "error": nil,
 	}}, "status")
 }
 
-// remove deletes the snapshot, unless it is to be kept, and then lets the content go.
-func (n *snapshotter) remove(ctx context.Context, one *content) error {
+// remove deletes the snapshot, unless it is to be retained, and then removes the content's
+// finalizer.
+func (n *snapshotter) remove(ctx context.Context, one *cluster.SnapshotContent) error {
 	if one.Spec.Policy == "Delete" && one.Status.Handle != "" {
 		call, cancel := context.WithTimeout(ctx, n.timeout)
 		defer cancel()
 		if _, err := n.controller.DeleteSnapshot(call, &csi.DeleteSnapshotRequest{SnapshotId: one.Status.Handle}); err != nil {
-			n.failed(ctx, contents, &one.ObjectMeta, one.Status.Error, "SnapshotDeleteError", "Failed to delete snapshot: "+err.Error())
+			n.failed(ctx, cluster.SnapshotContents, &one.ObjectMeta, one.Status.Error, "SnapshotDeleteError", "Failed to delete snapshot: "+err.Error())
 			return err
 		}
 	}
-	return n.finalizers(ctx, contents, &one.ObjectMeta, without(one.Finalizers, contentFinalizer), nil)
+	return n.SetFinalizers(ctx, cluster.SnapshotContents, &one.ObjectMeta, without(one.Finalizers, cluster.ContentFinalizer), nil)
 }

@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// The leases that the real programs use; all but the last for one driver each.
+// Names of the leases of the real programs; all but the last contain the driver's name.
 var leaseNames = map[string]string{
 	"csi-provisioner":     "%s",
 	"csi-attacher":        "external-attacher-leader-%s",
@@ -24,7 +26,7 @@ var leaseNames = map[string]string{
 	"snapshot-controller": "snapshot-controller-leader",
 }
 
-// elected waits until it holds the lease, and keeps it; without it the program ends.
+// elected waits until it holds the lease, and renews it. The program exits if it loses the lease.
 func (s *sidecar) elected(ctx context.Context) error {
 	namespace := s.electionNamespace
 	if namespace == "" {
@@ -40,7 +42,7 @@ func (s *sidecar) elected(ctx context.Context) error {
 	}
 	me := fmt.Sprintf("%s-%d", host, os.Getpid())
 	name := strings.ReplaceAll(leaseNames[s.name], "%s", strings.ReplaceAll(s.driver, ".", "-"))
-	all := s.Resource(leases).Namespace(namespace)
+	all := s.Resource(cluster.Leases).Namespace(namespace)
 	err = wait.PollUntilContextCancel(ctx, s.period, true, func(ctx context.Context) (bool, error) {
 		held, err := s.hold(ctx, all, name, me)
 		if err != nil {
@@ -66,13 +68,13 @@ func (s *sidecar) elected(ctx context.Context) error {
 	return nil
 }
 
-// hold takes the lease when nobody has it, or renews it.
+// hold acquires an unheld or expired lease, or renews it.
 func (s *sidecar) hold(ctx context.Context, all dynamic.ResourceInterface, name, me string) (bool, error) {
 	now := metav1.NowMicro()
 	seconds := int32(s.lease / time.Second)
 	object, err := all.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		object, err = encode(&coordinationv1.Lease{
+		object, err = cluster.Encode(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &me, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
 		}, "coordination.k8s.io/v1", "Lease")
@@ -84,7 +86,7 @@ func (s *sidecar) hold(ctx context.Context, all dynamic.ResourceInterface, name,
 	if err != nil {
 		return false, err
 	}
-	lease, err := decode[coordinationv1.Lease](object)
+	lease, err := cluster.Decode[coordinationv1.Lease](object)
 	if err != nil {
 		return false, err
 	}
@@ -97,7 +99,7 @@ func (s *sidecar) hold(ctx context.Context, all dynamic.ResourceInterface, name,
 		spec.AcquireTime = &now
 	}
 	spec.HolderIdentity, spec.LeaseDurationSeconds, spec.RenewTime = &me, &seconds, &now
-	if object, err = encode(lease, "coordination.k8s.io/v1", "Lease"); err != nil {
+	if object, err = cluster.Encode(lease, "coordination.k8s.io/v1", "Lease"); err != nil {
 		return false, err
 	}
 	_, err = all.Update(ctx, object, metav1.UpdateOptions{})

@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -10,20 +10,22 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/flags"
 )
 
-// livenessMain answers for the driver's health by HTTP.
-func livenessMain(ctx context.Context, args []string) error {
-	set := flags()
+// LivenessProbe runs the program livenessprobe.
+func LivenessProbe(ctx context.Context, args []string) error {
+	set := flags.New()
 	address := set.String("csi-address", "/run/csi/socket", "the driver's socket")
 	port := set.String("health-port", "", "where to answer (9808)")
 	endpoint := set.String("http-endpoint", "", "where to answer")
 	set.String("metrics-address", "", "where metrics are")
 	set.String("metrics-path", "/metrics", "where metrics are")
-	// Not one of the real program's: pods share this computer's ports, and have an address each.
+	// Only the stand-in has this flag: pods share the host's ports, and each has its own address.
 	own := set.String("sandbox-bind-address", "0.0.0.0", "the address that --health-port is opened on")
 	timeout := set.Duration("probe-timeout", time.Second, "of every call to the driver")
-	if err := parse(set, args); err != nil {
+	if err := flags.Parse(set, args); err != nil {
 		return err
 	}
 	switch {

@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// provision has the driver make a volume, and tells the cluster of it.
+// provision lets the driver create a volume, and creates its PersistentVolume.
 func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node string) (string, error) {
 	name := p.prefix + "-" + string(claim.UID)
 	if err := p.place(node); err != nil {
@@ -54,24 +56,24 @@ func (p *provisioner) provision(ctx context.Context, claim *v1.PersistentVolumeC
 	if err != nil {
 		return name, err
 	}
-	volume, err := encode(p.build(name, fsType, claim, class, answer.Volume), "v1", "PersistentVolume")
+	volume, err := cluster.Encode(p.build(name, fsType, claim, class, answer.Volume), "v1", "PersistentVolume")
 	if err != nil {
 		return name, err
 	}
-	_, err = p.Resource(volumes).Create(ctx, volume, metav1.CreateOptions{})
+	_, err = p.Resource(cluster.Volumes).Create(ctx, volume, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		err = nil
 	}
 	return name, err
 }
 
-// place wants the node that the scheduler chose to tell of its surroundings, as the driver
-// claims that they matter.
+// place checks the topology of the selected node, because the driver reports that volumes are not
+// accessible everywhere.
 func (p *provisioner) place(node string) error {
 	if p.csiNodes == nil || node == "" {
 		return nil
 	}
-	found, err := find[storagev1.CSINode](p.csiNodes, node)
+	found, err := cluster.Find[storagev1.CSINode](p.csiNodes, node)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (p *provisioner) place(node string) error {
 	return fmt.Errorf("error generating accessibility requirements: no topology key found on CSINode %s", node)
 }
 
-// content is the volume that a claim is to be a copy of.
+// content returns the source of a claim's data.
 func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeClaim) (*csi.VolumeContentSource, error) {
 	from := claim.Spec.DataSource
 	if from == nil {
@@ -97,11 +99,11 @@ func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeCla
 	if from.Kind != "PersistentVolumeClaim" {
 		return nil, fmt.Errorf("this stand-in has no data source %s", from.Kind)
 	}
-	source, err := get[v1.PersistentVolumeClaim](ctx, p.cluster, claims, claim.Namespace, from.Name)
+	source, err := cluster.Get[v1.PersistentVolumeClaim](ctx, p.Cluster, cluster.Claims, claim.Namespace, from.Name)
 	if err != nil {
 		return nil, err
 	}
-	volume, err := get[v1.PersistentVolume](ctx, p.cluster, volumes, "", source.Spec.VolumeName)
+	volume, err := cluster.Get[v1.PersistentVolume](ctx, p.Cluster, cluster.Volumes, "", source.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
@@ -113,16 +115,16 @@ func (p *provisioner) content(ctx context.Context, claim *v1.PersistentVolumeCla
 	}}, nil
 }
 
-// restored is the snapshot that a claim is to begin with.
+// restored returns the snapshot that a claim restores.
 func (p *provisioner) restored(ctx context.Context, claim *v1.PersistentVolumeClaim, name string) (*csi.VolumeContentSource, error) {
-	one, err := get[snapshot](ctx, p.cluster, snapshots, claim.Namespace, name)
+	one, err := cluster.Get[cluster.Snapshot](ctx, p.Cluster, cluster.Snapshots, claim.Namespace, name)
 	if err != nil {
 		return nil, fmt.Errorf("error getting snapshot %s from api server: %w", name, err)
 	}
 	if one.DeletionTimestamp != nil || !one.Status.Ready || one.Status.Content == "" {
 		return nil, fmt.Errorf("snapshot %s is not Ready", name)
 	}
-	made, err := get[content](ctx, p.cluster, contents, "", one.Status.Content)
+	made, err := cluster.Get[cluster.SnapshotContent](ctx, p.Cluster, cluster.SnapshotContents, "", one.Status.Content)
 	if err != nil {
 		return nil, fmt.Errorf("error getting snapshotcontent of snapshot %s from api server: %w", name, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// follower keeps copies of kinds of objects.
-type follower struct {
-	cluster
+// Follower keeps copies of objects.
+type Follower struct {
+	Cluster
 	informers []cache.SharedIndexInformer
 }
 
-// follow lists and watches a kind; what may not be listed is told in the log for ever.
-func (f *follower) follow(kind schema.GroupVersionResource) cache.SharedIndexInformer {
+// Follow lists and watches a kind. If that is forbidden, each attempt is logged.
+func (f *Follower) Follow(kind schema.GroupVersionResource) cache.SharedIndexInformer {
 	all := f.Resource(kind)
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -36,7 +36,7 @@ func (f *follower) follow(kind schema.GroupVersionResource) cache.SharedIndexInf
 	informer := cache.NewSharedIndexInformer(lists, &unstructured.Unstructured{}, 10*time.Minute, cache.Indexers{})
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if one, ok := object.(*unstructured.Unstructured); ok {
-			// The largest part, and of no use here.
+			// managedFields are the largest part of most objects, and unused here.
 			one.SetManagedFields(nil)
 		}
 		return object, nil
@@ -45,38 +45,39 @@ func (f *follower) follow(kind schema.GroupVersionResource) cache.SharedIndexInf
 	return informer
 }
 
-func (f *follower) start(ctx context.Context) error {
+// Start starts all informers and waits until they are filled.
+func (f *Follower) Start(ctx context.Context) error {
 	synced := []cache.InformerSynced{}
 	for _, informer := range f.informers {
 		go informer.RunWithContext(ctx)
 		synced = append(synced, informer.HasSynced)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return errors.New("stopped before everything was read")
+		return errors.New("stopped before all objects were listed")
 	}
 	return nil
 }
 
-// find is nil when there is none of the name.
-func find[T any](informer cache.SharedIndexInformer, key string) (*T, error) {
+// Find returns nil if no object has the key.
+func Find[T any](informer cache.SharedIndexInformer, key string) (*T, error) {
 	object, found, err := informer.GetStore().GetByKey(key)
 	if err != nil || !found {
 		return nil, err
 	}
-	return decode[T](object.(*unstructured.Unstructured))
+	return Decode[T](object.(*unstructured.Unstructured))
 }
 
-// pace is how often something that failed is tried again, and by how many at once.
-type pace struct {
-	first, most time.Duration
-	workers     int
+// Pace is the back-off after errors, and the number of workers.
+type Pace struct {
+	First, Max time.Duration
+	Workers    int
 }
 
-// work calls step for every object that is there or changes, and again after an error. What it
-// gives back has an object looked at for another reason, by its key. Changes that are of no
-// matter, if it is said which these are, wait for a better reason.
-func work[T any](ctx context.Context, informer cache.SharedIndexInformer, pace pace, step func(context.Context, *T) error, matters ...func(old, new *unstructured.Unstructured) bool) func(string) {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](pace.first, pace.most))
+// Reconcile calls step for every object that is added or changed, and again after an error. The
+// returned function enqueues an object by its key. Changes for which a function in matters returns
+// false are ignored.
+func Reconcile[T any](ctx context.Context, informer cache.SharedIndexInformer, pace Pace, step func(context.Context, *T) error, matters ...func(old, new *unstructured.Unstructured) bool) func(string) {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](pace.First, pace.Max))
 	add := func(object any) {
 		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
 			queue.Add(key)
@@ -90,14 +91,14 @@ func work[T any](ctx context.Context, informer cache.SharedIndexInformer, pace p
 		}
 		add(object)
 	}})
-	for range pace.workers {
+	for range pace.Workers {
 		go func() {
 			for {
 				key, shutdown := queue.Get()
 				if shutdown {
 					return
 				}
-				object, err := find[T](informer, key)
+				object, err := Find[T](informer, key)
 				if err == nil && object != nil {
 					err = step(ctx, object)
 				}

@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -13,25 +13,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
 const (
-	// On the claim while a snapshot of it is made.
-	sourceFinalizer  = snapshotGroup + "pvc-as-source-protection"
-	defaultSnapClass = snapshotGroup + "is-default-class"
+	// Finalizer of a claim while a snapshot of it is created.
+	sourceFinalizer  = cluster.SnapshotGroup + "pvc-as-source-protection"
+	defaultSnapClass = cluster.SnapshotGroup + "is-default-class"
 )
 
-// On snapshots: while volumes may be made of them, and while they have a content.
-var snapshotFinalizers = []string{snapshotGroup + "volumesnapshot-as-source-protection", snapshotGroup + "volumesnapshot-bound-protection"}
+// Finalizers of snapshots: while volumes may be restored from them, and while they have a content.
+var snapshotFinalizers = []string{cluster.SnapshotGroup + "volumesnapshot-as-source-protection", cluster.SnapshotGroup + "volumesnapshot-bound-protection"}
 
-// snapshotController gives each snapshot that people ask for a content, which is the driver's
-// sidecar's matter, and tells what has become of it. It has no driver itself.
+// snapshotController creates the content of each snapshot, which csi-snapshotter processes, and
+// copies its result to the snapshot. It has no driver.
 type snapshotController struct {
 	*sidecar
 	contents, classes, snapshots cache.SharedIndexInformer
 }
 
-func snapshotControllerMain(ctx context.Context, args []string) error {
+// SnapshotController runs the program snapshot-controller.
+func SnapshotController(ctx context.Context, args []string) error {
 	o := alone("worker-threads")
 	patience := o.set.Duration("retry-crd-interval-max", 30*time.Second, "how long the definitions are waited for")
 	o.set.Duration("resync-period", 15*time.Minute, "how often everything is looked at again")
@@ -46,19 +49,19 @@ func snapshotControllerMain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.defined(ctx, *patience, snapshots, snapClasses, contents); err != nil {
+	if err := s.defined(ctx, *patience, cluster.Snapshots, cluster.SnapshotClasses, cluster.SnapshotContents); err != nil {
 		return err
 	}
-	c := &snapshotController{sidecar: s, contents: s.follow(contents), classes: s.follow(snapClasses), snapshots: s.follow(snapshots)}
-	if err := s.start(ctx); err != nil {
+	c := &snapshotController{sidecar: s, contents: s.Follow(cluster.SnapshotContents), classes: s.Follow(cluster.SnapshotClasses), snapshots: s.Follow(cluster.Snapshots)}
+	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	again := work(ctx, c.snapshots, o.pace, c.snapshot)
+	again := cluster.Reconcile(ctx, c.snapshots, o.pace, c.snapshot)
 	changed := func(object any) {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
-		if one, err := decode[content](object.(*unstructured.Unstructured)); err == nil {
+		if one, err := cluster.Decode[cluster.SnapshotContent](object.(*unstructured.Unstructured)); err == nil {
 			again(one.Spec.Ref.Namespace + "/" + one.Spec.Ref.Name)
 		}
 	}
@@ -72,13 +75,13 @@ func snapshotControllerMain(ctx context.Context, args []string) error {
 	return nil
 }
 
-// snapshot takes one a step on; what each step writes brings it here again.
-func (c *snapshotController) snapshot(ctx context.Context, one *snapshot) error {
+// snapshot does the next step for a snapshot. What it writes triggers the one after it.
+func (c *snapshotController) snapshot(ctx context.Context, one *cluster.Snapshot) error {
 	if one.DeletionTimestamp != nil {
 		return c.end(ctx, one)
 	}
 	if missing := slices.DeleteFunc(slices.Clone(snapshotFinalizers), func(it string) bool { return slices.Contains(one.Finalizers, it) }); len(missing) > 0 {
-		return c.finalizers(ctx, snapshots, &one.ObjectMeta, append(one.Finalizers, missing...), nil)
+		return c.SetFinalizers(ctx, cluster.Snapshots, &one.ObjectMeta, append(one.Finalizers, missing...), nil)
 	}
 	step := c.made
 	switch {
@@ -89,7 +92,7 @@ func (c *snapshotController) snapshot(ctx context.Context, one *snapshot) error 
 	}
 	content, err := step(ctx, one)
 	if err != nil {
-		c.failed(ctx, snapshots, &one.ObjectMeta, one.Status.Error, "SnapshotContentCreationFailed", "Failed to create snapshot content with error "+err.Error())
+		c.failed(ctx, cluster.Snapshots, &one.ObjectMeta, one.Status.Error, "SnapshotContentCreationFailed", "Failed to create snapshot content with error "+err.Error())
 		return err
 	}
 	if content == nil || one.Status.Ready {
@@ -100,22 +103,22 @@ func (c *snapshotController) snapshot(ctx context.Context, one *snapshot) error 
 			return err
 		}
 	}
-	return c.tell(ctx, one, content)
+	return c.writeStatus(ctx, one, content)
 }
 
-// known finds the content that a snapshot has; one that is lost is not made anew, as the volume is
-// another by now.
-func (c *snapshotController) known(_ context.Context, one *snapshot) (*content, error) {
-	found, err := find[content](c.contents, one.Status.Content)
+// known returns the content that a snapshot is bound to. A lost content is not created again,
+// because the volume has changed meanwhile.
+func (c *snapshotController) known(_ context.Context, one *cluster.Snapshot) (*cluster.SnapshotContent, error) {
+	found, err := cluster.Find[cluster.SnapshotContent](c.contents, one.Status.Content)
 	if err == nil && found == nil {
 		err = errors.New("VolumeSnapshotContent is missing")
 	}
 	return found, err
 }
 
-// prebound takes a content that somebody has made for this snapshot.
-func (c *snapshotController) prebound(ctx context.Context, one *snapshot) (*content, error) {
-	found, err := find[content](c.contents, one.Spec.Source.Content)
+// prebound returns a content that was created in advance for this snapshot.
+func (c *snapshotController) prebound(ctx context.Context, one *cluster.Snapshot) (*cluster.SnapshotContent, error) {
+	found, err := cluster.Find[cluster.SnapshotContent](c.contents, one.Spec.Source.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -126,31 +129,31 @@ func (c *snapshotController) prebound(ctx context.Context, one *snapshot) (*cont
 	if ref.Namespace != one.Namespace || ref.Name != one.Name || ref.UID != "" && ref.UID != one.UID || found.Spec.Source.Snapshot == "" {
 		return nil, fmt.Errorf("VolumeSnapshotContent [%s] is bound to a different snapshot", found.Name)
 	}
-	if ref.UID == one.UID && slices.Contains(found.Finalizers, contentFinalizer) {
+	if ref.UID == one.UID && slices.Contains(found.Finalizers, cluster.ContentFinalizer) {
 		return found, nil
 	}
-	list := append(without(found.Finalizers, contentFinalizer), contentFinalizer)
-	return nil, c.patch(ctx, contents, "", found.Name, map[string]any{
+	list := append(without(found.Finalizers, cluster.ContentFinalizer), cluster.ContentFinalizer)
+	return nil, c.Patch(ctx, cluster.SnapshotContents, "", found.Name, map[string]any{
 		"metadata": map[string]any{"finalizers": list, "resourceVersion": found.ResourceVersion},
 		"spec":     map[string]any{"volumeSnapshotRef": map[string]any{"uid": one.UID}},
 	})
 }
 
-// made finds the content that was made for a snapshot of a claim, or makes it.
-func (c *snapshotController) made(ctx context.Context, one *snapshot) (*content, error) {
+// made returns the content that was created for a snapshot of a claim, and creates it if needed.
+func (c *snapshotController) made(ctx context.Context, one *cluster.Snapshot) (*cluster.SnapshotContent, error) {
 	name := "snapcontent-" + string(one.UID)
-	found, err := find[content](c.contents, name)
+	found, err := cluster.Find[cluster.SnapshotContent](c.contents, name)
 	if err != nil || found != nil {
 		return found, err
 	}
-	claim, err := get[v1.PersistentVolumeClaim](ctx, c.cluster, claims, one.Namespace, one.Spec.Source.Claim)
+	claim, err := cluster.Get[v1.PersistentVolumeClaim](ctx, c.Cluster, cluster.Claims, one.Namespace, one.Spec.Source.Claim)
 	if err != nil {
 		return nil, err
 	}
 	if claim.Status.Phase != v1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, fmt.Errorf("the PVC %s is not yet bound to a PV, will not attempt to take a snapshot", claim.Name)
 	}
-	volume, err := get[v1.PersistentVolume](ctx, c.cluster, volumes, "", claim.Spec.VolumeName)
+	volume, err := cluster.Get[v1.PersistentVolume](ctx, c.Cluster, cluster.Volumes, "", claim.Spec.VolumeName)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +165,7 @@ func (c *snapshotController) made(ctx context.Context, one *snapshot) (*content,
 		return nil, err
 	}
 	if !slices.Contains(claim.Finalizers, sourceFinalizer) {
-		if err := c.finalizers(ctx, claims, &claim.ObjectMeta, append(claim.Finalizers, sourceFinalizer), nil); err != nil {
+		if err := c.SetFinalizers(ctx, cluster.Claims, &claim.ObjectMeta, append(claim.Finalizers, sourceFinalizer), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -170,9 +173,9 @@ func (c *snapshotController) made(ctx context.Context, one *snapshot) (*content,
 	if volume.Spec.VolumeMode != nil {
 		mode = *volume.Spec.VolumeMode
 	}
-	_, err = c.Resource(contents).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+	_, err = c.Resource(cluster.SnapshotContents).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotContent",
-		"metadata": map[string]any{"name": name, "finalizers": []any{contentFinalizer}},
+		"metadata": map[string]any{"name": name, "finalizers": []any{cluster.ContentFinalizer}},
 		"spec": map[string]any{
 			"driver": class.Driver, "deletionPolicy": class.Policy, "volumeSnapshotClassName": class.Name,
 			"source": map[string]any{"volumeHandle": volume.Spec.CSI.VolumeHandle}, "sourceVolumeMode": string(mode),
@@ -187,16 +190,16 @@ func (c *snapshotController) made(ctx context.Context, one *snapshot) (*content,
 	}
 	if err == nil {
 		message := fmt.Sprintf("Waiting for a snapshot %s/%s to be created by the CSI driver.", one.Namespace, one.Name)
-		c.event(ctx, c.name, "VolumeSnapshot", &one.ObjectMeta, "Normal", "CreatingSnapshot", message)
+		c.Event(ctx, c.name, "VolumeSnapshot", &one.ObjectMeta, "Normal", "CreatingSnapshot", message)
 	}
 	return nil, err
 }
 
-// class is what the snapshot names; where it names none, the default one of the driver is written
-// into it first.
-func (c *snapshotController) class(ctx context.Context, one *snapshot, driver string) (*snapshotClass, error) {
+// class returns the snapshot's class. If it names none, the driver's default class is written into
+// it first.
+func (c *snapshotController) class(ctx context.Context, one *cluster.Snapshot, driver string) (*cluster.SnapshotClass, error) {
 	if one.Spec.Class != "" {
-		class, err := find[snapshotClass](c.classes, one.Spec.Class)
+		class, err := cluster.Find[cluster.SnapshotClass](c.classes, one.Spec.Class)
 		if err == nil && class == nil {
 			err = fmt.Errorf("failed to retrieve snapshot class %s: not found", one.Spec.Class)
 		}
@@ -204,7 +207,7 @@ func (c *snapshotController) class(ctx context.Context, one *snapshot, driver st
 	}
 	names := []string{}
 	for _, item := range c.classes.GetStore().List() {
-		class, err := decode[snapshotClass](item.(*unstructured.Unstructured))
+		class, err := cluster.Decode[cluster.SnapshotClass](item.(*unstructured.Unstructured))
 		if err != nil {
 			return nil, err
 		}
@@ -216,13 +219,13 @@ func (c *snapshotController) class(ctx context.Context, one *snapshot, driver st
 	case 0:
 		return nil, errors.New("cannot find default snapshot class")
 	case 1:
-		return nil, c.patch(ctx, snapshots, one.Namespace, one.Name, map[string]any{"spec": map[string]any{"volumeSnapshotClassName": names[0]}})
+		return nil, c.Patch(ctx, cluster.Snapshots, one.Namespace, one.Name, map[string]any{"spec": map[string]any{"volumeSnapshotClassName": names[0]}})
 	}
 	return nil, fmt.Errorf("%d default snapshot classes were found", len(names))
 }
 
-// tell writes what the content says.
-func (c *snapshotController) tell(ctx context.Context, one *snapshot, from *content) error {
+// writeStatus copies the state of the content.
+func (c *snapshotController) writeStatus(ctx context.Context, one *cluster.Snapshot, from *cluster.SnapshotContent) error {
 	size := resource.NewQuantity(from.Status.Size, resource.BinarySI)
 	if now := one.Status; now.Content == from.Name && now.Ready == from.Status.Ready && (now.Size == nil) == (from.Status.Size == 0) && same(now.Error, from.Status.Error) {
 		return nil
@@ -234,16 +237,16 @@ func (c *snapshotController) tell(ctx context.Context, one *snapshot, from *cont
 	if from.Status.Size != 0 {
 		told["restoreSize"] = size.String()
 	}
-	if err := c.patch(ctx, snapshots, one.Namespace, one.Name, map[string]any{"status": told}, "status"); err != nil {
+	if err := c.Patch(ctx, cluster.Snapshots, one.Namespace, one.Name, map[string]any{"status": told}, "status"); err != nil {
 		return err
 	}
 	if from.Status.Ready && !one.Status.Ready {
 		message := fmt.Sprintf("Snapshot %s/%s is ready to use.", one.Namespace, one.Name)
-		c.event(ctx, c.name, "VolumeSnapshot", &one.ObjectMeta, "Normal", "SnapshotReady", message)
+		c.Event(ctx, c.name, "VolumeSnapshot", &one.ObjectMeta, "Normal", "SnapshotReady", message)
 	}
 	return nil
 }
 
-func same(a, b *snapshotError) bool {
+func same(a, b *cluster.SnapshotError) bool {
 	return a == b || a != nil && b != nil && a.Message == b.Message
 }

@@ -1,4 +1,5 @@
-package main
+// Package driver is a stand-in for the controller part of the KubeVirt CSI driver.
+package driver
 
 import (
 	"bytes"
@@ -18,16 +19,20 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
+	"kvshoot.io/sandbox/kubernetes/csi/flags"
 )
 
 const driverName = "csi.kubevirt.io"
 
-// driver is the controller part; its volumes are DataVolumes of the infrastructure cluster.
+// driver is the controller part of the CSI driver; its volumes are DataVolumes of the
+// infrastructure cluster.
 type driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedControllerServer
-	infra     cluster
-	tenant    cluster
+	infra     cluster.Cluster
+	tenant    cluster.Cluster
 	plain     *http.Client
 	namespace string
 	labels    map[string]string
@@ -35,20 +40,21 @@ type driver struct {
 	allowed   enforcement
 }
 
-// enforcement is which of the infrastructure's storage classes may be used.
+// enforcement is the policy which storage classes of the infrastructure may be used.
 type enforcement struct {
 	AllowAll     bool     `yaml:"allowAll"`
 	AllowDefault bool     `yaml:"allowDefault"`
 	AllowList    []string `yaml:"allowList"`
-	// Which snapshot classes go with which storage classes.
+	// Snapshot classes by storage class.
 	Mapping []struct {
 		StorageClasses  []string `yaml:"storageClasses"`
 		SnapshotClasses []string `yaml:"volumeSnapshotClasses"`
 	} `yaml:"storageSnapshotMapping"`
 }
 
-func driverMain(ctx context.Context, args []string) error {
-	set := flags()
+// Main runs the program kubevirt-csi-driver.
+func Main(ctx context.Context, args []string) error {
+	set := flags.New()
 	endpoint := set.String("endpoint", "unix:/csi/csi.sock", "where to listen")
 	node := set.String("node-name", "", "the node that this runs on")
 	namespace := set.String("infra-cluster-namespace", "", "where the VMs are")
@@ -58,7 +64,7 @@ func driverMain(ctx context.Context, args []string) error {
 	prefix := set.String("volume-prefix", "pvc", "that volumes' names have")
 	nodeService := set.Bool("run-node-service", true, "on nodes")
 	controllerService := set.Bool("run-controller-service", true, "beside the infrastructure")
-	if err := parse(set, args); err != nil {
+	if err := flags.Parse(set, args); err != nil {
 		return err
 	}
 	switch {
@@ -71,7 +77,7 @@ func driverMain(ctx context.Context, args []string) error {
 	case !*controllerService:
 		return errors.New("--run-controller-service=false: this stand-in has the controller part only")
 	}
-	// Upstream wants its pod's ServiceAccount, even where two kubeconfigs make it needless.
+	// Upstream requires a ServiceAccount even if two kubeconfigs are given.
 	if _, err := rest.InClusterConfig(); err != nil {
 		return fmt.Errorf("no ServiceAccount of the pod's own cluster: %w", err)
 	}
@@ -83,20 +89,20 @@ func driverMain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	tenant, err := connect(*tenantConfig)
+	tenant, err := cluster.Connect(*tenantConfig)
 	if err != nil {
 		return fmt.Errorf("tenant cluster: %w", err)
 	}
-	infra, err := connect(*infraConfig)
+	infra, err := cluster.Connect(*infraConfig)
 	if err != nil {
 		return fmt.Errorf("infrastructure cluster: %w", err)
 	}
-	plain, err := rest.HTTPClientFor(infra.config)
+	plain, err := rest.HTTPClientFor(infra.Config)
 	if err != nil {
 		return err
 	}
 	d := &driver{infra: infra, tenant: tenant, plain: plain, namespace: *namespace, labels: made, prefix: *prefix + "-", allowed: allowed}
-	klog.InfoS("using the infrastructure cluster", "server", infra.config.Host, "namespace", *namespace)
+	klog.InfoS("using the infrastructure cluster", "server", infra.Config.Host, "namespace", *namespace)
 	return d.serve(ctx, *endpoint)
 }
 
@@ -112,8 +118,7 @@ func pairs(text string) (map[string]string, error) {
 	return found, nil
 }
 
-// enforce reads the policy; without any text everything is allowed, with any nothing that it
-// does not name.
+// enforce parses the policy. An empty policy allows all classes; others allow only what they name.
 func enforce(text string) (enforcement, error) {
 	if text == "" {
 		return enforcement{AllowAll: true, AllowDefault: true}, nil
@@ -138,7 +143,7 @@ func (d *driver) serve(ctx context.Context, endpoint string) error {
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(told))
+	server := grpc.NewServer(grpc.UnaryInterceptor(logged))
 	csi.RegisterIdentityServer(server, d)
 	csi.RegisterControllerServer(server, d)
 	go func() { <-ctx.Done(); server.Stop() }()
@@ -146,8 +151,8 @@ func (d *driver) serve(ctx context.Context, endpoint string) error {
 	return server.Serve(listener)
 }
 
-// told logs every call but the probes, and every failure.
-func told(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// logged logs every call but the probes, and every failure.
+func logged(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	answer, err := handler(ctx, request)
 	switch {
 	case err != nil:
@@ -162,8 +167,8 @@ func (d *driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 	return &csi.GetPluginInfoResponse{Name: driverName, VendorVersion: "sandbox-stand-in"}, nil
 }
 
-// GetPluginCapabilities says that volumes cannot be reached from everywhere, though nothing
-// ever tells from where: upstream does, and its provisioner goes by it.
+// GetPluginCapabilities reports that volumes are not accessible everywhere, although no topology is
+// ever returned: upstream does, and its provisioner depends on it.
 func (d *driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	answer := &csi.GetPluginCapabilitiesResponse{}
 	for _, kind := range []csi.PluginCapability_Service_Type{
@@ -176,7 +181,7 @@ func (d *driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return answer, nil
 }
 
-// Probe asks the infrastructure's API server for its version: any identity may.
+// Probe reads the version of the infrastructure's API server, which any identity may do.
 func (d *driver) Probe(ctx context.Context, _ *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	if err := d.ask(ctx, http.MethodGet, "/version", nil); err != nil {
 		return nil, err
@@ -184,9 +189,9 @@ func (d *driver) Probe(ctx context.Context, _ *csi.ProbeRequest) (*csi.ProbeResp
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
 }
 
-// ask sends the infrastructure's API server what the dynamic client cannot.
+// ask sends requests that the dynamic client does not support.
 func (d *driver) ask(ctx context.Context, method, path string, body []byte) error {
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(d.infra.config.Host, "/")+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(d.infra.Config.Host, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -220,7 +225,7 @@ func (d *driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return answer, nil
 }
 
-// owns tells whether the driver may touch a DataVolume: by its labels and its name.
+// owns reports whether a DataVolume belongs to the driver, by its labels and its name.
 func (d *driver) owns(name string, labels map[string]string) bool {
 	both := maps.Clone(labels)
 	if both == nil {

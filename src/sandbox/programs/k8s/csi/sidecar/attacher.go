@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
-// attacher has volumes plugged into nodes, and taken out of them.
+// attacher attaches volumes to nodes and detaches them.
 type attacher struct {
 	*sidecar
 	controller                    csi.ControllerClient
@@ -24,7 +26,8 @@ type attacher struct {
 	volumes, csiNodes, attachment cache.SharedIndexInformer
 }
 
-func attacherMain(ctx context.Context, args []string) error {
+// Attacher runs the program csi-attacher.
+func Attacher(ctx context.Context, args []string) error {
 	o := common("worker-threads", 15*time.Second)
 	o.set.Duration("resync", 10*time.Minute, "how often everything is looked at again")
 	o.set.Duration("reconcile-sync", time.Minute, "without effect: the driver lists no volumes")
@@ -35,12 +38,12 @@ func attacherMain(ctx context.Context, args []string) error {
 		return err
 	}
 	a := &attacher{sidecar: s, controller: csi.NewControllerClient(s.calls), finalizer: "external-attacher/" + strings.ReplaceAll(s.driver, ".", "-")}
-	a.volumes, a.csiNodes, a.attachment = a.follow(volumes), a.follow(csiNodes), a.follow(attachments)
-	if err := a.start(ctx); err != nil {
+	a.volumes, a.csiNodes, a.attachment = a.Follow(cluster.Volumes), a.Follow(cluster.CSINodes), a.Follow(cluster.Attachments)
+	if err := a.Start(ctx); err != nil {
 		return err
 	}
-	work(ctx, a.attachment, o.pace, a.attachmentChanged)
-	work(ctx, a.volumes, o.pace, a.volumeChanged)
+	cluster.Reconcile(ctx, a.attachment, o.pace, a.attachmentChanged)
+	cluster.Reconcile(ctx, a.volumes, o.pace, a.volumeChanged)
 	<-ctx.Done()
 	return nil
 }
@@ -53,7 +56,7 @@ func (a *attacher) attachmentChanged(ctx context.Context, one *storagev1.VolumeA
 	if gone && !slices.Contains(one.Finalizers, a.finalizer) || !gone && one.Status.Attached {
 		return nil
 	}
-	volume, err := find[v1.PersistentVolume](a.volumes, *one.Spec.Source.PersistentVolumeName)
+	volume, err := cluster.Find[v1.PersistentVolume](a.volumes, *one.Spec.Source.PersistentVolumeName)
 	if err == nil && (volume == nil || volume.Spec.CSI == nil) {
 		err = fmt.Errorf("no volume %s of this driver", *one.Spec.Source.PersistentVolumeName)
 	}
@@ -65,29 +68,30 @@ func (a *attacher) attachmentChanged(ctx context.Context, one *storagev1.VolumeA
 		err = step(ctx, one, volume)
 	}
 	if err != nil && (told == nil || told.Message != err.Error()) {
-		// Once only: each time would be a change, and a change is looked at without delay.
+		// Only once, because each write would trigger another attempt without back-off.
 		now := map[string]any{"message": err.Error(), "time": metav1.Now().UTC().Format(time.RFC3339)}
-		if err := a.patch(ctx, attachments, "", one.Name, map[string]any{"status": map[string]any{problem: now}}, "status"); err != nil {
-			klog.ErrorS(err, "cannot tell the error", "attachment", one.Name)
+		if err := a.Patch(ctx, cluster.Attachments, "", one.Name, map[string]any{"status": map[string]any{problem: now}}, "status"); err != nil {
+			klog.ErrorS(err, "cannot write the error", "attachment", one.Name)
 		}
 	}
 	return err
 }
 
-// attach marks the attachment and the volume first, so that neither goes without a detach.
+// attach first sets the finalizers of the attachment and the volume, so that neither is deleted
+// without a detach.
 func (a *attacher) attach(ctx context.Context, one *storagev1.VolumeAttachment, volume *v1.PersistentVolume) error {
 	node, err := a.node(one)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(volume.Finalizers, a.finalizer) {
-		if err := a.finalizers(ctx, volumes, &volume.ObjectMeta, append(volume.Finalizers, a.finalizer), nil); err != nil {
+		if err := a.SetFinalizers(ctx, cluster.Volumes, &volume.ObjectMeta, append(volume.Finalizers, a.finalizer), nil); err != nil {
 			return err
 		}
 	}
 	if !slices.Contains(one.Finalizers, a.finalizer) {
 		node := map[string]any{"annotations": map[string]any{nodeKey: node}}
-		if err := a.finalizers(ctx, attachments, &one.ObjectMeta, append(one.Finalizers, a.finalizer), node); err != nil {
+		if err := a.SetFinalizers(ctx, cluster.Attachments, &one.ObjectMeta, append(one.Finalizers, a.finalizer), node); err != nil {
 			return err
 		}
 	}
@@ -106,7 +110,7 @@ func (a *attacher) attach(ctx context.Context, one *storagev1.VolumeAttachment, 
 	}
 	klog.InfoS("attached", "volume", volume.Name, "node", one.Spec.NodeName)
 	status := map[string]any{"attached": true, "attachmentMetadata": answer.PublishContext, "attachError": nil}
-	return a.patch(ctx, attachments, "", one.Name, map[string]any{"status": status}, "status")
+	return a.Patch(ctx, cluster.Attachments, "", one.Name, map[string]any{"status": status}, "status")
 }
 
 func (a *attacher) detach(ctx context.Context, one *storagev1.VolumeAttachment, volume *v1.PersistentVolume) error {
@@ -122,19 +126,19 @@ func (a *attacher) detach(ctx context.Context, one *storagev1.VolumeAttachment, 
 	}
 	klog.InfoS("detached", "volume", volume.Name, "node", one.Spec.NodeName)
 	status := map[string]any{"attached": false, "detachError": nil}
-	if err := a.patch(ctx, attachments, "", one.Name, map[string]any{"status": status}, "status"); err != nil {
+	if err := a.Patch(ctx, cluster.Attachments, "", one.Name, map[string]any{"status": status}, "status"); err != nil {
 		return err
 	}
 	left := map[string]any{"metadata": map[string]any{"finalizers": without(one.Finalizers, a.finalizer)}}
-	return a.patch(ctx, attachments, "", one.Name, left)
+	return a.Patch(ctx, cluster.Attachments, "", one.Name, left)
 }
 
-// Kept on an attachment, for when the CSINode goes first.
+// Annotation of an attachment, for the case that the CSINode is deleted first.
 const nodeKey = "csi.alpha.kubernetes.io/node-id"
 
-// node is the driver's own name of a node: what the CSINode says now, or said at the attach.
+// node returns the driver's name of a node, from the CSINode or from the attachment.
 func (a *attacher) node(one *storagev1.VolumeAttachment) (string, error) {
-	found, err := find[storagev1.CSINode](a.csiNodes, one.Spec.NodeName)
+	found, err := cluster.Find[storagev1.CSINode](a.csiNodes, one.Spec.NodeName)
 	if err != nil {
 		return "", err
 	}
@@ -151,13 +155,13 @@ func (a *attacher) node(one *storagev1.VolumeAttachment) (string, error) {
 	return "", fmt.Errorf("CSINode %s does not contain driver %s", one.Spec.NodeName, a.driver)
 }
 
-// volumeChanged lets a deleted volume go once nothing is attached to it.
+// volumeChanged removes the finalizer of a deleted volume once nothing is attached to it.
 func (a *attacher) volumeChanged(ctx context.Context, volume *v1.PersistentVolume) error {
 	if volume.DeletionTimestamp == nil || !slices.Contains(volume.Finalizers, a.finalizer) {
 		return nil
 	}
 	for _, item := range a.attachment.GetStore().List() {
-		one, err := decode[storagev1.VolumeAttachment](item.(*unstructured.Unstructured))
+		one, err := cluster.Decode[storagev1.VolumeAttachment](item.(*unstructured.Unstructured))
 		if err != nil {
 			return err
 		}
@@ -165,5 +169,5 @@ func (a *attacher) volumeChanged(ctx context.Context, volume *v1.PersistentVolum
 			return fmt.Errorf("volume %s is still attached to %s", volume.Name, one.Spec.NodeName)
 		}
 	}
-	return a.finalizers(ctx, volumes, &volume.ObjectMeta, without(volume.Finalizers, a.finalizer), nil)
+	return a.SetFinalizers(ctx, cluster.Volumes, &volume.ObjectMeta, without(volume.Finalizers, a.finalizer), nil)
 }

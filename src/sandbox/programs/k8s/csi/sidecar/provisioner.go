@@ -1,4 +1,4 @@
-package main
+package sidecar
 
 import (
 	"context"
@@ -13,18 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
 const (
 	provisionerKey = "volume.kubernetes.io/storage-provisioner"
 	selectedKey    = "volume.kubernetes.io/selected-node"
 	provisionedKey = "pv.kubernetes.io/provisioned-by"
-	// Kept on a volume until the driver has deleted what is behind it.
+	// Finalizer of a volume until the driver has deleted its storage.
 	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 	reserved             = "csi.storage.k8s.io/"
 )
 
-// provisioner makes volumes for claims, and deletes those that are released.
+// provisioner creates volumes for claims, and deletes released ones.
 type provisioner struct {
 	*sidecar
 	controller                               csi.ControllerClient
@@ -33,7 +35,8 @@ type provisioner struct {
 	classes, csiNodes, attachments, machines cache.SharedIndexInformer
 }
 
-func provisionerMain(ctx context.Context, args []string) error {
+// Provisioner runs the program csi-provisioner.
+func Provisioner(ctx context.Context, args []string) error {
 	o := common("worker-threads", 10*time.Second, "Topology", "HonorPVReclaimPolicy", "CrossNamespaceVolumeDataSource", "VolumeAttributesClass")
 	p := &provisioner{}
 	o.set.StringVar(&p.prefix, "volume-name-prefix", "pvc", "that volumes' names begin with")
@@ -55,27 +58,27 @@ func provisionerMain(ctx context.Context, args []string) error {
 		return err
 	}
 	p.sidecar, p.controller = s, csi.NewControllerClient(s.calls)
-	p.classes = p.follow(classes)
-	p.attachments = p.follow(attachments)
-	claims, volumes := p.follow(claims), p.follow(volumes)
+	p.classes = p.Follow(cluster.StorageClasses)
+	p.attachments = p.Follow(cluster.Attachments)
+	claims, volumes := p.Follow(cluster.Claims), p.Follow(cluster.Volumes)
 	if o.gates["Topology"] != "false" {
-		p.csiNodes, p.machines = p.follow(csiNodes), p.follow(nodes)
+		p.csiNodes, p.machines = p.Follow(cluster.CSINodes), p.Follow(cluster.Nodes)
 	}
-	if err := p.start(ctx); err != nil {
+	if err := p.Start(ctx); err != nil {
 		return err
 	}
-	work(ctx, claims, o.pace, p.claim)
-	work(ctx, volumes, o.pace, p.volume)
+	cluster.Reconcile(ctx, claims, o.pace, p.claim)
+	cluster.Reconcile(ctx, volumes, o.pace, p.volume)
 	<-ctx.Done()
 	return nil
 }
 
-// claim makes the volume of a claim that Kubernetes has handed to this driver.
+// claim creates the volume of a claim that Kubernetes has assigned to this driver.
 func (p *provisioner) claim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || claim.Annotations[provisionerKey] != p.driver || claim.Spec.StorageClassName == nil {
 		return nil
 	}
-	class, err := find[storagev1.StorageClass](p.classes, *claim.Spec.StorageClassName)
+	class, err := cluster.Find[storagev1.StorageClass](p.classes, *claim.Spec.StorageClassName)
 	if err != nil {
 		return err
 	}
@@ -86,21 +89,21 @@ func (p *provisioner) claim(ctx context.Context, claim *v1.PersistentVolumeClaim
 	if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer && node == "" {
 		return nil
 	}
-	p.event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "Provisioning",
+	p.Event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "Provisioning",
 		fmt.Sprintf("External provisioner is provisioning volume for claim %q", claim.Namespace+"/"+claim.Name))
 	name, err := p.provision(ctx, claim, class, node)
 	if err != nil {
-		p.event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Warning", "ProvisioningFailed",
+		p.Event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Warning", "ProvisioningFailed",
 			fmt.Sprintf("failed to provision volume with StorageClass %q: %v", class.Name, err))
 		return err
 	}
-	p.event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "ProvisioningSucceeded", "Successfully provisioned volume "+name)
+	p.Event(ctx, p.source(), "PersistentVolumeClaim", &claim.ObjectMeta, "Normal", "ProvisioningSucceeded", "Successfully provisioned volume "+name)
 	return nil
 }
 
 func (p *provisioner) source() string { return p.driver + "_csi-provisioner" }
 
-// volume deletes what is behind a volume that nobody claims any more, or that is deleted itself.
+// volume deletes the storage of a released or deleted volume.
 func (p *provisioner) volume(ctx context.Context, volume *v1.PersistentVolume) error {
 	released := volume.Status.Phase == v1.VolumeReleased && volume.DeletionTimestamp == nil
 	ended := volume.DeletionTimestamp != nil && volume.Status.Phase != v1.VolumeBound && slices.Contains(volume.Finalizers, provisionerFinalizer)
@@ -109,10 +112,10 @@ func (p *provisioner) volume(ctx context.Context, volume *v1.PersistentVolume) e
 		return nil
 	}
 	for _, item := range p.attachments.GetStore().List() {
-		one, err := decode[storagev1.VolumeAttachment](item.(*unstructured.Unstructured))
+		one, err := cluster.Decode[storagev1.VolumeAttachment](item.(*unstructured.Unstructured))
 		if err == nil && one.Spec.Source.PersistentVolumeName != nil && *one.Spec.Source.PersistentVolumeName == volume.Name {
 			err = fmt.Errorf("persistentvolume %s is still attached to node %s", volume.Name, one.Spec.NodeName)
-			p.event(ctx, p.source(), "PersistentVolume", &volume.ObjectMeta, "Warning", "VolumeFailedDelete", err.Error())
+			p.Event(ctx, p.source(), "PersistentVolume", &volume.ObjectMeta, "Warning", "VolumeFailedDelete", err.Error())
 		}
 		if err != nil {
 			return err
@@ -121,15 +124,15 @@ func (p *provisioner) volume(ctx context.Context, volume *v1.PersistentVolume) e
 	call, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	if _, err := p.controller.DeleteVolume(call, &csi.DeleteVolumeRequest{VolumeId: volume.Spec.CSI.VolumeHandle}); err != nil {
-		p.event(ctx, p.source(), "PersistentVolume", &volume.ObjectMeta, "Warning", "VolumeFailedDelete", err.Error())
+		p.Event(ctx, p.source(), "PersistentVolume", &volume.ObjectMeta, "Warning", "VolumeFailedDelete", err.Error())
 		return err
 	}
 	klog.InfoS("deleted", "volume", volume.Name)
 	if released {
-		// The volume comes back here, for its finalizer.
-		return p.Resource(volumes).Delete(ctx, volume.Name, metav1.DeleteOptions{})
+		// The deletion triggers another call, which removes the finalizer.
+		return p.Resource(cluster.Volumes).Delete(ctx, volume.Name, metav1.DeleteOptions{})
 	}
-	return p.finalizers(ctx, volumes, &volume.ObjectMeta, without(volume.Finalizers, provisionerFinalizer), nil)
+	return p.SetFinalizers(ctx, cluster.Volumes, &volume.ObjectMeta, without(volume.Finalizers, provisionerFinalizer), nil)
 }
 
 func without(list []string, name string) []string {

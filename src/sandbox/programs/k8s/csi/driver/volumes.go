@@ -1,4 +1,4 @@
-package main
+package driver
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kvshoot.io/sandbox/kubernetes/csi/cluster"
 )
 
 const (
@@ -21,8 +23,8 @@ const (
 	poll     = time.Second
 )
 
-// CreateVolume makes a DataVolume of the volume's name; its UID is the disk's serial number,
-// by which the guest finds the device.
+// CreateVolume creates a DataVolume with the volume's name. Its UID is the disk's serial number, by
+// which the guest finds the device.
 func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	class := request.Parameters["infraStorageClassName"]
 	if err := d.admit(class, request); err != nil {
@@ -39,7 +41,7 @@ func (d *driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 		if !d.owns(request.Name, d.labels) {
 			return nil, status.Errorf(codes.InvalidArgument, "name of volume %s does not begin with %s", request.Name, d.prefix)
 		}
-		volume, err = d.infra.Resource(dataVolumes).Namespace(d.namespace).Create(ctx, wanted, metav1.CreateOptions{})
+		volume, err = d.infra.Resource(cluster.DataVolumes).Namespace(d.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func many(one *csi.VolumeCapability) bool {
 	return one.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
 }
 
-// source is what a volume is filled with.
+// source returns the source of the DataVolume.
 func (d *driver) source(ctx context.Context, request *csi.CreateVolumeRequest) (map[string]any, error) {
 	if from := request.GetVolumeContentSource().GetVolume(); from != nil {
 		return map[string]any{"pvc": map[string]any{"name": from.VolumeId, "namespace": d.namespace}}, nil
@@ -117,7 +119,7 @@ func (d *driver) build(class string, size int64, source map[string]any, request 
 	return volume
 }
 
-// asked is the size that a DataVolume asks for.
+// asked returns the size that a DataVolume requests.
 func asked(volume *unstructured.Unstructured) *resource.Quantity {
 	text, _, _ := unstructured.NestedString(volume.Object, "spec", "storage", "resources", "requests", "storage")
 	size, err := resource.ParseQuantity(text)
@@ -127,9 +129,9 @@ func asked(volume *unstructured.Unstructured) *resource.Quantity {
 	return &size
 }
 
-// volume reads a DataVolume; one that is not the driver's own is refused.
+// volume reads a DataVolume, and refuses one that does not belong to the driver.
 func (d *driver) volume(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	volume, err := d.infra.Resource(dataVolumes).Namespace(d.namespace).Get(ctx, name, metav1.GetOptions{})
+	volume, err := d.infra.Resource(cluster.DataVolumes).Namespace(d.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +147,7 @@ func (d *driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	}
 	_, err := d.volume(ctx, request.VolumeId)
 	if err == nil {
-		err = d.infra.Resource(dataVolumes).Namespace(d.namespace).Delete(ctx, request.VolumeId, metav1.DeleteOptions{})
+		err = d.infra.Resource(cluster.DataVolumes).Namespace(d.namespace).Delete(ctx, request.VolumeId, metav1.DeleteOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
@@ -153,34 +155,34 @@ func (d *driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	return &csi.DeleteVolumeResponse{}, nil
 }
 
-// ControllerExpandVolume has the infrastructure grow the volume's claim; the guest's part follows.
+// ControllerExpandVolume expands the volume's claim in the infrastructure. The node's part follows.
 func (d *driver) ControllerExpandVolume(ctx context.Context, request *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	if _, err := d.volume(ctx, request.VolumeId); err != nil {
 		return nil, err
 	}
 	size := resource.NewQuantity(request.GetCapacityRange().GetRequiredBytes(), resource.BinarySI)
-	claim := d.infra.Resource(claims).Namespace(d.namespace)
+	claim := d.infra.Resource(cluster.Claims).Namespace(d.namespace)
 	object, err := claim.Get(ctx, request.VolumeId, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	found, err := decode[v1.PersistentVolumeClaim](object)
+	found, err := cluster.Decode[v1.PersistentVolumeClaim](object)
 	if err != nil {
 		return nil, err
 	}
 	if found.Spec.Resources.Requests.Storage().Cmp(*size) < 0 {
 		requests := map[string]any{"requests": map[string]any{"storage": size.String()}}
-		err := d.infra.patch(ctx, claims, d.namespace, request.VolumeId, map[string]any{"spec": map[string]any{"resources": requests}})
+		err := d.infra.Patch(ctx, cluster.Claims, d.namespace, request.VolumeId, map[string]any{"spec": map[string]any{"resources": requests}})
 		if err != nil {
 			return nil, err
 		}
 	}
 	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		object, err := d.infra.Resource(volumes).Get(ctx, found.Spec.VolumeName, metav1.GetOptions{})
+		object, err := d.infra.Resource(cluster.Volumes).Get(ctx, found.Spec.VolumeName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
-		volume, err := decode[v1.PersistentVolume](object)
+		volume, err := cluster.Decode[v1.PersistentVolume](object)
 		return err == nil && volume.Spec.Capacity.Storage().Cmp(*size) >= 0, err
 	})
 	if err != nil {
