@@ -327,7 +327,7 @@ async fn a_root_that_is_gone_or_broken_issues_nothing() {
         .expect_err("it does not fit");
     assert_eq!(
         error.to_string(),
-        "Secret a-ca: the private key is not that of the certificate"
+        "Secret a-ca: the private key does not match the certificate"
     );
     assert!(!format!("{error:?}").contains(key.lines().nth(1).expect("a line")));
     assert_eq!(shared.server().writes, [Method::POST]);
