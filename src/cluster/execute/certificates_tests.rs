@@ -339,7 +339,7 @@ async fn a_missing_or_broken_authority_issues_nothing() {
         .expect_err("it does not match");
     assert_eq!(
         error.to_string(),
-        "Secret a-ca: the private key is not that of the certificate"
+        "Secret a-ca: the private key does not match the certificate"
     );
     assert!(!format!("{error:?}").contains(key.lines().nth(1).expect("a line")));
     assert_eq!(store.server().writes, [Method::POST]);
