@@ -23,8 +23,8 @@ pub(crate) fn schema(kind: &str, context: &Context) -> Result<Exit, CommandError
 fn no_kind(given: &str) -> CommandError {
     let kinds: Vec<String> = kinds().map(str::to_lowercase).collect();
     let hint = suggest(given, kinds.iter().map(String::as_str)).map_or_else(
-        || format!("one of {}", kinds.join(", ")),
-        |meant| format!("did you mean {meant}?"),
+        || format!("supported values: {}", kinds.join(", ")),
+        |meant| format!("did you mean \"{meant}\"?"),
     );
     CommandError::new(Exit::Usage, format!("unknown kind {given:?}")).hint(hint)
 }
@@ -97,9 +97,9 @@ fn below<'s>(
         };
         let error = CommandError::new(Exit::Usage, format!("unknown field {name:?}"));
         return Err(match suggest(name, names()) {
-            Some(meant) => error.hint(format!("did you mean {meant}?")),
+            Some(meant) => error.hint(format!("did you mean \"{meant}\"?")),
             None if names().next().is_none() => error.hint("this field has no subfields"),
-            None => error.hint(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
+            None => error.hint(format!("supported values: {}", names().collect::<Vec<_>>().join(", "))),
         });
     };
     let inner = resolve(root, outer);
@@ -192,9 +192,10 @@ mod tests {
         let text = describe("shoot.spec.provider.workers.volume").expect("the field exists");
         assert_eq!(
             text,
-            "shoot.spec.provider.workers.volume  <object>\n\n  The disk that machines boot from\n\nFields:\n  \
-             encrypted  <boolean>\n  name  <string>\n  size  <quantity>\n      \
-             An amount with an optional suffix, such as 500m, 2 or 20Gi\n  type  <string>\n"
+            "shoot.spec.provider.workers.volume  <object>\n\n  Root disk of the machines\n\nFields:\n  \
+             encrypted  <boolean>\n      No effect: use a volume type whose StorageClass encrypts\n  \
+             name  <string>\n      Name of the volume\n  size  <quantity>\n      Size in whole Gi, such as 20Gi\n  \
+             type  <string>\n      Name of a volume type of the CloudProfile\n"
         );
     }
 
@@ -202,7 +203,7 @@ mod tests {
     fn an_unknown_field_gets_a_suggestion() {
         let error = describe("shoot.spec.provider.worker").expect_err("it is workers");
         assert_eq!(error.message, "unknown field \"worker\"");
-        assert_eq!(error.hints, ["did you mean workers?"]);
+        assert_eq!(error.hints, ["did you mean \"workers\"?"]);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn zones_are_added_with_machines_and_kept() {
     assert_eq!(with(9, None).shoots[0].pools[1].zones.len(), 3);
     let before = Shoot::clone(&two.shoots[0].manifest);
     let one = with(1, Some((before, two.shoots[0].profile.clone())));
-    assert!(lines(&one).contains("spec.replicas Forbidden: is 1, fewer than the 2 zones"));
+    assert!(lines(&one).contains("spec.replicas Forbidden"), "{}", lines(&one));
 }
 
 #[test]
@@ -98,17 +98,17 @@ fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
         (
             "tier: front",
             "tier: '*'",
-            "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is no value of a label\n",
+            "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is not a valid label value\n",
         ),
         (
             "name: machines",
             "name: Machines",
-            "m.yaml:4:9 metadata.name Invalid: \"Machines\" is no DNS label\n",
+            "m.yaml:4:9 metadata.name Invalid: \"Machines\" is not a valid DNS label\n",
         ),
         (
             "name: machines",
             "name: machines-of-which-the-name-is-long",
-            "m.yaml:4:9 metadata.name TooLong: has 34 characters, more than 32\n",
+            "m.yaml:4:9 metadata.name TooLong: must be at most 32 characters (is 34)\n",
         ),
         (
             "name: machines",
@@ -118,22 +118,22 @@ fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
         (
             "name: machines",
             "name: cpu",
-            "m.yaml:4:9 metadata.name Duplicate: there is a pool cpu already\n",
+            "m.yaml:4:9 metadata.name Duplicate: duplicate pool \"cpu\"\n",
         ),
         (
             "spec:\n  template",
             "spec:\n  replicas: -1\n  template",
-            "m.yaml:6:13 spec.replicas Invalid: is -1, below 0\n",
+            "m.yaml:6:13 spec.replicas Invalid: must be at least 0 (is -1)\n",
         ),
         (
             "            virtualMachine:",
             "            affinity: {podAffinityPreset: hard, podAntiAffinityPreset: soft}\n            virtualMachine:",
-            "m.yaml:21:72 spec.template.spec.providerSpec.value.cloudProviderSpec.affinity.podAntiAffinityPreset Forbidden: excludes podAffinityPreset\n",
+            "m.yaml:21:72 spec.template.spec.providerSpec.value.cloudProviderSpec.affinity.podAntiAffinityPreset Forbidden: cannot be combined with podAffinityPreset\n",
         ),
         (
             "                  size: 10Gi",
             "                  size: lots",
-            "m.yaml:27:25 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.primaryDisk.size Invalid: \"lots\" is no quantity; write for example 500m, 2 or 20Gi\n",
+            "m.yaml:27:25 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.primaryDisk.size Invalid: \"lots\" is not a valid quantity, such as 500m, 2 or 20Gi\n",
         ),
         (
             "                memory: 2Gi\n",
@@ -148,7 +148,7 @@ fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
         (
             "cpus:",
             "cpuss:",
-            "m.yaml:23:17 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.cpuss Unknown: there is no field cpuss here\n",
+            "m.yaml:23:17 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.template.cpuss Unknown: unknown field \"cpuss\"\n",
         ),
     ] {
         assert_eq!(reported(from, to), wanted, "{to}");
@@ -307,6 +307,6 @@ fn without_a_provider_cluster_references_are_warnings() {
     let (_, reported) = offline(&text.replace("tier: front", "tier: '*'"));
     assert_eq!(
         reported,
-        "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is no value of a label"
+        "m.yaml:12:29 spec.template.spec.metadata.labels[example.org/tier] Invalid: \"*\" is not a valid label value"
     );
 }

@@ -89,8 +89,8 @@ fn without_a_profile_the_rest_is_judged() {
         lines(&loaded),
         "s.yaml:7:21 spec.cloudProfileName Required: CloudProfile \"kubevirt\" not found\n\
          s.yaml:16:5 spec.provider.workers Forbidden: no pool has machines\n\
-         s.yaml:20:16 spec.provider.workers[0].maximum Forbidden: is 0, below the minimum of 1\n\
-         s.yaml:21:38 spec.provider.workers[0].volume.size Invalid: 20G is no size in whole Gi\n"
+         s.yaml:20:16 spec.provider.workers[0].maximum Forbidden: must be at least 1, the minimum (is 0)\n\
+         s.yaml:21:38 spec.provider.workers[0].volume.size Invalid: \"20G\" is not a whole number of Gi\n"
     );
 }
 
@@ -111,8 +111,8 @@ fn consequences_of_a_broken_field_are_not_reported() {
         .replace("minimum: 1", "minimum: one");
     assert_eq!(
         lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)])),
-        "s.yaml:19:16 spec.provider.workers[0].minimum Invalid: text where a whole number is wanted\n\
-         s.yaml:21:7 spec.provider.workers[0].volum Unknown: there is no field volum here\n"
+        "s.yaml:19:16 spec.provider.workers[0].minimum Invalid: expected an integer, found a string\n\
+         s.yaml:21:7 spec.provider.workers[0].volum Unknown: unknown field \"volum\"\n"
     );
 }
 
@@ -122,7 +122,7 @@ fn an_error_inside_a_block_is_shown_there() {
     let text = SHOOT.replace("    type: kubevirt\n", networks);
     assert_eq!(
         lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)])),
-        "s.yaml:24:28 spec.provider.infrastructureConfig.networks.tenantNetworks[0].config Invalid: is no JSON: expected `:`\n"
+        "s.yaml:24:28 spec.provider.infrastructureConfig.networks.tenantNetworks[0].config Invalid: not valid JSON: expected `:`\n"
     );
 }
 
@@ -134,7 +134,7 @@ fn unused_fields_are_listed_in_one_warning() {
     ) + "status: {a: b}\n";
     assert_eq!(
         lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)])),
-        "warning: s.yaml:8:3  NotSupported: kvshoot does not use spec.dns, spec.seedName\n"
+        "warning: s.yaml:8:3  NotSupported: kvshoot ignores spec.dns, spec.seedName\n"
     );
 }
 

@@ -161,12 +161,12 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let gone = name.clone();
     machine.evacuating = true;
     let last = world.plan();
-    let removal = last.items.iter().find(|it| it.title.starts_with("Remove"));
+    let removal = last.items.iter().find(|it| it.title.starts_with("Delete machine"));
     let removal = removal.unwrap();
-    let told = format!("Remove machine {gone} from a host that is being emptied");
+    let title = format!("Delete machine {gone} (its host is being drained)");
     assert_eq!(
         (&removal.title, &removal.state),
-        (&told, &ItemState::Blocked)
+        (&title, &ItemState::Blocked)
     );
     assert_eq!(world.run(false, 0), Some(Verdict::Done));
     let after = uids(&world);
