@@ -1,4 +1,4 @@
-//! kvshoot makes Kubernetes clusters out of KubeVirt virtual machines, from a Gardener-style Shoot manifest.
+//! kvshoot creates Kubernetes clusters from KubeVirt virtual machines, from a Gardener-style Shoot manifest.
 //!
 //! # Bird's-eye view
 //!
@@ -7,44 +7,47 @@
 //!                                                                   v
 //! API server --LIST, WATCH--> Facts ----------------> plan::plan(ValidShoot, Observed) --> Plan
 //!      ^                        ^                                                           |
-//!      |                        +--- answers to our own writes ---+                         v
-//!      +------------ cluster::Performer::perform(Action) <------------------- flow::run: starts what is due
+//!      |                        +---- answers to own writes -----+                          v
+//!      +------------- cluster::Executor::execute(Action) <----------------- flow::run: starts due actions
 //!                                                                                           |
-//!                                                                                   Event --> ui
+//!                                                                                RunEvent --> ui
 //! ```
 //!
-//! A run is a controller that ends: it looks, plans, acts, waits, and looks again, until every item of the plan is
-//! done. A plan is a pure function of what is wanted and what is there, so that running the same command again
-//! changes nothing, goes on with what was cut off, or carries out what was edited.
+//! A run is a controller that ends: it observes, plans, acts, waits, and observes again, until every item of the plan
+//! is done. A plan is a pure function of the desired and the observed state. So the same command, run again, changes
+//! nothing, resumes an interrupted run, or applies an edit.
 //!
 //! # Words
 //!
-//! *shoot* the cluster made · *provider cluster* where KubeVirt runs · *pool* an entry of
-//! `spec.provider.workers` · *machine* a worker's VM · *image* an operating system image, its *golden volume* the
-//! DataVolume that machines clone · *record* the ConfigMap that stands for the shoot in the provider namespace ·
-//! *item* one line of a plan · *action* what a due item does · *run* one invocation that changes things ·
-//! *sandbox* a provider cluster on this computer without a hypervisor. Everything else takes the word of
+//! *shoot*: the created cluster · *provider cluster*: the cluster that runs KubeVirt · *pool*: an entry of
+//! `spec.provider.workers` · *machine*: the VM of a node · *image*: an operating system image; its *golden volume* is
+//! the DataVolume that machines clone · *record*: the ConfigMap that represents the shoot in the provider namespace ·
+//! *item*: one line of a plan · *action*: the request that completes an item · *run*: one invocation that changes
+//! something · *sandbox*: a provider cluster on this computer, without a hypervisor. Everything else has its name from
 //! Kubernetes, KubeVirt or Gardener.
 //!
 //! # Rooms, in reading order
 //!
-//! | room | what is in it | what it uses |
+//! | room | contents | uses |
 //! |---|---|---|
-//! | `model` | what people write; plain data, no rules | nothing |
-//! | `manifest` | text to model, and a place in the text for every field | `model` |
-//! | `validate` | model to proof: `ValidShoot` | `model` |
-//! | `state` | what there is and what is wanted, as data: names, facts, the record, actions, plans | `model`, `validate` |
+//! | `model` | manifests as plain data, without rules | nothing |
+//! | `manifest` | text to model, with the place of every field in the text | `model` |
+//! | `validate` | the rules: model to `ValidShoot` | `model` |
+//! | `state` | observed and desired state as data: names, facts, the record, actions, plans | `model`, `validate` |
 //! | `render` | the objects of an action | `model`, `validate`, `state` |
-//! | `plan` | proof and observation to items | `model`, `validate`, `state`, `render` |
-//! | `flow` | runs plans until done; knows neither Kubernetes nor the terminal | `state` |
-//! | `cluster` | the one door to API servers | `state`, `render`, `pki` |
+//! | `plan` | the planner: desired and observed state to items | `model`, `validate`, `state`, `render` |
+//! | `load` | documents, profiles and the record to `ValidShoot`s | `model`, `manifest`, `validate`, `state` |
+//! | `flow` | the control loop; knows neither Kubernetes nor the terminal | `state` |
 //! | `pki` | keys and certificates | nothing |
-//! | `config` | environment and directories; no other room reads them | `model` |
-//! | `ui` | prints; no other room does | `model`, `manifest`, `state`, `flow` |
+//! | `cluster` | all requests to API servers | `validate`, `state`, `render`, `pki` |
+//! | `config` | environment and directories | `model` |
+//! | `ui` | all output | `model`, `manifest`, `state`, `flow` |
 //! | `sandbox` | the provider cluster on this computer | `model`, `config`, `pki` |
-//! | `commands` | one file a subcommand: arguments, then wiring | all of them |
+//! | `app` | use cases: apply, delete, run, status, … | all but `commands` |
+//! | `commands` | arguments of the command line, and one call into `app` | all |
 //!
-//! Above `flow` nothing touches time, network, files or the terminal. A test holds the table to what the code does.
+//! Nothing before `flow` in this table touches the clock, the network, files or the terminal. Tests in
+//! `tests/it/source` compare the table with the code.
 
 mod app;
 mod cluster;

@@ -15,7 +15,7 @@ use crate::ui::count;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What to collect.
+/// Objects to collect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GcScope {
     Expired,

@@ -15,7 +15,7 @@ use crate::cluster::observe::namespace_limits;
 use crate::cluster::observe::prerequisites;
 use crate::cluster::observe::watcher::Watcher;
 use crate::state::facts::{
-    Facts, InfraStorageClass, NamespaceLimits, ShootApi, StorageClass, ZoneHosts,
+    Facts, NamespaceLimits, OfferedStorageClass, ShootApi, StorageClass, ZoneHosts,
 };
 use crate::state::failure::Failure;
 use crate::state::key::{ClusterSide, ObjectKind};
@@ -250,9 +250,9 @@ fn storage_class(class: &Value) -> (Arc<str>, StorageClass) {
 }
 
 /// As in Kubermatic: by an annotation, with the settings of the class itself.
-fn class_offer(class: &Value) -> Option<InfraStorageClass> {
+fn class_offer(class: &Value) -> Option<OfferedStorageClass> {
     let annotations = &class["metadata"]["annotations"];
-    (annotations[names::INITIALIZE_CLASS] == "true").then(|| InfraStorageClass {
+    (annotations[names::INITIALIZE_CLASS] == "true").then(|| OfferedStorageClass {
         is_default: annotations[names::DEFAULT_CLASS] == "true",
         binding_mode: arc(&class["volumeBindingMode"]),
         reclaim_policy: arc(&class["reclaimPolicy"]),

@@ -1,4 +1,4 @@
-//! What has to be fetched from the provider cluster before manifests can be judged.
+//! Objects to fetch from the provider cluster before manifests can be validated.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::manifest::{Content, Manifest};
 use crate::model::KeyReference;
 use crate::validate;
 
-/// What has to be fetched from the provider cluster before manifests can be judged.
+/// Objects to fetch from the provider cluster before manifests can be validated.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Technical IDs of the Shoots, whose records may exist.

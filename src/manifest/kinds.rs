@@ -19,7 +19,7 @@ pub(super) struct KnownKind {
     api_version: &'static str,
     kind: &'static str,
     pub(super) schema: fn() -> schemars::Schema,
-    pub(super) read: fn(read::TreeReader<'_>) -> Result<Content, read::Error>,
+    pub(super) read: fn(read::TreeReader<'_>) -> Result<Content, read::DeserializeError>,
 }
 
 const KNOWN: &[KnownKind] = &[
@@ -64,7 +64,7 @@ fn schema<T: schemars::JsonSchema>() -> schemars::Schema {
 fn content<T: DeserializeOwned>(
     reader: read::TreeReader<'_>,
     wrap: fn(Arc<T>) -> Content,
-) -> Result<Content, read::Error> {
+) -> Result<Content, read::DeserializeError> {
     T::deserialize(reader).map(|value| wrap(Arc::new(value)))
 }
 

@@ -196,7 +196,7 @@ fn objects_carry_labels_and_an_owner_reference_to_their_record() {
     }
 }
 
-/// Another record means another owner, and is no reason for a rollout.
+/// Another record means another owner, but does not cause a rollout.
 #[test]
 fn the_hash_depends_on_the_content_alone() {
     let other = Site {

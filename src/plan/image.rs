@@ -55,7 +55,10 @@ fn progress(image_volume: &ImageVolume, import: &ImageImport) -> ItemState {
     if let Some(words) = &import.failed {
         return ItemState::Failed(Failure::new(
             ErrorClass::Infrastructure,
-            format!("import of {} failed: {words}", image_volume.source.display()),
+            format!(
+                "import of {} failed: {words}",
+                image_volume.source.display()
+            ),
         ));
     }
     let Some(percent) = import.percent else {

@@ -99,7 +99,7 @@ fn machine(
         return Vec::new();
     };
     let golden = desired::image_volume(shoot, facts, pool, zone);
-    let machine = spec::MachineSpec {
+    let machine = spec::MachineContext {
         site,
         region: &shoot.region,
         pool,

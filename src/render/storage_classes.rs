@@ -1,6 +1,6 @@
 //! StorageClasses of the provider that a shoot offers besides the volume types of its profile.
 
-use crate::state::facts::{InfraStorageClass, StorageClass};
+use crate::state::facts::{OfferedStorageClass, StorageClass};
 use crate::validate::ValidShoot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 pub(crate) fn offered<'a>(
     shoot: &'a ValidShoot,
     classes: &'a BTreeMap<Arc<str>, StorageClass>,
-) -> BTreeMap<&'a str, InfraStorageClass> {
+) -> BTreeMap<&'a str, OfferedStorageClass> {
     let marked = classes.iter();
     let marked = marked.filter_map(|(name, it)| Some((&**name, it.offered.clone()?)));
-    let mut all: BTreeMap<&str, InfraStorageClass> = marked.collect();
+    let mut all: BTreeMap<&str, OfferedStorageClass> = marked.collect();
     let listed = &shoot.profile.spec.provider_config.storage_classes;
     if listed.iter().any(|it| it.is_default_class) {
         all.values_mut().for_each(|it| it.is_default = false);
     }
     for class in listed {
         let text = |given: &Option<String>, usual: &str| given.as_deref().unwrap_or(usual).into();
-        let offer = InfraStorageClass {
+        let offer = OfferedStorageClass {
             is_default: class.is_default_class,
             binding_mode: text(&class.volume_binding_mode, "Immediate"),
             reclaim_policy: text(&class.reclaim_policy, "Delete"),

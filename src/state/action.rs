@@ -1,4 +1,4 @@
-//! What is to be done: objects to write and to delete, as data.
+//! Actions: objects to write and to delete, as data.
 
 use crate::state::failure::ErrorClass;
 use crate::state::hash::Hash;
@@ -45,14 +45,14 @@ pub(crate) enum Payload {
     /// Complete objects, applied in order.
     Objects(Arc<[Value]>),
     /// Manifests of third parties. Objects that left the set are deleted.
-    Manifests(Arc<ManifestSet>),
+    Manifests(Arc<AddonManifests>),
     /// A Secret whose content is generated when it is written: private keys are never part of a plan.
     Issue(Arc<IssuedSecret>),
 }
 
 /// Objects tracked by an inventory, so that those no longer in the set can be deleted.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ManifestSet {
+pub(crate) struct AddonManifests {
     pub(crate) name: Arc<str>,
     /// The inventory ConfigMap, without its data.
     pub(crate) inventory: Value,

@@ -1,4 +1,4 @@
-//! What there is and what is wanted, as data: names, object keys, observed facts, the record, actions, and plans as values.
+//! Existing and desired state as data: names, object keys, observed facts, the record, actions, and plans as values.
 //!
 //! The planner, the loop and the door to the API servers share these types. Nothing here talks to a cluster or decides
 //! what happens next.

@@ -66,7 +66,7 @@ pub(crate) fn is_ours(key: &str) -> bool {
     [MANAGED_BY, PART_OF, COMPONENT, KUBEVIRT_VM].contains(&key) || key.starts_with("kvshoot.io/")
 }
 
-/// As whom objects are written.
+/// Field manager of the objects that kvshoot writes.
 pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 
 /// Values of [`COMPONENT`].
@@ -86,7 +86,7 @@ pub(crate) mod role {
     pub(crate) const MACHINE_VOLUME: &str = "machine-volume";
 }
 
-/// Parts of a control plane, as they stand in names after the technical ID.
+/// Parts of a control plane, as they appear in names after the technical ID.
 pub(crate) mod part {
     /// The root of the API server.
     pub(crate) const CA: &str = "ca";
@@ -97,7 +97,7 @@ pub(crate) mod part {
     pub(crate) const CLOUD_CONTROLLER: &str = "cloud-controller-manager";
     /// It makes and removes volumes.
     pub(crate) const CSI_CONTROLLER: &str = "csi-controller";
-    /// What keeps machines off private addresses, by the name that Kubermatic has for it; so the next one.
+    /// NetworkPolicy that keeps machines off private addresses, by its name in Kubermatic, as the next one.
     pub(crate) const ISOLATION: &str = "cluster-isolation";
     /// The same for importers.
     pub(crate) const IMPORTER: &str = "allow-kubevirt-importer";
@@ -155,7 +155,7 @@ pub(crate) fn inventory(bundle: &str) -> String {
     format!("kvshoot-bundle-{bundle}")
 }
 
-/// Whether an object is such a list, by its name in keys. What is on it stays when its bundle is not given any more.
+/// Returns true if an object is such an inventory, by its name in keys. Its objects stay when their add-on is no longer given.
 pub(crate) fn is_inventory(name: &str) -> bool {
     name.starts_with("kube-system/kvshoot-bundle-")
 }

@@ -1,6 +1,6 @@
-//! What machines are made from and others keep: looked for, and never changed.
+//! Objects that machines are made from and that others own: read, and never changed.
 
-use crate::validate::{VolumeApi, ImageSource, PoolSpec, ValidShoot, VolumeSpec};
+use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -23,7 +23,7 @@ pub(crate) struct Store<T> {
     names: HashMap<Arc<str>, Newest<T>>,
     /// UIDs are never reused.
     dead: HashSet<Arc<str>>,
-    /// Of the latest LIST: older objects that were not in it are gone.
+    /// Version of the latest LIST: older objects that it did not contain are deleted.
     listed: ResourceVersion,
 }
 
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// All that is there, as `name uid@version`.
+    /// All objects, as `name uid@version`.
     fn shown(store: &Store<()>) -> String {
         let one = |it: &StoredObject<()>| format!("{} {}@{}", it.name, it.uid, it.version.0);
         let mut all: Vec<String> = store.iter().map(one).collect();

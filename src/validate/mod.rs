@@ -32,7 +32,7 @@ pub(crate) use profile::index::read_from;
 pub(crate) use shoot::control_plane;
 pub(crate) use shoot::metadata::EXPIRES;
 pub(crate) use shoot::spec::profile_named;
-pub(crate) use valid_shoot::{VolumeApi, Network, PoolSpec, ValidShoot};
+pub(crate) use valid_shoot::{Network, PoolSpec, ValidShoot, VolumeApi};
 
 pub(crate) use image_source::ImageSource;
 pub(crate) use valid_shoot::{ManifestSet, NetworkRanges, PreAllocatedVolume, VolumeSpec};

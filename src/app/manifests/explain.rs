@@ -99,7 +99,10 @@ fn below<'s>(
         return Err(match suggest(name, names()) {
             Some(meant) => error.hint(format!("did you mean \"{meant}\"?")),
             None if names().next().is_none() => error.hint("this field has no subfields"),
-            None => error.hint(format!("supported values: {}", names().collect::<Vec<_>>().join(", "))),
+            None => error.hint(format!(
+                "supported values: {}",
+                names().collect::<Vec<_>>().join(", ")
+            )),
         });
     };
     let inner = resolve(root, outer);

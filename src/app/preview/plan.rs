@@ -74,7 +74,7 @@ pub(crate) fn plan(options: &PlanOptions, context: &Context) -> Result<Exit, Com
     })
 }
 
-/// What another apply of the last applied manifest would do, for support bundles.
+/// Plan of another apply of the last applied manifest, for support bundles.
 pub(crate) async fn plan_text(
     provider: &ApiClient,
     record: &RecordSnapshot,

@@ -1,4 +1,4 @@
-//! What apply would do, as data.
+//! Changes that apply would make, as data.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(crate) struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) zone: Option<String>,
     pub(crate) title: String,
-    /// What the change waits for.
+    /// Reason why the change has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) waits: Option<String>,
     /// A summary for people.

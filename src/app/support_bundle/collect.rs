@@ -29,7 +29,7 @@ pub(crate) struct BundleOptions {
     pub(crate) timeout: Duration,
 }
 
-/// What to collect.
+/// Parts to collect.
 pub(crate) struct BundleRequest<'a> {
     pub(crate) provider: &'a ApiClient,
     /// Display name of the shoot.
@@ -47,7 +47,7 @@ pub(crate) struct BundleInfo {
     pub(crate) files: usize,
     /// Size of the archive.
     pub(crate) bytes: u64,
-    /// What could not be read, and why. The README in the archive has the same list.
+    /// Parts that could not be read, with the reason. The README in the archive has the same list.
     pub(crate) missing: Vec<(String, String)>,
 }
 

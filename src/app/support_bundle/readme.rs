@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 pub(super) struct Readme {
     /// Properties such as versions, with their values.
     pub(super) facts: Vec<(&'static str, String)>,
-    /// What could not be read, and why.
+    /// Parts that could not be read, with the reason.
     pub(super) missing: Vec<(String, String)>,
-    /// What does not exist, and need not.
+    /// Parts that do not exist and are not required.
     pub(super) notes: Vec<String>,
 }
 

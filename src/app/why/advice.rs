@@ -1,9 +1,9 @@
-//! What to do about a root cause, as a command or a sentence.
+//! Advice on a root cause, as a command or a sentence.
 
 use crate::app::context::Context;
 use crate::cluster::{Advice, ApiClient, Cause, CauseChain};
 
-/// What hints depend on besides the root cause.
+/// Context of hints besides the root cause.
 pub(super) struct AdviceContext<'a> {
     pub(super) provider: &'a ApiClient,
     pub(super) context: &'a Context,

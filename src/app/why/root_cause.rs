@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug, Clone)]
 pub(crate) struct RootCause {
     pub(crate) chain: CauseChain,
-    /// What to do about it, if that is certain.
+    /// Advice, if it is certain.
     pub(crate) hint: Option<String>,
 }
 

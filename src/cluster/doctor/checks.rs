@@ -242,7 +242,7 @@ impl ApiClient {
         Ok(all.collect())
     }
 
-    /// Whether load balancers are implemented shows only once a Service requests one.
+    /// Load balancers can only be checked once a Service requests one.
     async fn check_load_balancers(
         &self,
         requirements: &ShootRequirements,

@@ -12,7 +12,7 @@ use crate::cluster::client::resources;
 use crate::cluster::client::transport::{ApiRequest, JSON};
 use crate::cluster::json::{is_deleting, items, text};
 use crate::cluster::observe::parse::object;
-use crate::state::action::ManifestSet;
+use crate::state::action::AddonManifests;
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{BUNDLE, KVSHOOT, MANAGED_BY, SPEC_HASH};
@@ -54,7 +54,7 @@ struct Discovery {
 }
 
 impl Executor {
-    pub(crate) async fn apply_manifests(&self, bundle: &ManifestSet) -> Result<(), Error> {
+    pub(crate) async fn apply_manifests(&self, bundle: &AddonManifests) -> Result<(), Error> {
         let shoot = self.client(ClusterSide::Shoot)?;
         let mut discovery = Discovery::default();
         let mut wanted = BTreeSet::new();
@@ -106,7 +106,7 @@ impl Executor {
     async fn read_inventory(
         &self,
         shoot: &ApiClient,
-        bundle: &ManifestSet,
+        bundle: &AddonManifests,
     ) -> Result<BTreeSet<ManifestRef>, Error> {
         let metadata = &bundle.inventory["metadata"];
         let resource_ref = ResourceRef::one(
@@ -128,7 +128,7 @@ impl Executor {
     /// Writes the inventory; only the final one has the hash that marks everything as applied.
     async fn write_inventory(
         &self,
-        bundle: &ManifestSet,
+        bundle: &AddonManifests,
         list: BTreeSet<ManifestRef>,
         is_done: bool,
     ) -> Result<(), Error> {
@@ -153,7 +153,7 @@ impl Executor {
         &self,
         shoot: &ApiClient,
         discovery: &mut Discovery,
-        bundle: &ManifestSet,
+        bundle: &AddonManifests,
         reference: &ManifestRef,
     ) -> Result<ServedKind, Error> {
         let begun = Instant::now();
@@ -184,7 +184,7 @@ impl Executor {
     async fn apply_one(
         &self,
         shoot: &ApiClient,
-        bundle: &ManifestSet,
+        bundle: &AddonManifests,
         reference: &ManifestRef,
         served: &ServedKind,
         object: &Value,
@@ -217,7 +217,7 @@ impl Executor {
     async fn prune(
         &self,
         shoot: &ApiClient,
-        bundle: &ManifestSet,
+        bundle: &AddonManifests,
         reference: &ManifestRef,
         served: &ServedKind,
     ) -> Result<(), Error> {

@@ -35,7 +35,7 @@ pub(crate) struct Cache {
     /// Restarts of importers at their first observation: earlier failures may be fixed by now.
     restarts: HashMap<Arc<str>, i64>,
     drained: HashSet<Arc<str>>,
-    /// What remains on machines that are being drained.
+    /// Remaining pods of machines that are being drained.
     drains: HashMap<Arc<str>, Arc<str>>,
     causes: HashMap<ObjectKey, Arc<str>>,
     user_resources: UserResourceProgress,
@@ -231,7 +231,7 @@ impl Cache {
         facts
     }
 
-    /// What a running machine lacks to be a ready node; None while the shoot's API server is not observed.
+    /// Reason why a running machine is not a ready node; None while the shoot's API server is not observed.
     fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
         if !vm.ready || self.static_facts.shoot_api != ShootApi::Reachable {
             return None;

@@ -89,7 +89,11 @@ fn zones_are_added_with_machines_and_kept() {
     assert_eq!(with(9, None).shoots[0].pools[1].zones.len(), 3);
     let before = Shoot::clone(&two.shoots[0].manifest);
     let one = with(1, Some((before, two.shoots[0].profile.clone())));
-    assert!(lines(&one).contains("spec.replicas Forbidden"), "{}", lines(&one));
+    assert!(
+        lines(&one).contains("spec.replicas Forbidden"),
+        "{}",
+        lines(&one)
+    );
 }
 
 #[test]

@@ -19,12 +19,12 @@ pub(crate) struct CloudProfile {
     pub(crate) kind: String,
     /// Name of the profile, which shoots refer to
     pub(crate) metadata: Metadata,
-    /// What the profile offers
+    /// Machine types, images and versions of the profile
     pub(crate) spec: CloudProfileSpec,
     pub(crate) status: Option<Ignored>,
 }
 
-/// What a CloudProfile offers
+/// Machine types, images and versions that a CloudProfile offers
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CloudProfileSpec {

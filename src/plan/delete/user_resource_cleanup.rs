@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) const STALL_LIMIT: Duration = Duration::from_secs(120);
 
 /// Adds items for the shoot's own objects, and returns those that are open. Empty when there is nothing left to wait
-/// for: everything is deleted, or there is no more progress.
+/// for: everything is deleted, or progress has stopped.
 pub(crate) fn add(planner: &mut Planner, keep_volumes: bool) -> Arc<[Dependency]> {
     let observed = planner.observed;
     let guests = &observed.facts.user_resources;

@@ -148,7 +148,7 @@ fn creations(
     create
 }
 
-/// What failed; what is too much and does not serve; then, as far as the bounds
+/// Failed machines, then surplus machines that are not ready; then, as far as the bounds
 /// allow, what is outdated (idle before serving), and what is too much.
 fn removals(
     pool: &RollingPool,

@@ -122,7 +122,7 @@ fn state(
     ItemState::Due(Action::Apply(Desired {
         key: ObjectKey::shoot(ObjectKind::Component, role),
         hash,
-        payload: Payload::Manifests(Arc::new(action::ManifestSet {
+        payload: Payload::Manifests(Arc::new(action::AddonManifests {
             name,
             inventory,
             objects,

@@ -1,4 +1,4 @@
-//! What the objects of a control plane are made of.
+//! Inputs of the objects of a control plane.
 
 use crate::state::facts::StorageClass;
 use crate::state::hash::Hash;

@@ -1,4 +1,4 @@
-//! What is known of a control plane so far.
+//! Facts of a control plane that are known so far.
 
 use crate::render::control_plane::context::{ControlPlaneFacts, KONNECTIVITY_PORT};
 use crate::state::facts::{Facts, ObjectStatus, ObservedService};

@@ -3,7 +3,7 @@
 use super::context::{ControlPlaneContext, ControlPlaneFacts, KONNECTIVITY_PORT};
 use super::*;
 use crate::render::component::Component;
-use crate::state::facts::{InfraStorageClass, StorageClass};
+use crate::state::facts::{OfferedStorageClass, StorageClass};
 use crate::state::hash::Hash;
 use crate::state::key::ClusterSide;
 use crate::state::names;
@@ -61,7 +61,7 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&ControlPlaneContext) -> T) -> 
         namespace: "clusters",
         uid: "0c1a",
     };
-    let offered = InfraStorageClass {
+    let offered = OfferedStorageClass {
         is_default: false,
         binding_mode: "Immediate".into(),
         reclaim_policy: "Delete".into(),

@@ -47,7 +47,7 @@ fn configuration(shoot: &ValidShoot, settings: Option<&Kubelet>) -> Value {
         "readOnlyPort": 0,
         "rotateCertificates": true,
         "serializeImagePulls": false,
-        // There is no controller that would approve the requests.
+        // No controller would approve the requests.
         "serverTLSBootstrap": false,
         "shutdownGracePeriod": "60s",
         "shutdownGracePeriodCriticalPods": "20s",

@@ -1,12 +1,12 @@
 //! Placement of a machine: zone, hosts, and the other machines of its pool.
 
-use super::spec::MachineSpec;
+use super::spec::MachineContext;
 use crate::model::{AffinityPresets, NodeLabelPreset};
 use crate::state::names;
 use serde_json::{Map, Value, json};
 
 /// Affinities of a VM, including those of the pool's Kubermatic presets.
-pub(crate) fn affinity(machine: &MachineSpec) -> Value {
+pub(crate) fn affinity(machine: &MachineContext) -> Value {
     let zone = &machine.pool.zones[machine.zone];
     let mut terms = vec![
         place(names::REGION_LABEL, machine.region),
@@ -61,7 +61,7 @@ fn labelled(preset: &NodeLabelPreset) -> Option<(bool, Value)> {
 /// Affinity or anti-affinity to the other machines of the pool.
 fn between(
     presets: &AffinityPresets,
-    machine: &MachineSpec,
+    machine: &MachineContext,
 ) -> impl Iterator<Item = (String, Value)> {
     let near = ("podAffinity", presets.pod_affinity_preset.as_deref());
     let apart = (
@@ -83,7 +83,7 @@ fn between(
 }
 
 /// Spreads machines over hosts with a soft constraint, unless the pool has its own constraints.
-pub(crate) fn spread(machine: &MachineSpec) -> Vec<Value> {
+pub(crate) fn spread(machine: &MachineContext) -> Vec<Value> {
     let given = machine.pool.worker.topology_spread_constraints.iter();
     let mut spread: Vec<Value> = given
         .map(|it| {
@@ -106,7 +106,7 @@ pub(crate) fn spread(machine: &MachineSpec) -> Vec<Value> {
     spread
 }
 
-fn constraint(machine: &MachineSpec, skew: i32, key: &str, when: &str) -> Value {
+fn constraint(machine: &MachineContext, skew: i32, key: &str, when: &str) -> Value {
     json!({
         "maxSkew": skew,
         "topologyKey": key,
@@ -116,6 +116,6 @@ fn constraint(machine: &MachineSpec, skew: i32, key: &str, when: &str) -> Value 
 }
 
 /// Selects the machines of the pool.
-fn selector(machine: &MachineSpec) -> Value {
+fn selector(machine: &MachineContext) -> Value {
     json!({ names::PART_OF: machine.site.id, names::POOL: machine.pool.name })
 }

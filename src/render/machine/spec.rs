@@ -7,7 +7,7 @@ use crate::validate::PoolSpec;
 use serde_json::Value;
 
 /// Input of one machine's objects.
-pub(crate) struct MachineSpec<'a> {
+pub(crate) struct MachineContext<'a> {
     pub(crate) site: Site<'a>,
     pub(crate) region: &'a str,
     pub(crate) pool: &'a PoolSpec,

@@ -3,7 +3,7 @@
 use super::placement;
 use crate::model::{CpuFeature, Disk, WorkerConfig};
 use crate::render::image_volume;
-use crate::render::machine::spec::MachineSpec;
+use crate::render::machine::spec::MachineContext;
 use crate::render::metadata::{labels, metadata};
 use crate::state::desired::{NetworkAttachment, pool_metadata, volumes};
 use crate::state::json::{set_if_some, to_sparse_json};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Seconds until a VM is powered off: longer than its kubelet takes to terminate pods.
 const GRACE: u32 = 90;
 
-pub(crate) fn object(machine: &MachineSpec) -> Value {
+pub(crate) fn object(machine: &MachineContext) -> Value {
     let worker = &machine.pool.worker;
     let mut template = json!({ "labels": template_labels(machine) });
     let notes = template_annotations(worker);
@@ -57,7 +57,7 @@ fn template_annotations(worker: &WorkerConfig) -> Map<String, Value> {
     notes
 }
 
-fn vm_metadata(machine: &MachineSpec) -> Value {
+fn vm_metadata(machine: &MachineContext) -> Value {
     let mut metadata = metadata(&machine.site, role::MACHINE, machine.name, machine.hash);
     let pool = machine.pool;
     let mut all = not_ours(&pool.labels);
@@ -80,7 +80,7 @@ fn not_ours(given: &BTreeMap<String, String>) -> Map<String, Value> {
         .collect()
 }
 
-fn own_labels(machine: &MachineSpec) -> Map<String, Value> {
+fn own_labels(machine: &MachineContext) -> Map<String, Value> {
     let mut labels = labels(&machine.site, role::MACHINE);
     labels.insert(names::POOL.into(), json!(machine.pool.name));
     labels.insert(
@@ -92,7 +92,7 @@ fn own_labels(machine: &MachineSpec) -> Map<String, Value> {
 }
 
 /// Labels of the VMI and its pod, which load balancers select.
-fn template_labels(machine: &MachineSpec) -> Map<String, Value> {
+fn template_labels(machine: &MachineContext) -> Map<String, Value> {
     let mut labels = own_labels(machine);
     labels.insert(names::CAPI_ROLE.into(), json!("worker"));
     labels.insert(names::CAPI_CLUSTER.into(), json!(machine.site.id));
@@ -107,7 +107,7 @@ fn template_labels(machine: &MachineSpec) -> Map<String, Value> {
     labels
 }
 
-fn data_volumes(machine: &MachineSpec) -> Vec<Value> {
+fn data_volumes(machine: &MachineContext) -> Vec<Value> {
     let root = match machine.golden {
         Some(golden) => {
             json!({ "pvc": { "namespace": machine.site.namespace, "name": &*golden.name } })
@@ -129,7 +129,7 @@ fn data_volumes(machine: &MachineSpec) -> Vec<Value> {
         .collect()
 }
 
-fn data_volume(machine: &MachineSpec, name: &str, volume: &VolumeSpec, source: Value) -> Value {
+fn data_volume(machine: &MachineContext, name: &str, volume: &VolumeSpec, source: Value) -> Value {
     let mut labels = labels(&machine.site, role::MACHINE_VOLUME);
     labels.insert(names::KUBEVIRT_VM.into(), json!(machine.name));
     json!({
@@ -138,7 +138,7 @@ fn data_volume(machine: &MachineSpec, name: &str, volume: &VolumeSpec, source: V
     })
 }
 
-fn guest(machine: &MachineSpec) -> Value {
+fn guest(machine: &MachineContext) -> Value {
     let worker = &machine.pool.worker;
     let mut guest = json!({
         "domain": domain(machine),
@@ -166,7 +166,7 @@ fn guest(machine: &MachineSpec) -> Value {
     guest
 }
 
-fn domain(machine: &MachineSpec) -> Value {
+fn domain(machine: &MachineContext) -> Value {
     let (worker, kind) = (&machine.pool.worker, &machine.pool.machine_type);
     if worker.instancetype.is_some() {
         return json!({ "devices": devices(machine) });
@@ -222,7 +222,7 @@ fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
     cpu
 }
 
-fn devices(machine: &MachineSpec) -> Value {
+fn devices(machine: &MachineContext) -> Value {
     let given_devices = machine.pool.worker.devices.as_ref();
     let mut devices = json!({ "disks": disks(machine), "interfaces": interfaces(machine) });
     if let Some(it) = given_devices {
@@ -243,7 +243,7 @@ fn devices(machine: &MachineSpec) -> Value {
 }
 
 /// Their order is that of vda, vdb… in the guest: root, cloud-init, data volumes.
-fn disks(machine: &MachineSpec) -> Vec<Value> {
+fn disks(machine: &MachineContext) -> Vec<Value> {
     let given_disks = machine
         .pool
         .worker
@@ -274,7 +274,7 @@ fn disk(configured: Option<&Disk>, name: &str) -> Value {
     disk
 }
 
-fn volumes(machine: &MachineSpec) -> Vec<Value> {
+fn volumes(machine: &MachineContext) -> Vec<Value> {
     let mut cloud_init = json!({ "secretRef": { "name": machine.name } });
     if !machine.attachments.is_empty() {
         cloud_init["networkData"] = json!(NETWORK_DATA);
@@ -294,13 +294,13 @@ fn volumes(machine: &MachineSpec) -> Vec<Value> {
 const NETWORK_DATA: &str =
     "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
 
-fn interfaces(machine: &MachineSpec) -> Vec<Value> {
+fn interfaces(machine: &MachineContext) -> Vec<Value> {
     network_names(machine)
         .map(|(name, _)| json!({ "name": name, "bridge": {} }))
         .collect()
 }
 
-fn networks(machine: &MachineSpec) -> Vec<Value> {
+fn networks(machine: &MachineContext) -> Vec<Value> {
     let network = |(name, attachment): (String, Option<&NetworkAttachment>)| match attachment {
         None => json!({ "name": name, "pod": {} }),
         Some(it) if it.default => {
@@ -314,7 +314,7 @@ fn networks(machine: &MachineSpec) -> Vec<Value> {
 /// The first network is always called `default`, whether it is the pod network or a tenant network: the cloud
 /// controller manager reads a node's address from the interface with that name.
 fn network_names<'a>(
-    machine: &MachineSpec<'a>,
+    machine: &MachineContext<'a>,
 ) -> impl Iterator<Item = (String, Option<&'a NetworkAttachment>)> {
     let first = machine.attachments.iter().find(|it| it.default);
     let others = machine.attachments.iter().filter(|it| !it.default);

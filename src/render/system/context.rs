@@ -1,4 +1,4 @@
-//! What the objects inside a shoot are made of.
+//! Inputs of the objects inside a shoot.
 
 use crate::render::control_plane::context::ControlPlaneFacts;
 use crate::state::facts::StorageClass;

@@ -9,7 +9,7 @@ use super::pods::{field, host_path, mount, on_every_node};
 use crate::render::component::Component;
 use crate::render::images::{KUBEVIRT_CSI, image};
 use crate::render::storage_classes::offered;
-use crate::state::facts::InfraStorageClass;
+use crate::state::facts::OfferedStorageClass;
 use crate::state::names;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -72,8 +72,8 @@ fn classes(context: &SystemContext) -> Vec<Value> {
     classes
 }
 
-fn usual(is_default: bool) -> InfraStorageClass {
-    InfraStorageClass {
+fn usual(is_default: bool) -> OfferedStorageClass {
+    OfferedStorageClass {
         is_default,
         binding_mode: "Immediate".into(),
         reclaim_policy: "Delete".into(),
@@ -89,7 +89,7 @@ fn class_name(volume_type: &str) -> String {
 }
 
 /// Disks use the SCSI bus, because the driver finds them by serial number, which virtio truncates to 20 characters.
-fn storage_class(name: &str, class: &str, offer: &InfraStorageClass) -> Value {
+fn storage_class(name: &str, class: &str, offer: &OfferedStorageClass) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

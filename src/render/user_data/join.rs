@@ -1,4 +1,4 @@
-//! What a machine needs to know to join.
+//! Values that a machine needs to join.
 
 use crate::validate::control_plane::Address;
 use crate::validate::{PoolSpec, ValidShoot};

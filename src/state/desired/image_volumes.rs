@@ -5,7 +5,7 @@ use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::names;
 use crate::validate::{
-    VolumeApi, ImageSource, PoolSpec, PreAllocatedVolume, ValidShoot, VolumeSpec,
+    ImageSource, PoolSpec, PreAllocatedVolume, ValidShoot, VolumeApi, VolumeSpec,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

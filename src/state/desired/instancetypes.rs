@@ -14,7 +14,7 @@ use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a pool's reference to an instancetype or preference resolves to.
+/// Resolution of a pool's reference to an instancetype or preference.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ResolvedType {
     /// An object owned by others, with its kind if known.

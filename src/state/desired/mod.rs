@@ -1,4 +1,4 @@
-//! What a valid shoot amounts to in this provider cluster: hashes, names and sizes.
+//! Hashes, names and sizes of a valid shoot in this provider cluster.
 
 mod image_volumes;
 pub(crate) mod instancetypes;

@@ -7,7 +7,7 @@ use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
 use crate::state::json::to_sparse_json;
-use crate::validate::{VolumeApi, ImageSource, PoolSpec, ValidShoot, VolumeSpec};
+use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
 /// Increased when the user data of all machines changes.

@@ -1,7 +1,7 @@
 //! Volumes as CDI describes them: claims and sources.
 
 use crate::state::json::set_if_some;
-use crate::validate::{VolumeApi, ImageSource, VolumeSpec};
+use crate::validate::{ImageSource, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
 /// Source of a DataVolume.

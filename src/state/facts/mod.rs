@@ -14,7 +14,7 @@ pub(crate) use machine::{MachinePhase, ObservedMachine};
 pub(crate) use node::ObservedNode;
 pub(crate) use object::{ObjectStatus, ObservedObject};
 pub(crate) use provider::{
-    InfraStorageClass, Limit, NamespaceLimits, Quota, StorageClass, ZoneHosts, amounts,
+    Limit, NamespaceLimits, OfferedStorageClass, Quota, StorageClass, ZoneHosts, amounts,
 };
 pub(crate) use record::ObservedRecord;
 pub(crate) use secret::{ObservedCertificate, ObservedSecret};
@@ -31,7 +31,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What the provider cluster holds of one shoot: projections, taken when an object arrives.
+/// Facts of one shoot in the provider cluster, derived from an object when it arrives.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Facts {
     /// Namespace of the shoot's objects.

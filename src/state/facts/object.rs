@@ -25,6 +25,6 @@ pub(crate) enum ObjectStatus {
     Rollout(Rollout),
     /// PersistentVolumeClaims that a pod mounts, or that a volume is bound to, by `namespace/name`.
     Holds(Arc<[Arc<str>]>),
-    /// Of an APIService: None if it is available, otherwise the reason.
+    /// State of an APIService: None if it is available, otherwise the reason.
     Answer(Option<Arc<str>>),
 }

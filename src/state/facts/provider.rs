@@ -1,4 +1,4 @@
-//! What the provider cluster offers, and how much of it.
+//! Capacity and offers of the provider cluster.
 
 use crate::model::Quantity;
 use serde_json::Value;
@@ -41,12 +41,12 @@ pub(crate) struct StorageClass {
     /// Its volumes belong to one zone: WaitForFirstConsumer, or a limited topology.
     pub(crate) zonal: bool,
     /// Set if the provider offers it to clusters.
-    pub(crate) offered: Option<InfraStorageClass>,
+    pub(crate) offered: Option<OfferedStorageClass>,
 }
 
 /// Settings of a provider StorageClass in the shoot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InfraStorageClass {
+pub(crate) struct OfferedStorageClass {
     pub(crate) is_default: bool,
     pub(crate) binding_mode: Arc<str>,
     pub(crate) reclaim_policy: Arc<str>,

@@ -163,7 +163,10 @@ impl<'a> ValueResolver<'a> {
             ReferenceKind::ConfigMap => "configMapKeyRef",
         });
         let KeyReference {
-            kind: holder, name, key, ..
+            kind: holder,
+            name,
+            key,
+            ..
         } = &reference;
         match (self.look)(&reference) {
             ResolvedValue::Found(text) => {

@@ -5,7 +5,7 @@ use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
-use crate::validate::valid_shoot::{VolumeApi, MachineSize};
+use crate::validate::valid_shoot::{MachineSize, VolumeApi};
 
 /// Same limit as in Kubermatic.
 const MAX_DISKS: usize = 3;

@@ -8,7 +8,7 @@ use crate::model::{FindingKind, MachineTemplate, Quantity, ROOT_DISK};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_found, some_of};
-use crate::validate::valid_shoot::{VolumeApi, DataVolumeSpec, VolumeSpec};
+use crate::validate::valid_shoot::{DataVolumeSpec, VolumeApi, VolumeSpec};
 
 const MAX_NAME: usize = 15;
 

@@ -7,7 +7,7 @@ use crate::validate::context::Input;
 use crate::validate::image_source::{self, ImageSource};
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
-use crate::validate::valid_shoot::{VolumeApi, PreAllocatedVolume, VolumeSpec};
+use crate::validate::valid_shoot::{PreAllocatedVolume, VolumeApi, VolumeSpec};
 
 /// Maximum length of a disk name, so that DataVolume names fit.
 const MAX_NAME: usize = 30;

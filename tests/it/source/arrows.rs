@@ -16,7 +16,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("load", &["model", "manifest", "validate", "state"]),
     ("flow", &["state"]),
     ("pki", &[]),
-    ("cluster", &["state", "render", "pki"]),
+    ("cluster", &["validate", "state", "render", "pki"]),
     ("config", &["model"]),
     ("ui", &["model", "manifest", "state", "flow"]),
     ("sandbox", &["model", "config", "pki"]),
@@ -30,21 +30,26 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 ];
 
 /// Effects, each with the rooms that may have it.
-const DOORS: [(&str, &[&str]); 14] = [
+const DOORS: [(&str, &[&str]); 17] = [
     ("kube::Client", &["cluster"]),
     ("kube::Api", &["cluster"]),
     ("indicatif", &["ui"]),
     ("dialoguer", &["ui"]),
     ("comfy_table", &["ui"]),
-    ("clap", &["commands"]),
+    // `ui` derives the values of `--output`, `--color` and `--progress`.
+    ("clap", &["commands", "ui"]),
     ("std::env", &["config", "main"]),
-    ("std::fs", &["config", "sandbox"]),
-    ("tokio::fs", &["config", "sandbox"]),
-    ("std::process::Command", &["sandbox"]),
+    ("std::fs", &["app", "commands", "config", "sandbox"]),
+    ("tokio::fs", &["app", "config", "sandbox"]),
+    // `config` finds out whether a process still runs.
+    ("std::process::Command", &["config", "sandbox"]),
     ("tokio::process", &["app", "sandbox"]),
-    ("std::time::SystemTime", &["config"]),
-    ("jiff::Timestamp::now", &["app"]),
-    ("std::net", &["cluster", "sandbox"]),
+    ("std::time::SystemTime", &["config", "ui"]),
+    ("jiff::Timestamp::now", &["app", "cluster", "config", "ui"]),
+    ("std::net::TcpListener", &["cluster", "sandbox"]),
+    ("std::net::TcpStream", &["cluster", "sandbox"]),
+    ("std::net::UdpSocket", &["cluster", "sandbox"]),
+    ("tokio::net", &["cluster", "sandbox"]),
 ];
 
 /// Macros that print; only `ui` prints.

@@ -176,6 +176,9 @@ impl Module {
         {
             self.types.push(name);
         }
+        if let Item::Macro(call) = item {
+            self.items.extend(identifiers(call.mac.tokens.clone()));
+        }
         if let Some(name) = name_of(item) {
             self.items.insert(name);
         }
@@ -304,6 +307,9 @@ impl<'ast> Visit<'ast> for Module {
         self.strings.push(literal.value());
     }
 
+    /// The path of `pub(in …)` does not use that module.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let segments = path.segments.iter().map(|it| it.ident.to_string());
         let segments: Segments = segments.collect();
@@ -367,6 +373,16 @@ fn file_of(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
         true => (flat, below),
         false => (below.join("mod.rs"), below),
     }
+}
+
+/// The identifiers in the arguments of a macro, some of which it may define.
+fn identifiers(tokens: TokenStream) -> Vec<String> {
+    let identifiers = |token| match token {
+        TokenTree::Ident(ident) => vec![ident.to_string()],
+        TokenTree::Group(group) => identifiers(group.stream()),
+        _ => Vec::new(),
+    };
+    tokens.into_iter().flat_map(identifiers).collect()
 }
 
 fn is_test(attributes: &[Attribute]) -> bool {

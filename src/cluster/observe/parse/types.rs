@@ -41,7 +41,7 @@ pub(crate) enum ParsedBody {
     Instance(ParsedInstance),
 }
 
-/// What a machine's instance has beyond the machine.
+/// Facts of a machine's instance that the machine does not have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedInstance {
     /// UID of the machine.

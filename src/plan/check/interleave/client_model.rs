@@ -5,13 +5,13 @@ pub(crate) struct Listener {
     pub(crate) ear: Ear,
     seed: u64,
     listed: bool,
-    /// So much of the server's history was told.
+    /// Length of the server's history that was delivered.
     watched: usize,
     /// Answers on their way.
     pub(crate) mail: Vec<News>,
     /// The newest version that was shown.
     shown: [Option<u64>; NAMES],
-    /// Of whose death it was told.
+    /// Deletions that it has received.
     buried: HashSet<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Listener {
     fn list(&mut self, server: &Server, dice: &mut Dice) -> News {
         let lag = if self.listed { dice.roll(6) } else { 0 };
         let newest = server.lists.len() - 1;
-        // After 410 the watch goes on from a new LIST, and what lay between is never told.
+        // After 410 the watch resumes from a new LIST; events in between are never delivered.
         if !self.listed || lag == 0 && dice.one_in(2) {
             self.watched = server.history.len();
         }
@@ -95,7 +95,7 @@ impl Listener {
                     self.shown[name] = Some(now.version);
                 }
                 (None, Some(before)) => {
-                    // Whoever was shown last must really have died since.
+                    // The object that was shown last must have been deleted since.
                     let died = |it: &Thing| it.name == name && it.version > before;
                     must("nothing vanishes", server.deaths().any(died));
                 }

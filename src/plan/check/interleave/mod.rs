@@ -11,7 +11,7 @@ mod store_model;
 /// Few names, so that one is soon used again.
 const NAMES: usize = 3;
 
-/// An object at one version; numbers stand for texts.
+/// An object at one version, with numbers instead of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thing {
     name: usize,
@@ -57,7 +57,7 @@ fn run(seed: u64, flaw: Flaw, found: &mut Found) {
             listener.hear(&server, &news, &mut found.broken);
         }
     }
-    // In the end everything is told.
+    // In the end every event is delivered.
     for news in listener.rest(&server) {
         listener.hear(&server, &news, &mut found.broken);
     }

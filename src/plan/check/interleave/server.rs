@@ -4,7 +4,7 @@ pub(crate) struct Server {
     clock: u64,
     uids: u64,
     there: [Option<Thing>; NAMES],
-    /// All that a watch tells, in order.
+    /// All events of a watch, in order.
     pub(crate) history: Vec<News>,
     /// What a LIST shows, now or from a cache that lags; newest last.
     pub(crate) lists: Vec<News>,
@@ -38,7 +38,7 @@ impl Server {
         })
     }
 
-    /// Somebody writes, or nobody does. What we wrote is answered.
+    /// Another client may write. Our own writes are answered.
     pub(crate) fn step(&mut self, dice: &mut Dice) -> Option<News> {
         let name = dice.roll(NAMES);
         let ours = dice.one_in(2);

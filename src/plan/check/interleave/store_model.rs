@@ -11,11 +11,11 @@ pub(crate) enum Flaw {
     OneClock,
     /// A LIST replaces everything, newer answers too.
     ListReplaces,
-    /// A LIST only tells what is there.
+    /// A LIST only adds objects and removes none.
     ListRemovesNothing,
     /// A deletion removes whatever has the name.
     AnyUid,
-    /// Answers without a version tell nothing.
+    /// Answers without a version are ignored.
     DeafToAnswers,
     /// A uid may come back.
     DeadForgotten,

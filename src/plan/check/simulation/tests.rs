@@ -161,7 +161,10 @@ fn a_machine_whose_host_is_emptied_is_replaced_and_no_other() {
     let gone = name.clone();
     machine.evacuating = true;
     let last = world.plan();
-    let removal = last.items.iter().find(|it| it.title.starts_with("Delete machine"));
+    let removal = last
+        .items
+        .iter()
+        .find(|it| it.title.starts_with("Delete machine"));
     let removal = removal.unwrap();
     let title = format!("Delete machine {gone} (its host is being drained)");
     assert_eq!(

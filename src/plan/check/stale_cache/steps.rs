@@ -31,7 +31,7 @@ struct Step<'a> {
     state: &'a State,
 }
 
-/// How a machine looks once it was told to go.
+/// State of a machine after its deletion was requested.
 fn leaving(phase: RollingPhase) -> RollingPhase {
     match phase {
         RollingPhase::Creating | RollingPhase::Failed => RollingPhase::Deleting,
@@ -128,7 +128,7 @@ impl Step<'_> {
             match all.iter().position(|it| name(it) == name(&twin)) {
                 None => next.good.push(self.with(|all| all.push(twin))),
                 Some(it) if all[it].seen == MakeSent => {}
-                // The server says AlreadyExists, so what is there is taken for ours.
+                // The server answers AlreadyExists, so the existing object is taken for ours.
                 Some(it) => {
                     let truth = all[it].truth;
                     next.good.push(self.with_one(it, truth, truth));
@@ -213,7 +213,7 @@ impl Step<'_> {
                 next.good.push(to(RollingPhase::Ready));
             }
             Is(RollingPhase::Ready) => next.bad.extend(fault(RollingPhase::NotReady)),
-            // Who drains says itself that it is over.
+            // The drain itself reports its end.
             Is(RollingPhase::Draining) if twin.seen == twin.truth => {
                 let over = Is(RollingPhase::Deleting);
                 next.good.push(self.with_one(index, over, over));

@@ -1,4 +1,4 @@
-//! Adapts Calico's own manifest: the changes that its authors tell users to make before they apply it.
+//! Adapts Calico's own manifest: the changes that its authors ask users to make before they apply it.
 
 use crate::render::system::context::TUNNEL_PORT;
 use crate::validate::NetworkRanges;

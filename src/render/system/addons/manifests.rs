@@ -1,4 +1,4 @@
-//! Somebody else's objects, as they fit a shoot.
+//! Objects of add-ons, adapted to a shoot.
 
 use super::calico;
 use crate::render::images::from_registry;

@@ -2,7 +2,7 @@
 
 use super::{find, inside, inside_with, objects, text, whole};
 use crate::render::component::Component;
-use crate::state::facts::{InfraStorageClass, StorageClass};
+use crate::state::facts::{OfferedStorageClass, StorageClass};
 use crate::validate::testing::{SHOOT, valid_for_tests};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -148,13 +148,13 @@ fn classes_offered_by_the_provider_or_the_profile_exist_too() {
     let listed = json!([{ "name": "listed", "reclaimPolicy": "Retain" }]);
     shoot.profile.spec.provider_config.storage_classes =
         serde_json::from_value(listed).expect("a class");
-    let offer = InfraStorageClass {
+    let offer = OfferedStorageClass {
         is_default: true,
         binding_mode: "WaitForFirstConsumer".into(),
         reclaim_policy: "Delete".into(),
         expandable: true,
     };
-    let class = |offered: Option<InfraStorageClass>| StorageClass {
+    let class = |offered: Option<OfferedStorageClass>| StorageClass {
         zonal: true,
         offered,
     };
