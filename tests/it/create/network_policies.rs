@@ -168,6 +168,7 @@ fn errors_in_a_policy_are_reported_with_their_line() {
         let text = text.replacen(good, bad, 1);
         let place = bad.lines().next().unwrap();
         let output = Kvshoot::new()
+            .env("COLUMNS", "300")
             .file("shoot.yaml", &text)
             .run("validate -f shoot.yaml");
         assert_eq!(output.code, 3, "{output}");

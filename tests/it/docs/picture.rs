@@ -27,7 +27,10 @@ const BACKGROUND: &str = "#0d1117";
 #[ignore = "writes docs/images/apply.svg: cargo test --test it picture -- --ignored"]
 fn the_picture_of_an_apply_is_recorded() {
     let provider = Provider::new();
-    let kvshoot = provider.kvshoot().env("TERM", "xterm-256color");
+    let kvshoot = provider
+        .kvshoot()
+        .env("KVSHOOT_NAMESPACE", "default")
+        .env("TERM", "xterm-256color");
     let program = env!("CARGO_BIN_EXE_kvshoot");
     let arguments = COMMAND.strip_prefix("kvshoot").unwrap();
     let examples = fs::canonicalize("examples").unwrap();
@@ -40,8 +43,9 @@ fn the_picture_of_an_apply_is_recorded() {
     assert_eq!(recorded.code, 0, "{recorded}");
     let mut screen = Parser::new(ROWS, COLUMNS, 0);
     screen.process(format!("$ {COMMAND}\r\n").as_bytes());
-    let text = recorded.out.replace(&provider.namespace, "default");
-    screen.process(text.as_bytes());
+    screen.process(recorded.out.as_bytes());
+    let deleted = kvshoot.run("delete three-zones --yes");
+    assert_eq!(deleted.code, 0, "{deleted}");
     let picture = svg(screen.screen());
     assert!(picture.contains("three-zones"), "{picture}");
     fs::create_dir_all(Path::new(FILE).parent().unwrap()).unwrap();
@@ -52,7 +56,7 @@ fn the_picture_of_an_apply_is_recorded() {
 fn svg(screen: &Screen) -> String {
     let rows = (0..ROWS)
         .rev()
-        .find(|row| row_text(screen, *row) != "")
+        .find(|row| !row_text(screen, *row).is_empty())
         .map_or(1, |last| last + 1);
     let width = COLUMNS * CELL.0 + 2 * MARGIN;
     let height = rows * CELL.1 + 2 * MARGIN;
