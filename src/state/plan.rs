@@ -28,6 +28,11 @@ pub(crate) struct Item {
     pub(crate) state: ItemState,
 }
 
+/// Returns the title of an item whose slot is empty. `why` finds the error of an earlier run by it.
+pub(crate) fn empty_slot_title(pool: &str, zone: &str) -> String {
+    format!("Create a machine of pool {pool} in zone {zone}")
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ItemState {
     Done,

@@ -279,9 +279,9 @@ impl View<'_> {
     }
 }
 
-/// The name in `Make machine NAME in zone ZONE`. Some machines have no name yet.
+/// The name in `Create machine NAME in zone ZONE`. Some machines have no name yet.
 fn machine_named(title: &str) -> Option<&str> {
-    let rest = title.strip_prefix("Make machine ")?;
+    let rest = title.strip_prefix("Create machine ")?;
     rest.split(' ').next()
 }
 

@@ -5,7 +5,7 @@ use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::Facts;
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::plan::{ItemState, Plan};
+use crate::state::plan::{ItemState, Plan, empty_slot_title};
 use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// The number of missing objects that are named. The others are counted.
@@ -86,7 +86,7 @@ fn description_of<'a>(error: &'a LastError, wanted: &Desired, title: &str) -> Op
     let place = match &wanted.payload {
         Payload::Machine { pool, .. } => {
             let zone = title.rsplit(" in zone ").next().unwrap_or_default();
-            format!("Make a machine of pool {pool} in zone {zone}")
+            empty_slot_title(pool, zone)
         }
         _ => String::new(),
     };

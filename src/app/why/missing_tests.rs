@@ -50,8 +50,8 @@ fn findings(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<S
 fn a_missing_object_has_the_error_of_the_last_run() {
     let quota = "exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
     let items = vec![
-        item("Make machine m-0 in zone z", machine("m-0")),
-        item("Make machine m-1 in zone y", machine("m-1")),
+        item("Create machine m-0 in zone z", machine("m-0")),
+        item("Create machine m-1 in zone y", machine("m-1")),
         item(
             "Run etcd",
             make(ObjectKind::StatefulSet, "etcd", Payload::Plain),
@@ -59,14 +59,14 @@ fn a_missing_object_has_the_error_of_the_last_run() {
     ];
     let errors = [
         error(
-            "Make a machine of pool cpu in zone x",
+            "Create a machine of pool cpu in zone x",
             &format!("VirtualMachine m-0: {quota}"),
         ),
         error(
-            "Make a machine of pool cpu in zone y",
+            "Create a machine of pool cpu in zone y",
             "4 machines failed here",
         ),
-        error("Make a machine of pool gpu in zone y", "another pool"),
+        error("Create a machine of pool gpu in zone y", "another pool"),
     ];
     assert_eq!(
         findings(items, &errors, false),

@@ -12,7 +12,7 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemId, ItemState, REQUEST_SENT};
+use crate::state::plan::{Dependency, ItemId, ItemState, REQUEST_SENT, empty_slot_title};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -201,11 +201,7 @@ fn empty(
     pool_state: &PoolState,
     zone: usize,
 ) -> (String, ItemState) {
-    let title = format!(
-        "Create a machine of pool {} in zone {}",
-        target.pool,
-        target.zone(zone)
-    );
+    let title = empty_slot_title(&target.pool, &target.zone(zone));
     if pool_state.zone_failures[zone] < ZONE_FAILURE_LIMIT {
         return (title, ItemState::Blocked);
     }

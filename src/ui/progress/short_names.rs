@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_machine_is_the_subject_in_all_its_states() {
         for title in [
-            "Make machine worker-z1-3fa2c-0 in zone a",
+            "Create machine worker-z1-3fa2c-0 in zone a",
             "Start machine worker-z1-3fa2c-0",
             "Machine worker-z1-3fa2c-0 runs",
             "Apply user data of machine worker-z1-3fa2c-0",
@@ -94,7 +94,7 @@ mod tests {
             ("remove/1", "Remove machine worker-z1-3fa2c-0"),
             (
                 "machine/worker/z1/0",
-                "Make a machine of pool worker in zone a",
+                "Create a machine of pool worker in zone a",
             ),
             ("network/blue", "Apply network blue"),
         ] {
@@ -107,6 +107,6 @@ mod tests {
     fn certificates_and_user_data_are_parts() {
         assert!(is_part("certificate/ca", "Issue the certificate of etcd"));
         assert!(is_part("remove/1", "Remove user data of machine a-0"));
-        assert!(!is_part("machine/a/z1/0", "Make machine a-0"));
+        assert!(!is_part("machine/a/z1/0", "Create machine a-0"));
     }
 }

@@ -115,7 +115,7 @@ fn a_support_bundle_has_all_data_of_a_shoot_and_no_secrets() {
 fn bundle_of_an_incomplete_shoot(provider: &Provider) {
     let manifest = Manifest::small("demo-2");
     let kvshoot = provider.kvshoot_with(&manifest);
-    let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 3s");
+    let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 6s");
     assert_eq!(timed_out.code, 124, "{timed_out}");
     let (files, output) = bundle(&kvshoot, "demo-2");
     for path in ALWAYS {

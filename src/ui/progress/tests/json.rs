@@ -43,9 +43,9 @@ fn every_event_is_one_line() {
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"record","status":"done","title":"Record shoot dev"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"network/tenant-a","status":"working","title":"Apply network tenant-a"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"image/ubuntu","status":"working","title":"Import image ubuntu 24.04"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"blocked","title":"Make a machine of pool worker in zone zone-1","why":"needs the image"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"blocked","title":"Make a machine of pool worker in zone zone-2","why":"needs the image"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"blocked","title":"Make a machine of pool worker in zone zone-3","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"blocked","title":"Create a machine of pool worker in zone zone-1","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"blocked","title":"Create a machine of pool worker in zone zone-2","why":"needs the image"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":0,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"blocked","title":"Create a machine of pool worker in zone zone-3","why":"needs the image"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":400,"run":"r1","verb":"apply","id":"network/tenant-a","status":"done","title":"Apply network tenant-a"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":400,"run":"r1","verb":"apply","done":2,"total":6}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":1000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"waiting","title":"Import image ubuntu 24.04","why":"3% (0.1/2.4 GiB)"}
@@ -54,9 +54,9 @@ fn every_event_is_one_line() {
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":8000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"waiting","title":"Import image ubuntu 24.04","why":"14% (0.3/2.4 GiB)"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41000,"run":"r1","verb":"apply","id":"image/ubuntu","status":"done","title":"Import image ubuntu 24.04"}
 {"v":1,"type":"progress","ts":"1970-01-01T00:00:00Z","at_ms":41000,"run":"r1","verb":"apply","done":3,"total":6}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"working","title":"Make machine shoot--local--dev-worker-z1-3fa2c-0 in zone zone-1"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"working","title":"Make machine shoot--local--dev-worker-z2-3fa2c-0 in zone zone-2"}
-{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"working","title":"Make machine shoot--local--dev-worker-z3-3fa2c-0 in zone zone-3"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"working","title":"Create machine shoot--local--dev-worker-z1-3fa2c-0 in zone zone-1"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"working","title":"Create machine shoot--local--dev-worker-z2-3fa2c-0 in zone zone-2"}
+{"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":41100,"run":"r1","verb":"apply","id":"machine/worker/z3/1","status":"working","title":"Create machine shoot--local--dev-worker-z3-3fa2c-0 in zone zone-3"}
 {"v":1,"type":"item.retried","ts":"1970-01-01T00:00:00Z","at_ms":41300,"run":"r1","verb":"apply","again_ms":2000,"cause":"the API server is busy (429)","id":"machine/worker/z2/1"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":42000,"run":"r1","verb":"apply","id":"machine/worker/z1/1","status":"waiting","title":"Start machine shoot--local--dev-worker-z1-3fa2c-0","why":"VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner"}
 {"v":1,"type":"item.changed","ts":"1970-01-01T00:00:00Z","at_ms":43500,"run":"r1","verb":"apply","id":"machine/worker/z2/1","status":"waiting","title":"Start machine shoot--local--dev-worker-z2-3fa2c-0","why":"the node has not joined"}

@@ -36,10 +36,10 @@ fn a_failed_run() {
 +00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
 +00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
-+00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
-+00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
-+00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
++00:41  working  Create machine worker-z1-3fa2c-0 in zone zone-1
++00:41  working  Create machine worker-z2-3fa2c-0 in zone zone-2
++00:41  working  Create machine worker-z3-3fa2c-0 in zone zone-3
++00:41  retry    Create machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
 +00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
@@ -66,10 +66,10 @@ fn a_successful_run() {
 +00:06  waiting  Import image ubuntu 24.04: 9% (0.2/2.4 GiB)
 +00:36  still    Import image ubuntu 24.04 (36s): 14% (0.3/2.4 GiB)
 +00:41  done     Import image ubuntu 24.04
-+00:41  working  Make machine worker-z1-3fa2c-0 in zone zone-1
-+00:41  working  Make machine worker-z2-3fa2c-0 in zone zone-2
-+00:41  working  Make machine worker-z3-3fa2c-0 in zone zone-3
-+00:41  retry    Make machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
++00:41  working  Create machine worker-z1-3fa2c-0 in zone zone-1
++00:41  working  Create machine worker-z2-3fa2c-0 in zone zone-2
++00:41  working  Create machine worker-z3-3fa2c-0 in zone zone-3
++00:41  retry    Create machine worker-z2-3fa2c-0 in zone zone-2: the API server is busy (429), retrying in 2s
 +00:47  waiting  Start machine worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c-0: DataVolume is Pending, StorageClass fast has no provisioner
 +00:49  waiting  Start machine worker-z2-3fa2c-0: the node has not joined (and 1 more)
 +01:11  done     Machine worker-z2-3fa2c-0 runs
@@ -151,14 +151,14 @@ fn machines_that_swap_slots_are_printed_once() {
         machine(
             0.0,
             "1",
-            "Make machine a-1 in zone a",
+            "Create machine a-1 in zone a",
             ItemStatus::Working,
             "",
         ),
         machine(
             0.1,
             "1",
-            "Make machine a-1",
+            "Create machine a-1",
             ItemStatus::Waiting,
             REQUEST_SENT,
         ),
@@ -188,7 +188,7 @@ fn machines_that_swap_slots_are_printed_once() {
     assert_data_eq!(
         check(events, 20),
         str![[r#"
-+00:00  working  Make machine a-1 in zone a
++00:00  working  Create machine a-1 in zone a
 +00:02  done     Machine a-1 runs
 +00:03  working  Remove machine a-0
 +00:04  deleted  Machine a-0

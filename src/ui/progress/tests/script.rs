@@ -34,8 +34,8 @@ pub(super) fn machine(seconds: f64, place: usize, status: ItemStatus, why: &str)
     let id = format!("machine/worker/z{place}/1");
     let name = format!("shoot--local--dev-worker-z{place}-3fa2c-0");
     let title = match status {
-        ItemStatus::Blocked => format!("Make a machine of pool worker in zone zone-{place}"),
-        ItemStatus::Working => format!("Make machine {name} in zone zone-{place}"),
+        ItemStatus::Blocked => format!("Create a machine of pool worker in zone zone-{place}"),
+        ItemStatus::Working => format!("Create machine {name} in zone zone-{place}"),
         ItemStatus::Waiting | ItemStatus::Failed => format!("Start machine {name}"),
         ItemStatus::Done => format!("Machine {name} runs"),
     };
