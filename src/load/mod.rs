@@ -1,6 +1,6 @@
 //! Loading: documents, CloudProfiles, referenced values and records in, judged Shoots out.
 //!
-//! Nothing here reads files or asks an API server. [`needs`] lists what the caller has to fetch before [`judge`] can
+//! Nothing here reads files or asks an API server. [`needs()`] lists what the caller has to fetch before [`judge()`] can
 //! give a complete answer, and [`LoadContext`] carries what was fetched.
 
 mod context;

@@ -60,7 +60,7 @@ pub(crate) struct Session<'a> {
     reporter: Reporter,
 }
 
-/// Returns a predicate for [`Holder::identity`]: true if that process ran on this computer and has ended.
+/// Returns a predicate for [`LeaseHolder::identity`]: true if that process ran on this computer and has ended.
 pub(crate) fn is_gone(own: ProcessIdentity) -> impl Fn(&str) -> bool {
     move |other| {
         serde_json::from_str::<ProcessIdentity>(other).is_ok_and(|other| own.is_gone(&other))

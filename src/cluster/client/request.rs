@@ -42,7 +42,7 @@ pub(crate) struct ListSelector<'a> {
 /// All objects of a kind at one point in time.
 #[derive(Debug)]
 pub(crate) struct ObjectList {
-    /// As returned by the server; see [`crate::state::store::Version`].
+    /// As returned by the server; see [`crate::state::store::ResourceVersion`].
     pub(crate) version: String,
     pub(crate) items: Vec<Value>,
 }
@@ -216,7 +216,7 @@ impl ApiClient {
         }
     }
 
-    /// Watches from `version` on, for at most [`WATCH_TIMEOUT_SECONDS`].
+    /// Watches from `version` on, for at most [`WATCH_SECONDS`].
     pub(crate) async fn watch(
         &self,
         resource_ref: ResourceRef<'_>,
