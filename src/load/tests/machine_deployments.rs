@@ -90,7 +90,7 @@ fn zones_are_added_with_machines_and_kept() {
     let before = Shoot::clone(&two.shoots[0].manifest);
     let one = with(1, Some((before, two.shoots[0].profile.clone())));
     assert!(
-        lines(&one).contains("spec.replicas Forbidden"),
+        lines(&one).contains("spec.replicas Forbidden: must be at least 2 (is 1)"),
         "{}",
         lines(&one)
     );
