@@ -38,7 +38,7 @@ pub(crate) fn print(job: &CronJob, options: &CronJobOptions, context: &Context) 
     let flag = namespace.map_or(String::new(), |it| format!(" -n {it}"));
     ui.hint(&format!("to apply it: pipe it to kubectl{flag} apply -f -"));
     if options.image == IMAGE {
-        ui.hint("pass --image with an image that your cluster can pull; the README shows how to build one");
+        ui.hint("pass --image with an image that your cluster can pull; docs/guide.md shows how to build one");
     }
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Item {
     pub(crate) state: ItemState,
 }
 
+/// Beginning of the title of an item that creates a machine; the machine's name follows.
+pub(crate) const CREATE_MACHINE: &str = "Create machine";
+
 /// Returns the title of an item whose slot is empty. `why` finds the error of an earlier run by it.
 pub(crate) fn empty_slot_title(pool: &str, zone: &str) -> String {
     format!("Create a machine of pool {pool} in zone {zone}")

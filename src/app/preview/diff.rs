@@ -7,7 +7,7 @@ use crate::plan::preview::first_apply;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::{Facts, ObservedMachine};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
-use crate::state::plan::{Item, ItemState, Plan};
+use crate::state::plan::{CREATE_MACHINE, Item, ItemState, Plan};
 use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -281,8 +281,8 @@ impl View<'_> {
 
 /// The name in `Create machine NAME in zone ZONE`. Some machines have no name yet.
 fn machine_named(title: &str) -> Option<&str> {
-    let rest = title.strip_prefix("Create machine ")?;
-    rest.split(' ').next()
+    let rest = title.strip_prefix(CREATE_MACHINE)?;
+    rest.split_whitespace().next()
 }
 
 fn about(pool: &PoolSpec) -> String {

@@ -12,7 +12,9 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemId, ItemState, REQUEST_SENT, empty_slot_title};
+use crate::state::plan::{
+    CREATE_MACHINE, Dependency, ItemId, ItemState, REQUEST_SENT, empty_slot_title,
+};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -175,7 +177,7 @@ fn to_be_made(
         zone,
         ordinal,
     };
-    let title = format!("Create machine {name} in zone {}", target.zone(zone));
+    let title = format!("{CREATE_MACHINE} {name} in zone {}", target.zone(zone));
     let mut pools = observed.facts.machines.values();
     // By its labels it belongs to another pool, and it is being removed.
     if pools.any(|it| it.contains_key(&name)) {

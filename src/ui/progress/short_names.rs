@@ -65,12 +65,9 @@ pub(super) fn is_part(id: &str, title: &str) -> bool {
         || is_deletion(id) && of_machine.iter().any(|part| title.contains(part))
 }
 
-/// The object in the title of a deletion: `Machine a` for `Remove machine a`.
+/// The object in the title of a deletion: `Machine a` for `Delete machine a`.
 pub(super) fn deleted_object(title: &str) -> String {
-    let object = ["Remove ", "Delete "]
-        .iter()
-        .find_map(|verb| title.strip_prefix(verb))
-        .unwrap_or(title);
+    let object = title.strip_prefix("Delete ").unwrap_or(title);
     let mut letters = object.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
@@ -91,7 +88,7 @@ mod tests {
             assert_eq!(subject("machine/worker/z1/0", title), "worker-z1-3fa2c-0");
         }
         for (id, title) in [
-            ("remove/1", "Remove machine worker-z1-3fa2c-0"),
+            ("remove/1", "Delete machine worker-z1-3fa2c-0"),
             (
                 "machine/worker/z1/0",
                 "Create a machine of pool worker in zone a",
@@ -100,13 +97,13 @@ mod tests {
         ] {
             assert_eq!(subject(id, title), title);
         }
-        assert_eq!(deleted_object("Remove machine a"), "Machine a");
+        assert_eq!(deleted_object("Delete machine a"), "Machine a");
     }
 
     #[test]
     fn certificates_and_user_data_are_parts() {
         assert!(is_part("certificate/ca", "Issue the certificate of etcd"));
-        assert!(is_part("remove/1", "Remove user data of machine a-0"));
+        assert!(is_part("remove/1", "Delete user data of machine a-0"));
         assert!(!is_part("machine/a/z1/0", "Create machine a-0"));
     }
 }

@@ -174,7 +174,7 @@ fn machines_that_swap_slots_are_printed_once() {
         item(
             3.0,
             "remove/u",
-            "Remove machine a-0",
+            "Delete machine a-0",
             ItemStatus::Working,
             "",
         ),
@@ -190,7 +190,7 @@ fn machines_that_swap_slots_are_printed_once() {
         str![[r#"
 +00:00  working  Create machine a-1 in zone a
 +00:02  done     Machine a-1 runs
-+00:03  working  Remove machine a-0
++00:03  working  Delete machine a-0
 +00:04  deleted  Machine a-0
 
 "#]]
