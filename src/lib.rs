@@ -8,7 +8,7 @@
 //! API server --LIST, WATCH--> Facts ----------------> plan::plan(ValidShoot, Observed) --> Plan
 //!      ^                        ^                                                           |
 //!      |                        +---- answers to own writes -----+                          v
-//!      +------------- cluster::Executor::execute(Action) <----------------- flow::run: starts due actions
+//!      +----- cluster::Executor::execute(RenderedAction) <----------------- flow::run: starts due actions
 //!                                                                                           |
 //!                                                                                RunEvent --> ui
 //! ```

@@ -11,13 +11,11 @@ use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
 use crate::cluster::{ApiClient, ProviderContext};
-use crate::flow::Outcome;
+use crate::flow::{self, Outcome};
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
 use crate::state::facts::Facts;
-use crate::state::failure::ErrorClass;
-use crate::state::observed::Observed;
-use crate::state::plan::ItemState;
+use crate::state::plan::Plan;
 use crate::state::prerequisite;
 use crate::ui::format_duration;
 use crate::validate::{Network, ValidShoot};
@@ -108,6 +106,7 @@ pub(crate) struct Applied {
 }
 
 /// Applies one shoot and reports the progress.
+#[tracing::instrument(name = "shoot", skip_all, fields(id = %shoot.id))]
 pub(crate) async fn apply_shoot(
     request: &ApplyRequest<'_>,
     context: &Context,
@@ -168,20 +167,26 @@ pub(crate) async fn apply_shoot(
             }
         }
     }
-    if let Some(result) = check_plan(shoot, &first, &session) {
-        return finish(session, result, "refused").await;
-    }
-    for shortage in capacity::shortages(shoot, &first) {
-        // Whatever fits is created anyway.
-        session.note(shortage);
-    }
-    request.started.set(true);
+    let admit = |plan: &Plan| {
+        flow::check_feasible(plan)?;
+        for shortage in capacity::shortages(shoot, &first) {
+            // Whatever fits is created anyway.
+            session.note(shortage);
+        }
+        request.started.set(true);
+        Ok(())
+    };
     let report = session
         .run(
             |observed| plan::plan(shoot, observed),
-            |facts, action| render::objects(shoot, facts, action),
+            admit,
+            |facts, desired| render::objects(shoot, facts, desired),
         )
         .await?;
+    if let Outcome::Refused(_) = report.outcome {
+        let result = RunResult::of(&report, signals, session.resume(), String::new());
+        return finish(session, result, "refused").await;
+    }
     let verb = match (report.performed, &first.record) {
         (0, _) => "unchanged",
         (_, None) => "created",
@@ -221,28 +226,6 @@ async fn check_permissions(
         &why,
         session.resume(),
     )))
-}
-
-/// Refuses a plan with failures that a run cannot fix, before anything is written.
-fn check_plan(shoot: &ValidShoot, facts: &Arc<Facts>, session: &Session) -> Option<RunResult> {
-    let observed = Observed {
-        facts: facts.clone(),
-        ..Observed::default()
-    };
-    let plan = plan::plan(shoot, &observed);
-    let (exit, failure) = plan.items.iter().find_map(|item| match &item.state {
-        ItemState::Failed(failure) => refusal(failure.class).map(|exit| (exit, failure)),
-        _ => None,
-    })?;
-    Some(RunResult::refused(exit, &failure.message, session.resume()))
-}
-
-fn refusal(class: ErrorClass) -> Option<Exit> {
-    match class {
-        ErrorClass::Missing | ErrorClass::Foreign => Some(Exit::Precondition),
-        ErrorClass::NotAllowed => Some(Exit::NotAllowed),
-        _ => None,
-    }
 }
 
 /// `Created shoot dev in 16s (2/2 nodes ready)`.

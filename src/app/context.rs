@@ -3,10 +3,13 @@
 use super::error::{CommandError, Exit};
 use crate::config::{Config, quoted};
 use crate::ui::{CiSystem, RunLabel, Ui, UiSettings};
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
+use tracing::span::EnteredSpan;
+use tracing::{Instrument as _, Span};
 
 /// The sandbox that is used when no name is given.
 pub(crate) const DEFAULT_SANDBOX: &str = "default";
@@ -75,7 +78,7 @@ impl Context {
     /// Runs a future to completion. The runtime starts when it is first needed.
     pub(crate) fn block_on<F: Future>(&self, future: F) -> Result<F::Output, CommandError> {
         if self.runtime.get().is_none() {
-            let runtime = Runtime::new().map_err(|error| {
+            let runtime = self.new_runtime().map_err(|error| {
                 CommandError::new(Exit::Precondition, "cannot start the async runtime")
                     .cause(error.to_string())
             })?;
@@ -83,7 +86,27 @@ impl Context {
             let _ = self.runtime.set(runtime);
         }
         let runtime = self.runtime.get().expect("the runtime was just set");
-        Ok(runtime.block_on(future))
+        Ok(runtime.block_on(future.instrument(self.run_span())))
+    }
+
+    /// Spawned tasks do not inherit the span of their parent, so every worker thread enters that of the run.
+    fn new_runtime(&self) -> std::io::Result<Runtime> {
+        thread_local! {
+            static RUN: RefCell<Option<EnteredSpan>> = const { RefCell::new(None) };
+        }
+        let span = self.run_span();
+        Builder::new_multi_thread()
+            .enable_all()
+            .on_thread_start(move || {
+                RUN.set(Some(span.clone().entered()));
+            })
+            .on_thread_stop(|| drop(RUN.take()))
+            .build()
+    }
+
+    /// Span of all log lines of this invocation.
+    fn run_span(&self) -> Span {
+        tracing::info_span!("run", id = %self.run_id)
     }
 
     /// Ends without waiting for background tasks, such as a name that is being resolved.
@@ -109,8 +132,10 @@ impl Context {
             let value = value.as_ref().filter(|_| includes(name))?;
             Some(format!("--{name}={value}"))
         };
-        let kubeconfig = options.kubeconfig.as_ref();
-        let kubeconfig = kubeconfig.map(|path| path.display().to_string());
+        let kubeconfig = options
+            .kubeconfig
+            .as_ref()
+            .map(|path| path.display().to_string());
         let flags = [
             flag("sandbox", &options.sandbox),
             flag(

@@ -198,8 +198,8 @@ fn quoted(text: &str) -> String {
 ///
 /// The text is not a cron schedule.
 pub(crate) fn parse_schedule(text: &str) -> Result<String, String> {
-    let is_field = |it: &str| {
-        let mut chars = it.chars();
+    let is_field = |field: &str| {
+        let mut chars = field.chars();
         chars.all(|it| it.is_ascii_alphanumeric() || "*/,-?".contains(it))
     };
     let fields: Vec<&str> = text.split(' ').filter(|it| !it.is_empty()).collect();

@@ -14,6 +14,7 @@ use crate::flow::Outcome;
 use crate::plan;
 use crate::state::names::id_of;
 use crate::state::observed::Observed;
+use crate::state::plan::Plan;
 use crate::ui::{count, format_duration};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -150,6 +151,7 @@ pub(crate) struct DeleteRequest<'a> {
 ///
 /// `skip_if` gets the record once the shoot is locked, and returns why the shoot must not be deleted; the result is None
 /// then.
+#[tracing::instrument(name = "shoot", skip_all, fields(id = %id_of(request.name)))]
 pub(crate) async fn delete_shoot(
     request: &DeleteRequest<'_>,
     context: &Context,
@@ -182,7 +184,9 @@ pub(crate) async fn delete_shoot(
         return Ok(None);
     }
     let plan = |observed: &Observed| plan::delete(observed, request.keep_volumes);
-    let report = session.run(plan, |_, _| Vec::new()).await?;
+    // Whatever can be deleted is deleted.
+    let admit = |_: &Plan| Ok(());
+    let report = session.run(plan, admit, |_, _| Vec::new()).await?;
     let mut result = RunResult::of(&report, signals, session.resume(), String::new());
     // In both cases, the objects that remain decide.
     if matches!(report.outcome, Outcome::Converged | Outcome::Timeout) {

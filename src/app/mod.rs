@@ -5,6 +5,7 @@
 
 pub(crate) mod access;
 pub(crate) mod apply;
+pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod cronjob;
 pub(crate) mod delete;
@@ -13,6 +14,7 @@ pub(crate) mod error;
 pub(crate) mod evacuate;
 pub(crate) mod expiry;
 pub(crate) mod gc;
+pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod manifests;
 pub(crate) mod preview;

@@ -3,7 +3,7 @@
 use super::client::error::Error;
 use super::client::request::{ResourceRef, WRITE_TIMEOUT};
 use super::client::resources;
-use super::queries::RecordSnapshot;
+use super::records::RecordSnapshot;
 use crate::cluster::client::api_client::ApiClient;
 use serde_json::{Value, json};
 

@@ -3,11 +3,9 @@
 use super::client::error::Error;
 use super::client::request::ResourceRef;
 use super::client::resources;
+use super::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
+use super::objects::reader::read_all;
 use crate::cluster::client::api_client::ApiClient;
-use crate::cluster::json::arc;
-use crate::cluster::observe::parse::object;
-use crate::cluster::observe::parse::types::ParsedBody;
-use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +15,18 @@ impl ApiClient {
     pub(crate) async fn evacuating_machines(
         &self,
     ) -> Result<BTreeMap<Arc<str>, Vec<Arc<str>>>, Error> {
-        let selector = format!(
-            "{}={},{}={}",
-            names::MANAGED_BY,
-            names::KVSHOOT,
-            names::COMPONENT,
-            role::MACHINE
-        );
+        let selector = names::role_selector(role::MACHINE);
         let resource_ref =
             ResourceRef::all(&resources::VIRTUAL_MACHINE_INSTANCE, Some(self.namespace()));
         let instances = self.list(resource_ref, Some(&selector)).await?.items;
         let mut machines: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for instance in &instances {
-            let parsed = object::parse(
-                (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
-                instance,
-            )?;
-            if matches!(parsed.fact.body, ParsedBody::Instance(it) if it.evacuating) {
-                let shoot = arc(&instance["metadata"]["labels"][names::PART_OF]);
-                machines.entry(shoot).or_default().push(parsed.name);
-            }
+        let instances: Vec<PartialVirtualMachineInstance> =
+            read_all(&resources::VIRTUAL_MACHINE_INSTANCE, &instances)?;
+        for instance in instances.iter().filter(|it| it.is_evacuating()) {
+            let metadata = &instance.metadata;
+            let shoot = metadata.label(names::PART_OF).unwrap_or_default();
+            let machines: &mut Vec<Arc<str>> = machines.entry(shoot.into()).or_default();
+            machines.push(metadata.name.as_str().into());
         }
         machines.values_mut().for_each(|it| it.sort());
         Ok(machines)

@@ -4,7 +4,8 @@ use super::client::error::Error;
 use super::client::request::{ObjectList, ResourceRef};
 use super::client::resources;
 use crate::cluster::client::api_client::ApiClient;
-use crate::cluster::json::{arc, text};
+use crate::cluster::objects::core::event::PartialEvent;
+use crate::cluster::objects::reader::read_if_valid;
 use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,47 +32,46 @@ pub(crate) struct KubernetesEvent {
 }
 
 impl KubernetesEvent {
-    pub(crate) fn parse(side: ClusterSide, event: &Value) -> KubernetesEvent {
-        let about = &event["involvedObject"];
-        let series = &event["series"];
-        let times = [
-            &series["lastObservedTime"],
-            &event["lastTimestamp"],
-            &event["eventTime"],
-            &event["metadata"]["creationTimestamp"],
+    /// None if it is invalid: one event must not hide the others.
+    pub(crate) fn parse(side: ClusterSide, event: &Value) -> Option<KubernetesEvent> {
+        let event = read_if_valid(&resources::EVENT, event)?;
+        Some(KubernetesEvent::of(side, &event))
+    }
+
+    pub(crate) fn of(side: ClusterSide, event: &PartialEvent) -> KubernetesEvent {
+        let metadata = &event.metadata;
+        let about = &event.involved_object;
+        let series = event.series.as_ref();
+        let last = [
+            series.and_then(|it| it.last_observed_time.as_deref()),
+            event.last_timestamp.as_deref(),
+            event.event_time.as_deref(),
+            metadata.creation_timestamp.as_deref(),
         ];
         let first = [
-            &event["firstTimestamp"],
-            &event["eventTime"],
-            &event["metadata"]["creationTimestamp"],
+            event.first_timestamp.as_deref(),
+            event.event_time.as_deref(),
+            metadata.creation_timestamp.as_deref(),
         ];
-        let counts = [&series["count"], &event["count"]];
-        let source = match event["reportingComponent"].as_str() {
-            Some(it) if !it.is_empty() => arc(&event["reportingComponent"]),
-            _ => arc(&event["source"]["component"]),
-        };
+        let count = series.and_then(|it| it.count).or(event.count);
         KubernetesEvent {
             side,
-            uid: arc(&event["metadata"]["uid"]),
-            last: times.into_iter().find_map(micros),
-            first: first.into_iter().find_map(micros),
-            count: counts.into_iter().find_map(Value::as_u64).unwrap_or(1),
-            kind: arc(&event["type"]),
-            reason: arc(&event["reason"]),
-            object: format!(
-                "{}/{}",
-                text(&about["kind"]).to_lowercase(),
-                text(&about["name"])
-            ),
-            namespace: arc(&about["namespace"]),
-            message: text(&event["message"]).trim().to_owned(),
-            source,
+            uid: metadata.uid.as_str().into(),
+            last: last.into_iter().flatten().find_map(micros),
+            first: first.into_iter().flatten().find_map(micros),
+            count: count.unwrap_or(1),
+            kind: event.kind.as_str().into(),
+            reason: event.reason.as_str().into(),
+            object: format!("{}/{}", about.kind.to_lowercase(), about.name),
+            namespace: about.namespace.as_str().into(),
+            message: event.message.trim().to_owned(),
+            source: event.source().into(),
         }
     }
 }
 
-fn micros(time: &Value) -> Option<i64> {
-    let time: jiff::Timestamp = time.as_str()?.parse().ok()?;
+fn micros(time: &str) -> Option<i64> {
+    let time: jiff::Timestamp = time.parse().ok()?;
     Some(time.as_microsecond())
 }
 
@@ -86,16 +86,17 @@ impl ApiClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::objects::testing::complete;
     use serde_json::json;
 
     #[test]
     fn events_of_both_api_versions_have_their_last_occurrence() {
-        let old = json!({
+        let old = complete(json!({
             "metadata": { "uid": "u", "creationTimestamp": "1970-01-01T00:00:01Z" },
             "involvedObject": { "kind": "DataVolume", "name": "a", "namespace": "ns" },
             "firstTimestamp": "1970-01-01T00:00:01Z", "lastTimestamp": "1970-01-01T00:00:09Z", "count": 3,
             "type": "Warning", "reason": "Slow", "message": " so slow\n", "source": { "component": "cdi" },
-        });
+        }));
         let expected = KubernetesEvent {
             side: ClusterSide::Provider,
             uid: "u".into(),
@@ -111,16 +112,22 @@ mod tests {
         };
         assert_eq!(
             KubernetesEvent::parse(ClusterSide::Provider, &old),
-            expected
+            Some(expected)
         );
-        let new = json!({
+        let new = complete(json!({
             "metadata": { "creationTimestamp": "1970-01-01T00:00:01Z" },
             "lastTimestamp": null, "eventTime": "1970-01-01T00:00:02.5Z", "reportingComponent": "scheduler",
-        });
-        let parsed = KubernetesEvent::parse(ClusterSide::Shoot, &new);
+        }));
+        let parsed = KubernetesEvent::parse(ClusterSide::Shoot, &new).expect("a valid event");
         assert_eq!(
             (parsed.last, parsed.count, &*parsed.source),
             (Some(2_500_000), 1, "scheduler")
         );
+    }
+
+    #[test]
+    fn an_invalid_event_is_left_out() {
+        let invalid = complete(json!({ "message": 7 }));
+        assert_eq!(KubernetesEvent::parse(ClusterSide::Shoot, &invalid), None);
     }
 }

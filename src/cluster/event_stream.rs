@@ -5,6 +5,9 @@ use super::client::error::{Error, Retryability};
 use super::client::request::ResourceRef;
 use super::client::resources;
 use super::event::KubernetesEvent;
+use super::objects::core::event::PartialEvent;
+use super::objects::metadata::PartialObject;
+use super::objects::reader::{read_if_valid, read_valid};
 use super::support_bundle::ownership::OwnershipFilter;
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::key::ClusterSide;
@@ -42,7 +45,10 @@ impl EventStream {
         // CDI's helper objects have the UID of a claim in their name. Without permission to list claims, their events
         // are left out.
         match provider.list(resource_ref, None).await {
-            Ok(claims) => ownership.learn(&claims.items.iter().collect::<Vec<_>>()),
+            Ok(listed) => {
+                let claims: Vec<PartialObject> = read_valid(&resources::CLAIM, &listed.items);
+                ownership.learn(&claims.iter().map(|it| &it.metadata).collect::<Vec<_>>());
+            }
             Err(Error::Forbidden { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -137,8 +143,9 @@ impl EventStream {
     }
 
     fn parse_owned(&self, event: &Value) -> Option<KubernetesEvent> {
+        let event: PartialEvent = read_if_valid(&resources::EVENT, event)?;
         let ownership = self.ownership.as_ref();
-        let is_ours = ownership.is_none_or(|it| it.is_about(event));
-        is_ours.then(|| KubernetesEvent::parse(self.side, event))
+        let is_ours = ownership.is_none_or(|it| it.is_about(&event.involved_object));
+        is_ours.then(|| KubernetesEvent::of(self.side, &event))
     }
 }

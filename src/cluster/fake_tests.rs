@@ -187,7 +187,7 @@ async fn apply(made: Answer, existing: Answer) -> (Result<(), Error>, Vec<String
         payload: Payload::Plain,
     });
     let result = performer
-        .execute(&action, vec![config_map("1", "kvshoot")])
+        .execute(action.rendered(|_| vec![config_map("1", "kvshoot")]))
         .await;
     let asked = asked
         .lock()
@@ -277,4 +277,36 @@ async fn a_server_that_was_never_reached_is_not_retried() {
     let error = error.expect_err("nothing listens");
     assert!(error.is_connection_failure(), "{error}");
     assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn doctor_reports_an_invalid_installation_and_goes_on() {
+    let gates = json!({ "developerConfiguration": { "featureGates": "all" } });
+    let kubevirt = json!({
+        "metadata": { "name": "kubevirt" }, "spec": { "configuration": gates },
+        "status": { "phase": "Deployed", "observedKubeVirtVersion": "v1.8.4" },
+    });
+    let (provider, _) = provider(move |_, path| match path {
+        "/version" => Ok((200, json!({ "gitVersion": "v1.33.1" }))),
+        "/apis/kubevirt.io/v1" => {
+            let resources = json!([{ "name": "virtualmachines" }]);
+            Ok((200, json!({ "resources": resources })))
+        }
+        "/apis/kubevirt.io/v1/kubevirts" => Ok((200, json!({ "items": [kubevirt] }))),
+        path if path.ends_with("/v1") || path.ends_with("/v1beta1") => status(404, "NotFound", ""),
+        _ => Ok((200, json!({ "items": [] }))),
+    });
+    let checks = provider.run_checks(&ShootRequirements::default()).await;
+    let checks = checks.expect("the server answers");
+    let found: Vec<_> = checks
+        .iter()
+        .filter(|it| it.subject == "KubeVirt")
+        .map(|it| (it.status, it.message.as_str()))
+        .collect();
+    let message = "invalid KubeVirt kubevirt: spec.configuration.developerConfiguration.featureGates: expected a sequence, found a string";
+    assert_eq!(found, [(CheckStatus::Warning, message)]);
+    assert!(checks.iter().any(|it| it.subject == "load balancers"));
+    // The version does not depend on the settings.
+    let versions = provider.versions().await.expect("the server answers");
+    assert_eq!(versions.kubevirt.as_deref(), Some("v1.8.4"));
 }

@@ -1,35 +1,8 @@
-//! Readers of common fields of API objects; a missing field reads as empty.
+//! Reader of arbitrary JSON: objects that kvshoot or other projects rendered, and everything that is redacted.
 
 use serde_json::Value;
-use std::sync::Arc;
 
-pub(crate) fn is_deleting(object: &Value) -> bool {
-    object["metadata"]["deletionTimestamp"].is_string()
-}
-
-/// True if a pod is ready and not terminating.
-pub(crate) fn is_pod_ready(pod: &Value) -> bool {
-    let conditions = items(&pod["status"]["conditions"]);
-    !is_deleting(pod)
-        && conditions
-            .iter()
-            .any(|it| it["type"] == "Ready" && it["status"] == "True")
-}
-
-/// Seconds since 1970 of an RFC 3339 timestamp.
-pub(crate) fn seconds(timestamp: &Value) -> Option<i64> {
-    let time: jiff::Timestamp = timestamp.as_str()?.parse().ok()?;
-    Some(time.as_second())
-}
-
+/// Empty if it is missing or not a string.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-pub(crate) fn arc(value: &Value) -> Arc<str> {
-    text(value).into()
-}
-
-pub(crate) fn items(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }

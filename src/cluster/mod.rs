@@ -8,19 +8,21 @@ mod evacuation;
 mod event;
 mod event_stream;
 mod execute;
+mod inventory;
 mod json;
+mod list_facts;
 mod lock;
+mod objects;
 mod observe;
 mod observer;
-mod queries;
+mod records;
 mod remaining;
-mod snapshot;
 mod support_bundle;
 
 pub(crate) use client::api_client::ApiClient;
 pub(crate) use client::certificate_authority::ClientCertificate;
 pub(crate) use client::connect::{KubeconfigFiles, KubeconfigOverrides, KubeconfigSource};
-pub(crate) use client::download::download;
+pub(crate) use client::download::{FileStream, download};
 pub(crate) use client::endpoint::Endpoint;
 pub(crate) use client::error::{Error, RequestInfo, Retryability};
 pub(crate) use client::kubeconfig::kubeconfig;
@@ -30,19 +32,23 @@ pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirement
 pub(crate) use doctor::permissions::{
     Permission, manifest as rbac, rules_for_placement, rules_to_apply, rules_to_delete,
 };
+pub(crate) use doctor::version::ProviderVersions;
 pub(crate) use event::KubernetesEvent;
 pub(crate) use event_stream::EventStream;
 pub(crate) use execute::executor::Executor;
+pub(crate) use inventory::{InstancetypeSize, ProviderInventory};
+pub(crate) use list_facts::FactsScope;
 pub(crate) use lock::acquire::LeaseHolder;
 pub(crate) use lock::fence::Fence;
 pub(crate) use lock::lease::Lease;
 pub(crate) use observe::parse::deletion::is_foreign_finalizer;
 pub(crate) use observer::{Observer, ProviderContext};
-pub(crate) use queries::{ImageSnapshot, MachineSnapshot, NamespaceScope, RecordSnapshot};
+pub(crate) use records::{NamespaceScope, RecordSnapshot};
 pub(crate) use remaining::RemainingObjects;
-pub(crate) use snapshot::{NodeSnapshot, ShootSnapshot};
 pub(crate) use support_bundle::collect::{BundleCollector, CollectedPart};
 pub(crate) use support_bundle::redact::Redactor;
 
 #[cfg(test)]
 mod fake_tests;
+#[cfg(test)]
+pub(crate) mod testing;

@@ -10,20 +10,20 @@ use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::diagnose::collect::watch_causes;
-use crate::cluster::json::{arc, items, text};
+use crate::cluster::objects::api_resource::PartialApiResourceList;
+use crate::cluster::objects::kubevirt::network::PartialNetworkAttachment;
+use crate::cluster::objects::reader::{read, read_all};
 use crate::cluster::observe::namespace_limits;
+use crate::cluster::observe::offers::{hosts_by_zone, storage_class};
 use crate::cluster::observe::prerequisites;
 use crate::cluster::observe::watcher::Watcher;
-use crate::state::facts::{
-    Facts, NamespaceLimits, OfferedStorageClass, ShootApi, StorageClass, ZoneHosts,
-};
+use crate::state::facts::{Facts, NamespaceLimits, ShootApi};
 use crate::state::failure::Failure;
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
 use crate::state::prerequisite::Prerequisite;
 use futures::future::{join_all, try_join_all};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -214,8 +214,11 @@ async fn static_facts(
     let hosts = empty_if_forbidden(hosts.map(|it| it.items))?;
     Ok(Facts {
         namespace: provider.namespace().clone(),
-        storage_classes: classes.iter().map(storage_class).collect(),
-        hosts: hosts_by_zone(&hosts),
+        storage_classes: read_all(&resources::STORAGE_CLASS, &classes)?
+            .iter()
+            .map(storage_class)
+            .collect(),
+        hosts: hosts_by_zone(&read_all(&resources::NODE, &hosts)?),
         shared_networks: shared.into_iter().collect::<Result<_, Error>>()?,
         prerequisites: relied?,
         namespace_limits: bounds?,
@@ -228,70 +231,27 @@ async fn shared_network(provider: &ApiClient, name: &str) -> Result<Option<Arc<s
     let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
     let resource_ref = ResourceRef::one(&resources::NETWORK, namespace, name);
     match provider.get_with_retry(resource_ref).await {
-        Ok(network) => Ok(Some(arc(&network["spec"]["config"]))),
+        Ok(network) => {
+            let network: PartialNetworkAttachment = read(&resources::NETWORK, &network)?;
+            Ok(Some(network.spec.config.into()))
+        }
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn storage_class(class: &Value) -> (Arc<str>, StorageClass) {
-    let by_zone = items(&class["allowedTopologies"])
-        .iter()
-        .flat_map(|it| items(&it["matchLabelExpressions"]))
-        .any(|it| text(&it["key"]).ends_with("/zone"));
-    let zonal = by_zone || class["volumeBindingMode"] == "WaitForFirstConsumer";
-    (
-        arc(&class["metadata"]["name"]),
-        StorageClass {
-            zonal,
-            offered: class_offer(class),
-        },
-    )
-}
-
-/// As in Kubermatic: by an annotation, with the settings of the class itself.
-fn class_offer(class: &Value) -> Option<OfferedStorageClass> {
-    let annotations = &class["metadata"]["annotations"];
-    (annotations[names::INITIALIZE_CLASS] == "true").then(|| OfferedStorageClass {
-        is_default: annotations[names::DEFAULT_CLASS] == "true",
-        binding_mode: arc(&class["volumeBindingMode"]),
-        reclaim_policy: arc(&class["reclaimPolicy"]),
-        expandable: class["allowVolumeExpansion"] == true,
-    })
-}
-
-fn hosts_by_zone(nodes: &[Value]) -> BTreeMap<Arc<str>, ZoneHosts> {
-    let mut zones: BTreeMap<Arc<str>, [Vec<Arc<str>>; 2]> = BTreeMap::new();
-    for node in nodes {
-        let labels = &node["metadata"]["labels"];
-        let is_master = labels["node-role.kubernetes.io/control-plane"].is_string();
-        let zone = zones.entry(arc(&labels[names::ZONE_LABEL]));
-        zone.or_default()[usize::from(is_master)].push(arc(&node["metadata"]["name"]));
-    }
-    let hosts = |[workers, masters]: [Vec<Arc<str>>; 2]| {
-        let hosts = if workers.is_empty() { masters } else { workers };
-        ZoneHosts {
-            first: hosts.iter().min().cloned().unwrap_or_default(),
-            count: hosts.len(),
-        }
-    };
-    zones
-        .into_iter()
-        .map(|(zone, nodes)| (zone, hosts(nodes)))
-        .collect()
-}
-
 impl ApiClient {
     /// True if the server serves the resource.
-    pub(crate) async fn serves(&self, resource: &Resource) -> Result<bool, Error> {
+    pub(crate) async fn serves(&self, resource: &'static Resource) -> Result<bool, Error> {
         let path = match resource.group {
             "" => "/api/v1".to_owned(),
             _ => format!("/apis/{}", resource.api_version()),
         };
         match self.get_path(&path, resource.plural).await {
-            Ok(found) => Ok(items(&found["resources"])
-                .iter()
-                .any(|it| it["name"] == resource.plural)),
+            Ok(found) => {
+                let served: PartialApiResourceList = read(resource, &found)?;
+                Ok(served.has(resource.plural))
+            }
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(error),
         }

@@ -5,11 +5,13 @@ use super::client::request::{ResourceRef, WRITE_TIMEOUT};
 use super::client::resources::{self, Resource};
 use super::lock::fence::Fence;
 use crate::cluster::client::api_client::ApiClient;
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::lease::PartialLease;
+use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta, PartialOwnerReference};
+use crate::cluster::objects::reader::read_all;
 use crate::state::key::ObjectKind;
 use crate::state::names;
+use futures::FutureExt as _;
 use futures::future::join_all;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Kinds that a shoot may leave, in the order of reports.
@@ -120,7 +122,8 @@ impl ApiClient {
                 Err(Error::NotFound { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            let mut names = items.iter().map(|it| text(&it["metadata"]["name"]));
+            let objects: Vec<PartialObject> = read_all(resource, &items)?;
+            let mut names = objects.iter().map(|it| it.metadata.name.as_str());
             if names.any(|it| !DEFAULT_OBJECTS.contains(&(resource, it))) {
                 return Ok(false);
             }
@@ -144,30 +147,27 @@ impl ApiClient {
         let lists = kinds.map(|resource| {
             let resource_ref = ResourceRef::all(resource, Some(self.namespace()));
             self.list_metadata(resource_ref, Some(&selector))
+                .map(move |it| (resource, it))
         });
         let mut owners = BTreeMap::new();
-        for listed in join_all(lists).await {
+        for (resource, listed) in join_all(lists).await {
             let items = match listed {
                 Ok(listed) => listed.items,
                 Err(Error::NotFound { .. } | Error::Forbidden { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            for item in items {
-                let id = text(&item["metadata"]["labels"][names::PART_OF]).to_owned();
-                *owners.entry(id).or_default() += 1;
+            for object in read_all::<PartialObject>(resource, &items)? {
+                *owners.entry(shoot_of(&object.metadata)).or_default() += 1;
             }
         }
         // A run that was killed at its start leaves only a Lease; one that is about to begin holds it.
         let resource_ref = ResourceRef::all(&resources::LEASE, Some(self.namespace()));
         match self.list(resource_ref, Some(&selector)).await {
             Ok(leases) => {
-                let remaining = leases
-                    .items
-                    .iter()
-                    .filter(|it| is_lease_expired(it, self.current_time()));
-                for lease in remaining {
-                    let id = text(&lease["metadata"]["labels"][names::PART_OF]).to_owned();
-                    *owners.entry(id).or_default() += 1;
+                let leases: Vec<PartialLease> = read_all(&resources::LEASE, &leases.items)?;
+                let now = self.current_time();
+                for lease in leases.iter().filter(|it| it.is_expired(now)) {
+                    *owners.entry(shoot_of(&lease.metadata)).or_default() += 1;
                 }
             }
             Err(Error::NotFound { .. } | Error::Forbidden { .. }) => {}
@@ -207,11 +207,10 @@ impl ApiClient {
                 }
                 Err(error) => return Err(error),
             };
-            remaining.objects.extend(
-                items
-                    .iter()
-                    .map(|it| remaining_object(resource, is_disk, &it["metadata"])),
-            );
+            let objects: Vec<PartialObject> = read_all(resource, &items)?;
+            let objects = objects.into_iter();
+            let objects = objects.map(|it| remaining_object(resource, is_disk, it.metadata));
+            remaining.objects.extend(objects);
         }
         Ok(remaining)
     }
@@ -254,52 +253,49 @@ impl ApiClient {
 fn remaining_object(
     resource: &'static Resource,
     is_disk: bool,
-    metadata: &Value,
+    metadata: PartialObjectMeta,
 ) -> RemainingObject {
-    let finalizers = items(&metadata["finalizers"]).iter();
     RemainingObject {
         kind: resource.kind,
-        name: text(&metadata["name"]).to_owned(),
         is_disk,
-        finalizers: finalizers
-            .filter_map(|it| it.as_str().map(str::to_owned))
-            .collect(),
-        uid: text(&metadata["uid"]).to_owned(),
         resource,
-        cleanup: cleanup(resource, metadata),
+        cleanup: cleanup(resource, &metadata),
+        name: metadata.name,
+        finalizers: metadata.finalizers,
+        uid: metadata.uid,
     }
 }
 
-fn cleanup(resource: &Resource, metadata: &Value) -> Option<Cleanup> {
-    let owners = items(&metadata["ownerReferences"]);
-    if !metadata["deletionTimestamp"].is_string() {
+fn cleanup(resource: &Resource, metadata: &PartialObjectMeta) -> Option<Cleanup> {
+    let owners = &metadata.owner_references;
+    if !metadata.is_deleting() {
         return owners.is_empty().then_some(Cleanup::Delete);
     }
     // Pods of machines are terminated by KubeVirt.
-    let is_workload = |it: &Value| it["kind"] == "ReplicaSet" || it["kind"] == "StatefulSet";
-    let is_slow = metadata["deletionGracePeriodSeconds"].as_u64() > Some(LAST_GRACE.into());
+    let is_workload =
+        |it: &PartialOwnerReference| it.kind == "ReplicaSet" || it.kind == "StatefulSet";
+    let is_slow = metadata.deletion_grace_period_seconds > Some(LAST_GRACE.into());
     let is_slow_pod = *resource == resources::POD && owners.iter().any(is_workload) && is_slow;
     is_slow_pod.then_some(Cleanup::ShortenGracePeriod)
 }
 
-/// True if a lease has expired at `now`, in seconds since 1970, with a margin since clocks differ.
-fn is_lease_expired(lease: &Value, now: i64) -> bool {
-    const SKEW: i64 = 60;
-    let spec = &lease["spec"];
-    let renewed = text(&spec["renewTime"]).parse::<jiff::Timestamp>();
-    let renewed = renewed.map_or(0, jiff::Timestamp::as_second);
-    let life = spec["leaseDurationSeconds"].as_i64().unwrap_or_default();
-    renewed + life + SKEW < now
+/// Technical ID of the shoot that an object belongs to.
+fn shoot_of(metadata: &PartialObjectMeta) -> String {
+    metadata
+        .label(names::PART_OF)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::cluster::objects::testing::object;
+    use serde_json::{Value, json};
 
     fn owned(kind: &str, grace: u32) -> Value {
         json!({
-            "ownerReferences": [{ "kind": kind }],
+            "ownerReferences": [{ "kind": kind, "name": "a", "uid": "u" }],
             "deletionTimestamp": "2026-01-01T00:00:00Z",
             "deletionGracePeriodSeconds": grace,
         })
@@ -323,20 +319,13 @@ mod tests {
             (&resources::DEPLOYMENT, owned("ReplicaSet", 75), None),
             (
                 &resources::POD,
-                json!({ "ownerReferences": [{ "kind": "ReplicaSet" }] }),
+                json!({ "ownerReferences": [{ "kind": "ReplicaSet", "name": "a", "uid": "u" }] }),
                 None,
             ),
             (&resources::SECRET, json!({}), Some(Cleanup::Delete)),
         ] {
-            assert_eq!(cleanup(resource, &metadata), wanted, "{metadata}");
+            let object: PartialObject = object(json!({ "metadata": metadata }));
+            assert_eq!(cleanup(resource, &object.metadata), wanted, "{metadata}");
         }
-    }
-
-    #[test]
-    fn a_lease_expires_with_a_margin() {
-        let lease = json!({ "spec": { "renewTime": "1970-01-01T00:01:40.000000Z", "leaseDurationSeconds": 15 } });
-        assert!(!is_lease_expired(&lease, 100 + 15 + 60));
-        assert!(is_lease_expired(&lease, 100 + 15 + 61));
-        assert!(is_lease_expired(&json!({}), 100), "it never had a holder");
     }
 }

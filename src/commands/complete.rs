@@ -5,12 +5,11 @@ use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::inspect::shoot_summary::ShootSummary;
 use crate::app::inspect::wait_condition::WORDS;
 use crate::app::provider::{connect, sandbox};
-use crate::cluster::{
-    ApiClient, KubeconfigSource, MachineSnapshot, NamespaceScope, RecordSnapshot,
-};
+use crate::cluster::{ApiClient, FactsScope, KubeconfigSource, NamespaceScope, RecordSnapshot};
 use crate::load::last_applied;
 use crate::model::Worker;
 use crate::state::conditions::CONDITIONS;
+use crate::state::facts::{Facts, ObservedMachine};
 use crate::ui::UiSettings;
 use clap::{Arg, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
@@ -129,8 +128,9 @@ fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
             let records = provider.records(NamespaceScope::All).await;
             for record in records.iter().flatten() {
                 let provider = provider.in_namespace(&record.namespace);
-                let machines = provider.machines(&record.name).await;
-                names.extend(machines.iter().flatten().map(machine));
+                let facts = provider.list_facts(record, FactsScope::MACHINES).await;
+                let machines = facts.iter().flat_map(Facts::machines);
+                names.extend(machines.map(|(pool, name, it)| machine(pool, name, it)));
             }
             names
         })
@@ -139,10 +139,12 @@ fn sandbox_machines(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Conditions of `kvshoot wait --for`.
 fn conditions() -> Vec<CompletionCandidate> {
-    let words = WORDS.into_iter();
-    let words = words.map(|(word, help)| CompletionCandidate::new(word).help(Some(help.into())));
-    let conditions = CONDITIONS.into_iter();
-    let conditions = conditions.map(|it| CompletionCandidate::new(format!("condition={it}")));
+    let words = WORDS
+        .into_iter()
+        .map(|(word, help)| CompletionCandidate::new(word).help(Some(help.into())));
+    let conditions = CONDITIONS
+        .into_iter()
+        .map(|it| CompletionCandidate::new(format!("condition={it}")));
     words.chain(conditions).collect()
 }
 
@@ -164,9 +166,9 @@ fn pool(worker: &Worker) -> Candidate {
     (worker.name.clone(), Some(help))
 }
 
-fn machine(seen: &MachineSnapshot) -> Candidate {
-    let help = format!("{} in {}, {}", seen.pool, seen.zone, seen.status);
-    (seen.name.to_string(), Some(help))
+fn machine(pool: &str, name: &str, machine: &ObservedMachine) -> Candidate {
+    let (zone, status) = (&machine.placement.zone, machine.shown_status());
+    (name.to_owned(), Some(format!("{pool} in {zone}, {status}")))
 }
 
 /// Reads from the provider cluster; without an answer there are no candidates.

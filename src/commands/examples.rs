@@ -8,6 +8,27 @@ type Example = (&'static str, &'static str);
 /// Subcommands with their examples.
 const EXAMPLES: &[(&str, &[Example])] = &[
     (
+        "init",
+        &[
+            (
+                "Write dev.yaml, and ask for what is not given",
+                "kvshoot init dev",
+            ),
+            (
+                "Print a manifest without questions",
+                "kvshoot init dev --no-input --nodes 3 -f -",
+            ),
+            (
+                "Choose from a CloudProfile",
+                "kvshoot init dev --profile profile.yaml",
+            ),
+            (
+                "Write a CloudProfile for several clusters",
+                "kvshoot init --profile-only -f profile.yaml",
+            ),
+        ],
+    ),
+    (
         "validate",
         &[
             (
@@ -248,7 +269,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "sandbox install",
         &[(
-            "Build the programs of the sandbox",
+            "Install the programs of the sandbox",
             "kvshoot sandbox install",
         )],
     ),
@@ -264,7 +285,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "sandbox down",
-        &[("Stop the sandbox", "kvshoot sandbox down")],
+        &[
+            ("Stop the sandbox", "kvshoot sandbox down"),
+            ("Stop all sandboxes", "kvshoot sandbox down --all"),
+        ],
+    ),
+    (
+        "sandbox list",
+        &[("List all sandboxes", "kvshoot sandbox list")],
     ),
     (
         "sandbox status",
@@ -393,6 +421,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "completions",
         &[
             (
+                "Install the script for your shell",
+                "kvshoot completions --install",
+            ),
+            (
                 "bash",
                 "kvshoot completions bash > ~/.local/share/bash-completion/completions/kvshoot",
             ),
@@ -405,7 +437,16 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "version",
-        &[("Print the version for a program", "kvshoot version -o json")],
+        &[
+            (
+                "Print the versions for a program",
+                "kvshoot version -o json",
+            ),
+            (
+                "Print only the version of kvshoot",
+                "kvshoot version --client",
+            ),
+        ],
     ),
     (
         "help",

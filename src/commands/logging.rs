@@ -77,7 +77,8 @@ where
         .with_ansi(false)
         .with_writer(writer);
     match format {
-        LogFormat::Text => layer.boxed(),
+        // The spans name what a line is about, and lines stay short.
+        LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().boxed(),
     }
 }

@@ -43,6 +43,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(create::init::InitArgs),
     Validate(manifests::validate::ValidateArgs),
     Render(manifests::render::RenderArgs),
     Plan(create::plan::PlanArgs),
@@ -186,6 +187,7 @@ impl Command {
 
     fn run(&self, context: &Context) -> Result<Exit, CommandError> {
         match self {
+            Command::Init(args) => create::init::run(args, context),
             Command::Validate(args) => manifests::validate::run(args, context),
             Command::Render(args) => manifests::render::run(args, context),
             Command::Plan(args) => create::plan::run(args, context),

@@ -23,8 +23,9 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         title: "Manifests",
-        commands: &["validate", "render", "convert", "explain", "schema"],
+        commands: &["init", "validate", "render", "convert", "explain", "schema"],
         rows: &[
+            ("init", "Write the manifest of a new cluster"),
             ("validate, render", "Check manifests, print their objects"),
             ("explain, schema", "Describe the fields of manifests"),
             ("convert", "Convert MachineDeployments to worker pools"),
@@ -36,8 +37,7 @@ const GROUPS: [Group; 7] = [
             "list", "get", "status", "wait", "why", "events", "bundle", "nodes", "pools", "images",
         ],
         rows: &[
-            ("list, get", "List clusters, print one"),
-            ("status", "Show the status of a cluster"),
+            ("list, get, status", "List clusters, show one"),
             ("wait", "Wait for a condition on a cluster"),
             ("why", "Explain why a cluster is not healthy"),
             ("events", "List the events of a cluster"),
@@ -162,10 +162,15 @@ mod tests {
     #[test]
     fn each_command_is_in_one_group_and_in_the_short_help() {
         let command = crate::commands::command();
-        let names = command.get_subcommands().map(|it| it.get_name().to_owned());
-        let names: BTreeSet<String> = names.collect();
-        let grouped = GROUPS.iter().flat_map(|group| group.commands);
-        let grouped: Vec<String> = grouped.map(|name| (*name).to_owned()).collect();
+        let names: BTreeSet<String> = command
+            .get_subcommands()
+            .map(|it| it.get_name().to_owned())
+            .collect();
+        let grouped: Vec<String> = GROUPS
+            .iter()
+            .flat_map(|group| group.commands)
+            .map(|name| (*name).to_owned())
+            .collect();
         assert_eq!(grouped.len(), names.len());
         assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), names);
         let short = format!("{}{TOPICS}", short_overview());

@@ -42,8 +42,8 @@ const VERBS: [(&[&str], &str); 14] = [
     ),
     (&["port-forward", "proxy"], "kvshoot tunnel NAME"),
     (
-        &["init", "generate", "template"],
-        "kvshoot explain shoot.spec, and start from a manifest in examples/",
+        &["generate", "template", "new", "wizard"],
+        "kvshoot init NAME",
     ),
     (
         &["lint", "check"],

@@ -3,8 +3,11 @@
 pub(crate) mod kubeconfig;
 mod process_identity;
 pub(crate) mod secure_file;
+mod shells;
 
 use directories::{BaseDirs, ProjectDirs};
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -126,9 +129,29 @@ impl Config {
         env::var_os("PATH").map_or_else(Vec::new, |it| env::split_paths(&it).collect())
     }
 
+    /// `PATH` with a directory appended, or None if a directory of `PATH` contains the program.
+    pub(crate) fn path_with(&self, directory: &Path, program: &str) -> Option<OsString> {
+        // Those that execvp searches if the variable is not set.
+        let fallback = || env::split_paths("/bin:/usr/bin").collect();
+        let mut path = match env::var_os("PATH") {
+            Some(_) => self.path(),
+            None => fallback(),
+        };
+        if path.iter().any(|it| is_executable(&it.join(program))) {
+            return None;
+        }
+        path.push(directory.to_owned());
+        env::join_paths(path).ok()
+    }
+
     /// Path of the running executable.
     pub(crate) fn executable(&self) -> Option<PathBuf> {
         env::current_exe().ok()
+    }
+
+    /// URL of a copy of the sandbox's release archives.
+    pub(crate) fn sandbox_mirror(&self) -> Option<String> {
+        text("KVSHOOT_SANDBOX_MIRROR")
     }
 
     pub(crate) fn current_dir(&self) -> Option<PathBuf> {
@@ -181,6 +204,10 @@ fn project() -> Option<ProjectDirs> {
 /// Value of an environment variable; an empty one counts as unset.
 fn text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.is_empty())
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 fn is_utf8(locale: &str) -> bool {

@@ -76,6 +76,7 @@ impl ChangeTracker {
         }
         let event = EventKind::Item {
             id: item.id.to_string(),
+            kind: item.kind.clone(),
             title: now.title.clone(),
             status,
             why: now.why.clone(),

@@ -1,5 +1,6 @@
 //! Events of a run, in one order for all readers: live view, plain lines and JSON.
 
+use crate::state::plan::ItemKind;
 use std::time::Duration;
 
 /// An event of a run; `at` is the time since its start.
@@ -26,6 +27,7 @@ pub(crate) enum EventKind {
     /// the machine that fills it) or `remove/UID`. The title of an item may change with its state.
     Item {
         id: String,
+        kind: ItemKind,
         title: String,
         status: ItemStatus,
         /// A clause that stands alone, such as `import at 12%`.
@@ -37,6 +39,7 @@ pub(crate) enum EventKind {
     Progress { done: usize, total: usize },
     /// A request failed with a transient error and is retried after `again`.
     Retried {
+        /// The item; the object of the request if several items wait for it.
         id: String,
         cause: String,
         again: Duration,

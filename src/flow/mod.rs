@@ -10,4 +10,4 @@ mod tests;
 #[cfg(test)]
 pub(crate) use changes::ChangeTracker;
 pub(crate) use event::{EventKind, ItemStatus, RunEvent};
-pub(crate) use run::{ActionResult, Outcome, RunLimits, RunReport, run};
+pub(crate) use run::{ActionResult, Outcome, RunLimits, RunReport, check_feasible, run};

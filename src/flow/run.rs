@@ -5,10 +5,10 @@ use super::event::{EventKind, RunEvent};
 use super::retry::{CanaryMachines, Retries, Window};
 use crate::state::action::Action;
 use crate::state::facts::Facts;
-use crate::state::failure::Failure;
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::ObjectKey;
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, ItemState, Plan};
+use crate::state::plan::{Item, ItemId, ItemState, Plan};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::{HashSet, VecDeque};
@@ -54,8 +54,10 @@ pub(crate) struct RunLimits {
     pub(crate) lost: CancellationToken,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
+    /// The first plan was refused: nothing was reported or started.
+    Refused(Failure),
     Converged,
     /// An item failed, and the remaining items depend on it.
     Stuck,
@@ -79,7 +81,25 @@ pub(crate) struct RunReport {
     pub(crate) waiting: Vec<(String, String)>,
 }
 
+/// Refuses a plan with a failure that no run can fix: a missing prerequisite, an object of another owner, or a missing
+/// permission.
+pub(crate) fn check_feasible(plan: &Plan) -> Result<(), Failure> {
+    for item in &plan.items {
+        if let ItemState::Failed(failure) = &item.state
+            && matches!(
+                failure.class,
+                ErrorClass::Missing | ErrorClass::Foreign | ErrorClass::NotAllowed
+            )
+        {
+            return Err(failure.clone());
+        }
+    }
+    Ok(())
+}
+
 /// Runs until all items are done, no item can make progress, or the timeout expires.
+///
+/// `admit` sees the first plan before anything is reported or started; its error ends the run.
 ///
 /// Plans again whenever the facts change, at most every 100 ms; in between, the remaining due actions of the previous
 /// plan may start. After a cancellation no action starts, and requests in flight get 10 s to finish.
@@ -87,6 +107,7 @@ pub(crate) async fn run<F>(
     limits: &RunLimits,
     mut facts: watch::Receiver<Arc<Facts>>,
     plan: impl Fn(&Observed) -> Plan,
+    admit: impl FnOnce(&Plan) -> Result<(), Failure>,
     perform: impl Fn(Action, Arc<Facts>) -> F,
     emit: impl FnMut(RunEvent),
 ) -> RunReport
@@ -95,9 +116,16 @@ where
 {
     let mut run = Run::new(limits, emit);
     let mut running = FuturesUnordered::new();
+    let mut admit = Some(admit);
     loop {
         run.observed.facts = facts.borrow_and_update().clone();
         let plan = run.plan(&plan);
+        if let Some(admit) = admit.take()
+            && let Err(failure) = admit(&plan)
+        {
+            return run.report(Outcome::Refused(failure), &plan);
+        }
+        run.report_changes(&plan);
         if running.is_empty()
             && let Some(outcome) = run.outcome(&plan)
         {
@@ -108,9 +136,10 @@ where
         let earliest = Instant::now() + PLAN_INTERVAL;
         loop {
             for action in run.start(running.len()) {
-                let span = span(&action, &plan);
+                let item = item_of(&action, &plan);
+                let span = span(&action, item.as_ref());
                 let result = perform(action.clone(), run.observed.facts.clone()).instrument(span);
-                running.push(async move { (action, result.await) });
+                running.push(async move { (action, item, result.await) });
             }
             if run.has_stopped(running.is_empty()) {
                 let outcome = run.stopped_by();
@@ -121,8 +150,8 @@ where
             }
             tokio::select! {
                 biased;
-                Some((action, result)) = running.next() => {
-                    run.finish(&action, result);
+                Some((action, item, result)) = running.next() => {
+                    run.finish(&action, item, result);
                     dirty = true;
                 }
                 () = run.cancelled(), if !run.stopping => run.interrupt(),
@@ -183,12 +212,14 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
 
     fn plan(&mut self, plan: impl Fn(&Observed) -> Plan) -> Plan {
         self.observed.now = self.now();
-        let plan = plan(&self.observed);
+        plan(&self.observed)
+    }
+
+    fn report_changes(&mut self, plan: &Plan) {
         self.round += 1;
-        for event in self.changes.update(&plan, self.round) {
+        for event in self.changes.update(plan, self.round) {
             self.emit(event);
         }
-        plan
     }
 
     /// Outcome if no action is running. Blocked items do not keep a run alive, since their dependencies must move first.
@@ -249,7 +280,9 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
         started
     }
 
-    fn finish(&mut self, action: &Action, result: ActionResult) {
+    /// `item` is the item of the action, if there is exactly one.
+    fn finish(&mut self, action: &Action, item: Option<ItemId>, result: ActionResult) {
+        let id = || item.map_or_else(|| action.key().to_string(), |item| item.to_string());
         let key = action.key();
         self.observed.sent.remove(key);
         self.canaries.end(action, result == ActionResult::Done);
@@ -264,7 +297,7 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
                 self.window.shrink();
                 let again = self.retries.delay(key, self.now(), retry_after);
                 self.emit(EventKind::Retried {
-                    id: key.to_string(),
+                    id: id(),
                     cause,
                     again,
                 });
@@ -272,7 +305,7 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
             ActionResult::Replan(cause) => {
                 let again = self.retries.delay(key, self.now(), None);
                 self.emit(EventKind::Retried {
-                    id: key.to_string(),
+                    id: id(),
                     cause,
                     again,
                 });
@@ -362,23 +395,24 @@ impl<'a, T: FnMut(RunEvent)> Run<'a, T> {
     }
 }
 
+/// The item that is completed by an action. None if there are several.
+fn item_of(action: &Action, plan: &Plan) -> Option<ItemId> {
+    let mut items = plan
+        .items
+        .iter()
+        .filter(|item| matches!(&item.state, ItemState::Due(due) if due.key() == action.key()));
+    match (items.next(), items.next()) {
+        (Some(item), None) => Some(item.id.clone()),
+        _ => None,
+    }
+}
+
 /// Span of an action in the log, with the ID of the item that it belongs to.
-fn span(action: &Action, plan: &Plan) -> Span {
+fn span(action: &Action, item: Option<&ItemId>) -> Span {
     let verb = match action {
         Action::Apply(_) => "apply",
         Action::Delete(_) => "delete",
         Action::Drain(_) => "drain",
     };
-    let span =
-        tracing::info_span!("action", verb, object = %action.key(), item = tracing::field::Empty);
-    if !span.is_disabled() {
-        let item = plan
-            .items
-            .iter()
-            .find(|item| matches!(&item.state, ItemState::Due(due) if due.key() == action.key()));
-        if let Some(item) = item {
-            span.record("item", tracing::field::display(&item.id));
-        }
-    }
-    span
+    tracing::info_span!("action", verb, object = %action.key(), item = item.map(tracing::field::display))
 }

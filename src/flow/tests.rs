@@ -53,6 +53,10 @@ fn plan_of(names: &'static [&'static str]) -> impl Fn(&Observed) -> Plan {
     }
 }
 
+fn admit(_: &Plan) -> Result<(), Failure> {
+    Ok(())
+}
+
 fn create(facts: &watch::Sender<Arc<Facts>>, key: &ObjectKey) {
     facts.send_modify(|it| {
         let object = ObservedObject {
@@ -93,6 +97,7 @@ async fn an_empty_plan_converges() {
         &limits(),
         receiver,
         plan_of(&[]),
+        admit,
         |_, _| async { ActionResult::Done },
         |_| {},
     )
@@ -119,7 +124,7 @@ async fn transient_errors_are_retried() {
         async { answer }
     };
     let mut events = Vec::new();
-    let report = run(&limits(), receiver, plan_of(&["a"]), perform, |it| {
+    let report = run(&limits(), receiver, plan_of(&["a"]), admit, perform, |it| {
         events.push(line(&it))
     })
     .await;
@@ -128,7 +133,7 @@ async fn transient_errors_are_retried() {
     assert_eq!(
         events
             .iter()
-            .filter(|it| it.contains("again NetworkAttachmentDefinition a: not yet"))
+            .filter(|it| it.contains("again a: not yet"))
             .count(),
         2,
         "{events:?}"
@@ -157,6 +162,7 @@ async fn a_refused_action_is_not_retried_and_does_not_block_others() {
         &limits(),
         receiver,
         plan_of(&["a", "b", "c"]),
+        admit,
         perform,
         |_| {},
     )
@@ -186,6 +192,7 @@ async fn a_run_that_waits_too_long_times_out_and_reports_the_reason() {
         &limits,
         receiver,
         plan,
+        admit,
         |_, _| async { ActionResult::Done },
         |_| {},
     )
@@ -214,7 +221,15 @@ async fn an_interrupted_run_finishes_requests_in_flight_and_starts_no_others() {
             ActionResult::Done
         }
     };
-    let report = run(&limits, receiver, plan_of(&["a", "b"]), perform, |_| {}).await;
+    let report = run(
+        &limits,
+        receiver,
+        plan_of(&["a", "b"]),
+        admit,
+        perform,
+        |_| {},
+    )
+    .await;
     assert_eq!(
         (report.outcome, report.performed, *count.borrow()),
         (Outcome::Interrupted, 1, 1)
@@ -231,7 +246,7 @@ async fn an_interrupted_run_waits_at_most_ten_seconds_for_requests_in_flight() {
         interrupt.cancel();
         std::future::pending()
     };
-    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), admit, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert_eq!(limits.started.elapsed().as_secs(), 10);
 }
@@ -271,7 +286,7 @@ async fn the_first_machine_of_a_pool_is_created_alone() {
         asked.borrow_mut().push(action.key().name.clone());
         async { ActionResult::Refused(Failure::new(ErrorClass::Refused, "no".to_owned())) }
     };
-    let report = run(&limits(), receiver, plan, perform, |_| {}).await;
+    let report = run(&limits(), receiver, plan, admit, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Stuck);
     assert_eq!(asked.into_inner(), ["m0".into()]);
 }
@@ -281,9 +296,119 @@ async fn a_request_that_never_ends_is_abandoned_after_the_timeout() {
     let (_facts, receiver) = watch::channel(Arc::new(Facts::default()));
     let limits = limits();
     let perform = |_: Action, _| std::future::pending();
-    let report = run(&limits, receiver, plan_of(&["a"]), perform, |_| {}).await;
+    let report = run(&limits, receiver, plan_of(&["a"]), admit, perform, |_| {}).await;
     assert_eq!(report.outcome, Outcome::Timeout);
     assert_eq!(limits.started.elapsed(), Duration::from_secs(70));
+}
+
+/// A plan with a failed item of `class` after a due one.
+fn plan_with_failure(class: ErrorClass) -> impl Fn(&Observed) -> Plan {
+    move |observed| {
+        let mut planner = Planner::new(observed);
+        let due = ItemState::Due(apply("a"));
+        planner.add("a".to_owned().into(), "Apply a".into(), [], due);
+        let failed = ItemState::Failed(Failure::new(class, "no"));
+        planner.add("b".to_owned().into(), "Apply b".into(), [], failed);
+        planner.plan
+    }
+}
+
+/// Runs a plan with a failed item, and returns the outcome, the number of performed actions and that of events.
+async fn run_with_failure(
+    class: ErrorClass,
+    admit: impl FnOnce(&Plan) -> Result<(), Failure>,
+) -> (Outcome, u32, usize) {
+    let (_facts, receiver) = watch::channel(Arc::default());
+    let (performed, mut events) = (RefCell::new(0), 0);
+    let perform = |_, _| {
+        *performed.borrow_mut() += 1;
+        async { ActionResult::Refused(Failure::new(ErrorClass::Refused, "no")) }
+    };
+    let plan = plan_with_failure(class);
+    let report = run(&limits(), receiver, plan, admit, perform, |_| events += 1).await;
+    (report.outcome, performed.into_inner(), events)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_no_run_can_complete_is_refused_before_anything_is_reported_or_performed() {
+    for class in [
+        ErrorClass::Missing,
+        ErrorClass::Foreign,
+        ErrorClass::NotAllowed,
+    ] {
+        let refused = Outcome::Refused(Failure::new(class, "no"));
+        let result = run_with_failure(class, check_feasible).await;
+        assert_eq!(result, (refused, 0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_with_other_failures_and_a_run_that_accepts_all_plans_do_what_they_can() {
+    for class in [
+        ErrorClass::Quota,
+        ErrorClass::Refused,
+        ErrorClass::Infrastructure,
+        ErrorClass::Guest,
+        ErrorClass::Unreachable,
+    ] {
+        let (outcome, performed, events) = run_with_failure(class, check_feasible).await;
+        assert_eq!((outcome, performed), (Outcome::Stuck, 1), "{class:?}");
+        assert!(events > 0);
+    }
+    let (outcome, performed, _) = run_with_failure(ErrorClass::Foreign, admit).await;
+    assert_eq!((outcome, performed), (Outcome::Stuck, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_first_plan_is_refused() {
+    let (facts, receiver) = watch::channel(Arc::default());
+    let plan = |observed: &Observed| {
+        let class = match observed.facts.objects.is_empty() {
+            true => ErrorClass::Guest,
+            false => ErrorClass::Missing,
+        };
+        let mut plan = plan_with_failure(class)(observed);
+        if class == ErrorClass::Missing {
+            plan.items[0].state = ItemState::Done;
+        }
+        plan
+    };
+    let perform = |action: Action, _| {
+        create(&facts, action.key());
+        async { ActionResult::Done }
+    };
+    let report = run(&limits(), receiver, plan, check_feasible, perform, |_| {}).await;
+    assert_eq!((report.outcome, report.performed), (Outcome::Stuck, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retried_request_of_two_items_is_reported_with_its_object() {
+    let (_facts, receiver) = watch::channel(Arc::default());
+    let plan = |observed: &Observed| {
+        let mut planner = Planner::new(observed);
+        for id in ["a", "b"] {
+            let state = planner.in_run(apply("x"));
+            planner.add(id.to_owned().into(), format!("Apply {id}"), [], state);
+        }
+        planner.plan
+    };
+    let perform = |_, _| async {
+        ActionResult::Retry {
+            cause: "not yet".into(),
+            retry_after: None,
+        }
+    };
+    let mut events = Vec::new();
+    run(&limits(), receiver, plan, admit, perform, |event| {
+        events.push(line(&event))
+    })
+    .await;
+    let retried = events.iter().find(|line| line.contains("again"));
+    let retried = retried.map(String::as_str);
+    assert_eq!(
+        retried,
+        Some("0 again NetworkAttachmentDefinition x: not yet")
+    );
 }
 
 #[test]
@@ -310,7 +435,7 @@ fn log_lines_of_an_action_have_its_item_and_object() {
                     ActionResult::Done
                 }
             };
-            run(&limits(), receiver, plan_of(&["a"]), perform, |_| {}).await;
+            run(&limits(), receiver, plan_of(&["a"]), admit, perform, |_| {}).await;
         });
     });
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();

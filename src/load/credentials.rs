@@ -114,11 +114,11 @@ fn is_same(given: Option<&str>, wanted: Option<&str>) -> bool {
 fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<&'m SecretBinding> {
     let name = shoot.spec.secret_binding_name.as_deref()?;
     let namespace = shoot.metadata.namespace.as_deref();
-    manifest.documents().find_map(|(_, it)| match it {
-        Content::SecretBinding(it) => {
-            let found =
-                it.metadata.name == name && is_same(it.metadata.namespace.as_deref(), namespace);
-            found.then_some(it.as_ref())
+    manifest.documents().find_map(|(_, content)| match content {
+        Content::SecretBinding(binding) => {
+            let found = binding.metadata.name == name
+                && is_same(binding.metadata.namespace.as_deref(), namespace);
+            found.then_some(binding.as_ref())
         }
         _ => None,
     })
@@ -129,14 +129,16 @@ fn secret_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<(DocumentId, &
     let binding = binding_of(manifest, shoot)?;
     let own = binding.metadata.namespace.as_deref();
     let wanted = binding.secret_ref.namespace.as_deref().or(own);
-    manifest.documents().find_map(|(id, it)| match it {
-        Content::Secret(secret) => {
-            let found = secret.metadata.name == binding.secret_ref.name
-                && is_same(secret.metadata.namespace.as_deref(), wanted);
-            found.then_some((id, secret.as_ref()))
-        }
-        _ => None,
-    })
+    manifest
+        .documents()
+        .find_map(|(id, content)| match content {
+            Content::Secret(secret) => {
+                let found = secret.metadata.name == binding.secret_ref.name
+                    && is_same(secret.metadata.namespace.as_deref(), wanted);
+                found.then_some((id, secret.as_ref()))
+            }
+            _ => None,
+        })
 }
 
 /// The kubeconfig in a Secret.
@@ -156,13 +158,15 @@ fn decoded(text: &str) -> Option<String> {
 
 /// The kubeconfig fields of MachineDeployments.
 fn of_machines(manifest: &Manifest) -> impl Iterator<Item = &ConfigVar> {
-    manifest.documents().filter_map(|(_, it)| match it {
-        Content::MachineDeployment(it) => {
-            let value = &it.spec.template.spec.provider_spec.value;
-            value.cloud_provider_spec.auth.as_ref()?.kubeconfig.as_ref()
-        }
-        _ => None,
-    })
+    manifest
+        .documents()
+        .filter_map(|(_, content)| match content {
+            Content::MachineDeployment(deployment) => {
+                let value = &deployment.spec.template.spec.provider_spec.value;
+                value.cloud_provider_spec.auth.as_ref()?.kubeconfig.as_ref()
+            }
+            _ => None,
+        })
 }
 
 /// A shallow check for typing mistakes; connecting reads it completely.

@@ -198,12 +198,15 @@ fn configured(
             .any(defines_it)
     })?;
     manifest.add(file.0.clone(), file.1.clone());
-    let (document, profile) = manifest.documents().find_map(|(document, it)| match it {
-        Content::CloudProfile(profile) if profile.metadata.name == name => {
-            Some((document, profile))
-        }
-        _ => None,
-    })?;
+    let (document, profile) =
+        manifest
+            .documents()
+            .find_map(|(document, content)| match content {
+                Content::CloudProfile(profile) if profile.metadata.name == name => {
+                    Some((document, profile))
+                }
+                _ => None,
+            })?;
     let offered = (Some(document), Arc::clone(profile));
     profiles.insert(name.to_owned(), offered.clone());
     Some(offered)

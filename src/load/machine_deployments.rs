@@ -163,10 +163,12 @@ pub(super) fn alone(
     context: &LoadContext,
 ) -> (Pools, ValidationOutcome) {
     let placeholder = Manifest::parse([(String::new(), PLACEHOLDER.into())]);
-    let shoot = placeholder.documents().find_map(|(_, it)| match it {
-        Content::Shoot(it) => Some(Shoot::clone(it)),
-        _ => None,
-    });
+    let shoot = placeholder
+        .documents()
+        .find_map(|(_, content)| match content {
+            Content::Shoot(shoot) => Some(Shoot::clone(shoot)),
+            _ => None,
+        });
     let mut shoot = shoot.expect("the placeholder is valid");
     if let Some([only]) = profile.map(|it| it.spec.regions.as_slice()) {
         shoot.spec.region.clone_from(&only.name);

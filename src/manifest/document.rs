@@ -2,7 +2,7 @@
 
 use crate::model::FieldPath;
 
-use super::check::{self, NodeProblems};
+use super::check::{self, Checked, NodeProblems};
 use super::content::Content;
 use super::kinds::known;
 use super::problem::{FindingKind, Problem};
@@ -19,19 +19,41 @@ pub(super) struct ManifestDocument {
     pub(super) content: Content,
 }
 
+/// A document with its problems.
+pub(super) struct ReadDocument {
+    /// None if it cannot be read at all.
+    pub(super) document: Option<ManifestDocument>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl ReadDocument {
+    fn unreadable(problems: Vec<Problem>) -> ReadDocument {
+        ReadDocument {
+            document: None,
+            problems,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 pub(super) fn read_document(
     number: u32,
     source: &SourceFile,
     tree: &Tree,
     root: NodeId,
-) -> (Option<ManifestDocument>, Vec<Problem>) {
+) -> ReadDocument {
     let known = match known(number, source, tree, root) {
         Ok(known) => known,
-        Err(problem) => return (None, vec![*problem]),
+        Err(problem) => return ReadDocument::unreadable(vec![*problem]),
     };
     let schema = (known.schema)();
     let schema = CompiledSchema::of(schema.as_value());
-    let (node_problems, mut problems) = check::check(number, source, tree, root, &schema);
+    let Checked {
+        node_problems,
+        mut problems,
+        warnings,
+    } = check::check(number, source, tree, root, &schema);
     let reader = read::TreeReader {
         source,
         tree,
@@ -39,15 +61,16 @@ pub(super) fn read_document(
         node: root,
     };
     match (known.read)(reader) {
-        Ok(content) => (
-            Some(ManifestDocument {
+        Ok(content) => ReadDocument {
+            document: Some(ManifestDocument {
                 source: number as usize,
                 root,
                 node_problems,
                 content,
             }),
             problems,
-        ),
+            warnings,
+        },
         Err(error) => {
             // A bug: the schema accepts a document that the types reject. It is reported all the same.
             let problem = Problem::new(
@@ -58,31 +81,7 @@ pub(super) fn read_document(
             )
             .at(tree.place(number, root));
             problems.push(problem);
-            (None, problems)
+            ReadDocument::unreadable(problems)
         }
     }
-}
-
-/// Warning about all fields of a document that have no effect.
-pub(super) fn unused(number: u32, tree: &Tree, node_problems: &NodeProblems) -> Option<Problem> {
-    const SHOWN: usize = 12;
-    let first = node_problems
-        .unused
-        .values()
-        .map(|key| tree.place(number, *key))
-        .min()?;
-    let mut names: Vec<&str> = node_problems.unused.keys().map(String::as_str).collect();
-    let more = names.len().saturating_sub(SHOWN);
-    names.truncate(SHOWN);
-    let mut message = format!("kvshoot ignores {}", names.join(", "));
-    if more > 0 {
-        message += &format!(" and {more} more");
-    }
-    let problem = Problem::new(
-        FieldPath::root(),
-        FindingKind::NotSupported,
-        "manifest/unused",
-        message,
-    );
-    Some(problem.at(first))
 }

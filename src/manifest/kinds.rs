@@ -163,3 +163,37 @@ pub(super) fn known(
     }
     Ok(known)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn each_unused_field_says_why_it_has_no_effect() {
+        let mut unused = 0;
+        for kind in kinds() {
+            let schema = schema_of(kind).expect("the kind is supported");
+            unused += check(schema.as_value(), kind);
+        }
+        assert!(unused > 60, "{unused} unused fields found");
+    }
+
+    /// Returns the number of unused fields of a schema and its subschemas.
+    fn check(schema: &Value, path: &str) -> usize {
+        let children: Vec<(String, &Value)> = match schema {
+            Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), v)).collect(),
+            Value::Array(items) => items.iter().map(|v| (String::new(), v)).collect(),
+            _ => Vec::new(),
+        };
+        let is_unused = schema.get("x-unused").is_some();
+        if is_unused {
+            let description = schema["description"].as_str().unwrap_or_default();
+            assert!(description.starts_with("No effect: "), "{path}");
+        }
+        let below = children
+            .iter()
+            .map(|(name, child)| check(child, &format!("{path}.{name}")));
+        below.sum::<usize>() + usize::from(is_unused)
+    }
+}

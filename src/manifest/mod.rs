@@ -27,7 +27,7 @@ pub(crate) use objects::ManifestObjects;
 pub(crate) use problem::Problem;
 pub(crate) use source::{FileSpan, SourceFile};
 
-use document::{ManifestDocument, read_document, unused};
+use document::{ManifestDocument, read_document};
 use tree::{NodeId, Tree};
 
 /// The documents of all files given with `-f`.
@@ -80,13 +80,10 @@ impl Manifest {
             );
         }
         for root in roots {
-            let (document, problems) = read_document(number, &source, &tree, root);
-            self.problems.extend(problems);
-            let unused = document
-                .as_ref()
-                .and_then(|it| unused(number, &tree, &it.node_problems));
-            self.warnings.extend(unused);
-            self.documents.extend(document);
+            let read = read_document(number, &source, &tree, root);
+            self.problems.extend(read.problems);
+            self.warnings.extend(read.warnings);
+            self.documents.extend(read.document);
         }
         self.sources.push(source);
         self.trees.push(tree);

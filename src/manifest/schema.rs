@@ -18,8 +18,6 @@ pub(crate) struct CompiledSchema {
 #[derive(Debug)]
 pub(crate) enum SchemaNode {
     Any,
-    /// Any value, with a warning.
-    Unused,
     Scalar(ScalarSchema),
     List {
         item: SchemaId,
@@ -56,7 +54,12 @@ pub(crate) struct StructSchema {
 #[derive(Debug)]
 pub(crate) struct FieldSchema {
     pub(crate) schema: SchemaId,
+    /// Why the field has no effect; None for a field that has one.
+    pub(crate) no_effect: Option<String>,
 }
+
+/// Begins the description of a field without effect; the reason follows.
+const NO_EFFECT: &str = "No effect: ";
 
 impl CompiledSchema {
     pub(crate) fn of(schema: &Value) -> Self {
@@ -99,9 +102,6 @@ impl<'s> Compiler<'s> {
         };
         if let Some(Value::String(reference)) = keywords.get("$ref") {
             return self.reference(reference);
-        }
-        if keywords.contains_key("x-unused") {
-            return self.add(SchemaNode::Unused);
         }
         let alternatives = keywords
             .get("anyOf")
@@ -193,6 +193,7 @@ impl<'s> Compiler<'s> {
                     name.clone(),
                     FieldSchema {
                         schema: self.compile(schema),
+                        no_effect: no_effect(schema),
                     },
                 )
             })
@@ -204,6 +205,11 @@ impl<'s> Compiler<'s> {
         self.nodes.push(node);
         SchemaId(super::source::offset(self.nodes.len() - 1))
     }
+}
+
+fn no_effect(schema: &Value) -> Option<String> {
+    let description = schema.get("description")?.as_str()?;
+    description.strip_prefix(NO_EFFECT).map(str::to_owned)
 }
 
 fn types(keywords: &Map<String, Value>) -> Vec<&str> {

@@ -9,7 +9,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use serde_json::Value;
 use std::sync::Arc;
@@ -23,11 +23,14 @@ pub(crate) fn add(
     site: &Site,
     needs: impl Into<Arc<[Dependency]>>,
 ) -> Dependency {
-    let id = format!("{}/{}", prefix(side), component.name);
     let key = ObjectKey {
         side,
         kind: ObjectKind::Component,
         name: component.name.into(),
+    };
+    let kind = ItemKind::Component {
+        side,
+        name: key.name.clone(),
     };
     let title = component.title.clone();
     let objects = component.finished(side, site);
@@ -36,7 +39,7 @@ pub(crate) fn add(
         .plan
         .parts
         .extend(objects.into_iter().map(|it| it.0));
-    planner.add(id.into(), title, needs, state)
+    planner.add(kind, title, needs, state)
 }
 
 /// Adds items for existing objects that no longer belong to a component.
@@ -48,20 +51,16 @@ pub(crate) fn unwanted(planner: &mut Planner) {
         let is_part = planner.plan.parts.contains(key) || names::is_inventory(&key.name);
         ObjectKind::GENERIC.contains(&key.kind) && !is_part
     };
-    let objects = observed.facts.objects.iter();
-    let objects = objects.filter(|it| it.1.hash != Hash::default());
+    let objects = observed
+        .facts
+        .objects
+        .iter()
+        .filter(|it| it.1.hash != Hash::default());
     let mut unwanted: Vec<_> = objects.filter(|it| is_ours(it.0)).collect();
     unwanted.sort_by_key(|it| it.0);
     for (key, object) in unwanted {
-        let id = format!("remove/{}", object.uid);
-        planner.add(id.into(), title(key), [], removal(key, object));
-    }
-}
-
-fn prefix(side: ClusterSide) -> &'static str {
-    match side {
-        ClusterSide::Provider => "control-plane",
-        ClusterSide::Shoot => "system",
+        let kind = ItemKind::deletion(key, &object.uid);
+        planner.add(kind, title(key), [], removal(key, object));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::state::action::{Action, DeleteTarget};
 use crate::state::facts::ObservedObject;
-use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::key::ObjectKey;
 use crate::state::plan::ItemState;
 
 pub(crate) fn removal(key: &ObjectKey, object: &ObservedObject) -> ItemState {
@@ -20,21 +20,5 @@ pub(crate) fn removal(key: &ObjectKey, object: &ObservedObject) -> ItemState {
 }
 
 pub(crate) fn title(key: &ObjectKey) -> String {
-    let what = match key.kind {
-        ObjectKind::Record => "record",
-        ObjectKind::NetworkAttachmentDefinition => "network",
-        ObjectKind::ImageVolume => "image",
-        ObjectKind::Instancetype => "instancetype",
-        ObjectKind::Preference => "preference",
-        ObjectKind::UserData => "user data of machine",
-        ObjectKind::Machine => "machine",
-        ObjectKind::Node => "node",
-        ObjectKind::BootstrapToken => "bootstrap token",
-        ObjectKind::ShootLoadBalancer => "load balancer",
-        ObjectKind::ProviderLoadBalancer => "leftover load balancer",
-        ObjectKind::ProviderDataVolume => "leftover volume",
-        ObjectKind::VolumeSnapshot => "leftover snapshot",
-        _ => return format!("Delete {key}"),
-    };
-    format!("Delete {what} {}", key.name)
+    format!("Delete {}", key.in_words())
 }

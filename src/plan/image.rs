@@ -6,7 +6,7 @@ use crate::state::desired::ImageVolume;
 use crate::state::facts::{ImageImport, ObjectStatus};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ImageItem, ItemKind, ItemState};
 use std::sync::Arc;
 
 pub(crate) fn add(
@@ -20,32 +20,32 @@ pub(crate) fn add(
         hash: image_volume.hash,
         payload: Payload::Plain,
     };
-    let state = present(observed, wanted, |it| match &it.status {
+    let state = present(observed, wanted, |object| match &object.status {
         ObjectStatus::Image(import) => progress(image_volume, import),
         _ => ItemState::Waiting("the import has not started".into()),
     });
-    planner.add(
-        format!("image/{}", image_volume.name).into(),
-        title(image_volume),
-        needs.clone(),
-        state,
-    )
+    let item = item(image_volume);
+    let title = format!("Import {} ({})", item.image, item.size);
+    planner.add(ItemKind::Image(item), title, needs.clone(), state)
 }
 
-fn title(image_volume: &ImageVolume) -> String {
+fn item(image_volume: &ImageVolume) -> ImageItem {
+    let (image, version) = (&image_volume.image, &image_volume.version);
+    let volume = &image_volume.volume;
     let zone = image_volume
         .zone
         .as_ref()
-        .map(|it| format!(" in zone {it}"))
-        .unwrap_or_default();
-    format!(
-        "Import image {} {} ({} on {}{zone})",
-        image_volume.image,
-        image_volume.version,
-        image_volume.volume.size,
-        image_volume.volume.class
-    )
-    .replace("  ", " ")
+        .map(|zone| format!(" in zone {zone}"));
+    ImageItem {
+        volume: image_volume.name.clone(),
+        image: format!("image {image} {version}").trim_end().to_owned(),
+        size: format!(
+            "{} on {}{}",
+            volume.size,
+            volume.class,
+            zone.unwrap_or_default()
+        ),
+    }
 }
 
 fn progress(image_volume: &ImageVolume, import: &ImageImport) -> ItemState {

@@ -2,11 +2,11 @@
 
 use crate::plan::planner::{Planner, present};
 use crate::state::action::{Desired, Payload};
-use crate::state::desired::instancetypes::{ResolvedType, owned_types, role};
+use crate::state::desired::instancetypes::{ResolvedType, owned_types};
 use crate::state::failure::Failure;
 use crate::state::hash::Hash;
 use crate::state::key::ObjectKey;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::validate::ValidShoot;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,8 +33,11 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot, record: Dependency)
             }
             _ => ItemState::Done,
         };
-        let id = format!("{}/{}", role(key.kind), key.name).into();
-        let need = planner.add(id, format!("Apply {prerequisite}"), [record], state);
+        let kind = ItemKind::MachineType {
+            key: key.clone(),
+            text: prerequisite.to_string().into(),
+        };
+        let need = planner.add(kind, format!("Apply {prerequisite}"), [record], state);
         all.insert(key, need);
     }
     all

@@ -227,8 +227,8 @@ fn planned(shoot: &ValidShoot, mut observed: Observed) -> Vec<String> {
 }
 
 fn lines(plan: &Plan) -> Vec<String> {
-    let is_of_types = |it: &&crate::state::plan::Item| {
-        it.title.contains(" instancetype ") || it.title.contains(" preference ")
+    let is_of_types = |item: &&crate::state::plan::Item| {
+        item.title.contains(" instancetype ") || item.title.contains(" preference ")
     };
     let told = |state: &ItemState| match state {
         ItemState::Due(Action::Apply(it)) => format!("apply {}", it.key),
@@ -274,9 +274,9 @@ fn types_of_a_pool_are_created_before_its_machines() {
 #[test]
 fn without_permission_to_list_types_only_owned_types_fail() {
     let blind = |named: &str| {
-        let observed = observed(|it| {
+        let observed = observed(|facts| {
             let why = Failure::new(ErrorClass::NotAllowed, "not allowed to list them");
-            it.unreadable.insert(ObjectKind::Instancetype, why);
+            facts.unreadable.insert(ObjectKind::Instancetype, why);
         });
         planned(&shoot(named, ""), observed)
     };
@@ -316,10 +316,10 @@ fn a_copied_type_is_deleted_after_its_last_machine() {
     );
 
     // An object of that name now exists in the namespace: no machine is replaced, and their copy stays.
-    let somebodys = observed(|it| {
-        with_machine(&two, it);
+    let somebodys = observed(|facts| {
+        with_machine(&two, facts);
         let prerequisite = prerequisite(PrerequisiteKind::Instancetype, None, "standard-2");
-        it.prerequisites.insert(prerequisite, there(OWN));
+        facts.prerequisites.insert(prerequisite, there(OWN));
     });
     assert_eq!(
         planned(&two, somebodys),
@@ -332,9 +332,9 @@ fn a_copied_type_is_deleted_after_its_last_machine() {
     assert_eq!(rolls.last().unwrap(), &format!("{remove}: Blocked"));
     let gone = planned(
         &four,
-        observed(|it| {
-            with_machine(&two, it);
-            it.machines.clear();
+        observed(|facts| {
+            with_machine(&two, facts);
+            facts.machines.clear();
         }),
     );
     let delete = "delete VirtualMachineInstancetype shoot--dev--demo-standard-2";
@@ -350,9 +350,9 @@ fn deleting_a_shoot_deletes_its_types_after_its_machines() {
         lines(&delete(&whole, false)),
         [format!("{remove}: Blocked")]
     );
-    let empty = observed(|it| {
-        with_machine(&two, it);
-        it.machines.clear();
+    let empty = observed(|facts| {
+        with_machine(&two, facts);
+        facts.machines.clear();
     });
     let delete = delete(&empty, false);
     assert_eq!(lines(&delete).len(), 1);

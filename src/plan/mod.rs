@@ -106,10 +106,12 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
     let observed = planner.observed;
     let mut consumers = Consumers::default();
     for (pool, image_volumes) in shoot.pools.iter().zip(&base.image_volumes) {
-        let all = [base.record].into_iter().chain(join.iter().copied());
-        let all = all.chain(base.networks.iter().copied());
-        let all = all.chain(base.prerequisites.iter().copied());
-        let all = all.chain(base.types.values().copied());
+        let all = [base.record]
+            .into_iter()
+            .chain(join.iter().copied())
+            .chain(base.networks.iter().copied())
+            .chain(base.prerequisites.iter().copied())
+            .chain(base.types.values().copied());
         let needs: Vec<Arc<[Dependency]>> = image_volumes
             .iter()
             .map(|image| all.clone().chain(*image).collect())

@@ -6,7 +6,7 @@ use crate::state::desired::{NetworkAttachment, config_hash};
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::validate::{Network, ValidShoot};
 
 /// An item for each network, in the order of the attachments.
@@ -35,7 +35,7 @@ fn add_one(
             let wanted = wanted(shoot, name, config);
             let state = present(observed, wanted, |_| ItemState::Done);
             planner.add(
-                format!("network/{name}").into(),
+                ItemKind::Network(name.as_str().into()),
                 format!("Apply network {name}"),
                 [record],
                 state,
@@ -53,7 +53,7 @@ fn add_one(
                 )),
             };
             planner.add(
-                format!("network/{reference}").into(),
+                ItemKind::Network(reference.as_ref().into()),
                 format!("Check shared network {reference}"),
                 [],
                 state,

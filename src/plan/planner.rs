@@ -4,7 +4,7 @@ use crate::state::action::{Action, Desired};
 use crate::state::facts::ObservedObject;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, Item, ItemId, ItemState, Plan, REQUEST_SENT};
+use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan, REQUEST_SENT};
 use std::sync::Arc;
 
 /// Collects the items of a plan.
@@ -27,7 +27,7 @@ impl<'a> Planner<'a> {
     /// certificate. A sent request is waited for, and a rejected one has failed.
     pub(crate) fn add(
         &mut self,
-        id: ItemId,
+        kind: ItemKind,
         title: String,
         needs: impl Into<Arc<[Dependency]>>,
         state: ItemState,
@@ -40,7 +40,8 @@ impl<'a> Planner<'a> {
             other => other,
         };
         self.plan.push(Item {
-            id,
+            id: kind.id(),
+            kind,
             title,
             needs,
             state,

@@ -16,24 +16,24 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Vec<Dependency> 
     let facts = &observed.facts;
     let all = of(shoot, &facts.namespace).into_iter();
     let found: Vec<Dependency> = all
-        .filter_map(|it| {
-            let is_missing = match instancetypes::resolve(shoot, facts, &it) {
+        .filter_map(|prerequisite| {
+            let is_missing = match instancetypes::resolve(shoot, facts, &prerequisite) {
                 ResolvedType::Owned(_) | ResolvedType::Retained => return None,
                 ResolvedType::NotFound => true,
-                // Without a lookup it is assumed to exist.
+                // Without a lookup, it is assumed to exist.
                 ResolvedType::External(_) => {
-                    facts.prerequisites.get(&it) == Some(&Lookup::NotFound)
+                    facts.prerequisites.get(&prerequisite) == Some(&Lookup::NotFound)
                 }
             };
             let state = match is_missing {
                 true => ItemState::Failed(Failure::new(
                     ErrorClass::Missing,
-                    it.missing(&facts.namespace),
+                    prerequisite.missing(&facts.namespace),
                 )),
                 false => ItemState::Done,
             };
-            let id = format!("relied/{it}").into();
-            Some(planner.add(id, format!("Check {it}"), [], state))
+            let id = format!("relied/{prerequisite}").into();
+            Some(planner.add(id, format!("Check {prerequisite}"), [], state))
         })
         .collect();
     let apart = shoot.pools.iter().filter(|it| is_apart(it));

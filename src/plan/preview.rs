@@ -1,6 +1,7 @@
 //! Preview of a first apply.
 
 use crate::render::objects;
+use crate::state::action::Action;
 use crate::state::facts::{Facts, ObservedRecord, ShootApi};
 use crate::state::hash::Hash;
 use crate::state::key::ClusterSide;
@@ -17,10 +18,10 @@ use std::collections::{BTreeMap, HashMap};
 /// empty.
 pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide, Value)> {
     let nothing = Facts {
-        record: facts.record.clone().map(|it| ObservedRecord {
+        record: facts.record.clone().map(|record| ObservedRecord {
             hash: Hash::default(),
             leaving: false,
-            ..it
+            ..record
         }),
         objects: HashMap::new(),
         machines: BTreeMap::new(),
@@ -37,16 +38,16 @@ pub(crate) fn first_apply(shoot: &ValidShoot, facts: &Facts) -> Vec<(ClusterSide
     let plan = super::plan(shoot, &observed);
     let mut all = Vec::new();
     for item in &plan.items {
-        let ItemState::Due(action) = &item.state else {
+        let ItemState::Due(Action::Apply(desired)) = &item.state else {
             continue;
         };
-        for object in objects(shoot, &observed.facts, action) {
+        for object in objects(shoot, &observed.facts, desired) {
             // The action that creates a machine also writes its token.
             let is_token = object["metadata"]["labels"][names::COMPONENT] == names::role::TOKEN;
             let side = if is_token {
                 ClusterSide::Shoot
             } else {
-                action.key().side
+                desired.key.side
             };
             all.push((side, object));
         }

@@ -8,7 +8,7 @@ use crate::state::facts::ObservedObject;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::state::plan::Dependency;
+use crate::state::plan::{Dependency, ItemKind};
 use crate::validate::{Network, ValidShoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) fn unwanted(
     for (key, object) in unwanted {
         let needs = needs(observed, consumers, key);
         planner.add(
-            format!("remove/{}", object.uid).into(),
+            ItemKind::deletion(key, &object.uid),
             title(key),
             needs,
             removal(key, object),
@@ -62,7 +62,7 @@ fn types_of_staying<'a>(observed: &'a Observed, consumers: &Consumers) -> HashSe
     let machines = observed.facts.machines.values().flatten();
     let staying = machines.filter(|it| consumers.staying.contains(it.0));
     staying
-        .flat_map(|it| it.1.types.iter().map(|it| &**it))
+        .flat_map(|machine| machine.1.types.iter().map(|it| &**it))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::plan::planner::Planner;
 use crate::state::action::Action;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::record::wanted;
 use crate::validate::ValidShoot;
 
@@ -15,7 +15,7 @@ pub(crate) fn add(planner: &mut Planner, shoot: &ValidShoot) -> Dependency {
         _ => ItemState::Due(Action::Apply(wanted)),
     };
     planner.add(
-        "record".to_owned().into(),
+        ItemKind::Record,
         format!("Write record of shoot {}", shoot.name),
         [],
         state,

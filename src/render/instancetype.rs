@@ -19,8 +19,8 @@ pub(crate) fn object(
     key: &ObjectKey,
 ) -> Option<Value> {
     let mut all = owned_types(shoot, facts);
-    let spec = all.find_map(|(it, _, resolved)| match resolved {
-        ResolvedType::Owned(spec) if it == *key => Some(spec),
+    let spec = all.find_map(|(type_key, _, resolved)| match resolved {
+        ResolvedType::Owned(spec) if type_key == *key => Some(spec),
         _ => None,
     })?;
     let role = role(key.kind);

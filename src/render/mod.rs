@@ -1,4 +1,4 @@
-//! The objects of an action, complete, as they are sent. Costly, so only what is performed is rendered.
+//! The objects of a desired state, complete, as they are sent. Costly, so only what is performed is rendered.
 
 pub(crate) mod component;
 pub(crate) mod control_plane;
@@ -15,7 +15,7 @@ mod storage_classes;
 pub(crate) mod system;
 mod user_data;
 
-use crate::state::action::{Action, Desired, Payload};
+use crate::state::action::{Desired, Payload};
 use crate::state::facts::Facts;
 use crate::state::key::ObjectKind;
 use crate::state::prerequisite::PrerequisiteKind;
@@ -27,11 +27,10 @@ use machine::{node, spec, token, virtual_machine};
 use serde_json::{Map, Value, json};
 use user_data::join::JoinConfig;
 
-/// Objects that `action` sends; for a machine its user data first. Empty for deletions.
-pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, action: &Action) -> Vec<Value> {
-    let Action::Apply(wanted) = action else {
-        return Vec::new();
-    };
+pub(crate) use user_data::known_versions;
+
+/// The objects that [`crate::state::action::Action::Apply`] sends; for a machine its user data first.
+pub(crate) fn objects(shoot: &ValidShoot, facts: &Facts, wanted: &Desired) -> Vec<Value> {
     let site = Site::of(shoot, facts);
     match (&wanted.payload, wanted.key.kind) {
         (Payload::Plain, ObjectKind::Record) => vec![record::object(shoot, &site, facts)],

@@ -14,7 +14,7 @@ pub(crate) fn object(
     object_name: &str,
     hash: Hash,
 ) -> Option<Value> {
-    let config = shoot.networks.iter().find_map(|it| match it {
+    let config = shoot.networks.iter().find_map(|network| match network {
         Network::Tenant { name, config, .. }
             if names::tenant_network(&shoot.id, name) == object_name =>
         {

@@ -18,6 +18,16 @@ pub(crate) enum SandboxError {
     },
     #[error("Go is not installed; it is needed to build the sandbox")]
     NoGo,
+    #[error("cannot download the programs of the sandbox, and Go is not installed to build them")]
+    NoPrograms { failure: String },
+    #[error("digest mismatch for {url}")]
+    WrongDigest {
+        url: String,
+        found: String,
+        expected: String,
+    },
+    #[error("{name} is not an archive of the sandbox's programs: {reason}")]
+    Archive { name: String, reason: String },
     #[error("{found} is too old to build the sandbox; Go 1.26 or newer is needed")]
     OldGo { found: String },
     #[error("cannot build {program}")]
@@ -49,6 +59,12 @@ pub(crate) enum SandboxError {
     OtherMode { name: String, with: &'static str },
     #[error("sandbox \"{0}\" has data of an incompatible older kvshoot")]
     Older(String),
+    #[error("user namespaces are disabled: {reason}")]
+    NoUserNamespaces {
+        reason: String,
+        /// A command that enables them.
+        command: Option<&'static str>,
+    },
     #[error("process {0} did not exit after SIGKILL")]
     Immortal(u32),
     #[error(transparent)]
@@ -59,4 +75,42 @@ pub(crate) enum SandboxError {
 pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> SandboxError {
     let what = what.into();
     move |source| SandboxError::Io { what, source }
+}
+
+impl SandboxError {
+    /// Returns whether the operation failed because a file system is full.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        match self {
+            SandboxError::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded),
+            SandboxError::Build { output: text, .. }
+            | SandboxError::Ended { tail: text, .. }
+            | SandboxError::Slow { last: text, .. }
+            | SandboxError::Kubectl { stderr: text, .. } => {
+                let text = text.to_lowercase();
+                text.contains("no space left on device") || text.contains("disk quota exceeded")
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_recognized_in_errors_and_in_the_output_of_programs() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert!(io("write a file")(full).is_disk_full());
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert!(!io("read a file")(missing).is_disk_full());
+        let tail = "mvcc: cannot commit tx: write db: no space left on device".to_owned();
+        let ended = SandboxError::Ended {
+            name: "etcd".to_owned(),
+            log: PathBuf::from("etcd.log"),
+            tail,
+        };
+        assert!(ended.is_disk_full());
+    }
 }

@@ -1,14 +1,19 @@
-//! Installs the sandbox's programs: from a given folder, the cache, `PATH`, or a build with Go.
+//! Installs the sandbox's programs: from a given folder, the cache, `PATH`, archives of the release, or a build with Go.
 
+mod bin_dir;
 mod build;
 mod go_modules;
+mod prebuilt;
 
 pub(super) use go_modules::KUBEVIRT_VERSION;
+pub(crate) use prebuilt::{ReleaseArchives, RemoteFile};
 
 use super::error::{SandboxError, io};
 use super::private_files::{self, Lock};
 use super::progress::Step;
 use super::state::Dirs;
+use go_modules::{CDI_DEFINITIONS, Workspace};
+use prebuilt::DownloadOutcome;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -24,13 +29,23 @@ pub(crate) struct Installation {
     pub(crate) origin: String,
 }
 
-/// Finds the programs, or builds them; `from` is a folder that contains them.
+/// Sources of the programs besides the cache, `PATH` and Go.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProgramSources {
+    /// A folder that contains them.
+    pub(crate) from: Option<PathBuf>,
+    /// Tried before Go.
+    pub(crate) archives: Option<ReleaseArchives>,
+}
+
+/// Finds the programs, downloads them, or builds them.
 pub(crate) fn install(
     dirs: &Dirs,
-    from: Option<&Path>,
+    sources: &ProgramSources,
     cdi: bool,
     progress: &mut dyn FnMut(Step),
 ) -> Result<Installation, SandboxError> {
+    let from = sources.from.as_deref();
     let digest = go_modules::digest();
     let root = dirs.cache.join("sandbox");
     let home = root.join(&digest);
@@ -78,12 +93,41 @@ pub(crate) fn install(
             )));
             format!("from {}", folder.display())
         }
-        None => build::build(&root, &installation.bin, cdi, progress)?,
+        None => {
+            let (bin, digest) = (&installation.bin, &installation.digest);
+            let downloaded = match &sources.archives {
+                Some(archives) => prebuilt::install(archives, digest, &root, bin, cdi, progress)?,
+                None => DownloadOutcome::NotReleased,
+            };
+            build_unless_installed(downloaded, progress, |progress| {
+                build::build(&root, bin, cdi, progress)
+            })?
+        }
     };
     manifests(&installation, cdi, progress)?;
     Ok(Installation {
         origin,
         ..installation
+    })
+}
+
+/// Builds the programs if they were not downloaded. Returns a description of their origin.
+fn build_unless_installed(
+    downloaded: DownloadOutcome,
+    progress: &mut dyn FnMut(Step),
+    build: impl FnOnce(&mut dyn FnMut(Step)) -> Result<String, SandboxError>,
+) -> Result<String, SandboxError> {
+    let failure = match downloaded {
+        DownloadOutcome::Installed(origin) => return Ok(origin),
+        DownloadOutcome::NotReleased => return build(progress),
+        DownloadOutcome::Unavailable(failure) => failure,
+    };
+    progress(Step::note(format!(
+        "cannot download the sandbox's programs, building them instead: {failure}"
+    )));
+    build(progress).map_err(|error| match error {
+        SandboxError::NoGo => SandboxError::NoPrograms { failure },
+        other => other,
     })
 }
 
@@ -99,9 +143,9 @@ fn marker(cdi: bool) -> &'static str {
 
 fn missing(folder: &Path, cdi: bool) -> Vec<String> {
     go_modules::needed(cdi)
-        .flat_map(|(_, build)| build.programs)
+        .flat_map(Workspace::programs)
         .filter(|program| !folder.join(program).is_file())
-        .map(|program| (*program).to_owned())
+        .map(str::to_owned)
         .collect()
 }
 
@@ -113,7 +157,7 @@ fn link(folder: &Path, bin: &Path, cdi: bool) -> Result<(), SandboxError> {
         return Err(SandboxError::Missing { folder, programs });
     }
     private_files::make_dir(bin)?;
-    for program in go_modules::needed(cdi).flat_map(|(_, build)| build.programs) {
+    for program in go_modules::needed(cdi).flat_map(Workspace::programs) {
         let source = folder.join(program);
         private_files::symlink(&source, &bin.join(program))?;
     }
@@ -129,10 +173,11 @@ fn manifests(
     progress(Step::new("Writing the manifests of KubeVirt and CDI"));
     let folder = &installation.manifests;
     private_files::make_dir(folder)?;
+    private_files::write(&folder.join("crd-cdi.yaml"), CDI_DEFINITIONS)?;
     let printers: &[&str] = if cdi {
-        &["virt-manifests", "cdi-crds", "cdi-manifests"]
+        &["virt-manifests", "cdi-manifests"]
     } else {
-        &["virt-manifests", "cdi-crds"]
+        &["virt-manifests"]
     };
     for printer in printers {
         let output = Command::new(installation.bin.join(printer))
@@ -150,4 +195,42 @@ fn manifests(
         private_files::write(&folder.join(marker(true)), "")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(
+        downloaded: DownloadOutcome,
+        built: Result<String, SandboxError>,
+    ) -> (Vec<String>, Result<String, SandboxError>) {
+        let mut steps = Vec::new();
+        let result =
+            build_unless_installed(downloaded, &mut |step| steps.push(step.title), |_| built);
+        (steps, result)
+    }
+
+    #[test]
+    fn programs_that_cannot_be_downloaded_are_built() {
+        let built = || Ok("built".to_owned());
+        let (steps, result) = after(DownloadOutcome::NotReleased, built());
+        assert_eq!((steps.len(), result.unwrap().as_str()), (0, "built"));
+        let (steps, result) = after(DownloadOutcome::Unavailable("no route".to_owned()), built());
+        assert_eq!(result.unwrap(), "built");
+        let expected = "cannot download the sandbox's programs, building them instead: no route";
+        assert_eq!(steps, [expected]);
+        let (steps, result) = after(DownloadOutcome::Installed("from a".to_owned()), built());
+        assert_eq!((steps.len(), result.unwrap().as_str()), (0, "from a"));
+    }
+
+    #[test]
+    fn without_network_and_go_the_error_names_both() {
+        let downloaded = DownloadOutcome::Unavailable("no route".to_owned());
+        let (_, result) = after(downloaded, Err(SandboxError::NoGo));
+        let error = result.unwrap_err();
+        assert!(matches!(&error, SandboxError::NoPrograms { failure } if failure == "no route"));
+        let expected = "cannot download the programs of the sandbox, and Go is not installed";
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
 }

@@ -2,15 +2,16 @@
 //!
 //! `down` keeps the data for the next `up`. Data of an `up` that never completed is deleted.
 
-use super::error::SandboxError;
-use super::install::{Installation, install};
+use super::error::{SandboxError, io};
+use super::install::{Installation, ProgramSources, install};
 use super::kubectl::Kubectl;
 use super::private_files::{self, Lock};
 use super::process::{self, Process};
 use super::progress::Step;
 use super::provider;
-use super::state::{Dirs, Ports, Row, State};
-use std::path::PathBuf;
+use super::requirements;
+use super::state::{self, Dirs, Ports, Row, State};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -62,6 +63,30 @@ impl Sandbox {
         })
     }
 
+    /// All sandboxes with data, sorted by name.
+    pub(crate) fn all(dirs: &Dirs) -> Result<Vec<Self>, SandboxError> {
+        let folder = dirs.state.join("sandboxes");
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(io(format!("read {}", folder.display())))?,
+        };
+        let names = entries.flatten().map(|it| it.file_name());
+        let mut names: Vec<String> = names.filter_map(|it| it.into_string().ok()).collect();
+        names.sort();
+        // Other files are not sandboxes.
+        let sandboxes = names.iter().filter_map(|name| Self::new(name, dirs).ok());
+        Ok(sandboxes.collect())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Directory of its data.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn context(&self) -> String {
         match self.name.as_str() {
             "default" => "kvshoot-sandbox".into(),
@@ -80,6 +105,7 @@ impl Sandbox {
         cdi: bool,
         progress: &mut dyn FnMut(Step),
     ) -> Result<StartOutcome, SandboxError> {
+        requirements::check_user_namespaces()?;
         private_files::make_dir(&self.folder)?;
         let _lock = self.lock(progress)?;
         let before = State::load(&self.folder)?;
@@ -207,7 +233,7 @@ impl Sandbox {
         Ok(Some(Status {
             healthy: self.healthy(&state),
             cdi: state.cdi,
-            server: format!("https://127.0.0.1:{}", state.ports.api()),
+            server: state.server(),
             folder: self.folder.clone(),
             processes: processes.chain(pods).collect(),
         }))
@@ -222,9 +248,7 @@ impl Sandbox {
     }
 
     fn kubectl_of(&self, state: &State) -> Option<Kubectl> {
-        let digest = state.made_with.as_ref()?;
-        let bin = self.dirs.cache.join("sandbox").join(digest).join("bin");
-        Some(Kubectl::new(&bin, &self.folder))
+        Some(Kubectl::new(&programs(state, &self.dirs)?, &self.folder))
     }
 
     fn healthy(&self, state: &State) -> bool {
@@ -264,17 +288,30 @@ impl Sandbox {
     }
 }
 
+/// Returns the directory of the programs of the sandbox whose API server has this address.
+pub(crate) fn programs_at(server: &str, dirs: &Dirs) -> Option<PathBuf> {
+    let states = state::states(&dirs.state.join("sandboxes"));
+    let state = states.iter().find(|it| it.server() == server)?;
+    programs(state, dirs)
+}
+
+fn programs(state: &State, dirs: &Dirs) -> Option<PathBuf> {
+    let digest = state.made_with.as_ref()?;
+    Some(dirs.cache.join("sandbox").join(digest).join("bin"))
+}
+
 /// Returns the kubeconfig of a running sandbox. Installs and starts the sandbox if needed.
 pub(crate) fn ensure(
     name: &str,
     dirs: &Dirs,
+    sources: &ProgramSources,
     progress: &mut dyn FnMut(Step),
 ) -> Result<PathBuf, SandboxError> {
     let sandbox = Sandbox::new(name, dirs)?;
     let state = State::load(&sandbox.folder)?;
     let cdi = sandbox.cdi()? == Some(true);
     if !state.is_some_and(|state| sandbox.healthy(&state)) {
-        let installation = install(dirs, None, cdi, progress)?;
+        let installation = install(dirs, sources, cdi, progress)?;
         sandbox.up(&installation, cdi, progress)?;
     }
     Ok(sandbox.kubeconfig())

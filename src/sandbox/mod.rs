@@ -13,11 +13,13 @@ mod private_files;
 mod process;
 mod progress;
 mod provider;
+mod requirements;
 mod state;
 
 pub(crate) use error::SandboxError;
 pub(crate) use faults::{Fault, GuestFault};
-pub(crate) use install::install;
-pub(crate) use manager::{Sandbox, StartOutcome, ensure};
+pub(crate) use install::{ProgramSources, ReleaseArchives, RemoteFile, install};
+pub(crate) use manager::{Sandbox, StartOutcome, ensure, programs_at};
 pub(crate) use progress::Step;
+pub(crate) use requirements::{InotifyShortage, inotify_shortage};
 pub(crate) use state::Dirs;

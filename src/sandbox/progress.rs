@@ -4,10 +4,19 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) title: String,
-    /// How many of how many are done; reported again on each change.
-    pub(crate) count: Option<(usize, usize)>,
+    /// Reported again on each change.
+    pub(crate) count: Option<StepCount>,
     /// Stays on the screen while later steps run.
     pub(crate) stays: bool,
+}
+
+/// How many of how many are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepCount {
+    pub(crate) done: usize,
+    pub(crate) total: usize,
+    /// Name of the counted things, in the plural.
+    pub(crate) unit: &'static str,
 }
 
 impl Step {
@@ -26,9 +35,9 @@ impl Step {
         }
     }
 
-    pub(super) fn counted(self, done: usize, total: usize) -> Self {
+    pub(super) fn counted(self, done: usize, total: usize, unit: &'static str) -> Self {
         Self {
-            count: Some((done, total)),
+            count: Some(StepCount { done, total, unit }),
             ..self
         }
     }

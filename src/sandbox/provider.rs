@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Number of concurrent kubectl processes; more would only wait for the API server.
 const SIDE_BY_SIDE: usize = 6;
+/// A wait that takes longer is reported.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) fn start(
     folder: &Path,
@@ -101,7 +103,7 @@ impl Boot<'_> {
         self.run(&self.command_lines().etcd())?;
         self.run(&self.command_lines().api_server())?;
         let port = self.state.ports.api();
-        self.until("the API server", |boot| {
+        self.until("the API server", progress, |boot| {
             reach(port)?;
             boot.kubectl.run(&["get", "--raw", "/readyz"])
         })?;
@@ -130,7 +132,7 @@ impl Boot<'_> {
         if !self.renewed {
             return Ok(());
         }
-        self.until("the resource definitions", |boot| {
+        self.until("the resource definitions", progress, |boot| {
             boot.kubectl
                 .run(&["get", "crd", ESTABLISHED])
                 .and_then(all_true)
@@ -199,7 +201,7 @@ impl Boot<'_> {
 
     /// Redirects webhooks and aggregated APIs to the processes, and waits until they work.
     fn hooks(&mut self, progress: &mut dyn FnMut(Step)) -> Result<(), SandboxError> {
-        progress(Step::new("Waiting for KubeVirt's API"));
+        progress(Step::new("Registering KubeVirt's APIs"));
         let ports = self.state.ports;
         let mut hooks = Vec::new();
         let mut all = vec![
@@ -215,13 +217,13 @@ impl Boot<'_> {
             hooks.extend(manifests::redirected(&path, port, &self.ca)?);
         }
         // It would refuse the client certificate, so only check that it listens.
-        self.until("virt-api", |_| reach(ports.virt_api()))?;
+        self.until("virt-api", progress, |_| reach(ports.virt_api()))?;
         self.kubectl.apply(&hooks)?;
-        self.until("KubeVirt's subresources", |boot| {
+        self.until("KubeVirt's subresources", progress, |boot| {
             let path = "/apis/subresources.kubevirt.io/v1";
             boot.kubectl.run(&["get", "--raw", path])
         })?;
-        self.until("virt-controller", |boot| {
+        self.until("virt-controller", progress, |boot| {
             let lease = [
                 "get",
                 "lease",
@@ -231,22 +233,26 @@ impl Boot<'_> {
             ];
             boot.kubectl.run(&lease)
         })?;
-        self.until("the controller manager", |boot| {
+        self.until("the controller manager", progress, |boot| {
             boot.kubectl
                 .run(&["get", "serviceaccount", "default", "--namespace=default"])
         })?;
         if self.state.cdi {
             for name in ["standard", "local"] {
-                self.storage_profile(name)?;
+                self.storage_profile(name, progress)?;
             }
         }
         Ok(())
     }
 
     /// Configures how CDI clones volumes of the sandbox's provisioner, which CDI does not know.
-    fn storage_profile(&mut self, name: &str) -> Result<(), SandboxError> {
+    fn storage_profile(
+        &mut self,
+        name: &str,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<(), SandboxError> {
         let patch = r#"{"spec":{"cloneStrategy":"csi-clone","claimPropertySets":[{"accessModes":["ReadWriteMany"],"volumeMode":"Block"}]}}"#;
-        self.until("CDI's storage profiles", |boot| {
+        self.until("CDI's storage profiles", progress, |boot| {
             boot.kubectl.run(&[
                 "patch",
                 "storageprofile",
@@ -270,10 +276,12 @@ impl Boot<'_> {
     fn until(
         &mut self,
         what: &str,
+        progress: &mut dyn FnMut(Step),
         ask: impl Fn(&Self) -> Result<String, SandboxError>,
     ) -> Result<(), SandboxError> {
         let seconds = 120;
         let end = Instant::now() + Duration::from_secs(seconds);
+        let mut report_at = Some(Instant::now() + PATIENCE);
         loop {
             process::watch(&mut self.children, self.folder)?;
             match ask(self) {
@@ -290,7 +298,12 @@ impl Boot<'_> {
                         last,
                     });
                 }
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                Err(_) => {
+                    if report_at.take_if(|it| Instant::now() >= *it).is_some() {
+                        progress(Step::new(format!("Waiting for {what}")));
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
             }
         }
     }

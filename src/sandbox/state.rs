@@ -49,6 +49,11 @@ impl State {
         }
     }
 
+    /// Address of the API server.
+    pub(super) fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.ports.api())
+    }
+
     pub(super) fn save(&self, folder: &Path) -> Result<(), SandboxError> {
         let path = folder.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(|source| SandboxError::State {
@@ -156,7 +161,7 @@ fn remembered(sandboxes: &Path) -> Vec<Ports> {
     states(sandboxes).iter().map(|state| state.ports).collect()
 }
 
-fn states(sandboxes: &Path) -> Vec<State> {
+pub(super) fn states(sandboxes: &Path) -> Vec<State> {
     let Ok(entries) = std::fs::read_dir(sandboxes) else {
         return Vec::new();
     };

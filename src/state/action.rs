@@ -16,6 +16,15 @@ pub(crate) enum Action {
     Drain(DeleteTarget),
 }
 
+/// An action with the objects that it sends.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RenderedAction {
+    /// In the order in which they are written: for a machine its Secrets and the VM, for metadata a merge patch.
+    Apply(Desired, Vec<Value>),
+    Delete(DeleteTarget),
+    Drain(DeleteTarget),
+}
+
 /// A desired object, as data. Rendered only when the action is performed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Desired {
@@ -119,6 +128,18 @@ pub(crate) struct ZoneFailure {
 }
 
 impl Action {
+    /// Adds the objects of [`Action::Apply`], rendered by `render`.
+    pub(crate) fn rendered(self, render: impl FnOnce(&Desired) -> Vec<Value>) -> RenderedAction {
+        match self {
+            Action::Apply(desired) => {
+                let objects = render(&desired);
+                RenderedAction::Apply(desired, objects)
+            }
+            Action::Delete(target) => RenderedAction::Delete(target),
+            Action::Drain(target) => RenderedAction::Drain(target),
+        }
+    }
+
     pub(crate) fn key(&self) -> &ObjectKey {
         match self {
             Action::Apply(it) => &it.key,

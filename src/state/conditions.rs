@@ -1,5 +1,7 @@
 //! Health of a shoot as conditions in Gardener's style.
 
+use crate::state::facts::{Facts, ObjectStatus, ObservedMachine, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKind};
 use std::sync::Arc;
 
 /// Certificates that expire sooner need renewal; any apply renews them.
@@ -82,6 +84,40 @@ pub(crate) const CONDITIONS: [&str; 8] = [
 ];
 
 impl HealthInput {
+    /// Health by the facts that plans are made of.
+    ///
+    /// `wanted` is the minimum number of machines in the manifest; `has_network` is true if kvshoot installs the pod
+    /// network.
+    pub(crate) fn of(facts: &Facts, wanted: usize, has_network: bool) -> HealthInput {
+        let machines = facts.machines().into_iter();
+        let images = facts.images().into_iter();
+        let provider = |kind| components(facts, ClusterSide::Provider, kind);
+        HealthInput {
+            images: images
+                .map(|(name, image)| ComponentHealth {
+                    name: name.clone(),
+                    why: (!image.done).then(|| join(&image.volume.phase, image.reason())),
+                })
+                .collect(),
+            machines: machines
+                .map(|(_, name, machine)| ComponentHealth {
+                    name: name.clone(),
+                    why: machine_problem(machine),
+                })
+                .collect(),
+            wanted,
+            control_plane: [
+                provider(ObjectKind::StatefulSet),
+                provider(ObjectKind::Deployment),
+            ]
+            .concat(),
+            expiry: earliest_expiry(facts),
+            now: facts.time,
+            inside: ShootHealth::of(facts),
+            has_network,
+        }
+    }
+
     /// Number of healthy nodes. None while the shoot's API server does not answer.
     pub(crate) fn ready_nodes(&self) -> Option<usize> {
         let ShootHealth::Reachable { nodes, .. } = &self.inside else {
@@ -92,6 +128,82 @@ impl HealthInput {
             .filter(|it| it.why.is_none() || !self.has_network);
         Some(ready.count())
     }
+}
+
+impl ShootHealth {
+    fn of(facts: &Facts) -> ShootHealth {
+        let nodes = facts.nodes.iter();
+        let shoot = |kind| components(facts, ClusterSide::Shoot, kind);
+        match &facts.shoot_api {
+            ShootApi::Absent => ShootHealth::default(),
+            ShootApi::Unreachable(why) => ShootHealth::Unreachable(why.to_string()),
+            ShootApi::Reachable => ShootHealth::Reachable {
+                nodes: nodes
+                    .map(|(name, node)| ComponentHealth {
+                        name: name.clone(),
+                        // A node that still exists is useless while its machine is down.
+                        why: (!node.serves)
+                            .then(|| node.why.clone())
+                            .or_else(|| machine_problem(facts.machine(name)?)),
+                    })
+                    .collect(),
+                workloads: [shoot(ObjectKind::Deployment), shoot(ObjectKind::DaemonSet)].concat(),
+                answers: shoot(ObjectKind::ApiService),
+            },
+        }
+    }
+}
+
+/// Why a VM does not run; None if it does.
+fn machine_problem(machine: &ObservedMachine) -> Option<Arc<str>> {
+    (!machine.runs).then(|| join(machine.shown_status(), machine.cause.as_ref()))
+}
+
+/// A status with its reason, if any.
+fn join(status: &str, reason: Option<&Arc<str>>) -> Arc<str> {
+    match (status, reason) {
+        (status, None) => status.into(),
+        ("", Some(reason)) => reason.clone(),
+        (status, Some(reason)) => format!("{status}, {reason}").into(),
+    }
+}
+
+/// Workloads or APIServices of the shoot, by name.
+fn components(facts: &Facts, side: ClusterSide, kind: ObjectKind) -> Vec<ComponentHealth> {
+    let objects = facts
+        .objects
+        .iter()
+        .filter(|it| it.0.side == side && it.0.kind == kind);
+    let components = objects.filter_map(|(key, object)| {
+        let why = match &object.status {
+            ObjectStatus::Rollout(rollout) => rollout.why.clone(),
+            ObjectStatus::Answer(why) => why.clone(),
+            _ => return None,
+        };
+        let name = key.name.rsplit_once('/').map_or(&*key.name, |it| it.1);
+        Some(ComponentHealth {
+            name: name.into(),
+            why,
+        })
+    });
+    let mut components: Vec<_> = components.collect();
+    components.sort_by(|a, b| a.name.cmp(&b.name));
+    components
+}
+
+/// The certificate in the provider that expires first: seconds since 1970, and its Secret.
+pub(crate) fn earliest_expiry(facts: &Facts) -> Option<(i64, Arc<str>)> {
+    let objects = facts
+        .objects
+        .iter()
+        .filter(|it| it.0.side == ClusterSide::Provider);
+    let ends = objects.filter_map(|(key, object)| match &object.status {
+        ObjectStatus::Secret(secret) => {
+            Some((secret.certificate.as_ref()?.expires, key.name.clone()))
+        }
+        _ => None,
+    });
+    ends.min()
 }
 
 /// A shoot is healthy if all conditions are true.
@@ -140,8 +252,8 @@ fn nodes_ready(nodes: &[ComponentHealth], input: &HealthInput) -> Condition {
     }
     let joined: Vec<ComponentHealth> = nodes
         .iter()
-        .map(|it| ComponentHealth {
-            name: it.name.clone(),
+        .map(|node| ComponentHealth {
+            name: node.name.clone(),
             why: None,
         })
         .collect();
@@ -156,7 +268,7 @@ fn nodes_ready(nodes: &[ComponentHealth], input: &HealthInput) -> Condition {
 fn of_parts(kind: &'static str, parts: &[ComponentHealth], least: usize, what: &str) -> Condition {
     let wrong: Vec<String> = parts
         .iter()
-        .filter_map(|it| it.why.as_ref().map(|why| format!("{}: {why}", it.name)))
+        .filter_map(|part| part.why.as_ref().map(|why| format!("{}: {why}", part.name)))
         .collect();
     let good = parts.len() - wrong.len();
     let mut message = format!("{good} of {} {what}", parts.len().max(least));

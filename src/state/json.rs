@@ -15,8 +15,9 @@ fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(prune);
-            fields
-                .retain(|_, it| !it.is_null() && it.as_array().is_none_or(|list| !list.is_empty()));
+            fields.retain(|_, field| {
+                !field.is_null() && field.as_array().is_none_or(|list| !list.is_empty())
+            });
         }
         Value::Array(items) => items.iter_mut().for_each(prune),
         _ => {}

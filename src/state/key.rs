@@ -10,66 +10,114 @@ pub(crate) enum ClusterSide {
     Shoot,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum ObjectKind {
-    /// The ConfigMap that represents the shoot.
-    Record,
-    /// A tenant network's NetworkAttachmentDefinition.
-    NetworkAttachmentDefinition,
-    /// A golden volume's DataVolume.
-    ImageVolume,
-    /// The shoot's own VirtualMachineInstancetype.
-    Instancetype,
-    /// The shoot's own VirtualMachinePreference.
-    Preference,
-    /// A machine's Secret with user data.
-    UserData,
-    /// A VirtualMachine, with its user data.
-    Machine,
-    /// A group of objects that start together; not an object itself.
-    Component,
-    /// A machine's VirtualMachineInstance.
-    VirtualMachineInstance,
-    /// A machine's bootstrap token, a Secret of the shoot.
-    BootstrapToken,
-    /// A node of the shoot.
-    Node,
-    /// A Service of type LoadBalancer in the shoot. Observed only during deletion, as the following kinds.
-    ShootLoadBalancer,
-    /// A PersistentVolumeClaim.
-    PersistentVolumeClaim,
-    /// A PersistentVolume.
-    PersistentVolume,
-    /// A StorageClass of the shoot, which could create new volumes.
-    ShootStorageClass,
-    Pod,
-    ValidatingWebhook,
-    MutatingWebhook,
-    /// The Service in the provider cluster behind a load balancer of the shoot.
-    ProviderLoadBalancer,
-    /// The DataVolume in the provider cluster behind a PersistentVolume of the shoot.
-    ProviderDataVolume,
-    /// A VolumeSnapshot that the shoot's CSI driver created in the provider cluster.
-    VolumeSnapshot,
-    /// The remaining kinds have the names of the API.
-    Service,
-    Secret,
-    ConfigMap,
-    ServiceAccount,
-    Role,
-    RoleBinding,
-    ClusterRole,
-    ClusterRoleBinding,
-    StatefulSet,
-    Deployment,
-    DaemonSet,
-    PodDisruptionBudget,
-    NetworkPolicy,
-    EndpointSlice,
-    StorageClass,
-    CsiDriver,
-    IngressClass,
-    ApiService,
+/// Defines [`ObjectKind`] from tables of its variants and the kinds that kubectl shows.
+macro_rules! object_kinds {
+    (
+        kvshoot { $($(#[$own_doc:meta])* $own:ident = $own_kind:literal,)* }
+        users { $($(#[$user_doc:meta])* $user:ident = $user_kind:literal,)* }
+        components { $($part:ident = $part_kind:literal,)* }
+    ) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) enum ObjectKind {
+            $($(#[$own_doc])* $own,)*
+            $($(#[$user_doc])* $user,)*
+            $($part,)*
+        }
+
+        impl ObjectKind {
+            #[cfg(test)]
+            pub(crate) const ALL: &[ObjectKind] = &[
+                $(ObjectKind::$own,)* $(ObjectKind::$user,)* $(ObjectKind::$part,)*
+            ];
+
+            /// Kinds of the objects in components.
+            pub(crate) const GENERIC: &[ObjectKind] = &[$(ObjectKind::$part,)*];
+
+            /// Returns true for objects created by users of a shoot and its controllers, without kvshoot's labels.
+            pub(crate) fn is_user_resource(self) -> bool {
+                matches!(self, $(ObjectKind::$user)|*)
+            }
+        }
+
+        impl fmt::Display for ObjectKind {
+            /// The kind as kubectl shows it.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(ObjectKind::$own => $own_kind,)*
+                    $(ObjectKind::$user => $user_kind,)*
+                    $(ObjectKind::$part => $part_kind,)*
+                })
+            }
+        }
+    };
+}
+
+object_kinds! {
+    kvshoot {
+        /// The ConfigMap that represents the shoot.
+        Record = "ConfigMap",
+        /// A tenant network's NetworkAttachmentDefinition.
+        NetworkAttachmentDefinition = "NetworkAttachmentDefinition",
+        /// A golden volume's DataVolume.
+        ImageVolume = "DataVolume",
+        /// The shoot's own VirtualMachineInstancetype.
+        Instancetype = "VirtualMachineInstancetype",
+        /// The shoot's own VirtualMachinePreference.
+        Preference = "VirtualMachinePreference",
+        /// A machine's Secret with user data.
+        UserData = "Secret",
+        /// A VirtualMachine, with its user data.
+        Machine = "VirtualMachine",
+        /// A group of objects that start together; not an object itself.
+        Component = "component",
+        /// A machine's VirtualMachineInstance.
+        VirtualMachineInstance = "VirtualMachineInstance",
+        /// A machine's bootstrap token, a Secret of the shoot.
+        BootstrapToken = "Secret",
+        /// A node of the shoot.
+        Node = "Node",
+    }
+    // Observed only during deletion.
+    users {
+        /// A Service of type LoadBalancer in the shoot.
+        ShootLoadBalancer = "Service",
+        /// A PersistentVolumeClaim.
+        PersistentVolumeClaim = "PersistentVolumeClaim",
+        /// A PersistentVolume.
+        PersistentVolume = "PersistentVolume",
+        /// A StorageClass of the shoot, which could create new volumes.
+        ShootStorageClass = "StorageClass",
+        Pod = "Pod",
+        ValidatingWebhook = "ValidatingWebhookConfiguration",
+        MutatingWebhook = "MutatingWebhookConfiguration",
+        /// The Service in the provider cluster behind a load balancer of the shoot.
+        ProviderLoadBalancer = "Service",
+        /// The DataVolume in the provider cluster behind a PersistentVolume of the shoot.
+        ProviderDataVolume = "DataVolume",
+        /// A VolumeSnapshot that the shoot's CSI driver created in the provider cluster.
+        VolumeSnapshot = "VolumeSnapshot",
+    }
+    // These have the names of the API.
+    components {
+        Service = "Service",
+        Secret = "Secret",
+        ConfigMap = "ConfigMap",
+        ServiceAccount = "ServiceAccount",
+        Role = "Role",
+        RoleBinding = "RoleBinding",
+        ClusterRole = "ClusterRole",
+        ClusterRoleBinding = "ClusterRoleBinding",
+        StatefulSet = "StatefulSet",
+        Deployment = "Deployment",
+        DaemonSet = "DaemonSet",
+        PodDisruptionBudget = "PodDisruptionBudget",
+        NetworkPolicy = "NetworkPolicy",
+        EndpointSlice = "EndpointSlice",
+        StorageClass = "StorageClass",
+        CsiDriver = "CSIDriver",
+        IngressClass = "IngressClass",
+        ApiService = "APIService",
+    }
 }
 
 /// One object in one cluster. At most one action per key runs at a time.
@@ -99,100 +147,34 @@ impl ObjectKey {
     }
 }
 
-impl ObjectKind {
-    /// Returns true for objects created by users of a shoot and its controllers, without kvshoot's labels.
-    pub(crate) fn is_user_resource(self) -> bool {
-        use ObjectKind::{
-            MutatingWebhook, PersistentVolume, PersistentVolumeClaim, Pod, ProviderDataVolume,
-            ProviderLoadBalancer, ShootLoadBalancer, ShootStorageClass, ValidatingWebhook,
-            VolumeSnapshot,
+impl ObjectKey {
+    /// The object in the words of titles: `machine a-0`.
+    pub(crate) fn in_words(&self) -> String {
+        let what = match self.kind {
+            ObjectKind::Record => "record",
+            ObjectKind::NetworkAttachmentDefinition => "network",
+            ObjectKind::ImageVolume => "image",
+            ObjectKind::Instancetype => "instancetype",
+            ObjectKind::Preference => "preference",
+            ObjectKind::UserData => "user data of machine",
+            ObjectKind::Machine => "machine",
+            ObjectKind::Node => "node",
+            ObjectKind::BootstrapToken => "bootstrap token",
+            ObjectKind::ShootLoadBalancer => "load balancer",
+            ObjectKind::ProviderLoadBalancer => "leftover load balancer",
+            ObjectKind::ProviderDataVolume => "leftover volume",
+            ObjectKind::VolumeSnapshot => "leftover snapshot",
+            _ => return self.to_string(),
         };
-        matches!(
-            self,
-            ShootLoadBalancer
-                | PersistentVolumeClaim
-                | PersistentVolume
-                | ShootStorageClass
-                | Pod
-                | ValidatingWebhook
-                | MutatingWebhook
-                | ProviderLoadBalancer
-                | ProviderDataVolume
-                | VolumeSnapshot
-        )
-    }
-
-    /// Kinds of the objects in components.
-    pub(crate) const GENERIC: [ObjectKind; 18] = [
-        ObjectKind::Service,
-        ObjectKind::Secret,
-        ObjectKind::ConfigMap,
-        ObjectKind::ServiceAccount,
-        ObjectKind::Role,
-        ObjectKind::RoleBinding,
-        ObjectKind::ClusterRole,
-        ObjectKind::ClusterRoleBinding,
-        ObjectKind::StatefulSet,
-        ObjectKind::Deployment,
-        ObjectKind::DaemonSet,
-        ObjectKind::PodDisruptionBudget,
-        ObjectKind::NetworkPolicy,
-        ObjectKind::EndpointSlice,
-        ObjectKind::StorageClass,
-        ObjectKind::CsiDriver,
-        ObjectKind::IngressClass,
-        ObjectKind::ApiService,
-    ];
-
-    /// Kind of a component's object, from its `kind` field.
-    pub(crate) fn generic(text: &str) -> Option<ObjectKind> {
-        ObjectKind::GENERIC
-            .into_iter()
-            .find(|it| it.to_string() == text)
+        format!("{what} {}", self.name)
     }
 }
 
-impl fmt::Display for ObjectKind {
-    /// The kind as kubectl shows it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ObjectKind::Record => "ConfigMap",
-            ObjectKind::NetworkAttachmentDefinition => "NetworkAttachmentDefinition",
-            ObjectKind::ImageVolume => "DataVolume",
-            ObjectKind::Instancetype => "VirtualMachineInstancetype",
-            ObjectKind::Preference => "VirtualMachinePreference",
-            ObjectKind::UserData | ObjectKind::BootstrapToken | ObjectKind::Secret => "Secret",
-            ObjectKind::Machine => "VirtualMachine",
-            ObjectKind::VirtualMachineInstance => "VirtualMachineInstance",
-            ObjectKind::Component => "component",
-            ObjectKind::Node => "Node",
-            ObjectKind::ShootLoadBalancer | ObjectKind::ProviderLoadBalancer => "Service",
-            ObjectKind::PersistentVolumeClaim => "PersistentVolumeClaim",
-            ObjectKind::PersistentVolume => "PersistentVolume",
-            ObjectKind::ShootStorageClass => "StorageClass",
-            ObjectKind::Pod => "Pod",
-            ObjectKind::ValidatingWebhook => "ValidatingWebhookConfiguration",
-            ObjectKind::MutatingWebhook => "MutatingWebhookConfiguration",
-            ObjectKind::ProviderDataVolume => "DataVolume",
-            ObjectKind::VolumeSnapshot => "VolumeSnapshot",
-            ObjectKind::Service => "Service",
-            ObjectKind::ConfigMap => "ConfigMap",
-            ObjectKind::ServiceAccount => "ServiceAccount",
-            ObjectKind::Role => "Role",
-            ObjectKind::RoleBinding => "RoleBinding",
-            ObjectKind::ClusterRole => "ClusterRole",
-            ObjectKind::ClusterRoleBinding => "ClusterRoleBinding",
-            ObjectKind::StatefulSet => "StatefulSet",
-            ObjectKind::Deployment => "Deployment",
-            ObjectKind::DaemonSet => "DaemonSet",
-            ObjectKind::PodDisruptionBudget => "PodDisruptionBudget",
-            ObjectKind::NetworkPolicy => "NetworkPolicy",
-            ObjectKind::EndpointSlice => "EndpointSlice",
-            ObjectKind::StorageClass => "StorageClass",
-            ObjectKind::CsiDriver => "CSIDriver",
-            ObjectKind::IngressClass => "IngressClass",
-            ObjectKind::ApiService => "APIService",
-        })
+impl ObjectKind {
+    /// Kind of a component's object, from its `kind` field.
+    pub(crate) fn generic(text: &str) -> Option<ObjectKind> {
+        let mut kinds = ObjectKind::GENERIC.iter().copied();
+        kinds.find(|it| it.to_string() == text)
     }
 }
 

@@ -66,6 +66,11 @@ pub(crate) fn is_ours(key: &str) -> bool {
     [MANAGED_BY, PART_OF, COMPONENT, KUBEVIRT_VM].contains(&key) || key.starts_with("kvshoot.io/")
 }
 
+/// Label selector for objects of a role, of all shoots.
+pub(crate) fn role_selector(role: &str) -> String {
+    format!("{MANAGED_BY}={KVSHOOT},{COMPONENT}={role}")
+}
+
 /// Field manager of the objects that kvshoot writes.
 pub(crate) const FIELD_MANAGER: &str = "kvshoot";
 

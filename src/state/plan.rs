@@ -2,7 +2,7 @@
 
 use crate::state::action::Action;
 use crate::state::failure::Failure;
-use crate::state::key::ObjectKey;
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -22,14 +22,112 @@ pub(crate) struct Dependency(u32);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
     pub(crate) id: ItemId,
+    pub(crate) kind: ItemKind,
     /// A sentence shown to the user.
     pub(crate) title: String,
     pub(crate) needs: Arc<[Dependency]>,
     pub(crate) state: ItemState,
 }
 
-/// Beginning of the title of an item that creates a machine; the machine's name follows.
-pub(crate) const CREATE_MACHINE: &str = "Create machine";
+/// Purpose of an item, as data. The title describes it in words, which may change with the state.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ItemKind {
+    Record,
+    /// A network, with its name in the manifest or `namespace/name`.
+    Network(Arc<str>),
+    Image(ImageItem),
+    /// An instancetype or preference of the shoot.
+    MachineType {
+        key: ObjectKey,
+        /// For people: `instancetype small`.
+        text: Arc<str>,
+    },
+    /// A Secret with keys or certificates, by the part of its name after the technical ID.
+    Certificate(Arc<str>),
+    Component {
+        side: ClusterSide,
+        name: Arc<str>,
+    },
+    /// Manifests of third parties.
+    AddOn(Arc<str>),
+    /// The connection to the shoot's API server.
+    Connection,
+    Machine(MachineItem),
+    Deletion {
+        key: ObjectKey,
+        uid: Arc<str>,
+    },
+    /// Anything else, with its ID.
+    Other(Arc<str>),
+}
+
+/// The import of an image into a golden volume.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ImageItem {
+    /// Name of the golden volume.
+    pub(crate) volume: Arc<str>,
+    /// For people: `image ubuntu 24.04`.
+    pub(crate) image: String,
+    /// Size, class and zone, for people: `10Gi on fast`.
+    pub(crate) size: String,
+}
+
+/// A slot of a pool, and the machine in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MachineItem {
+    pub(crate) pool: Arc<str>,
+    /// Index of the zone in the pool.
+    pub(crate) zone: usize,
+    pub(crate) zone_name: Arc<str>,
+    /// Index of the slot in the zone.
+    pub(crate) slot: usize,
+    /// None if the slot is empty.
+    pub(crate) machine: Option<Arc<str>>,
+    pub(crate) step: MachineStep,
+}
+
+/// Step in the life of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MachineStep {
+    Create,
+    /// Writes labels, annotations and taints of its node.
+    LabelNode,
+    /// Completes its objects, or waits until it is ready.
+    Start,
+}
+
+impl ItemKind {
+    pub(crate) fn deletion(key: &ObjectKey, uid: &Arc<str>) -> ItemKind {
+        ItemKind::Deletion {
+            key: key.clone(),
+            uid: uid.clone(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> ItemId {
+        ItemId(match self {
+            ItemKind::Record => "record".into(),
+            ItemKind::Network(name) => format!("network/{name}").into(),
+            ItemKind::Image(image) => format!("image/{}", image.volume).into(),
+            ItemKind::MachineType { key, .. } => match key.kind {
+                ObjectKind::Preference => format!("preference/{}", key.name).into(),
+                _ => format!("instancetype/{}", key.name).into(),
+            },
+            ItemKind::Certificate(part) => format!("certificate/{part}").into(),
+            ItemKind::Component { side, name } => match side {
+                ClusterSide::Provider => format!("control-plane/{name}").into(),
+                ClusterSide::Shoot => format!("system/{name}").into(),
+            },
+            ItemKind::AddOn(name) => format!("bundle/{name}").into(),
+            ItemKind::Connection => "reach".into(),
+            ItemKind::Machine(MachineItem {
+                pool, zone, slot, ..
+            }) => format!("machine/{pool}/z{}/{slot}", zone + 1).into(),
+            ItemKind::Deletion { uid, .. } => format!("remove/{uid}").into(),
+            ItemKind::Other(id) => id.clone(),
+        })
+    }
+}
 
 /// Returns the title of an item whose slot is empty. `why` finds the error of an earlier run by it.
 pub(crate) fn empty_slot_title(pool: &str, zone: &str) -> String {
@@ -80,9 +178,9 @@ impl Plan {
     }
 }
 
-impl From<String> for ItemId {
-    fn from(text: String) -> ItemId {
-        ItemId(text.into())
+impl From<String> for ItemKind {
+    fn from(id: String) -> ItemKind {
+        ItemKind::Other(id.into())
     }
 }
 

@@ -94,11 +94,12 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
         .iter()
         .map(|it| it.machine_type.name.as_str())
         .collect();
-    let volumes = shoot
+    let volumes: HashSet<&str> = shoot
         .pools
         .iter()
-        .flat_map(|it| it.data.iter().map(|it| &it.volume).chain([&it.root]));
-    let volumes: HashSet<&str> = volumes.map(|it| it.type_.as_str()).collect();
+        .flat_map(|pool| pool.data.iter().map(|it| &it.volume).chain([&pool.root]))
+        .map(|it| it.type_.as_str())
+        .collect();
     let mut used = profile.clone();
     let spec = &mut used.spec;
     spec.machine_types
@@ -155,7 +156,7 @@ fn without_defaults(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(without_defaults);
-            fields.retain(|key, it| match it {
+            fields.retain(|key, field| match field {
                 Value::Object(map) => !map.is_empty() || !MAPS.contains(&key.as_str()),
                 Value::Bool(false) => !SWITCHES.contains(&key.as_str()),
                 _ => true,

@@ -180,6 +180,7 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
             title,
             status,
             why,
+            ..
         } => json!({"id": id, "title": title, "status": status.word(), "why": why}),
         EventKind::ItemGone { id } => json!({"id": id}),
         EventKind::Progress { done, total } => json!({"done": done, "total": total}),

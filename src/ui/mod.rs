@@ -22,10 +22,10 @@ pub(crate) use format::style::{Color, Style};
 pub(crate) use format::table::Table;
 pub(crate) use output::{Format, ListRow, wide_table};
 pub(crate) use panic::{BUG_EXIT_CODE, install_panic_hook};
-pub(crate) use preparation::Preparation;
+pub(crate) use preparation::{Preparation, StepProgress};
 pub(crate) use printer::Ui;
 pub(crate) use progress::Progress;
-pub(crate) use prompt::Refused;
+pub(crate) use prompt::{Question, Refused};
 pub(crate) use settings::{CiSystem, ProgressMode, RunLabel, UiSettings};
 pub(crate) use words::{count, format_duration, parse_duration};
 

@@ -14,6 +14,17 @@ const PERCENT: usize = 10;
 const SILENCE: Duration = Duration::from_secs(15);
 /// Steps that take at least this long leave a line on the terminal.
 const LONG: Duration = Duration::from_secs(5);
+/// The time left is estimated after this much time and this many percent.
+const ESTIMATED: (Duration, usize) = (Duration::from_secs(10), 4);
+
+/// How much of a step is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepProgress {
+    pub(crate) done: usize,
+    pub(crate) total: usize,
+    /// Name of the counted things, in the plural.
+    pub(crate) unit: &'static str,
+}
 
 /// Prints the steps of a preparation.
 #[derive(Debug)]
@@ -50,8 +61,8 @@ impl Preparation {
         }
     }
 
-    /// Reports the current step, `at` after the start; `count` is the number of packages done and in total.
-    pub(crate) fn step(&mut self, at: Duration, title: &str, count: Option<(usize, usize)>) {
+    /// Reports the current step, `at` after the start.
+    pub(crate) fn step(&mut self, at: Duration, title: &str, progress: Option<StepProgress>) {
         let is_new = self.title != title;
         if is_new {
             self.print_finished_step(at);
@@ -59,12 +70,12 @@ impl Preparation {
             (self.started, self.printed) = (at, (0, at));
         }
         if let Some(bar) = &self.bar {
-            let count = count.map(|(done, total)| format!(": {done} of {total} packages"));
-            let text = format!("{title}{}", count.unwrap_or_default());
+            let progress = progress.map(|it| format!(": {it}{}", self.time_left(at, it)));
+            let text = format!("{title}{}", progress.unwrap_or_default());
             let elision = Elision::new(self.ui.err.unicode);
             bar.set_message(elision.cut(&text, self.ui.err_width().saturating_sub(11)));
-        } else if !self.silent && (is_new || self.is_due(at, count)) {
-            self.line(at, count);
+        } else if !self.silent && (is_new || self.is_due(at, progress)) {
+            self.line(at, progress);
         }
     }
 
@@ -75,27 +86,45 @@ impl Preparation {
         }
     }
 
-    fn is_due(&mut self, at: Duration, count: Option<(usize, usize)>) -> bool {
-        let Some((done, total)) = count else {
+    fn is_due(&mut self, at: Duration, progress: Option<StepProgress>) -> bool {
+        let Some(progress) = progress else {
             return false;
         };
-        let percent = percent(done, total);
+        let percent = progress.percent();
         let due = percent >= self.printed.0 + PERCENT
             || at >= self.printed.1 + SILENCE
-            || done == total && self.printed.0 < 100;
+            || progress.done == progress.total && self.printed.0 < 100;
         if due {
             self.printed = (percent, at);
         }
         due
     }
 
-    fn line(&self, at: Duration, count: Option<(usize, usize)>) {
-        let count = count.filter(|it| it.0 > 0);
-        let count = count.map_or_else(String::new, |(done, total)| {
-            format!(": {done} of {total} packages, {}%", percent(done, total))
+    fn line(&self, at: Duration, progress: Option<StepProgress>) {
+        let progress = progress.filter(|it| it.done > 0);
+        let progress = progress.map_or_else(String::new, |progress| {
+            format!(
+                ": {progress}, {}%{}",
+                progress.percent(),
+                self.time_left(at, progress)
+            )
         });
-        let text = format!("{}  sandbox  {}{count}", clock(at), self.title);
+        let text = format!("{}  sandbox  {}{progress}", clock(at), self.title);
         self.ui.status(&text);
+    }
+
+    /// Estimates the rest of the current step from its speed.
+    fn time_left(&self, at: Duration, progress: StepProgress) -> String {
+        let took = at.saturating_sub(self.started);
+        let rest = progress.total.saturating_sub(progress.done);
+        if took < ESTIMATED.0 || progress.percent() < ESTIMATED.1 || rest == 0 {
+            return String::new();
+        }
+        let seconds = took.as_secs() as usize * rest / progress.done.max(1);
+        match seconds.div_ceil(60) {
+            1 => ", less than 1 min left".to_owned(),
+            minutes => format!(", about {minutes} min left"),
+        }
     }
 
     /// Leaves a line for a long step on a terminal, where the live line would otherwise disappear.
@@ -132,14 +161,23 @@ fn live(ui: &Ui) -> ProgressBar {
     bar
 }
 
-fn percent(done: usize, total: usize) -> usize {
-    100 * done.min(total) / total.max(1)
+impl StepProgress {
+    fn percent(self) -> usize {
+        100 * self.done.min(self.total) / self.total.max(1)
+    }
+}
+
+impl std::fmt::Display for StepProgress {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} of {} {}", self.done, self.total, self.unit)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::check;
     use super::super::{ProgressMode, UiSettings};
+    use super::StepProgress;
     use snapbox::{assert_data_eq, str};
     use std::time::Duration;
 
@@ -150,8 +188,14 @@ mod tests {
         };
         check(settings, |ui| {
             let mut preparation = ui.preparation();
-            let mut step =
-                |at, title: &str, count| preparation.step(Duration::from_secs(at), title, count);
+            let mut step = |at, title: &str, count: Option<(usize, usize)>| {
+                let unit = match title.starts_with("Downloading") {
+                    true => "MB",
+                    false => "packages",
+                };
+                let progress = count.map(|(done, total)| StepProgress { done, total, unit });
+                preparation.step(Duration::from_secs(at), title, progress);
+            };
             step(0, "Fetching modules of kubernetes", None);
             for second in 0..=100 {
                 step(
@@ -164,7 +208,9 @@ mod tests {
             step(115, "Building etcd", Some((1, 100)));
             step(121, "Building etcd", Some((2, 100)));
             step(122, "Building etcd", Some((100, 100)));
-            step(123, "Starting etcd", None);
+            step(123, "Downloading etcd", Some((5, 50)));
+            step(124, "Downloading etcd", Some((25, 50)));
+            step(125, "Starting etcd", None);
         })
     }
 
@@ -176,20 +222,22 @@ mod tests {
 --
 +00:00  sandbox  Fetching modules of kubernetes
 +00:03  sandbox  Building kubernetes
-+00:13  sandbox  Building kubernetes: 30 of 300 packages, 10%
-+00:23  sandbox  Building kubernetes: 60 of 300 packages, 20%
-+00:33  sandbox  Building kubernetes: 90 of 300 packages, 30%
-+00:43  sandbox  Building kubernetes: 120 of 300 packages, 40%
-+00:53  sandbox  Building kubernetes: 150 of 300 packages, 50%
-+01:03  sandbox  Building kubernetes: 180 of 300 packages, 60%
-+01:13  sandbox  Building kubernetes: 210 of 300 packages, 70%
-+01:23  sandbox  Building kubernetes: 240 of 300 packages, 80%
-+01:33  sandbox  Building kubernetes: 270 of 300 packages, 90%
++00:13  sandbox  Building kubernetes: 30 of 300 packages, 10%, about 2 min left
++00:23  sandbox  Building kubernetes: 60 of 300 packages, 20%, about 2 min left
++00:33  sandbox  Building kubernetes: 90 of 300 packages, 30%, about 2 min left
++00:43  sandbox  Building kubernetes: 120 of 300 packages, 40%, less than 1 min left
++00:53  sandbox  Building kubernetes: 150 of 300 packages, 50%, less than 1 min left
++01:03  sandbox  Building kubernetes: 180 of 300 packages, 60%, less than 1 min left
++01:13  sandbox  Building kubernetes: 210 of 300 packages, 70%, less than 1 min left
++01:23  sandbox  Building kubernetes: 240 of 300 packages, 80%, less than 1 min left
++01:33  sandbox  Building kubernetes: 270 of 300 packages, 90%, less than 1 min left
 +01:43  sandbox  Building kubernetes: 300 of 300 packages, 100%
 +01:45  sandbox  Building etcd
 +02:01  sandbox  Building etcd: 2 of 100 packages, 2%
 +02:02  sandbox  Building etcd: 100 of 100 packages, 100%
-+02:03  sandbox  Starting etcd
++02:03  sandbox  Downloading etcd: 5 of 50 MB, 10%
++02:04  sandbox  Downloading etcd: 25 of 50 MB, 50%
++02:05  sandbox  Starting etcd
 
 "#]]
         );

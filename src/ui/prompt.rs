@@ -3,6 +3,20 @@
 use super::printer::Ui;
 use std::io::{IsTerminal, stdin};
 
+/// Attempts to answer a question before the command ends.
+const ATTEMPTS: usize = 5;
+
+/// A question on the terminal.
+pub(crate) struct Question<'a> {
+    pub(crate) text: &'a str,
+    /// Possible answers, for display.
+    pub(crate) options: &'a [String],
+    /// The answer to an empty line.
+    pub(crate) default: Option<&'a str>,
+    /// Returns why an answer is not valid.
+    pub(crate) check: &'a dyn Fn(&str) -> Result<(), String>,
+}
+
 /// Reason for a missing confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -25,6 +39,37 @@ impl Ui {
         self.prompt(question, |answer| answer == name)
     }
 
+    /// Asks a question until the answer is valid.
+    pub(crate) fn ask(&self, question: &Question) -> Result<String, Refused> {
+        if !self.can_prompt() {
+            return Err(Refused::NotInteractive);
+        }
+        let text = match question.options {
+            [] => question.text.to_owned(),
+            options => format!("{} ({})", question.text, options.join(", ")),
+        };
+        for _ in 0..ATTEMPTS {
+            let mut input = dialoguer::Input::<String>::new()
+                .with_prompt(printable(&text))
+                .allow_empty(true);
+            if let Some(default) = question.default {
+                input = input.default(printable(default));
+            }
+            let answer = input.interact_on(&console::Term::stderr());
+            let answer = answer.map_err(|_| Refused::Declined)?;
+            // The default may have been cleaned for display.
+            let answer = match question.default {
+                Some(default) if answer == printable(default) => default,
+                _ => answer.trim(),
+            };
+            match (question.check)(answer) {
+                Ok(()) => return Ok(answer.to_owned()),
+                Err(why) => self.warn(&printable(&why)),
+            }
+        }
+        Err(Refused::Declined)
+    }
+
     /// Reads a complete line. A prompt that reads single keys would hide the cursor, also after Ctrl-C.
     fn prompt(&self, question: &str, is_confirmed: impl Fn(&str) -> bool) -> Result<(), Refused> {
         if !self.can_prompt() {
@@ -39,5 +84,27 @@ impl Ui {
             Ok(answer) if is_confirmed(answer.trim()) => Ok(()),
             Ok(_) | Err(_) => Err(Refused::Declined),
         }
+    }
+}
+
+/// Replaces characters of foreign text that would control the terminal or change the order of the text.
+fn printable(text: &str) -> String {
+    let is_bidi = |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let shown = |character: char| match character.is_control() || is_bidi(character) {
+        true => '\u{fffd}',
+        false => character,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn foreign_text_cannot_control_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
+        assert_eq!(printable("\u{202e}x"), "\u{fffd}x");
+        assert_eq!(printable("gr\u{fc}n"), "gr\u{fc}n");
     }
 }

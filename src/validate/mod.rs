@@ -30,6 +30,7 @@ pub(crate) use pool::cloud_config;
 pub(crate) use profile::component_images;
 pub(crate) use profile::index::read_from;
 pub(crate) use shoot::control_plane;
+pub(crate) use shoot::kubernetes::KNOWN_MINORS;
 pub(crate) use shoot::metadata::EXPIRES;
 pub(crate) use shoot::spec::profile_named;
 pub(crate) use valid_shoot::{Network, PoolSpec, ValidShoot, VolumeApi};

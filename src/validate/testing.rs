@@ -29,12 +29,12 @@ pub(crate) fn read(yaml: &str) -> (Shoot, CloudProfile) {
         "the manifest of a test must be readable"
     );
     let mut contents = manifest.documents().map(|(_, content)| content);
-    let shoot = contents.find_map(|it| match it {
+    let shoot = contents.find_map(|content| match content {
         Content::Shoot(shoot) => Some(shoot.as_ref().clone()),
         _ => None,
     });
     let mut contents = manifest.documents().map(|(_, content)| content);
-    let profile = contents.find_map(|it| match it {
+    let profile = contents.find_map(|content| match content {
         Content::CloudProfile(profile) => Some(profile.as_ref().clone()),
         _ => None,
     });

@@ -6,10 +6,12 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
 use crate::app::provider::connect::connect;
-use crate::cluster::{self, ClientCertificate, Endpoint};
+use crate::app::provider::sandbox::path_with_kubectl;
+use crate::cluster::{self, ApiClient, ClientCertificate, Endpoint};
 use crate::config::secure_file;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::path::Path;
 use tempfile::NamedTempFile;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,8 +26,41 @@ pub(crate) struct ExecOptions {
 
 /// A temporary kubeconfig, and the connection that it uses. Dropping it deletes the file and closes the connection.
 pub(crate) struct Access {
-    pub(crate) file: NamedTempFile,
     pub(crate) way: Endpoint,
+    file: NamedTempFile,
+    /// PATH of the command, if it differs from that of this process.
+    path: Option<OsString>,
+}
+
+impl Access {
+    /// Writes a temporary kubeconfig for a connection to a shoot of the provider cluster.
+    pub(crate) fn new(
+        way: Endpoint,
+        id: &str,
+        certificate: &ClientCertificate,
+        provider: &ApiClient,
+        context: &Context,
+    ) -> Result<Access, CommandError> {
+        let value = cluster::kubeconfig(&context_name(id), &way.url, certificate);
+        let file = secure_file::temporary(&value.to_string()).map_err(|error| {
+            let message = "cannot write a temporary kubeconfig";
+            CommandError::new(Exit::Precondition, message).cause(error.to_string())
+        })?;
+        let path = path_with_kubectl(context, provider.server());
+        Ok(Access { way, file, path })
+    }
+
+    /// Path of the temporary kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Environment variables of the command.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let path = self.path.iter().map(|it| ("PATH", it.clone()));
+        path.chain([("KUBECONFIG", self.kubeconfig().into())])
+            .collect()
+    }
 }
 
 /// Runs a command with KUBECONFIG set to a cluster, and returns its exit code.
@@ -56,21 +91,7 @@ async fn connect_to_shoot(
         .shoot_endpoint(id, &certificate)
         .await
         .map_err(failed)?;
-    write_access(way, id, &certificate)
-}
-
-/// Writes a temporary kubeconfig for a connection.
-pub(crate) fn write_access(
-    way: Endpoint,
-    id: &str,
-    certificate: &ClientCertificate,
-) -> Result<Access, CommandError> {
-    let value = cluster::kubeconfig(&context_name(id), &way.url, certificate);
-    let file = secure_file::temporary(&value.to_string()).map_err(|error| {
-        let message = "cannot write a temporary kubeconfig";
-        CommandError::new(Exit::Precondition, message).cause(error.to_string())
-    })?;
-    Ok(Access { file, way })
+    Access::new(way, id, &certificate, &provider, context)
 }
 
 /// Runs the command until it ends, and forwards signals to it.
@@ -81,7 +102,7 @@ async fn run(command: &[OsString], access: &Access) -> Result<Exit, CommandError
     let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut hangups = signal(SignalKind::hangup()).map_err(cannot)?;
-    let mut child = process::spawn(command, [("KUBECONFIG", access.file.path())])?;
+    let mut child = process::spawn(command, access.variables())?;
     // The terminal sends SIGINT to the process group, and thus to the child.
     let is_forwarded = std::io::stdin().is_terminal();
     loop {

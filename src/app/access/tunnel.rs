@@ -1,7 +1,7 @@
 //! `kvshoot tunnel`.
 
 use super::certificate::AccessOptions;
-use super::exec::write_access;
+use super::exec::Access;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find_or_only;
@@ -30,10 +30,10 @@ pub(crate) fn tunnel(options: &TunnelOptions, context: &Context) -> Result<Exit,
             let certificate = options.access.issue(&provider, id, context).await?;
             let tunnel = Tunnel::open_at(&provider, id, options.port).await;
             let way = Endpoint::via_tunnel(tunnel.map_err(failed)?, &certificate).await;
-            write_access(way.map_err(failed)?, id, &certificate)
+            Access::new(way.map_err(failed)?, id, &certificate, &provider, context)
         });
         let access = opened.await?;
-        let file = access.file.path().display();
+        let file = access.kubeconfig().display();
         context.ui.data(&format!("export KUBECONFIG={file}\n"));
         let url = &access.way.url;
         context.ui.status(&format!(

@@ -1,6 +1,6 @@
 //! The command of an ephemeral run: its environment, its signals and its exit code.
 
-use crate::app::access::exec::{Access, write_access};
+use crate::app::access::exec::Access;
 use crate::app::access::process::{self, Signal};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
@@ -85,7 +85,7 @@ impl EphemeralCommand<'_> {
                 .shoot_endpoint(id, &certificate)
                 .await
                 .map_err(failed)?;
-            write_access(way, id, &certificate)
+            Access::new(way, id, &certificate, provider, self.context)
         });
         let access = self
             .signals
@@ -105,8 +105,8 @@ impl EphemeralCommand<'_> {
     fn variables(&self, access: &Access) -> Vec<(&'static str, OsString)> {
         let namespace = &**self.provider.namespace();
         let mut variables = self.context.variables();
+        variables.extend(access.variables());
         variables.extend([
-            ("KUBECONFIG", access.file.path().into()),
             ("KVSHOOT_NAME", self.name.into()),
             ("KVSHOOT_NAMESPACE", OsString::from(namespace)),
             ("KVSHOOT_API_SERVER", access.way.url.as_str().into()),

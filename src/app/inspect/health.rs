@@ -1,11 +1,10 @@
 //! The health of a shoot, for status and wait.
 
 use crate::app::error::{CommandError, failed};
-use crate::cluster::{
-    ApiClient, ImageSnapshot, MachineSnapshot, NodeSnapshot, RecordSnapshot, ShootSnapshot,
-};
+use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
 use crate::load::last_applied;
-use crate::state::conditions::{self, ComponentHealth, Condition, HealthInput, ShootHealth};
+use crate::state::conditions::{self, Condition, HealthInput};
+use crate::state::facts::Facts;
 
 /// Returns the conditions of a shoot.
 pub(crate) async fn conditions(
@@ -21,63 +20,17 @@ pub(crate) async fn observe(
     provider: &ApiClient,
     record: &RecordSnapshot,
 ) -> Result<HealthInput, CommandError> {
-    let id = &*record.name;
-    let (machines, images, control_plane) = futures::try_join!(
-        provider.machines(id),
-        provider.images(Some(id)),
-        provider.control_plane(id)
-    )
-    .map_err(failed)?;
+    let facts = provider.list_facts(record, FactsScope::HEALTH);
+    let facts = facts.await.map_err(failed)?;
+    Ok(input(&facts, record))
+}
+
+/// The facts, judged by the manifest in the record.
+pub(super) fn input(facts: &Facts, record: &RecordSnapshot) -> HealthInput {
     let shoot = last_applied(&record.data).map(|it| it.0);
     let workers = shoot.iter().flat_map(|it| &it.spec.provider.workers);
+    let minimum = workers.map(|it| usize::try_from(it.minimum).unwrap_or_default());
     let network = shoot.as_ref().map(|it| &it.spec.networking.type_);
-    let inside = match provider.shoot_snapshot(id).await {
-        Ok(ShootSnapshot {
-            nodes,
-            workloads,
-            answers,
-        }) => ShootHealth::Reachable {
-            nodes: nodes.iter().map(of_node).collect(),
-            workloads,
-            answers,
-        },
-        Err(error) => ShootHealth::Unreachable(error.to_string()),
-    };
-    Ok(HealthInput {
-        images: images.iter().map(of_image).collect(),
-        machines: machines.iter().map(of_machine).collect(),
-        wanted: workers
-            .map(|it| usize::try_from(it.minimum).unwrap_or_default())
-            .sum(),
-        control_plane: control_plane.workloads,
-        expiry: control_plane.expiry,
-        now: provider.server_time().unwrap_or_default(),
-        inside,
-        has_network: network.is_none_or(|it| it != "none"),
-    })
-}
-
-fn of_image(image: &ImageSnapshot) -> ComponentHealth {
-    ComponentHealth {
-        name: image.name.clone(),
-        why: (!image.import.done).then(|| image.phase.clone()),
-    }
-}
-
-fn of_machine(machine: &MachineSnapshot) -> ComponentHealth {
-    let why = match &machine.complaint {
-        Some(complaint) => format!("{}, {complaint}", machine.status).into(),
-        None => machine.status.clone(),
-    };
-    ComponentHealth {
-        name: machine.name.clone(),
-        why: (!machine.ready).then_some(why),
-    }
-}
-
-fn of_node(node: &NodeSnapshot) -> ComponentHealth {
-    ComponentHealth {
-        name: node.name.clone(),
-        why: node.why.clone(),
-    }
+    let has_network = network.is_none_or(|it| it != "none");
+    HealthInput::of(facts, minimum.sum(), has_network)
 }

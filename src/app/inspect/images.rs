@@ -4,7 +4,8 @@ use super::shoot_summary::{find, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::{ApiClient, ImageSnapshot};
+use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
+use crate::state::facts::{self, Facts, ImageImport};
 use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
@@ -17,39 +18,53 @@ pub(crate) fn list_images(
 ) -> Result<Exit, CommandError> {
     let images = context.block_on(async {
         let provider = connect(context).await?;
-        let id = match name {
-            Some(name) => Some(find(&provider, name, context).await?.name),
+        let record = match name {
+            Some(name) => Some(find(&provider, name, context).await?),
             None => None,
         };
-        rows(&provider, id.as_deref()).await
+        rows(&provider, record.as_ref()).await
     })??;
     context.ui.list(output, &images, "no golden volumes found");
     Ok(Exit::Done)
 }
 
 /// The golden volumes of a shoot as text, for support bundles.
-pub(crate) async fn images_text(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
-    Ok(wide_table(&rows(provider, Some(id)).await?))
+pub(crate) async fn images_text(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<String, CommandError> {
+    Ok(wide_table(&rows(provider, Some(record)).await?))
 }
 
-async fn rows(provider: &ApiClient, id: Option<&str>) -> Result<Vec<ImageRow>, CommandError> {
-    let images = provider.images(id).await.map_err(failed)?;
-    let now = provider.server_time();
-    Ok(images
-        .iter()
-        .map(|image| ImageRow::of(image, now))
-        .collect())
+async fn rows(
+    provider: &ApiClient,
+    record: Option<&RecordSnapshot>,
+) -> Result<Vec<ImageRow>, CommandError> {
+    let facts = match record {
+        Some(record) => provider.list_facts(record, FactsScope::IMAGES).await,
+        None => provider.list_all_images().await,
+    };
+    Ok(image_rows(&facts.map_err(failed)?, provider.server_time()))
+}
+
+/// Includes golden volumes of an earlier shoot of the same name.
+pub(super) fn image_rows(facts: &Facts, now: Option<i64>) -> Vec<ImageRow> {
+    let objects = facts.objects.iter().chain(&facts.foreign);
+    let images = facts::images(objects).into_iter();
+    images
+        .map(|(name, image)| ImageRow::of(name, image, now))
+        .collect()
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ImageRow {
-    name: String,
+pub(super) struct ImageRow {
+    pub(super) name: String,
     shoot: String,
     image: String,
-    phase: String,
+    pub(super) phase: String,
     /// Progress of the import, 0 to 100.
-    percent: Option<f32>,
+    pub(super) percent: Option<f32>,
     /// Bytes.
     size: Option<u64>,
     #[serde(skip)]
@@ -59,20 +74,20 @@ struct ImageRow {
 }
 
 impl ImageRow {
-    fn of(seen: &ImageSnapshot, now: Option<i64>) -> ImageRow {
+    fn of(name: &str, import: &ImageImport, now: Option<i64>) -> ImageRow {
+        let volume = &import.volume;
         ImageRow {
-            name: seen.name.to_string(),
-            shoot: parts(&seen.shoot).1.to_owned(),
-            image: seen.image.to_string(),
-            phase: seen.phase.to_string(),
-            percent: if seen.import.done {
-                Some(100.0)
-            } else {
-                seen.import.percent
+            name: name.to_owned(),
+            shoot: parts(&volume.shoot).1.to_owned(),
+            image: volume.image.to_string(),
+            phase: volume.phase.to_string(),
+            percent: match import.done {
+                true => Some(100.0),
+                false => import.percent,
             },
-            size: seen.size,
-            age: format_age(seen.created, now),
-            created: seen.created,
+            size: volume.size,
+            age: format_age(volume.created, now),
+            created: volume.created,
         }
     }
 }

@@ -23,8 +23,10 @@ pub(crate) fn list(
         Ok::<_, CommandError>((provider, records))
     })??;
     let now = provider.server_time();
-    let shoots = records.iter().map(|record| ShootSummary::of(record, now));
-    let shoots: Vec<ShootSummary> = shoots.collect();
+    let shoots: Vec<ShootSummary> = records
+        .iter()
+        .map(|record| ShootSummary::of(record, now))
+        .collect();
     let none = match all_namespaces {
         true => "no shoots found".to_owned(),
         false => format!("no shoots in namespace {}", provider.namespace()),

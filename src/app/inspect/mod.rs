@@ -11,3 +11,6 @@ pub(crate) mod shoot_summary;
 pub(crate) mod status;
 pub(crate) mod wait;
 pub(crate) mod wait_condition;
+
+#[cfg(test)]
+mod agreement_tests;

@@ -4,7 +4,8 @@ use super::shoot_summary::{find_or_only, format_age};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::{ApiClient, MachineSnapshot, NodeSnapshot};
+use crate::cluster::{ApiClient, FactsScope, RecordSnapshot};
+use crate::state::facts::{Facts, ObservedMachine, ShootApi};
 use crate::state::names::parts;
 use crate::ui::{Format, ListRow, wide_table};
 use serde::Serialize;
@@ -29,55 +30,60 @@ pub(crate) fn list_nodes(options: &NodesOptions, context: &Context) -> Result<Ex
         let provider = connect(context).await?;
         let record = find_or_only(&provider, options.name.as_deref(), context).await?;
         let warn = &mut |why: &str| context.ui.warn(why);
-        let nodes = read(options.pool.as_deref(), &provider, &record.name, warn).await?;
+        let pool = options.pool.as_deref();
+        let nodes = read(pool, &provider, &record, warn).await?;
         let none = format!("shoot {} has no machines", parts(&record.name).1);
         context.ui.list(options.output, &nodes, &none);
         if options.watch {
-            watch(options, context, &provider, &record.name, nodes).await?;
+            watch(options, context, &provider, &record, nodes).await?;
         }
         Ok(Exit::Done)
     })?
 }
 
 /// The nodes of a shoot as text, for support bundles.
-pub(crate) async fn nodes_text(provider: &ApiClient, id: &str) -> Result<String, CommandError> {
+pub(crate) async fn nodes_text(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+) -> Result<String, CommandError> {
     let mut warnings = String::new();
     let warn = &mut |why: &str| warnings += &format!("\n{why}\n");
-    let nodes = read(None, provider, id, warn).await?;
+    let nodes = read(None, provider, record, warn).await?;
     Ok(wide_table(&nodes) + &warnings)
 }
 
-/// Reads machines and their nodes. `warn` is called if the shoot is not reachable.
 async fn read(
     pool: Option<&str>,
     provider: &ApiClient,
-    id: &str,
+    record: &RecordSnapshot,
     warn: &mut dyn FnMut(&str),
 ) -> Result<Vec<NodeRow>, CommandError> {
-    let (machines, shoot) = tokio::join!(provider.machines(id), provider.shoot_snapshot(id));
-    let machines = machines.map_err(failed)?;
-    let nodes = match shoot {
-        Ok(shoot) => Some(shoot.nodes),
-        Err(error) => {
-            warn(&format!(
-                "the API server of the shoot is not reachable, showing machines only: {error}"
-            ));
-            None
-        }
-    };
-    let now = provider.server_time();
-    let of_pool = |machine: &&MachineSnapshot| pool.is_none_or(|pool| *pool == *machine.pool);
-    let row = |machine: &MachineSnapshot| {
-        let node = match &nodes {
-            None => Registration::Unknown,
-            Some(nodes) => nodes
-                .iter()
-                .find(|node| node.name == machine.name)
-                .map_or(Registration::Pending, Registration::Registered),
-        };
-        NodeRow::of(machine, node, now)
-    };
-    Ok(machines.iter().filter(of_pool).map(row).collect())
+    let facts = node_facts(provider, record, warn).await?;
+    Ok(node_rows(&facts, pool, provider.server_time()))
+}
+
+/// Reads machines and their nodes. `warn` is called if the shoot is not reachable.
+pub(super) async fn node_facts(
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    warn: &mut dyn FnMut(&str),
+) -> Result<Facts, CommandError> {
+    let facts = provider.list_facts(record, FactsScope::NODES);
+    let facts = facts.await.map_err(failed)?;
+    if let ShootApi::Unreachable(error) = &facts.shoot_api {
+        warn(&format!(
+            "the API server of the shoot is not reachable, showing machines only: {error}"
+        ));
+    }
+    Ok(facts)
+}
+
+pub(super) fn node_rows(facts: &Facts, pool: Option<&str>, now: Option<i64>) -> Vec<NodeRow> {
+    let machines = facts.machines().into_iter();
+    let of_pool = machines.filter(|it| pool.is_none_or(|pool| *pool == **it.0));
+    of_pool
+        .map(|(pool, name, machine)| NodeRow::of(facts, pool, name, machine, now))
+        .collect()
 }
 
 /// Prints new and changed nodes until a signal.
@@ -85,7 +91,7 @@ async fn watch(
     options: &NodesOptions,
     context: &Context,
     provider: &ApiClient,
-    id: &str,
+    record: &RecordSnapshot,
     mut before: Vec<NodeRow>,
 ) -> Result<(), CommandError> {
     loop {
@@ -94,7 +100,7 @@ async fn watch(
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
         // The warning was printed once.
-        let now = read(options.pool.as_deref(), provider, id, &mut |_| {}).await?;
+        let now = read(options.pool.as_deref(), provider, record, &mut |_| {}).await?;
         let changed: Vec<NodeRow> = now
             .iter()
             .filter(|node| !before.iter().any(|old| old.is_same(node)))
@@ -109,12 +115,12 @@ async fn watch(
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NodeRow {
-    name: String,
-    pool: String,
+pub(super) struct NodeRow {
+    pub(super) name: String,
+    pub(super) pool: String,
     zone: String,
-    status: String,
-    ready: bool,
+    pub(super) status: String,
+    pub(super) ready: bool,
     roles: Vec<String>,
     /// Version of the kubelet.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -124,56 +130,45 @@ struct NodeRow {
     /// Node of the provider cluster.
     host: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     #[serde(skip)]
     age: String,
     /// Seconds since 1970.
     created: Option<i64>,
 }
 
-/// The node of a machine.
-#[derive(Clone, Copy)]
-enum Registration<'a> {
-    /// The shoot is not reachable.
-    Unknown,
-    Pending,
-    Registered(&'a NodeSnapshot),
-}
-
 impl NodeRow {
-    fn of(seen: &MachineSnapshot, registration: Registration, now: Option<i64>) -> NodeRow {
-        let node = match registration {
-            Registration::Registered(node) => Some(node),
-            Registration::Unknown | Registration::Pending => None,
-        };
-        let own = node.and_then(|it| it.address.as_deref());
-        let mut addresses: Vec<String> = seen.addresses.iter().map(ToString::to_string).collect();
-        if let Some(own) = own {
-            addresses.retain(|it| it != own);
-            addresses.insert(0, own.to_owned());
-        }
-        let why = node.and_then(|it| it.why.as_deref());
-        let reason = why.or(seen.complaint.as_deref());
+    fn of(
+        facts: &Facts,
+        pool: &str,
+        name: &str,
+        machine: &ObservedMachine,
+        now: Option<i64>,
+    ) -> NodeRow {
+        let info = facts.nodes.get(name).map(|it| &it.info);
+        let own = info.and_then(|it| it.address.as_deref());
+        let placement = &machine.placement;
+        let others = placement.addresses.iter().map(|it| &**it);
+        let addresses = own.into_iter().chain(others.filter(|it| Some(*it) != own));
+        let created = i64::try_from(machine.born).ok().filter(|it| *it > 0);
+        let problem = facts.node_problem(name).filter(|_| machine.runs);
+        let reason = problem.or_else(|| machine.cause.clone());
         NodeRow {
-            name: seen.name.to_string(),
-            pool: seen.pool.to_string(),
-            zone: seen.zone.to_string(),
-            status: status(seen, registration),
-            ready: match registration {
-                Registration::Unknown => seen.ready,
-                Registration::Pending => false,
-                Registration::Registered(node) => node.why.is_none(),
-            },
-            roles: node.map_or_else(Vec::new, |it| {
-                it.roles.iter().map(ToString::to_string).collect()
+            name: name.to_owned(),
+            pool: pool.to_owned(),
+            zone: placement.zone.to_string(),
+            status: status(facts, name, machine),
+            ready: facts.is_ready(name, machine.runs),
+            roles: info.map_or_else(Vec::new, |info| {
+                info.roles.iter().map(ToString::to_string).collect()
             }),
-            version: node.map_or_else(String::new, |it| it.version.to_string()),
-            addresses,
-            image: seen.image.as_deref().unwrap_or_default().to_owned(),
-            host: seen.host.as_deref().unwrap_or_default().to_owned(),
-            reason: reason.map(str::to_owned),
-            age: format_age(seen.created, now),
-            created: seen.created,
+            version: info.map_or_else(String::new, |it| it.kubelet_version.to_string()),
+            addresses: addresses.map(str::to_owned).collect(),
+            image: machine.image.as_deref().unwrap_or_default().to_owned(),
+            host: placement.host.as_deref().unwrap_or_default().to_owned(),
+            reason: reason.map(|it| it.to_string()),
+            age: format_age(created, now),
+            created,
         }
     }
 
@@ -185,22 +180,25 @@ impl NodeRow {
 }
 
 /// The status of the node as kubectl shows it, or KubeVirt's status of the machine.
-fn status(seen: &MachineSnapshot, registration: Registration) -> String {
-    let mut status = match registration {
-        Registration::Registered(node) if node.why.is_none() => "Ready".to_owned(),
+fn status(facts: &Facts, name: &str, machine: &ObservedMachine) -> String {
+    let node = facts.nodes.get(name);
+    let is_known = facts.shoot_api == ShootApi::Reachable;
+    let mut status = match node {
+        Some(_) if facts.is_ready(name, machine.runs) => "Ready",
         // Ready, but not schedulable yet.
-        Registration::Registered(node) if node.ready => "Joining".to_owned(),
-        Registration::Registered(_) => "NotReady".to_owned(),
-        Registration::Pending if seen.ready => "Joining".to_owned(),
-        Registration::Pending | Registration::Unknown => seen.status.to_string(),
-    };
+        Some(node) if machine.runs && node.info.is_kubelet_ready => "Joining",
+        Some(_) => "NotReady",
+        None if machine.runs && is_known => "Joining",
+        None => machine.shown_status(),
+    }
+    .to_owned();
     if status.is_empty() {
         "Unknown".clone_into(&mut status);
     }
-    if matches!(registration, Registration::Registered(node) if node.cordoned) {
+    if node.is_some_and(|it| it.info.cordoned) {
         status += ",SchedulingDisabled";
     }
-    if seen.draining {
+    if machine.is_draining() {
         status += ",Leaving";
     }
     status
@@ -249,57 +247,75 @@ impl ListRow for NodeRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::facts::{MachinePhase, MachinePlacement, NodeInfo, ObservedNode};
+    use crate::state::testing;
 
-    fn machine(status: &str, ready: bool) -> MachineSnapshot {
-        MachineSnapshot {
-            name: "a".into(),
-            pool: "cpu".into(),
-            zone: "z1".into(),
-            zone_index: 0,
-            ordinal: 0,
-            hash: crate::state::hash::Hash::default(),
+    fn facts(status: &str, runs: bool) -> Facts {
+        let machine = ObservedMachine {
+            runs,
             status: status.into(),
-            ready,
-            draining: false,
-            host: None,
-            addresses: vec!["192.0.2.9".into(), "10.0.0.1".into()],
-            image: None,
-            created: None,
-            complaint: None,
+            placement: MachinePlacement {
+                addresses: ["192.0.2.9".into(), "10.0.0.1".into()].into(),
+                ..MachinePlacement::default()
+            },
+            ..testing::machine(MachinePhase::Ready)
+        };
+        Facts {
+            machines: [("cpu".into(), [("a".into(), machine)].into())].into(),
+            shoot_api: ShootApi::Reachable,
+            ..Facts::default()
         }
     }
 
-    fn node(why: Option<&str>) -> NodeSnapshot {
-        NodeSnapshot {
-            name: "a".into(),
-            ready: why != Some("no network"),
-            why: why.map(Into::into),
-            cordoned: why.is_none(),
-            roles: vec!["worker".into()],
-            version: "v1.33.1".into(),
-            address: Some("10.0.0.1".into()),
-            created: None,
-        }
+    /// Adds the machine's node.
+    fn with_node(mut facts: Facts, why: Option<&str>) -> Facts {
+        let node = ObservedNode {
+            serves: why.is_none(),
+            why: why.unwrap_or_default().into(),
+            info: NodeInfo {
+                is_kubelet_ready: why != Some("no network"),
+                cordoned: why.is_none(),
+                address: Some("10.0.0.1".into()),
+                ..NodeInfo::default()
+            },
+            ..testing::node()
+        };
+        facts.nodes.insert("a".into(), node);
+        facts
+    }
+
+    fn row(facts: &Facts) -> NodeRow {
+        node_rows(facts, None, None).remove(0)
     }
 
     #[test]
     fn a_machine_has_the_status_of_its_node() {
-        let (running, starting) = (machine("Running", true), machine("Starting", false));
-        let status = |seen: &MachineSnapshot, joined| NodeRow::of(seen, joined, None).status;
-        assert_eq!(status(&running, Registration::Pending), "Joining");
-        assert_eq!(status(&running, Registration::Unknown), "Running");
-        assert_eq!(status(&starting, Registration::Pending), "Starting");
-        let healthy = node(None);
-        assert_eq!(
-            status(&running, Registration::Registered(&healthy)),
-            "Ready,SchedulingDisabled"
-        );
-        let broken = node(Some("no network"));
-        let it = NodeRow::of(&running, Registration::Registered(&broken), None);
+        let status = |facts: &Facts| row(facts).status;
+        assert_eq!(status(&facts("Running", true)), "Joining");
+        let unreachable = Facts {
+            shoot_api: ShootApi::Unreachable("no response".into()),
+            ..facts("Running", true)
+        };
+        assert_eq!(status(&unreachable), "Running");
+        assert_eq!(status(&facts("Starting", false)), "Starting");
+        let healthy = with_node(facts("Running", true), None);
+        assert_eq!(status(&healthy), "Ready,SchedulingDisabled");
+        let it = row(&with_node(facts("Running", true), Some("no network")));
         assert_eq!((&*it.status, it.ready), ("NotReady", false));
         assert_eq!(it.reason.as_deref(), Some("no network"));
         assert_eq!(it.addresses, ["10.0.0.1", "192.0.2.9"]);
-        let unknown = node(Some("not initialized by the cloud controller manager"));
-        assert!(status(&running, Registration::Registered(&unknown)).starts_with("Joining"));
+        let uninitialized = "not initialized by the cloud controller manager";
+        let uninitialized = with_node(facts("Running", true), Some(uninitialized));
+        assert!(status(&uninitialized).starts_with("Joining"));
+    }
+
+    /// Its kubelet is no longer heard, but Kubernetes has not noticed yet.
+    #[test]
+    fn a_ready_node_of_a_stopped_machine_is_not_ready() {
+        let it = row(&with_node(facts("Stopped", false), None));
+        assert_eq!(
+            (&*it.status, it.ready),
+            ("NotReady,SchedulingDisabled", false)
+        );
     }
 }

@@ -1,12 +1,14 @@
 //! `kvshoot pools list`.
 
+use super::nodes::node_facts;
 use super::shoot_summary::find_or_only;
 use crate::app::context::Context;
-use crate::app::error::{CommandError, Exit, failed};
+use crate::app::error::{CommandError, Exit};
 use crate::app::provider::connect::connect;
-use crate::cluster::MachineSnapshot;
+use crate::cluster::RecordSnapshot;
 use crate::load::last_applied;
 use crate::model::Worker;
+use crate::state::facts::Facts;
 use crate::ui::{Format, ListRow};
 use serde::Serialize;
 
@@ -19,33 +21,45 @@ pub(crate) fn list_pools(
     let pools = context.block_on(async {
         let provider = connect(context).await?;
         let record = find_or_only(&provider, name, context).await?;
-        let machines = provider.machines(&record.name).await.map_err(failed)?;
-        let applied = last_applied(&record.data);
-        let workers = applied.map(|(shoot, _)| shoot.spec.provider.workers);
-        let workers = workers.unwrap_or_default();
-        let pools = workers.iter().map(|worker| PoolRow::of(worker, &machines));
-        Ok::<_, CommandError>(pools.collect::<Vec<_>>())
+        let warn = &mut |why: &str| context.ui.warn(why);
+        let facts = node_facts(&provider, &record, warn).await?;
+        Ok::<_, CommandError>(pool_rows(&facts, &record))
     })??;
     context.ui.list(output, &pools, "no pools found");
     Ok(Exit::Done)
 }
 
+pub(super) fn pool_rows(facts: &Facts, record: &RecordSnapshot) -> Vec<PoolRow> {
+    let applied = last_applied(&record.data);
+    let workers = applied.map(|(shoot, _)| shoot.spec.provider.workers);
+    let workers = workers.iter().flatten();
+    workers.map(|worker| PoolRow::of(worker, facts)).collect()
+}
+
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PoolRow {
-    name: String,
+pub(super) struct PoolRow {
+    pub(super) name: String,
     machine_type: String,
     image: String,
     zones: Vec<String>,
     minimum: i32,
     maximum: i32,
-    machines: usize,
-    ready: usize,
+    pub(super) machines: usize,
+    /// Machines that are ready nodes.
+    pub(super) ready: usize,
 }
 
 impl PoolRow {
-    fn of(worker: &Worker, machines: &[MachineSnapshot]) -> PoolRow {
-        let own = || machines.iter().filter(|it| *it.pool == *worker.name);
+    fn of(worker: &Worker, facts: &Facts) -> PoolRow {
+        let own = || {
+            facts
+                .machines
+                .get(worker.name.as_str())
+                .into_iter()
+                .flatten()
+        };
+        let ready = own().filter(|(name, it)| facts.is_ready(name, it.runs));
         let image = worker.machine.image.as_ref();
         PoolRow {
             name: worker.name.clone(),
@@ -57,7 +71,7 @@ impl PoolRow {
             minimum: worker.minimum,
             maximum: worker.maximum,
             machines: own().count(),
-            ready: own().filter(|it| it.ready).count(),
+            ready: ready.count(),
         }
     }
 }

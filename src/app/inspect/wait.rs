@@ -131,7 +131,11 @@ async fn first_unmet(
     Ok(wanted.find_map(|condition| unmet(condition, &seen, &current)))
 }
 
-fn unmet(wanted: &WaitCondition, seen: &HealthInput, conditions: &[Condition]) -> Option<String> {
+pub(super) fn unmet(
+    wanted: &WaitCondition,
+    seen: &HealthInput,
+    conditions: &[Condition],
+) -> Option<String> {
     let find = |kind: &str| conditions.iter().find(|condition| condition.kind == kind);
     let is_false =
         |condition: &Condition| format!("{} is False: {}", condition.kind, condition.message);

@@ -100,13 +100,13 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
         CommandError::new(Exit::Usage, message).cause(error.to_string())
     })?;
     let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
-    paths.retain(|it| {
-        let extension = it.extension().and_then(|it| it.to_str());
-        let is_hidden = it
+    paths.retain(|path| {
+        let extension = path.extension().and_then(|it| it.to_str());
+        let is_hidden = path
             .file_name()
             .is_some_and(|it| it.to_string_lossy().starts_with('.'));
         let is_manifest = matches!(extension, Some("yaml" | "yml" | "json"));
-        !is_hidden && (is_manifest || it.is_dir())
+        !is_hidden && (is_manifest || path.is_dir())
     });
     paths.sort();
     if paths.is_empty() {

@@ -7,7 +7,7 @@ use crate::plan::preview::first_apply;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::{Facts, ObservedMachine};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
-use crate::state::plan::{CREATE_MACHINE, Item, ItemState, Plan};
+use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan};
 use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -95,51 +95,59 @@ impl View<'_> {
             Action::Delete(_) | Action::Drain(_) => ChangeVerb::Delete,
         };
         let mut change = self.of(verb, key.kind, Some(&key.name), item);
+        let Action::Apply(desired) = action else {
+            return change;
+        };
         change.fields = match (verb, key.kind) {
             (ChangeVerb::Change, ObjectKind::Record) => self
                 .last
                 .map(|it| field_diff::manifest_fields(self.shoot, it))
                 .unwrap_or_default(),
             (ChangeVerb::Change, ObjectKind::Machine) => {
-                field_diff::metadata_fields(self.shoot, self.facts, action)
+                field_diff::metadata_fields(self.shoot, self.facts, desired)
             }
-            (ChangeVerb::Create, _) => field_diff::created_fields(self.shoot, self.facts, action),
+            (ChangeVerb::Create, _) => field_diff::created_fields(self.shoot, self.facts, desired),
             _ => Vec::new(),
         };
         change
     }
 
-    /// The change of a blocked item. It has no action yet, so that its id and title decide.
+    /// The change of a blocked item, which has no action yet.
     fn blocked(&self, item: &Item) -> Option<Change> {
-        let (verb, kind, name) = match item.id.0.split_once('/')? {
-            ("machine", _) => (
+        let is_new = self.facts.record.is_none();
+        let (verb, kind, name) = match &item.kind {
+            ItemKind::Machine(slot) => {
+                let machine = slot.machine.as_deref();
+                let machine = machine.filter(|_| slot.step == MachineStep::Create);
+                (ChangeVerb::Create, ObjectKind::Machine, machine)
+            }
+            ItemKind::Image(image) => (
                 ChangeVerb::Create,
-                ObjectKind::Machine,
-                machine_named(&item.title),
+                ObjectKind::ImageVolume,
+                Some(&*image.volume),
             ),
-            ("image", name) => (ChangeVerb::Create, ObjectKind::ImageVolume, Some(name)),
-            ("network", name) => (
-                ChangeVerb::Create,
-                ObjectKind::NetworkAttachmentDefinition,
-                Some(name),
-            ),
-            ("instancetype", name) => (ChangeVerb::Create, ObjectKind::Instancetype, Some(name)),
-            ("preference", name) => (ChangeVerb::Create, ObjectKind::Preference, Some(name)),
-            ("certificate", part) => (ChangeVerb::Create, ObjectKind::Secret, Some(part)),
+            ItemKind::Network(name) => {
+                let kind = ObjectKind::NetworkAttachmentDefinition;
+                (ChangeVerb::Create, kind, Some(&**name))
+            }
+            ItemKind::MachineType { key, .. } => (ChangeVerb::Create, key.kind, Some(&*key.name)),
+            ItemKind::Certificate(part) => (ChangeVerb::Create, ObjectKind::Secret, Some(&**part)),
             // Objects inside the shoot are compared once they are observed.
-            ("control-plane" | "system" | "bundle", name) if self.facts.record.is_none() => {
-                (ChangeVerb::Create, ObjectKind::Component, Some(name))
+            ItemKind::Component { name, .. } | ItemKind::AddOn(name) if is_new => {
+                (ChangeVerb::Create, ObjectKind::Component, Some(&**name))
             }
-            ("control-plane", name) => (ChangeVerb::Change, ObjectKind::Component, Some(name)),
-            ("remove", uid) => {
-                let (kind, name) = self.with_uid(uid)?;
-                // It is deleted with its machine.
-                if kind == ObjectKind::UserData {
-                    return None;
-                }
-                (ChangeVerb::Delete, kind, Some(name))
-            }
-            _ => return None,
+            ItemKind::Component {
+                side: ClusterSide::Provider,
+                name,
+            } => (ChangeVerb::Change, ObjectKind::Component, Some(&**name)),
+            // It is deleted with its machine.
+            ItemKind::Deletion { key, .. } if key.kind == ObjectKind::UserData => return None,
+            ItemKind::Deletion { key, .. } => (ChangeVerb::Delete, key.kind, Some(&*key.name)),
+            ItemKind::Record
+            | ItemKind::Component { .. }
+            | ItemKind::AddOn(_)
+            | ItemKind::Connection
+            | ItemKind::Other(_) => return None,
         };
         let mut change = self.of(verb, kind, name, item);
         change.waits = Some(match (verb, kind, name) {
@@ -153,8 +161,9 @@ impl View<'_> {
     }
 
     fn fields(&self, change: &Change) -> Vec<FieldChange> {
-        let object = self.objects.iter().find(|it| {
-            it["kind"] == change.kind && it["metadata"]["name"].as_str() == change.name.as_deref()
+        let object = self.objects.iter().find(|object| {
+            object["kind"] == change.kind
+                && object["metadata"]["name"].as_str() == change.name.as_deref()
         });
         object.map(field_diff::of_object).unwrap_or_default()
     }
@@ -169,9 +178,10 @@ impl View<'_> {
         let pool = place.map(|it| it.0);
         let about = match (verb, kind) {
             (ChangeVerb::Create, ObjectKind::Record) => Some("the record of the shoot".to_owned()),
-            (ChangeVerb::Create, ObjectKind::ImageVolume) => {
-                item.title.strip_prefix("Import ").map(str::to_owned)
-            }
+            (ChangeVerb::Create, ObjectKind::ImageVolume) => match &item.kind {
+                ItemKind::Image(it) => Some(format!("{} ({})", it.image, it.size)),
+                _ => None,
+            },
             (ChangeVerb::Create, ObjectKind::Machine) => self.pool(pool.as_deref()).map(about),
             (ChangeVerb::Delete, ObjectKind::Machine) => {
                 let machine = self.machines().find(|it| Some(&**it.1) == name);
@@ -205,13 +215,10 @@ impl View<'_> {
         }
     }
 
-    /// Pool and zone of a machine: from its item `machine/POOL/zK/I`, or from the observed machine.
+    /// Pool and zone of a machine: from its slot, or from the observed machine.
     fn place(&self, item: &Item, name: Option<&str>) -> Option<(String, usize)> {
-        if let Some(place) = item.id.0.strip_prefix("machine/") {
-            let mut parts = place.split('/');
-            let pool = parts.next()?.to_owned();
-            let zone: usize = parts.next()?.strip_prefix('z')?.parse().ok()?;
-            return Some((pool, zone.checked_sub(1)?));
+        if let ItemKind::Machine(slot) = &item.kind {
+            return Some((slot.pool.to_string(), slot.zone));
         }
         let (pool, _, machine) = self.machines().find(|it| Some(&**it.1) == name)?;
         Some((pool.to_string(), machine.zone))
@@ -234,15 +241,11 @@ impl View<'_> {
 
     fn machines(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>, &ObservedMachine)> {
         let pools = self.facts.machines.iter();
-        pools.flat_map(|(pool, it)| it.iter().map(move |(name, it)| (pool, name, it)))
-    }
-
-    fn with_uid(&self, uid: &str) -> Option<(ObjectKind, &str)> {
-        if let Some((_, name, _)) = self.machines().find(|it| *it.2.uid == *uid) {
-            return Some((ObjectKind::Machine, name));
-        }
-        let (key, _) = self.facts.objects.iter().find(|it| *it.1.uid == *uid)?;
-        Some((key.kind, &key.name))
+        pools.flat_map(|(pool, machines)| {
+            machines
+                .iter()
+                .map(move |(name, machine)| (pool, name, machine))
+        })
     }
 
     /// The last unfinished dependency, which depends on the others.
@@ -251,38 +254,24 @@ impl View<'_> {
         let Some(need) = needs.rfind(|it| it.state != ItemState::Done) else {
             return LATER.to_owned();
         };
-        match need.id.0.split('/').next() {
-            Some("record") => "after the record".to_owned(),
-            Some("image") => {
-                let image = need.title.strip_prefix("Import ").unwrap_or(&need.title);
-                let image = image.split(" (").next().unwrap_or(image);
-                format!("after {image}")
+        match &need.kind {
+            ItemKind::Record => "after the record".to_owned(),
+            ItemKind::Image(image) => format!("after {}", image.image),
+            ItemKind::Network(name) => format!("after network {name}"),
+            ItemKind::MachineType { text, .. } => format!("after {text}"),
+            ItemKind::Machine(_) => "once new machines are ready".to_owned(),
+            ItemKind::Certificate(_) => "after its certificates".to_owned(),
+            ItemKind::Component {
+                side: ClusterSide::Provider,
+                name,
+            } => format!("after {name}"),
+            ItemKind::Component { .. } | ItemKind::AddOn(_) | ItemKind::Connection => {
+                "once the API server answers".to_owned()
             }
-            Some("network") => {
-                let network = need.title.split(' ').next_back().unwrap_or_default();
-                format!("after network {network}")
-            }
-            Some("instancetype" | "preference") => {
-                let type_ = need.title.strip_prefix("Apply ").unwrap_or(&need.title);
-                format!("after {type_}")
-            }
-            Some("machine") => "once new machines are ready".to_owned(),
-            Some("certificate") => "after its certificates".to_owned(),
-            Some("control-plane") => {
-                let name = need.id.0.rsplit('/').next().unwrap_or_default();
-                format!("after {name}")
-            }
-            Some("system" | "bundle" | "reach") => "once the API server answers".to_owned(),
-            Some("remove") => "once no machine uses it".to_owned(),
-            _ => format!("after: {}", need.title),
+            ItemKind::Deletion { .. } => "once no machine uses it".to_owned(),
+            ItemKind::Other(_) => format!("after: {}", need.title),
         }
     }
-}
-
-/// The name in `Create machine NAME in zone ZONE`. Some machines have no name yet.
-fn machine_named(title: &str) -> Option<&str> {
-    let rest = title.strip_prefix(CREATE_MACHINE)?;
-    rest.split_whitespace().next()
 }
 
 fn about(pool: &PoolSpec) -> String {

@@ -3,7 +3,7 @@
 use super::types::FieldChange;
 use crate::load::LastApplied;
 use crate::render;
-use crate::state::action::Action;
+use crate::state::action::Desired;
 use crate::state::facts::Facts;
 use crate::state::record;
 use crate::validate::ValidShoot;
@@ -19,23 +19,23 @@ pub(super) fn manifest_fields(shoot: &ValidShoot, last: &LastApplied) -> Vec<Fie
     difference(&old, &new)
 }
 
-/// Labels, annotations and taints that an action changes.
+/// Labels, annotations and taints of the desired state.
 pub(super) fn metadata_fields(
     shoot: &ValidShoot,
     facts: &Facts,
-    action: &Action,
+    desired: &Desired,
 ) -> Vec<FieldChange> {
-    let patch = render::objects(shoot, facts, action)
+    let patch = render::objects(shoot, facts, desired)
         .into_iter()
         .next()
         .unwrap_or_default();
     let after = flat(&patch);
     let hidden = |it: &&(String, Value)| !it.0.contains("kvshoot.io/");
     let after: Vec<(String, Value)> = after.into_iter().collect();
-    let field = |it: &(String, Value)| FieldChange {
-        path: it.0.clone(),
+    let field = |entry: &(String, Value)| FieldChange {
+        path: entry.0.clone(),
         before: None,
-        after: Some(it.1.clone()).filter(|it| !it.is_null()),
+        after: Some(entry.1.clone()).filter(|it| !it.is_null()),
     };
     after.iter().filter(hidden).map(field).collect()
 }
@@ -44,9 +44,9 @@ pub(super) fn metadata_fields(
 pub(super) fn created_fields(
     shoot: &ValidShoot,
     facts: &Facts,
-    action: &Action,
+    desired: &Desired,
 ) -> Vec<FieldChange> {
-    let objects = render::objects(shoot, facts, action);
+    let objects = render::objects(shoot, facts, desired);
     objects.last().map(of_object).unwrap_or_default()
 }
 
@@ -68,10 +68,10 @@ fn difference(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> V
     let paths: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let changed = paths.into_iter().filter(|it| old.get(*it) != new.get(*it));
     changed
-        .map(|it| FieldChange {
-            path: it.clone(),
-            before: old.get(it).cloned(),
-            after: new.get(it).cloned(),
+        .map(|path| FieldChange {
+            path: path.clone(),
+            before: old.get(path).cloned(),
+            after: new.get(path).cloned(),
         })
         .collect()
 }

@@ -60,8 +60,9 @@ pub(crate) fn plan(options: &PlanOptions, context: &Context) -> Result<Exit, Com
         Format::Table | Format::Wide => {
             let wide = options.output == Format::Wide;
             let (style, width) = (context.ui.style(), context.ui.width());
-            let texts = previews.iter();
-            let texts = texts.map(|preview| format::text(preview, wide, style, width));
+            let texts = previews
+                .iter()
+                .map(|preview| format::text(preview, wide, style, width));
             context.ui.data(&texts.collect::<Vec<_>>().join("\n"));
         }
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod connect;
 pub(crate) mod doctor;
+pub(crate) mod fetch;
 pub(crate) mod prepare;
 pub(crate) mod sandbox;

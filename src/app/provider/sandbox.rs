@@ -2,19 +2,42 @@
 
 use crate::app::context::{Context, DEFAULT_SANDBOX};
 use crate::app::error::{CommandError, Exit};
+use crate::app::provider::fetch::fetch;
 use crate::cluster::{KubeconfigFiles, KubeconfigSource};
-use crate::sandbox::{self, Dirs, Fault, Sandbox, SandboxError, StartOutcome, Step};
-use crate::ui::{Preparation, format_duration};
-use std::path::{Path, PathBuf};
+use crate::sandbox::{
+    self, Dirs, Fault, InotifyShortage, ProgramSources, ReleaseArchives, Sandbox, SandboxError,
+    StartOutcome, Step,
+};
+use crate::ui::{Format, ListRow, Preparation, StepProgress, format_duration};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Instant;
+
+/// Each control plane process needs an inotify instance per certificate; the default limit is 128 per user.
+const RAISE_INOTIFY: &str = "raise the limit: sudo sysctl -w fs.inotify.max_user_instances=1024";
 
 /// Where the programs of the sandbox come from.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InstallOptions {
-    /// A directory with the programs, instead of building them.
+    /// A directory with the programs, instead of downloading or building them.
     pub(crate) from: Option<PathBuf>,
+    /// URL of a copy of the release archives.
+    pub(crate) mirror: Option<String>,
+    /// Builds the programs even if the release has archives of them.
+    pub(crate) build: bool,
     /// Runs CDI's controllers instead of simulated imports.
     pub(crate) cdi: bool,
+}
+
+impl InstallOptions {
+    fn sources(&self) -> ProgramSources {
+        let archives = ReleaseArchives::new(self.mirror.as_deref(), fetch);
+        ProgramSources {
+            from: self.from.clone(),
+            archives: (!self.build).then_some(archives),
+        }
+    }
 }
 
 /// An operation on a sandbox.
@@ -23,6 +46,8 @@ pub(crate) enum SandboxOperation {
     Install(InstallOptions),
     Up(InstallOptions),
     Down,
+    DownAll,
+    List(Format),
     Status,
     Reset,
     Kubeconfig,
@@ -44,13 +69,9 @@ pub(crate) fn run(
     match operation {
         SandboxOperation::Install(options) => install(options, &dirs, context)?,
         SandboxOperation::Up(options) => up(options, &sandbox, &dirs, context)?,
-        SandboxOperation::Down => {
-            let was_running = sandbox.down(&mut StepReporter::new(context).reporter());
-            context.ui.status(match was_running.map_err(failure)? {
-                true => "Stopped the sandbox; its data is kept",
-                false => "The sandbox is not running",
-            });
-        }
+        SandboxOperation::Down => down(&sandbox, "the sandbox", context)?,
+        SandboxOperation::DownAll => down_all(&dirs, context)?,
+        SandboxOperation::List(output) => list(*output, &dirs, context)?,
         SandboxOperation::Reset => {
             let done = sandbox.reset(&mut StepReporter::new(context).reporter());
             done.map_err(failure)?;
@@ -73,11 +94,119 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
+/// `title` is the sandbox in messages.
+fn down(sandbox: &Sandbox, title: &str, context: &Context) -> Result<(), CommandError> {
+    let was_running = sandbox.down(&mut StepReporter::new(context).reporter());
+    context.ui.status(&match was_running.map_err(failure)? {
+        true => format!("Stopped {title}; its data is kept"),
+        false => format!("{title} is not running", title = capitalized(title)),
+    });
+    Ok(())
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// Stops all sandboxes, also if one of them cannot be stopped.
+fn down_all(dirs: &Dirs, context: &Context) -> Result<(), CommandError> {
+    let sandboxes = Sandbox::all(dirs).map_err(failure)?;
+    if sandboxes.is_empty() {
+        context.ui.status("No sandboxes found");
+    }
+    let stop = |it: &Sandbox| down(it, &format!("sandbox {}", it.name()), context);
+    let mut errors = sandboxes.iter().filter_map(|it| stop(it).err());
+    let first = errors.next();
+    errors.for_each(|error| {
+        error.report(&context.ui);
+    });
+    first.map_or(Ok(()), Err)
+}
+
+fn list(output: Format, dirs: &Dirs, context: &Context) -> Result<(), CommandError> {
+    let sandboxes = Sandbox::all(dirs).map_err(failure)?;
+    let rows: Vec<SandboxRow> = sandboxes.iter().map(SandboxRow::of).collect();
+    context.ui.list(output, &rows, "no sandboxes found");
+    Ok(())
+}
+
+/// A sandbox in a list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SandboxRow {
+    name: String,
+    status: &'static str,
+    /// Address of the API server; empty if the state of the sandbox cannot be read.
+    server: String,
+    /// Resident memory of all processes in MiB.
+    memory_mib: u64,
+    directory: PathBuf,
+}
+
+impl SandboxRow {
+    fn of(sandbox: &Sandbox) -> SandboxRow {
+        let row = SandboxRow {
+            name: sandbox.name().to_owned(),
+            status: "unknown",
+            server: String::new(),
+            memory_mib: 0,
+            directory: sandbox.folder().to_owned(),
+        };
+        match sandbox.status() {
+            // Only a lock remains of a sandbox that was never started.
+            Ok(None) => SandboxRow {
+                status: "stopped",
+                ..row
+            },
+            Ok(Some(status)) => SandboxRow {
+                status: match status.processes.iter().any(|it| it.alive) {
+                    _ if status.healthy => "running",
+                    true => "unhealthy",
+                    false => "stopped",
+                },
+                memory_mib: status.processes.iter().filter_map(|it| it.memory).sum(),
+                server: status.server,
+                ..row
+            },
+            Err(_) => row,
+        }
+    }
+}
+
+impl ListRow for SandboxRow {
+    fn headers() -> &'static [&'static str] {
+        &["NAME", "STATUS", "SERVER", "MEMORY"]
+    }
+
+    fn wide_headers() -> &'static [&'static str] {
+        &["DIRECTORY"]
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let memory = match self.memory_mib {
+            0 => String::new(),
+            memory => format!("{memory} MiB"),
+        };
+        let status = self.status.to_owned();
+        vec![self.name.clone(), status, self.server.clone(), memory]
+    }
+
+    fn wide_cells(&self) -> Vec<String> {
+        vec![self.directory.display().to_string()]
+    }
+
+    fn name(&self) -> String {
+        format!("sandbox/{}", self.name)
+    }
+}
+
 fn install(options: &InstallOptions, dirs: &Dirs, context: &Context) -> Result<(), CommandError> {
     let mut steps = StepReporter::new(context);
-    let from: Option<&Path> = options.from.as_deref();
     let installation =
-        sandbox::install(dirs, from, options.cdi, &mut steps.reporter()).map_err(failure)?;
+        sandbox::install(dirs, &options.sources(), options.cdi, &mut steps.reporter())
+            .map_err(failure)?;
     drop(steps);
     let text = format!(
         "Installed the programs of the sandbox, {}",
@@ -97,8 +226,8 @@ fn up(
     let started = steps.started;
     // Without the flag, an existing sandbox keeps its mode.
     let cdi = options.cdi || sandbox.cdi().map_err(failure)? == Some(true);
-    let from = options.from.as_deref();
-    let installation = sandbox::install(dirs, from, cdi, &mut steps.reporter()).map_err(failure)?;
+    let installation =
+        sandbox::install(dirs, &options.sources(), cdi, &mut steps.reporter()).map_err(failure)?;
     let up = sandbox
         .up(&installation, cdi, &mut steps.reporter())
         .map_err(failure)?;
@@ -192,7 +321,11 @@ fn failure(error: SandboxError) -> CommandError {
         SandboxError::NotRunning(_) => Exit::NotFound,
         SandboxError::Slow { .. } => Exit::Timeout,
         SandboxError::NoGo
+        | SandboxError::NoUserNamespaces { .. }
         | SandboxError::OldGo { .. }
+        | SandboxError::NoPrograms { .. }
+        | SandboxError::WrongDigest { .. }
+        | SandboxError::Archive { .. }
         | SandboxError::Missing { .. }
         | SandboxError::OtherMode { .. }
         | SandboxError::Older(_)
@@ -210,19 +343,37 @@ fn failure(error: SandboxError) -> CommandError {
         converted = converted.cause(cause.to_string());
         source = cause.source();
     }
+    let converted = match error.is_disk_full() {
+        true => converted.hint(
+            "free disk space, or set XDG_STATE_HOME and XDG_CACHE_HOME to directories with more",
+        ),
+        false => converted,
+    };
     match error {
         SandboxError::NoGo | SandboxError::OldGo { .. } => converted
             .hint("install Go 1.26 or newer, which is needed to build the programs of the sandbox once")
             .hint("or copy them from another computer: kvshoot sandbox install --from DIR"),
+        SandboxError::NoPrograms { failure } => converted
+            .cause(failure)
+            .hint("run the same command again to resume the download; --mirror URL selects another server")
+            .hint("or install Go 1.26 or newer, which builds the programs once")
+            .hint("or copy them from another computer: kvshoot sandbox install --from DIR"),
+        SandboxError::WrongDigest { found, expected, .. } => converted
+            .cause(format!("SHA-256 is {found}"))
+            .cause(format!("this version of kvshoot expects {expected}"))
+            .hint("the file was deleted and nothing of it was used; run the same command again")
+            .hint("if this happens again, the server has another file: check --mirror, or build the programs with --build"),
+        SandboxError::Archive { .. } => {
+            converted.hint("build the programs instead: kvshoot sandbox install --build")
+        }
         SandboxError::Build { output, .. } => converted
             .cause(last_lines(&output))
             .hint("run the same command again; programs that are already built are kept"),
         SandboxError::Ended { log, tail, .. } => {
             let has_no_watchers = tail.contains("inotify") || tail.contains("too many open files");
             let error = converted.cause(tail);
-            // Each control plane process needs one per certificate; the default limit is 128 per user.
             let error = match has_no_watchers {
-                true => error.hint("raise the inotify limit: sysctl -w fs.inotify.max_user_instances=1024"),
+                true => error.hint(RAISE_INOTIFY),
                 false => error,
             };
             error.hint(format!("complete log: {}", log.display()))
@@ -233,11 +384,26 @@ fn failure(error: SandboxError) -> CommandError {
         SandboxError::OtherMode { .. } | SandboxError::Older(_) => {
             converted.hint("run kvshoot sandbox reset first, or pass another --name")
         }
+        SandboxError::NoUserNamespaces { command, .. } => {
+            let error = converted.cause("control plane pods need them for their root directory");
+            let error = command.into_iter().fold(error, CommandError::hint);
+            error.hint("or run kvshoot as root")
+        }
         SandboxError::NotRunning(name) => converted.hint(match name.as_str() {
             DEFAULT_SANDBOX => "start it: kvshoot sandbox up".to_owned(),
             name => format!("start it: kvshoot sandbox up --name={name}"),
         }),
         _ => converted,
+    }
+}
+
+/// Warns before a shoot is created whose control plane could not watch its certificates.
+fn warn_of_inotify_shortage(context: &Context) {
+    if let Some(InotifyShortage { free, needed }) = sandbox::inotify_shortage() {
+        context.ui.warn(&format!(
+            "{free} inotify instances are free, and the control plane of a shoot needs about {needed}"
+        ));
+        context.ui.hint(RAISE_INOTIFY);
     }
 }
 
@@ -261,13 +427,26 @@ impl StepReporter {
     }
 
     fn reporter(&mut self) -> impl FnMut(Step) + use<'_> {
-        |step| match step.stays {
-            true => self.steps.note(&step.title),
-            false => self
-                .steps
-                .step(self.started.elapsed(), &step.title, step.count),
+        |step| {
+            let progress = step.count.map(|count| StepProgress {
+                done: count.done,
+                total: count.total,
+                unit: count.unit,
+            });
+            match step.stays {
+                true => self.steps.note(&step.title),
+                false => self
+                    .steps
+                    .step(self.started.elapsed(), &step.title, progress),
+            }
         }
     }
+}
+
+/// PATH with the kubectl of the sandbox at this address. None if PATH has one, or if the server is not a sandbox.
+pub(crate) fn path_with_kubectl(context: &Context, server: &str) -> Option<OsString> {
+    let directory = sandbox::programs_at(server, &paths(context).ok()?)?;
+    context.config.path_with(&directory, "kubectl")
 }
 
 /// The kubeconfig of a sandbox, which may be stopped.
@@ -284,10 +463,16 @@ pub(crate) async fn kubeconfig(context: &Context, name: &str) -> Result<PathBuf,
     let dirs = paths(context)?;
     let name = name.to_owned();
     if context.creates_sandbox {
+        warn_of_inotify_shortage(context);
+        let options = InstallOptions {
+            mirror: context.config.sandbox_mirror(),
+            ..InstallOptions::default()
+        };
         let mut steps = StepReporter::new(context);
         // On a separate thread, so that signals are handled meanwhile.
         let created = tokio::task::spawn_blocking(move || {
-            sandbox::ensure(&name, &dirs, &mut steps.reporter()).map_err(failure)
+            sandbox::ensure(&name, &dirs, &options.sources(), &mut steps.reporter())
+                .map_err(failure)
         });
         return created.await.expect("a panic ends the program");
     }

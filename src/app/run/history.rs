@@ -36,14 +36,14 @@ pub(crate) async fn write(
 
 /// The last operation in Gardener's format.
 fn operation(report: &RunReport, is_first: bool) -> Operation {
-    let (state, description) = match report.outcome {
+    let (state, description) = match &report.outcome {
         Outcome::Converged => (
             "Succeeded",
             "Shoot cluster has been successfully reconciled.",
         ),
         Outcome::Interrupted => ("Aborted", "The run was interrupted."),
         Outcome::Timeout => ("Error", "The run timed out."),
-        Outcome::Stuck | Outcome::Lost => (
+        Outcome::Stuck | Outcome::Lost | Outcome::Refused(_) => (
             "Error",
             "The run failed. The operation will be retried by the next apply.",
         ),

@@ -42,7 +42,11 @@ impl RunResult {
         success: String,
     ) -> RunResult {
         let progress = format!("{}/{} done", report.done, report.total);
-        let (exit, outcome, summary) = match report.outcome {
+        let (exit, outcome, summary) = match &report.outcome {
+            Outcome::Refused(failure) => {
+                let exit = Exit::of_class(failure.class, false);
+                return RunResult::refused(exit, &failure.message, resume);
+            }
             Outcome::Converged => (Exit::Done, "converged", success),
             Outcome::Stuck => (
                 exit_of_failures(report),

@@ -12,10 +12,11 @@ use crate::cluster::{
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
-use crate::state::action::Action;
+use crate::state::action::{Action, Desired};
 use crate::state::facts::Facts;
+use crate::state::failure::Failure;
 use crate::state::observed::Observed;
-use crate::state::plan::Plan;
+use crate::state::plan::{ItemKind, Plan};
 use crate::state::record::{HISTORY, RunRecord};
 use serde_json::Value;
 use std::sync::Arc;
@@ -136,11 +137,12 @@ impl<'a> Session<'a> {
         self.observer.facts().borrow().clone()
     }
 
-    /// Plans and performs until a plan is done or no progress is possible.
+    /// Plans and performs until a plan is done or no progress is possible. `admit` may refuse the first plan.
     pub(crate) async fn run(
         &self,
         plan: impl Fn(&Observed) -> Plan,
-        render: impl Fn(&Facts, &Action) -> Vec<Value>,
+        admit: impl FnOnce(&Plan) -> Result<(), Failure>,
+        render: impl Fn(&Facts, &Desired) -> Vec<Value>,
     ) -> Result<RunReport, CommandError> {
         let lost = CancellationToken::new();
         let limits = RunLimits {
@@ -154,13 +156,16 @@ impl<'a> Session<'a> {
             lost: lost.clone(),
         };
         let perform = |action: Action, facts: Arc<Facts>| {
-            let objects = render(&facts, &action);
-            async move { answer(self.performer.execute(&action, objects).await) }
+            let action = action.rendered(|desired| render(&facts, desired));
+            async move { answer(self.performer.execute(action).await) }
         };
         let report = |event: RunEvent| self.reporter.forward(&event);
+        let run = flow::run(&limits, self.observer.facts(), plan, admit, perform, report);
         let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
         tokio::select! {
-            report = flow::run(&limits, self.observer.facts(), plan, perform, report) => Ok(report),
+            // A plan that is refused ends the run before the background tasks write anything.
+            biased;
+            report = run => Ok(report),
             never = background => match never {},
             () = self.signals.second.cancelled() => {
                 let aborted = CommandError::new(self.signals.exit(), "aborted");
@@ -226,6 +231,7 @@ impl<'a> Session<'a> {
     pub(crate) fn report_verification(&self, why: &str) {
         self.reporter.report(EventKind::Item {
             id: "proof".to_owned(),
+            kind: ItemKind::Other("proof".into()),
             title: "Verify that nothing remains".to_owned(),
             status: ItemStatus::Waiting,
             why: Some(why.to_owned()),

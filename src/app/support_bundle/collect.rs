@@ -189,8 +189,10 @@ pub(crate) async fn collect(
 fn begin(request: &BundleRequest<'_>) -> io::Result<Archive> {
     let now = jiff::Timestamp::now();
     let time = u64::try_from(now.as_second()).unwrap_or_default();
-    let name = request.file.and_then(Path::file_name);
-    let name = name.map(|it| it.to_string_lossy().into_owned());
+    let name = request
+        .file
+        .and_then(Path::file_name)
+        .map(|it| it.to_string_lossy().into_owned());
     let root = match &name {
         Some(name) => {
             let name = name.trim_end_matches(".gz").trim_end_matches(".tgz");
@@ -199,7 +201,7 @@ fn begin(request: &BundleRequest<'_>) -> io::Result<Archive> {
         None => format!("{}-bundle", request.shoot.replace('/', "-")),
     };
     let file = request.file.filter(|it| !is_special(it));
-    let folder = file.map(|it| match it.parent() {
+    let folder = file.map(|file| match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     });
@@ -244,7 +246,7 @@ async fn fill(
     let (found, mut files) = mpsc::channel(QUEUE);
     let gather = async {
         let work = async {
-            let summary = summary::summary(&found, provider, &id, record.as_ref(), redactor);
+            let summary = summary::summary(&found, provider, record.as_ref(), redactor);
             tokio::join!(summary, evidence.collect(&found));
         };
         let is_complete = timeout_at(until, work).await.is_ok();

@@ -22,17 +22,15 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn summary(
     found: &Sender<CollectedPart>,
     provider: &ApiClient,
-    id: &str,
     record: Option<&RecordSnapshot>,
     redactor: &Redactor,
 ) {
     type Output<'a> = LocalBoxFuture<'a, Result<String, CommandError>>;
-    let mut all: Vec<(&str, Output<'_>)> = vec![
-        ("nodes", nodes_text(provider, id).boxed_local()),
-        ("images", images_text(provider, id).boxed_local()),
-        ("doctor", doctor_text(provider, record).boxed_local()),
-    ];
+    let mut all: Vec<(&str, Output<'_>)> =
+        vec![("doctor", doctor_text(provider, record).boxed_local())];
     if let Some(record) = record {
+        all.push(("nodes", nodes_text(provider, record).boxed_local()));
+        all.push(("images", images_text(provider, record).boxed_local()));
         all.push(("status", status_text(provider, record).boxed_local()));
         all.push(("plan", plan_text(provider, record).boxed_local()));
     }
@@ -122,10 +120,10 @@ fn manifest(text: &str, redactor: &Redactor) -> String {
 /// A line per run.
 fn history(text: &str) -> String {
     let runs: Vec<RunRecord> = serde_json::from_str(text).unwrap_or_default();
-    let lines = runs.iter().map(|it| {
+    let lines = runs.iter().map(|run| {
         format!(
             "{}  {:<8} {:>6} s  {:<12} {}\n",
-            it.started, it.verb, it.seconds, it.result, it.id
+            run.started, run.verb, run.seconds, run.result, run.id
         )
     });
     lines.collect()

@@ -1,11 +1,11 @@
 //! Objects of a shoot that do not exist, although the record wants them.
 
 use crate::cluster::{Advice, Cause, CauseChain, RecordSnapshot};
-use crate::state::action::{Action, Desired, Payload};
+use crate::state::action::{Action, Desired};
 use crate::state::facts::Facts;
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::plan::{ItemState, Plan, empty_slot_title};
+use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan, empty_slot_title};
 use crate::state::record::{LAST_OPERATION, LastError, Operation};
 
 /// The number of missing objects that are named. The others are counted.
@@ -44,13 +44,12 @@ pub(super) fn chains(
                 ));
             }
             ItemState::Due(Action::Apply(wanted)) if facts.is_missing(wanted) => {
-                let title = &item.title;
                 match errors
                     .iter()
-                    .find_map(|error| description_of(error, wanted, title))
+                    .find_map(|error| description_of(error, wanted, item))
                 {
                     Some(message) => chains.push(missing(&wanted.key, message)),
-                    None => titles.push(title.as_str()),
+                    None => titles.push(item.title.as_str()),
                 }
             }
             ItemState::Waiting(why) => waits.push((&item.title, why)),
@@ -80,17 +79,16 @@ pub(super) fn chains(
 }
 
 /// The error of the last run for an object. An error of a machine may name its pool and zone only.
-fn description_of<'a>(error: &'a LastError, wanted: &Desired, title: &str) -> Option<&'a str> {
+fn description_of<'a>(error: &'a LastError, wanted: &Desired, item: &Item) -> Option<&'a str> {
     let description = &error.description;
     let named = description.strip_prefix(&format!("{}: ", wanted.key));
-    let place = match &wanted.payload {
-        Payload::Machine { pool, .. } => {
-            let zone = title.rsplit(" in zone ").next().unwrap_or_default();
-            empty_slot_title(pool, zone)
+    let place = match &item.kind {
+        ItemKind::Machine(slot) if slot.step == MachineStep::Create => {
+            empty_slot_title(&slot.pool, &slot.zone_name)
         }
         _ => String::new(),
     };
-    let is_own = error.task_id == title || error.task_id == place;
+    let is_own = error.task_id == item.title || error.task_id == place;
     named.or_else(|| is_own.then_some(description))
 }
 

@@ -1,11 +1,14 @@
 use super::*;
+use crate::state::action::Payload;
 use crate::state::failure::Failure;
 use crate::state::hash::Hash;
-use crate::state::plan::Item;
+use crate::state::plan::MachineItem;
 
 fn item(title: &str, state: ItemState) -> Item {
+    let kind = ItemKind::from(title.to_owned());
     Item {
-        id: title.to_owned().into(),
+        id: kind.id(),
+        kind,
         title: title.to_owned(),
         needs: [].into(),
         state,
@@ -20,13 +23,25 @@ fn make(kind: ObjectKind, name: &str, content: Payload) -> ItemState {
     }))
 }
 
-fn machine(name: &str) -> ItemState {
+/// The item of a machine of pool cpu that is to be created.
+fn machine(name: &str, zone: &str) -> Item {
     let content = Payload::Machine {
         pool: "cpu".into(),
         zone: 0,
         ordinal: 0,
     };
-    make(ObjectKind::Machine, name, content)
+    let title = format!("Create machine {name} in zone {zone}");
+    Item {
+        kind: ItemKind::Machine(MachineItem {
+            pool: "cpu".into(),
+            zone: 0,
+            zone_name: zone.into(),
+            slot: 0,
+            machine: Some(name.into()),
+            step: MachineStep::Create,
+        }),
+        ..item(&title, make(ObjectKind::Machine, name, content))
+    }
 }
 
 fn error(title: &str, description: &str) -> LastError {
@@ -50,8 +65,8 @@ fn findings(items: Vec<Item>, errors: &[LastError], is_explained: bool) -> Vec<S
 fn a_missing_object_has_the_error_of_the_last_run() {
     let quota = "exceeded quota: q, requested: cpu=4, used: cpu=8, limited: cpu=10";
     let items = vec![
-        item("Create machine m-0 in zone z", machine("m-0")),
-        item("Create machine m-1 in zone y", machine("m-1")),
+        machine("m-0", "z"),
+        machine("m-1", "y"),
         item(
             "Run etcd",
             make(ObjectKind::StatefulSet, "etcd", Payload::Plain),

@@ -4,13 +4,11 @@ use super::error::Error;
 use super::request::ResourceRef;
 use super::resources;
 use crate::cluster::client::api_client::ApiClient;
-use crate::cluster::json::text;
+use crate::cluster::objects::core::secret::PartialSecret;
+use crate::cluster::objects::reader::read;
 use crate::pki::{Authority, CertificateInfo, LeafProfile, PemPair, PkiError, Validity};
 use crate::state::names;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use secrecy::SecretString;
-use serde_json::Value;
 
 /// A certificate authority, and all certificates that are trusted with it.
 pub(crate) struct CertificateAuthority {
@@ -64,23 +62,6 @@ impl ApiClient {
         issue().map_err(|source| certificate_error(&secret, source))
     }
 
-    /// Earliest expiry of a shoot's certificates, in seconds since 1970, with the name of the Secret.
-    pub(crate) async fn earliest_certificate_expiry(
-        &self,
-        id: &str,
-    ) -> Result<Option<(i64, String)>, Error> {
-        let (shoot, role) = (names::selector(id), names::role::CERTIFICATE);
-        let selector = format!("{shoot},{}={role}", names::COMPONENT);
-        let resource_ref = ResourceRef::all(&resources::SECRET, Some(self.namespace()));
-        let listed = self.list(resource_ref, Some(&selector)).await?;
-        let expiry = |object: &Value| {
-            let metadata = &object["metadata"];
-            let expires = text(&metadata["annotations"][names::NOT_AFTER]);
-            Some((expires.parse().ok()?, text(&metadata["name"]).to_owned()))
-        };
-        Ok(listed.items.iter().filter_map(expiry).min())
-    }
-
     /// Reads the certificate authority in a Secret of shoot `id`.
     pub(crate) async fn certificate_authority(
         &self,
@@ -89,22 +70,23 @@ impl ApiClient {
     ) -> Result<CertificateAuthority, Error> {
         let resource_ref = ResourceRef::one(&resources::SECRET, self.namespace(), secret);
         let existing = self.get_secret(resource_ref).await?;
-        let labels = &existing["metadata"]["labels"];
-        if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != id {
+        let existing: PartialSecret = read(&resources::SECRET, &existing)?;
+        if !existing.metadata.belongs_to(id) {
             return Err(Error::NotOwned {
                 what: resource_ref.request_info("get"),
             });
         }
-        let data = &existing["data"];
+        // A value that is not text is not PEM either.
+        let pem = |key: &str| existing.text(key).unwrap_or_default();
         let pair = PemPair {
-            certificate: decode_pem(&data["tls.crt"]),
-            key: decode_pem(&data["tls.key"]),
+            certificate: pem("tls.crt"),
+            key: pem("tls.key"),
         };
         let authority =
             Authority::load(pair).map_err(|source| certificate_error(secret, source))?;
         Ok(CertificateAuthority {
             authority,
-            bundle: decode_pem(&data["ca.crt"]),
+            bundle: pem("ca.crt"),
         })
     }
 
@@ -120,10 +102,4 @@ pub(crate) fn certificate_error(secret: &str, source: PkiError) -> Error {
         secret: secret.to_owned(),
         source,
     }
-}
-
-/// Returns an empty text for anything that is not UTF-8: it is not PEM either.
-fn decode_pem(value: &Value) -> String {
-    let bytes = STANDARD.decode(text(value)).unwrap_or_default();
-    String::from_utf8(bytes).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
-//! Download of a single file over HTTPS, with the TLS stack that is used for API servers.
+//! Download of a single file, with the TLS stack that is used for API servers.
 
-use http::header::LOCATION;
-use http::{Request, Response, Uri};
+use http::header::{CONTENT_RANGE, LOCATION, RANGE};
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::BodyExt;
 use kube::client::Body;
 use kube::{Client, Config};
 use std::time::Duration;
@@ -12,21 +13,83 @@ const MAX_BYTES: u64 = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// Limit for a pause between two pieces of a large file.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Downloads a file.
+/// A large file that arrives in pieces.
+pub(crate) struct FileStream {
+    /// Position of the first byte in the file; 0 if the server does not resume downloads.
+    pub(crate) offset: u64,
+    body: Body,
+}
+
+impl FileStream {
+    /// Requests a file over HTTPS or HTTP, without its first `offset` bytes. The caller verifies a digest.
+    ///
+    /// # Errors
+    ///
+    /// A message with the cause.
+    pub(crate) async fn open(url: &str, offset: u64) -> Result<FileStream, String> {
+        let scheme = match url.starts_with("http://") {
+            true => "http",
+            false => "https",
+        };
+        let answer = match timeout(TIMEOUT, follow(url, scheme, offset)).await {
+            Ok(answer) => answer?,
+            Err(_) => return Err(format!("no response within {}s", TIMEOUT.as_secs())),
+        };
+        let start = match answer.status() {
+            StatusCode::PARTIAL_CONTENT => range_start(&answer),
+            _ => Some(0),
+        };
+        match start {
+            Some(start) if start == 0 || start == offset => Ok(FileStream {
+                offset: start,
+                body: answer.into_body(),
+            }),
+            _ => Err("the server responded with another range of the file".to_owned()),
+        }
+    }
+
+    /// Returns the next piece, or `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Vec<u8>, String>> {
+        loop {
+            let frame = match timeout(IDLE_TIMEOUT, self.body.frame()).await {
+                Ok(frame) => frame?,
+                Err(_) => return Some(Err(format!("no data for {}s", IDLE_TIMEOUT.as_secs()))),
+            };
+            match frame.map(|it| it.into_data()) {
+                Ok(Ok(data)) => return Some(Ok(data.to_vec())),
+                // Trailers.
+                Ok(Err(_)) => {}
+                Err(error) => return Some(Err(root_cause(&error))),
+            }
+        }
+    }
+}
+
+/// Returns the first position of `Content-Range: bytes 100-199/200`.
+fn range_start(answer: &Response<Body>) -> Option<u64> {
+    let range = answer.headers().get(CONTENT_RANGE)?.to_str().ok()?;
+    let (start, _) = range.strip_prefix("bytes ")?.split_once('-')?;
+    start.parse().ok()
+}
+
+/// Downloads a file over HTTPS.
 ///
 /// # Errors
 ///
 /// A message with the cause.
 pub(crate) async fn download(url: &str) -> Result<Vec<u8>, String> {
-    match timeout(TIMEOUT, follow(url, "https")).await {
-        Ok(answer) => answer,
+    let whole = async { read_body(follow(url, "https", 0).await?).await };
+    match timeout(TIMEOUT, whole).await {
+        Ok(bytes) => bytes,
         Err(_) => Err(format!("no response within {}s", TIMEOUT.as_secs())),
     }
 }
 
-/// Follows redirects as long as the scheme stays the same.
-async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
+/// Follows redirects as long as the scheme stays the same. Returns a successful response.
+async fn follow(url: &str, scheme: &str, offset: u64) -> Result<Response<Body>, String> {
     let mut url = url.to_owned();
     for _ in 0..=MAX_REDIRECTS {
         let uri: Uri = url.parse().map_err(|it| format!("{url}: {it}"))?;
@@ -38,7 +101,7 @@ async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
         }
         let origin = format!("{scheme}://{host}");
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
-        let answer = fetch(&origin, path).await?;
+        let answer = fetch(&origin, path, offset).await?;
         let status = answer.status();
         let location = answer.headers().get(LOCATION);
         match location.filter(|_| status.is_redirection()) {
@@ -49,21 +112,24 @@ async fn follow(url: &str, scheme: &str) -> Result<Vec<u8>, String> {
                     false => location.to_owned(),
                 };
             }
-            None if status.is_success() => return read_body(answer).await,
+            None if status.is_success() => return Ok(answer),
             None => return Err(format!("the server responded with {status}")),
         }
     }
     Err(format!("more than {MAX_REDIRECTS} redirects"))
 }
 
-async fn fetch(origin: &str, path: &str) -> Result<Response<Body>, String> {
+async fn fetch(origin: &str, path: &str, offset: u64) -> Result<Response<Body>, String> {
     let uri = origin.parse().map_err(|it| format!("{origin}: {it}"))?;
     let mut config = Config::new(uri);
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
     let client = Client::try_from(config).map_err(|it| it.to_string())?;
-    let request = Request::get(path).body(Body::empty());
-    let request = request.map_err(|it| it.to_string())?;
+    let mut request = Request::get(path);
+    if offset > 0 {
+        request = request.header(RANGE, format!("bytes={offset}-"));
+    }
+    let request = request.body(Body::empty()).map_err(|it| it.to_string())?;
     client.send(request).await.map_err(|it| root_cause(&it))
 }
 
@@ -108,6 +174,15 @@ mod tests {
                         "302 Found\r\nLocation: https://a.example/\r\nContent-Length: 0\r\n\r\n"
                     }
                     Some("/round") => "302 Found\r\nLocation: /round\r\nContent-Length: 0\r\n\r\n",
+                    Some("/rest") if head.contains("\r\nrange: bytes=2-\r\n") => {
+                        "206 Partial Content\r\nContent-Range: bytes 2-3/4\r\nContent-Length: 2\r\n\r\nnd"
+                    }
+                    Some("/other") => {
+                        "206 Partial Content\r\nContent-Range: bytes 1-3/4\r\nContent-Length: 3\r\n\r\nind"
+                    }
+                    Some("/short") => {
+                        "200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nkind"
+                    }
                     Some("/large") => "200 OK\r\nContent-Length: 99999999\r\n\r\n",
                     _ => "404 Not Found\r\nContent-Length: 0\r\n\r\n",
                 };
@@ -121,7 +196,9 @@ mod tests {
     #[tokio::test]
     async fn a_download_follows_redirects_of_the_same_scheme() {
         let server = server().await;
-        let get = async |path: &str| follow(&format!("{server}{path}"), "http").await;
+        let get = async |path: &str| {
+            read_body(follow(&format!("{server}{path}"), "http", 0).await?).await
+        };
         assert_eq!(get("/old?a=1").await, Ok(b"kind".to_vec()));
         for (path, expected) in [
             ("/gone", "404"),
@@ -132,6 +209,30 @@ mod tests {
             let error = get(path).await.expect_err(path);
             assert!(error.contains(expected), "{path}: {error}");
         }
+    }
+
+    async fn read(url: String, offset: u64) -> Result<(u64, Vec<u8>), String> {
+        let mut file = FileStream::open(&url, offset).await?;
+        let mut bytes = Vec::new();
+        while let Some(piece) = file.next().await {
+            bytes.extend(piece?);
+        }
+        Ok((file.offset, bytes))
+    }
+
+    #[tokio::test]
+    async fn a_download_continues_where_the_file_ends() {
+        let server = server().await;
+        let get = async |path: &str, offset| read(format!("{server}{path}"), offset).await;
+        assert_eq!(get("/rest", 2).await, Ok((2, b"nd".to_vec())));
+        // A server that ignores ranges sends the whole file.
+        assert_eq!(get("/new", 2).await, Ok((0, b"kind".to_vec())));
+        assert_eq!(get("/old?a=1", 0).await, Ok((0, b"kind".to_vec())));
+        for (path, expected) in [("/other", "another range"), ("/gone", "404")] {
+            let error = get(path, 2).await.expect_err(path);
+            assert!(error.contains(expected), "{path}: {error}");
+        }
+        assert!(get("/short", 0).await.is_err(), "a truncated file");
     }
 
     #[tokio::test]

@@ -6,11 +6,11 @@ use super::request::ResourceRef;
 use super::resources;
 use super::tunnel::Tunnel;
 use crate::cluster::client::api_client::ApiClient;
-use crate::cluster::json::text;
+use crate::cluster::objects::core::service::PartialService;
+use crate::cluster::objects::reader::read;
 use crate::state::names;
 use crate::state::names::{API_PORT, Address};
 use futures::future::join_all;
-use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -41,7 +41,7 @@ impl ApiClient {
         for name in [&outer, &inner] {
             let resource_ref = ResourceRef::one(&resources::SERVICE, self.namespace(), name);
             match self.get_with_retry(resource_ref).await {
-                Ok(service) => addresses.extend(base_url(&service)),
+                Ok(service) => addresses.extend(base_url(&read(&resources::SERVICE, &service)?)),
                 Err(Error::NotFound { .. }) if *name == outer => {}
                 Err(error) => return Err(error),
             }
@@ -120,14 +120,17 @@ async fn probe(url: String, credentials: &ClientCertificate) -> Result<Endpoint,
 }
 
 /// Base URL that a Service is reachable at.
-fn base_url(service: &Value) -> Option<String> {
-    let fact = super::service::service(service);
-    let annotations = &service["metadata"]["annotations"];
+fn base_url(service: &PartialService) -> Option<String> {
+    let fact = service.observed();
+    let address = || {
+        service
+            .metadata
+            .annotation(names::ADDRESS)
+            .unwrap_or_default()
+    };
     let (host, port) = match (fact.ingress, fact.node_ports.get("https")) {
         (Some(ingress), _) => (ingress, API_PORT),
-        (None, Some(port)) if service["spec"]["type"] == "NodePort" => {
-            (text(&annotations[names::ADDRESS]).into(), *port)
-        }
+        (None, Some(port)) if service.spec.kind == "NodePort" => (address().into(), *port),
         _ => (fact.cluster_ip?, API_PORT),
     };
     let host = host.to_string();

@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 use thiserror::Error;
+use tracing::{Span, field};
 
 /// Each is displayed as a lower-case fragment with the object and the cause.
 #[derive(Debug, Error)]
@@ -66,6 +67,9 @@ pub(crate) enum Error {
     },
     #[error("{what}: invalid response: {message}")]
     InvalidResponse { what: RequestInfo, message: String },
+    /// A field of an object is missing or has another type. The message has its path, and no values.
+    #[error("invalid {}: {message}", what.object())]
+    InvalidObject { what: RequestInfo, message: String },
     /// Ordering two versions of an object needs numbers.
     #[error("{what}: resourceVersion `{version}` is not a number; this server is not supported")]
     UnorderedVersion { what: RequestInfo, version: String },
@@ -132,6 +136,17 @@ impl RequestInfo {
         }
     }
 
+    /// Span of the request in the log: names only, since contents and queries may be confidential.
+    pub(crate) fn span(&self) -> Span {
+        let object = match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+            (Some(namespace), None) => format!("{namespace}/"),
+            (None, name) => name.as_deref().unwrap_or_default().to_owned(),
+        };
+        let (verb, kind) = (self.verb, &self.kind);
+        tracing::debug_span!("request", verb, %kind, object, status = field::Empty, ms = field::Empty)
+    }
+
     /// The object, or the kind and its namespace.
     fn object(&self) -> String {
         match (&self.name, &self.namespace) {
@@ -168,9 +183,9 @@ impl Error {
             | Error::InvalidKubeconfig(_)
             | Error::ExecNotAllowed { .. } => Retryability::Fatal(ErrorClass::Missing),
             Error::Rejected { .. } => Retryability::Fatal(ErrorClass::Refused),
-            Error::UnorderedVersion { .. } | Error::Certificate { .. } => {
-                Retryability::Fatal(ErrorClass::Infrastructure)
-            }
+            Error::InvalidObject { .. }
+            | Error::UnorderedVersion { .. }
+            | Error::Certificate { .. } => Retryability::Fatal(ErrorClass::Infrastructure),
             Error::Untrusted { .. } | Error::LeaseHeld { .. } | Error::LeaseLost { .. } => {
                 Retryability::Fatal(ErrorClass::Unreachable)
             }

@@ -11,6 +11,5 @@ pub(crate) mod kubeconfig;
 pub(crate) mod logs;
 pub(crate) mod request;
 pub(crate) mod resources;
-pub(crate) mod service;
 pub(crate) mod transport;
 pub(crate) mod tunnel;

@@ -9,6 +9,7 @@ use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Shorter than the lease, so that no write arrives after the lease was lost.
@@ -234,6 +235,7 @@ impl ApiClient {
             .build(Vec::new())?;
         let what = resource_ref.request_info("watch");
         let events = timeout(READ_TIMEOUT, self.client.request_events::<Value>(request))
+            .instrument(what.span())
             .await
             .map_err(|_| timeout_error(&what, READ_TIMEOUT))?
             .map_err(|it| Error::from_client(what.clone(), &self.server, it))?;

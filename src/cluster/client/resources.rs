@@ -18,167 +18,120 @@ pub(crate) struct Resource {
     pub(crate) plural: &'static str,
 }
 
-pub(crate) const CONFIG_MAP: Resource = core("ConfigMap", "configmaps");
-pub(crate) const SECRET: Resource = core("Secret", "secrets");
-pub(crate) const SERVICE: Resource = core("Service", "services");
-pub(crate) const POD: Resource = core("Pod", "pods");
-pub(crate) const POD_LOG: Resource = core("Pod", "pods/log");
-pub(crate) const QUOTA: Resource = core("ResourceQuota", "resourcequotas");
-pub(crate) const LIMIT_RANGE: Resource = core("LimitRange", "limitranges");
-pub(crate) const CLAIM: Resource = core("PersistentVolumeClaim", "persistentvolumeclaims");
-pub(crate) const VOLUME: Resource = core("PersistentVolume", "persistentvolumes");
-pub(crate) const EVENT: Resource = core("Event", "events");
-pub(crate) const NODE: Resource = core("Node", "nodes");
-pub(crate) const STORAGE_PROFILE: Resource = resource(
-    "cdi.kubevirt.io",
-    "v1beta1",
-    "StorageProfile",
-    "storageprofiles",
-);
-pub(crate) const INSTANCETYPE: Resource =
-    instancetype("VirtualMachineInstancetype", "virtualmachineinstancetypes");
-pub(crate) const CLUSTER_INSTANCETYPE: Resource = instancetype(
-    "VirtualMachineClusterInstancetype",
-    "virtualmachineclusterinstancetypes",
-);
-pub(crate) const PREFERENCE: Resource =
-    instancetype("VirtualMachinePreference", "virtualmachinepreferences");
-pub(crate) const CLUSTER_PREFERENCE: Resource = instancetype(
-    "VirtualMachineClusterPreference",
-    "virtualmachineclusterpreferences",
-);
-pub(crate) const NAMESPACE: Resource = core("Namespace", "namespaces");
-pub(crate) const SERVICE_ACCOUNT: Resource = core("ServiceAccount", "serviceaccounts");
-pub(crate) const ROLE: Resource = rbac("Role", "roles");
-pub(crate) const ROLE_BINDING: Resource = rbac("RoleBinding", "rolebindings");
-pub(crate) const CLUSTER_ROLE: Resource = rbac("ClusterRole", "clusterroles");
-pub(crate) const CLUSTER_ROLE_BINDING: Resource = rbac("ClusterRoleBinding", "clusterrolebindings");
-pub(crate) const STATEFUL_SET: Resource = resource("apps", "v1", "StatefulSet", "statefulsets");
-pub(crate) const DEPLOYMENT: Resource = resource("apps", "v1", "Deployment", "deployments");
-pub(crate) const DAEMON_SET: Resource = resource("apps", "v1", "DaemonSet", "daemonsets");
-pub(crate) const DISRUPTION_BUDGET: Resource = resource(
-    "policy",
-    "v1",
-    "PodDisruptionBudget",
-    "poddisruptionbudgets",
-);
-pub(crate) const NETWORK_POLICY: Resource = resource(
-    "networking.k8s.io",
-    "v1",
-    "NetworkPolicy",
-    "networkpolicies",
-);
-pub(crate) const ENDPOINT_SLICE: Resource =
-    resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
-pub(crate) const VOLUME_ATTACHMENT: Resource = resource(
-    "storage.k8s.io",
-    "v1",
-    "VolumeAttachment",
-    "volumeattachments",
-);
-pub(crate) const CSI_DRIVER: Resource = resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers");
-pub(crate) const INGRESS_CLASS: Resource =
-    resource("networking.k8s.io", "v1", "IngressClass", "ingressclasses");
-pub(crate) const API_SERVICE: Resource =
-    resource("apiregistration.k8s.io", "v1", "APIService", "apiservices");
-pub(crate) const VALIDATING_WEBHOOK: Resource = resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-);
-pub(crate) const MUTATING_WEBHOOK: Resource = resource(
-    "admissionregistration.k8s.io",
-    "v1",
-    "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations",
-);
-pub(crate) const SIGNING_REQUEST: Resource = resource(
-    "certificates.k8s.io",
-    "v1",
-    "CertificateSigningRequest",
-    "certificatesigningrequests",
-);
-pub(crate) const LEASE: Resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
-pub(crate) const STORAGE_CLASS: Resource =
-    resource("storage.k8s.io", "v1", "StorageClass", "storageclasses");
-pub(crate) const VIRTUAL_MACHINE: Resource =
-    resource("kubevirt.io", "v1", "VirtualMachine", "virtualmachines");
-pub(crate) const VIRTUAL_MACHINE_INSTANCE: Resource = resource(
-    "kubevirt.io",
-    "v1",
-    "VirtualMachineInstance",
-    "virtualmachineinstances",
-);
-pub(crate) const DATA_VOLUME: Resource =
-    resource("cdi.kubevirt.io", "v1beta1", "DataVolume", "datavolumes");
-/// Permission to clone a volume.
-pub(crate) const DATA_VOLUME_SOURCE: Resource = resource(
-    "cdi.kubevirt.io",
-    "v1beta1",
-    "DataVolume",
-    "datavolumes/source",
-);
-/// Installation objects, which have the versions.
-pub(crate) const KUBEVIRT: Resource = resource("kubevirt.io", "v1", "KubeVirt", "kubevirts");
-pub(crate) const CDI: Resource = resource("cdi.kubevirt.io", "v1beta1", "CDI", "cdis");
-pub(crate) const CDI_CONFIG: Resource =
-    resource("cdi.kubevirt.io", "v1beta1", "CDIConfig", "cdiconfigs");
-pub(crate) const PORT_FORWARD: Resource = core("Pod", "pods/portforward");
-pub(crate) const ADD_VOLUME: Resource =
-    volume_subresource("VirtualMachine", "virtualmachines/addvolume");
-pub(crate) const REMOVE_VOLUME: Resource =
-    volume_subresource("VirtualMachine", "virtualmachines/removevolume");
-pub(crate) const ADD_VOLUME_INSTANCE: Resource = volume_subresource(
-    "VirtualMachineInstance",
-    "virtualmachineinstances/addvolume",
-);
-pub(crate) const REMOVE_VOLUME_INSTANCE: Resource = volume_subresource(
-    "VirtualMachineInstance",
-    "virtualmachineinstances/removevolume",
-);
-pub(crate) const VOLUME_SNAPSHOT: Resource = resource(
-    "snapshot.storage.k8s.io",
-    "v1",
-    "VolumeSnapshot",
-    "volumesnapshots",
-);
-pub(crate) const NETWORK: Resource = resource(
-    "k8s.cni.cncf.io",
-    "v1",
-    "NetworkAttachmentDefinition",
-    "network-attachment-definitions",
-);
-pub(crate) const RULES_REVIEW: Resource = resource(
-    "authorization.k8s.io",
-    "v1",
-    "SelfSubjectRulesReview",
-    "selfsubjectrulesreviews",
-);
-/// Asks for the permissions of another subject.
-pub(crate) const ACCESS_REVIEW: Resource = resource(
-    "authorization.k8s.io",
-    "v1",
-    "SubjectAccessReview",
-    "subjectaccessreviews",
-);
+/// Defines a constant for each resource, and [`Resource::of`] from the kinds of kvshoot that are objects of it.
+macro_rules! resources {
+    ($($group:literal $version:literal {
+        $($(#[$doc:meta])* $name:ident = $kind:literal, $plural:literal $(of $($object:ident)|+)?;)*
+    })*) => {
+        $($($(#[$doc])* pub(crate) const $name: Resource = resource($group, $version, $kind, $plural);)*)*
 
-const fn rbac(kind: &'static str, plural: &'static str) -> Resource {
-    resource("rbac.authorization.k8s.io", "v1", kind, plural)
+        impl Resource {
+            pub(crate) fn of(kind: ObjectKind) -> &'static Resource {
+                match kind {
+                    $($($($(ObjectKind::$object)|+ => &$name,)?)*)*
+                }
+            }
+        }
+    };
 }
 
-/// Subresource of machines that attaches or detaches volumes.
-const fn volume_subresource(kind: &'static str, plural: &'static str) -> Resource {
-    resource("subresources.kubevirt.io", "v1", kind, plural)
-}
-
-pub(crate) const fn core(kind: &'static str, plural: &'static str) -> Resource {
-    resource("", "v1", kind, plural)
-}
-
-/// Served by KubeVirt 1.0 and later.
-const fn instancetype(kind: &'static str, plural: &'static str) -> Resource {
-    resource("instancetype.kubevirt.io", "v1beta1", kind, plural)
+resources! {
+    "" "v1" {
+        /// Includes the inventories of components, which are not objects themselves.
+        CONFIG_MAP = "ConfigMap", "configmaps" of ConfigMap | Record | Component;
+        SECRET = "Secret", "secrets" of Secret | UserData | BootstrapToken;
+        SERVICE = "Service", "services" of Service | ShootLoadBalancer | ProviderLoadBalancer;
+        SERVICE_ACCOUNT = "ServiceAccount", "serviceaccounts" of ServiceAccount;
+        POD = "Pod", "pods" of Pod;
+        POD_LOG = "Pod", "pods/log";
+        PORT_FORWARD = "Pod", "pods/portforward";
+        CLAIM = "PersistentVolumeClaim", "persistentvolumeclaims" of PersistentVolumeClaim;
+        VOLUME = "PersistentVolume", "persistentvolumes" of PersistentVolume;
+        NODE = "Node", "nodes" of Node;
+        NAMESPACE = "Namespace", "namespaces";
+        EVENT = "Event", "events";
+        QUOTA = "ResourceQuota", "resourcequotas";
+        LIMIT_RANGE = "LimitRange", "limitranges";
+    }
+    "admissionregistration.k8s.io" "v1" {
+        VALIDATING_WEBHOOK = "ValidatingWebhookConfiguration", "validatingwebhookconfigurations" of ValidatingWebhook;
+        MUTATING_WEBHOOK = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations" of MutatingWebhook;
+    }
+    "apiregistration.k8s.io" "v1" {
+        API_SERVICE = "APIService", "apiservices" of ApiService;
+    }
+    "apps" "v1" {
+        STATEFUL_SET = "StatefulSet", "statefulsets" of StatefulSet;
+        DEPLOYMENT = "Deployment", "deployments" of Deployment;
+        DAEMON_SET = "DaemonSet", "daemonsets" of DaemonSet;
+    }
+    "authorization.k8s.io" "v1" {
+        RULES_REVIEW = "SelfSubjectRulesReview", "selfsubjectrulesreviews";
+        /// Asks for the permissions of another subject.
+        ACCESS_REVIEW = "SubjectAccessReview", "subjectaccessreviews";
+    }
+    "certificates.k8s.io" "v1" {
+        SIGNING_REQUEST = "CertificateSigningRequest", "certificatesigningrequests";
+    }
+    "coordination.k8s.io" "v1" {
+        LEASE = "Lease", "leases";
+    }
+    "discovery.k8s.io" "v1" {
+        ENDPOINT_SLICE = "EndpointSlice", "endpointslices" of EndpointSlice;
+    }
+    "networking.k8s.io" "v1" {
+        NETWORK_POLICY = "NetworkPolicy", "networkpolicies" of NetworkPolicy;
+        INGRESS_CLASS = "IngressClass", "ingressclasses" of IngressClass;
+    }
+    "policy" "v1" {
+        DISRUPTION_BUDGET = "PodDisruptionBudget", "poddisruptionbudgets" of PodDisruptionBudget;
+    }
+    "rbac.authorization.k8s.io" "v1" {
+        ROLE = "Role", "roles" of Role;
+        ROLE_BINDING = "RoleBinding", "rolebindings" of RoleBinding;
+        CLUSTER_ROLE = "ClusterRole", "clusterroles" of ClusterRole;
+        CLUSTER_ROLE_BINDING = "ClusterRoleBinding", "clusterrolebindings" of ClusterRoleBinding;
+    }
+    "storage.k8s.io" "v1" {
+        STORAGE_CLASS = "StorageClass", "storageclasses" of StorageClass | ShootStorageClass;
+        CSI_DRIVER = "CSIDriver", "csidrivers" of CsiDriver;
+        VOLUME_ATTACHMENT = "VolumeAttachment", "volumeattachments";
+    }
+    "snapshot.storage.k8s.io" "v1" {
+        VOLUME_SNAPSHOT = "VolumeSnapshot", "volumesnapshots" of VolumeSnapshot;
+    }
+    "k8s.cni.cncf.io" "v1" {
+        NETWORK = "NetworkAttachmentDefinition", "network-attachment-definitions" of NetworkAttachmentDefinition;
+    }
+    "kubevirt.io" "v1" {
+        VIRTUAL_MACHINE = "VirtualMachine", "virtualmachines" of Machine;
+        VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances" of VirtualMachineInstance;
+        /// The installation, which has the version.
+        KUBEVIRT = "KubeVirt", "kubevirts";
+    }
+    // Attach and detach volumes of machines.
+    "subresources.kubevirt.io" "v1" {
+        ADD_VOLUME = "VirtualMachine", "virtualmachines/addvolume";
+        REMOVE_VOLUME = "VirtualMachine", "virtualmachines/removevolume";
+        ADD_VOLUME_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances/addvolume";
+        REMOVE_VOLUME_INSTANCE = "VirtualMachineInstance", "virtualmachineinstances/removevolume";
+    }
+    // Served by KubeVirt 1.0 and later.
+    "instancetype.kubevirt.io" "v1beta1" {
+        INSTANCETYPE = "VirtualMachineInstancetype", "virtualmachineinstancetypes" of Instancetype;
+        CLUSTER_INSTANCETYPE = "VirtualMachineClusterInstancetype", "virtualmachineclusterinstancetypes";
+        PREFERENCE = "VirtualMachinePreference", "virtualmachinepreferences" of Preference;
+        CLUSTER_PREFERENCE = "VirtualMachineClusterPreference", "virtualmachineclusterpreferences";
+    }
+    "cdi.kubevirt.io" "v1beta1" {
+        DATA_VOLUME = "DataVolume", "datavolumes" of ImageVolume | ProviderDataVolume;
+        /// Permission to clone a volume.
+        DATA_VOLUME_SOURCE = "DataVolume", "datavolumes/source";
+        STORAGE_PROFILE = "StorageProfile", "storageprofiles";
+        /// The installation, which has the version.
+        CDI = "CDI", "cdis";
+        CDI_CONFIG = "CDIConfig", "cdiconfigs";
+    }
 }
 
 pub(crate) const fn resource(
@@ -196,46 +149,6 @@ pub(crate) const fn resource(
 }
 
 impl Resource {
-    pub(crate) fn of(kind: ObjectKind) -> &'static Resource {
-        match kind {
-            ObjectKind::Record => &CONFIG_MAP,
-            ObjectKind::NetworkAttachmentDefinition => &NETWORK,
-            ObjectKind::ImageVolume | ObjectKind::ProviderDataVolume => &DATA_VOLUME,
-            ObjectKind::VolumeSnapshot => &VOLUME_SNAPSHOT,
-            ObjectKind::Instancetype => &INSTANCETYPE,
-            ObjectKind::Preference => &PREFERENCE,
-            ObjectKind::UserData | ObjectKind::BootstrapToken | ObjectKind::Secret => &SECRET,
-            ObjectKind::Machine => &VIRTUAL_MACHINE,
-            ObjectKind::VirtualMachineInstance => &VIRTUAL_MACHINE_INSTANCE,
-            ObjectKind::Node => &NODE,
-            ObjectKind::Service
-            | ObjectKind::ShootLoadBalancer
-            | ObjectKind::ProviderLoadBalancer => &SERVICE,
-            ObjectKind::PersistentVolumeClaim => &CLAIM,
-            ObjectKind::PersistentVolume => &VOLUME,
-            ObjectKind::Pod => &POD,
-            ObjectKind::ValidatingWebhook => &VALIDATING_WEBHOOK,
-            ObjectKind::MutatingWebhook => &MUTATING_WEBHOOK,
-            // A component is not an object; its inventory is a ConfigMap.
-            ObjectKind::ConfigMap | ObjectKind::Component => &CONFIG_MAP,
-            ObjectKind::ServiceAccount => &SERVICE_ACCOUNT,
-            ObjectKind::Role => &ROLE,
-            ObjectKind::RoleBinding => &ROLE_BINDING,
-            ObjectKind::ClusterRole => &CLUSTER_ROLE,
-            ObjectKind::ClusterRoleBinding => &CLUSTER_ROLE_BINDING,
-            ObjectKind::StatefulSet => &STATEFUL_SET,
-            ObjectKind::Deployment => &DEPLOYMENT,
-            ObjectKind::DaemonSet => &DAEMON_SET,
-            ObjectKind::PodDisruptionBudget => &DISRUPTION_BUDGET,
-            ObjectKind::NetworkPolicy => &NETWORK_POLICY,
-            ObjectKind::EndpointSlice => &ENDPOINT_SLICE,
-            ObjectKind::StorageClass | ObjectKind::ShootStorageClass => &STORAGE_CLASS,
-            ObjectKind::CsiDriver => &CSI_DRIVER,
-            ObjectKind::IngressClass => &INGRESS_CLASS,
-            ObjectKind::ApiService => &API_SERVICE,
-        }
-    }
-
     /// Value of `apiVersion`.
     pub(crate) fn api_version(&self) -> String {
         match self.group {
@@ -372,5 +285,20 @@ pub(crate) fn scope_of(key: &ObjectKey, object: &Value) -> Option<ResourceScope>
         }
         ObjectKind::Component => Some((key.side, ObjectKind::generic(kind)?)),
         _ => Some((key.side, key.kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_names_of_their_resources() {
+        let objects = ObjectKind::ALL
+            .iter()
+            .filter(|it| **it != ObjectKind::Component);
+        for kind in objects {
+            assert_eq!(kind.to_string(), Resource::of(*kind).kind, "{kind:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use kube::core::Status;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
+use tracing::{Instrument as _, Span};
 
 pub(crate) const JSON: &str = "application/json";
 /// Limit for retries of requests that change nothing.
@@ -22,10 +23,20 @@ impl ApiClient {
     ) -> Result<Value, Error> {
         let (request, body) = request.take_body();
         let request = request.build(body)?.map(Body::from);
-        match timeout(limit, self.exchange(&what, request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(timeout_error(&what, limit)),
-        }
+        let exchange = async {
+            let begun = Instant::now();
+            let answer = timeout(limit, self.exchange(&what, request)).await;
+            Span::current().record("ms", begun.elapsed().as_millis());
+            match answer {
+                Ok(_) => tracing::debug!("finished"),
+                Err(_) => tracing::debug!("timed out"),
+            }
+            answer
+        };
+        exchange
+            .instrument(what.span())
+            .await
+            .unwrap_or_else(|_| Err(timeout_error(&what, limit)))
     }
 
     /// Sends a request that changes nothing, and retries transient errors.
@@ -72,6 +83,7 @@ impl ApiClient {
         let failed = |it| Error::from_client(what.clone(), &self.server, it);
         let answer = self.client.send(request).await.map_err(failed)?;
         let (head, body) = answer.into_parts();
+        Span::current().record("status", head.status.as_u16());
         if let Some(time) = head.headers.get(http::header::DATE) {
             self.clock.record_date(time.to_str().unwrap_or_default());
         }

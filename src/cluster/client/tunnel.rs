@@ -5,7 +5,8 @@ use super::request::{ListSelector, ResourceRef};
 use super::resources;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
-use crate::cluster::json::{is_pod_ready, text};
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::reader::read_all;
 use crate::state::names::API_PORT;
 use crate::state::names::{self, part};
 use k8s_openapi::api::core::v1::Pod;
@@ -180,12 +181,9 @@ impl PodConnector {
             .provider
             .list_selected(resource_ref, ListSelector::labels(Some(&selector)))
             .await?;
-        let mut ready: Vec<String> = listed
-            .items
-            .iter()
-            .filter(|it| is_pod_ready(it))
-            .map(|it| text(&it["metadata"]["name"]).to_owned())
-            .collect();
+        let pods: Vec<PartialPod> = read_all(&resources::POD, &listed.items)?;
+        let ready = pods.into_iter().filter(PartialPod::is_ready);
+        let mut ready: Vec<String> = ready.map(|it| it.metadata.name).collect();
         ready.sort();
         Ok(ready)
     }

@@ -8,7 +8,9 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::text;
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::reader::read_all;
+use crate::cluster::objects::signing_request::PartialSigningRequest;
 use crate::cluster::observe::observation_store::ObservationStore;
 use crate::cluster::observe::parse::types::ParsedBody;
 use crate::state::facts::{Facts, MachinePhase, ObjectStatus, ObservedMachine, ShootApi};
@@ -103,10 +105,10 @@ pub(crate) async fn collect_causes(
         None => None,
     };
     let lost: HashSet<&str> = unavailable_machines(facts).collect();
-    let is_echo = |pod: &Value| match text(&pod["spec"]["nodeName"]) {
+    let is_echo = |pod: &PartialPod| match pod.spec.node_name.as_deref() {
         _ if !full => false,
-        "" => !lost.is_empty(),
-        node => lost.contains(node),
+        None => !lost.is_empty(),
+        Some(node) => lost.contains(node),
     };
     let causes = pending.iter().filter_map(|key| {
         let cause = match (key.side, key.kind) {
@@ -138,7 +140,7 @@ fn pending_machine(
     store: &ObservationStore,
     facts: &Facts,
     key: &ObjectKey,
-    requests: Option<&[Value]>,
+    requests: Option<&[PartialSigningRequest]>,
 ) -> PendingMachine {
     let pending = store.read(|cache| {
         let vm = cache.get((ClusterSide::Provider, ObjectKind::Machine), &key.name);
@@ -250,11 +252,11 @@ async fn index_provider(
     let mut lists = try_join_all(lists.map(list)).await?.into_iter();
     let mut next = || lists.next().unwrap_or_default();
     Ok(CauseIndex::new(ListedObjects {
-        instances: next(),
-        volumes: next(),
-        claims: next(),
-        events: next(),
-        pods: [next(), next(), next()].concat(),
+        instances: read_all(&resources::VIRTUAL_MACHINE_INSTANCE, &next())?,
+        volumes: read_all(&resources::DATA_VOLUME, &next())?,
+        claims: read_all(&resources::CLAIM, &next())?,
+        events: read_all(&resources::EVENT, &next())?,
+        pods: read_all(&resources::POD, &[next(), next(), next()].concat())?,
     }))
 }
 
@@ -270,15 +272,15 @@ async fn index_shoot(server: &ApiClient) -> Result<CauseIndex, Error> {
     )
     .await?;
     Ok(CauseIndex::new(ListedObjects {
-        pods,
-        events,
+        pods: read_all(&resources::POD, &pods)?,
+        events: read_all(&resources::EVENT, &events)?,
         ..ListedObjects::default()
     }))
 }
 
 /// Signing requests of kubelets; None if they cannot be listed.
-async fn signing_requests(server: &ApiClient) -> Option<Vec<Value>> {
+async fn signing_requests(server: &ApiClient) -> Option<Vec<PartialSigningRequest>> {
     let resource_ref = ResourceRef::all(&resources::SIGNING_REQUEST, None);
-    let listed = server.list(resource_ref, None).await;
-    listed.ok().map(|it| it.items)
+    let listed = server.list(resource_ref, None).await.ok()?;
+    read_all(&resources::SIGNING_REQUEST, &listed.items).ok()
 }

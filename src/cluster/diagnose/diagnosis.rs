@@ -36,7 +36,7 @@ pub(crate) async fn diagnose(
     Ok(cause_chains(facts, &id, &causes))
 }
 
-fn cause_chains(
+pub(crate) fn cause_chains(
     facts: &Facts,
     id: &str,
     causes: &HashMap<ObjectKey, CauseChain>,
@@ -101,17 +101,7 @@ fn workload_chain(
 
 /// None if it is not issued yet.
 fn certificate_chain(facts: &Facts) -> Option<CauseChain> {
-    let objects = facts
-        .objects
-        .iter()
-        .filter(|it| it.0.side == ClusterSide::Provider);
-    let ends = objects.filter_map(|(key, it)| match &it.status {
-        ObjectStatus::Secret(secret) => {
-            Some((secret.certificate.as_ref()?.expires, key.name.clone()))
-        }
-        _ => None,
-    });
-    let first = ends.min()?;
+    let first = conditions::earliest_expiry(facts)?;
     let found = conditions::certificates(Some(&first), facts.time);
     let own = Cause::new("Secret", first.1, "");
     (!found.is_true).then(|| CauseChain::new(own, found.message).with_advice(Advice::Apply))

@@ -1,13 +1,16 @@
 use super::*;
 use crate::cluster::diagnose::machine::{PendingMachine, joining};
 use crate::cluster::diagnose::{cause_chain::Advice, pod};
-use crate::cluster::observe::parse::{object, types::ParsedBody};
+use crate::cluster::objects::signing_request::PartialSigningRequest;
+use crate::cluster::objects::testing::{complete, object};
+use crate::cluster::observe::parse::{object::parse, types::ParsedBody};
 use crate::state::key::{ClusterSide, ObjectKind};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 fn volume(phase: &str) -> Value {
     json!({
-        "metadata": { "name": "m-0-root", "ownerReferences": [{ "kind": "VirtualMachine", "name": "m-0" }] },
+        "metadata": { "name": "m-0-root", "ownerReferences": [{ "kind": "VirtualMachine", "name": "m-0", "uid": "u" }] },
         "status": { "phase": phase, "claimName": "m-0-root" },
     })
 }
@@ -24,10 +27,14 @@ fn launcher(status: Value) -> Value {
     json!({
         "metadata": {
             "name": "virt-launcher-m-0-abcde",
-            "ownerReferences": [{ "kind": "VirtualMachineInstance", "name": "m-0" }],
+            "ownerReferences": [{ "kind": "VirtualMachineInstance", "name": "m-0", "uid": "u" }],
         },
         "status": status,
     })
+}
+
+fn objects<T: DeserializeOwned>(all: Vec<Value>) -> Vec<T> {
+    all.into_iter().map(object).collect()
 }
 
 fn classes() -> StorageClasses {
@@ -49,10 +56,10 @@ fn describe(objects: ListedObjects, pending: PendingMachine) -> String {
 
 fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<Value>) -> String {
     let objects = ListedObjects {
-        volumes,
-        pods,
-        claims,
-        events,
+        volumes: objects(volumes),
+        pods: objects(pods),
+        claims: objects(claims),
+        events: objects(events),
         ..ListedObjects::default()
     };
     describe(
@@ -64,8 +71,8 @@ fn check(volumes: Vec<Value>, pods: Vec<Value>, claims: Vec<Value>, events: Vec<
 fn vm(mut metadata: Value, status: Value) -> PendingMachine {
     metadata["name"] = "m-0".into();
     metadata["resourceVersion"] = "1".into();
-    let object = json!({ "metadata": metadata, "status": status });
-    let parsed = object::parse((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
+    let object = complete(json!({ "metadata": metadata, "status": status }));
+    let parsed = parse((ClusterSide::Provider, ObjectKind::Machine), &object).unwrap();
     let ParsedBody::Machine(vm) = parsed.fact.body else {
         unreachable!("it is a machine");
     };
@@ -120,11 +127,11 @@ fn a_volume_that_waits_for_the_machine_is_less_relevant_than_the_reason_for_the_
         waits["status"]["conditions"] =
             json!([{ "type": "Bound", "status": "False", "message": "PVC m-0-root Pending" }]);
         let objects = ListedObjects {
-            instances: vec![json!({
+            instances: vec![object(json!({
                 "metadata": { "name": "m-0" },
                 "status": { "phase": "Pending", "conditions": conditions },
-            })],
-            volumes: vec![waits],
+            }))],
+            volumes: vec![object(waits)],
             ..ListedObjects::default()
         };
         let status = json!({ "printableStatus": "WaitingForVolumeBinding" });
@@ -156,14 +163,14 @@ fn the_latest_reason_for_a_missing_pod_wins_over_the_first() {
     });
     let with = |reason: &str, message: &str| {
         let objects = ListedObjects {
-            instances: vec![json!({
+            instances: vec![object(json!({
                 "metadata": { "name": "m-0" },
                 "status": { "phase": "Pending", "conditions": [condition] },
-            })],
-            events: vec![json!({
+            }))],
+            events: vec![object(json!({
                 "involvedObject": { "kind": "VirtualMachineInstance", "name": "m-0" },
                 "lastTimestamp": "2026-11-22T15:34:59Z", "reason": reason, "message": message,
-            })],
+            }))],
             ..ListedObjects::default()
         };
         describe(
@@ -190,7 +197,7 @@ fn an_importer_reports_its_own_message() {
     let importer = json!({
         "metadata": {
             "name": "importer-prime-u1",
-            "ownerReferences": [{ "kind": "PersistentVolumeClaim", "name": "prime-u1" }],
+            "ownerReferences": [{ "kind": "PersistentVolumeClaim", "name": "prime-u1", "uid": "u" }],
         },
         "status": {
             "phase": "Running",
@@ -246,7 +253,7 @@ fn warnings_of_an_earlier_machine_or_from_before_its_node_are_ignored() {
     });
     let is_told = |born: &str, has_node| {
         let objects = ListedObjects {
-            events: vec![event.clone()],
+            events: vec![object(event.clone())],
             ..ListedObjects::default()
         };
         let pending = vm(json!({ "creationTimestamp": born }), json!({}));
@@ -260,8 +267,8 @@ fn warnings_of_an_earlier_machine_or_from_before_its_node_are_ignored() {
 
 fn workload(pods: Vec<Value>, events: Vec<Value>) -> String {
     let around = CauseIndex::new(ListedObjects {
-        pods,
-        events,
+        pods: objects(pods),
+        events: objects(events),
         ..ListedObjects::default()
     });
     let chain = around.workload_chain("Deployment", "etcd", &classes(), |_| false);
@@ -270,7 +277,7 @@ fn workload(pods: Vec<Value>, events: Vec<Value>) -> String {
 
 fn replica(name: &str, owner: &str, status: Value) -> Value {
     json!({
-        "metadata": { "name": name, "ownerReferences": [{ "kind": "ReplicaSet", "name": owner }] },
+        "metadata": { "name": name, "ownerReferences": [{ "kind": "ReplicaSet", "name": owner, "uid": "u" }] },
         "status": status,
     })
 }
@@ -340,8 +347,8 @@ fn going_machine(pods: Vec<Value>, instance: Option<Value>) -> String {
     });
     let machine = vm(metadata, json!({ "printableStatus": "Running" }));
     let objects = ListedObjects {
-        instances: instance.into_iter().collect(),
-        pods,
+        instances: instance.into_iter().map(object).collect(),
+        pods: objects(pods),
         ..ListedObjects::default()
     };
     describe(objects, machine)
@@ -382,7 +389,7 @@ fn a_machine_stuck_in_deletion_reports_its_finalizers() {
 fn an_instance_that_is_deleted_or_finished_is_deeper_than_its_node() {
     let words = |instance: Option<Value>, status: Value| {
         let objects = ListedObjects {
-            instances: instance.into_iter().collect(),
+            instances: instance.into_iter().map(object).collect(),
             ..ListedObjects::default()
         };
         describe(objects, vm(json!({}), status).joining(true, None))
@@ -407,13 +414,13 @@ fn an_instance_that_is_deleted_or_finished_is_deeper_than_its_node() {
 #[test]
 fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
     let request = |status: Value| {
-        json!({
+        object(json!({
             "metadata": { "name": "csr-1" },
             "spec": { "username": "system:bootstrap:abcdef" },
             "status": status,
-        })
+        }))
     };
-    let describe = |requests: &[Value], has_token| {
+    let describe = |requests: &[PartialSigningRequest], has_token| {
         let token = "kube-system/bootstrap-token-abcdef";
         let chain = joining(requests, "system:bootstrap:abcdef", token, has_token);
         chain.map(|it| it.describe("m-0")).unwrap_or_default()
@@ -448,10 +455,10 @@ fn a_kubelet_without_certificate_reports_its_signing_request_or_token() {
 #[test]
 fn a_pod_waiting_for_a_volume_reports_its_storage_class() {
     let mut pod = replica("etcd-1-a", "etcd-1", json!({ "phase": "Pending" }));
-    pod["spec"] = json!({ "volumes": [{ "persistentVolumeClaim": { "claimName": "m-0-root" } }] });
+    pod["spec"] = json!({ "volumes": [{ "name": "data", "persistentVolumeClaim": { "claimName": "m-0-root" } }] });
     let around = CauseIndex::new(ListedObjects {
-        pods: vec![pod],
-        claims: vec![claim("Pending", "fast")],
+        pods: vec![object(pod)],
+        claims: vec![object(claim("Pending", "fast"))],
         ..ListedObjects::default()
     });
     let chain = around
@@ -475,7 +482,7 @@ fn the_last_lines_of_a_long_log_are_kept() {
             "name": "etcd", "ready": false, "state": { "terminated": { "exitCode": 1, "message": words_with_name } },
         }],
     });
-    let chain = pod::pod_chain(&replica("etcd-1-a", "etcd-1", status)).unwrap();
+    let chain = pod::pod_chain(&object(replica("etcd-1-a", "etcd-1", status))).unwrap();
     assert_eq!(chain.log.len(), 5);
     assert_eq!(chain.log[4], "F 1] no certificate");
     let container = "etcd".into();

@@ -2,14 +2,15 @@
 
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
-    CauseIndex, StorageClasses, event_message, failed_condition, single_line, timestamp,
+    CauseIndex, StorageClasses, event_message, failed_condition, single_line,
 };
 use super::pod;
-use crate::cluster::json::seconds;
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::condition::PartialCondition;
+use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
+use crate::cluster::objects::metadata::seconds;
+use crate::cluster::objects::signing_request::{PartialSigningRequest, SigningCondition};
 use crate::cluster::observe::parse::deletion::Deletion;
 use crate::cluster::observe::parse::types::ParsedMachine;
-use serde_json::Value;
 use std::sync::Arc;
 
 const VM: &str = "VirtualMachine";
@@ -147,7 +148,7 @@ impl CauseIndex {
                 single_line(pending.complaint.as_deref()?),
             ))
         };
-        let phase = instance.map_or("", |it| text(&it["status"]["phase"]));
+        let phase = instance.map_or("", |it| it.status.phase.as_str());
         let warned = |link: Cause| {
             Some(CauseChain::reported(
                 link.clone(),
@@ -173,33 +174,36 @@ impl CauseIndex {
     fn instance_chain(
         &self,
         name: &str,
-        instance: &Value,
+        instance: &PartialVirtualMachineInstance,
         pending: &PendingMachine,
     ) -> Option<CauseChain> {
-        let phase = text(&instance["status"]["phase"]);
+        let phase = instance.status.phase.as_str();
+        let conditions = &instance.status.conditions;
         let own = Cause::new(VMI, name, phase);
-        if let Some(words) = failed_condition(instance, "Synchronized") {
+        if let Some(words) = failed_condition(conditions, "Synchronized") {
             // The condition keeps the first message; warnings have the current one.
             let warning = self.warning(VMI, name);
-            let is_about_that = warning.is_some_and(|it| it["reason"] == "FailedCreate");
+            let is_about_that = warning.is_some_and(|it| it.reason == "FailedCreate");
             let newer = self.recent_warning(&own, pending).filter(|_| is_about_that);
             return Some(CauseChain::reported(own, newer.unwrap_or(words)));
         }
-        let conditions = items(&instance["status"]["conditions"]);
-        let paused = |it: &&Value| it["type"] == "Paused" && it["status"] == "True";
-        if let Some(paused) = conditions.iter().find(paused) {
-            return Some(CauseChain::new(own, single_line(text(&paused["message"]))));
+        let paused = PartialCondition::find(conditions, "Paused");
+        if let Some(paused) = paused.filter(|it| it.is_true()) {
+            return Some(CauseChain::new(own, single_line(&paused.message)));
         }
         let ended = matches!(phase, "Failed" | "Succeeded" | "Unknown");
         ended.then(|| {
-            CauseChain::reported(own, failed_condition(instance, "Ready").unwrap_or_default())
+            CauseChain::reported(
+                own,
+                failed_condition(conditions, "Ready").unwrap_or_default(),
+            )
         })
     }
 
     /// Warnings outlive their object: they may be of an earlier machine of that name, or from before there was a node.
     fn recent_warning(&self, link: &Cause, pending: &PendingMachine) -> Option<String> {
         let warning = self.warning(&link.kind, &link.name)?;
-        let is_old = seconds(&timestamp(warning).into()) < Some(pending.created);
+        let is_old = seconds(warning.timestamp()) < Some(pending.created);
         event_message(warning).filter(|_| !pending.has_node && !is_old)
     }
 
@@ -208,17 +212,17 @@ impl CauseIndex {
         &self,
         name: &str,
         pending: &PendingMachine,
-        instance: &Value,
+        instance: &PartialVirtualMachineInstance,
     ) -> Option<CauseChain> {
-        let Some(deletion) = Deletion::of(instance) else {
-            let own = || Cause::new(VMI, name, text(&instance["status"]["phase"]));
+        let Some(deletion) = Deletion::of(&instance.metadata) else {
+            let own = || Cause::new(VMI, name, instance.status.phase.as_str());
             let waits = || CauseChain::new(own(), "not deleted yet");
             return pending.deletion.is_some().then(waits);
         };
         let own = Cause::new(VMI, name, "Deleting");
-        let is_over = |it: &&Value| matches!(text(&it["status"]["phase"]), "Succeeded" | "Failed");
-        let mut pods = self.pods_of(VMI, name).iter().filter(|it| !is_over(it));
-        let pod = pods.find_map(|it| Some((it, Deletion::of(it)?)));
+        let pods = self.pods_of(VMI, name).iter();
+        let mut pods = pods.filter(|it| !it.is_over());
+        let pod = pods.find_map(|it| Some((it, Deletion::of(&it.metadata)?)));
         Some(match pod {
             Some((pod, deletion)) => held_by_finalizers(pod::pod_cause(pod), &deletion).under(own),
             None => held_by_finalizers(own, &deletion),
@@ -239,29 +243,29 @@ fn held_by_finalizers(own: Cause, deletion: &Deletion) -> CauseChain {
 ///
 /// `user` is the user of the request, `token` the Secret of the bootstrap token.
 pub(crate) fn joining(
-    requests: &[Value],
+    requests: &[PartialSigningRequest],
     user: &str,
     token: &str,
     has_token: bool,
 ) -> Option<CauseChain> {
-    let own = requests.iter().filter(|it| it["spec"]["username"] == user);
-    let newest = own.max_by_key(|it| text(&it["metadata"]["creationTimestamp"]));
+    let own = requests.iter().filter(|it| it.spec.username == user);
+    let newest = own.max_by_key(|it| &it.metadata.creation_timestamp);
     let Some(request) = newest else {
         let missing = || CauseChain::new(Cause::new("Secret", token, ""), "not found");
         return (!has_token).then(|| missing().with_advice(Advice::Apply));
     };
     let request_chain = |state: &str, words: &str| {
-        let name = text(&request["metadata"]["name"]);
+        let name = request.metadata.name.as_str();
         CauseChain::new(Cause::new("CertificateSigningRequest", name, state), words)
     };
-    let conditions = items(&request["status"]["conditions"]);
-    let refused = |it: &&Value| it["type"] == "Denied" || it["type"] == "Failed";
-    if let Some(refused) = conditions.iter().find(refused) {
-        let words = single_line(text(&refused["message"]));
-        return Some(request_chain(text(&refused["type"]), &words));
+    let mut conditions = request.status.conditions.iter();
+    let refused = |it: &&SigningCondition| it.kind == "Denied" || it.kind == "Failed";
+    if let Some(refused) = conditions.clone().find(refused) {
+        let words = single_line(&refused.message);
+        return Some(request_chain(&refused.kind, &words));
     }
-    let is_approved = conditions.iter().any(|it| it["type"] == "Approved");
-    let is_issued = request["status"]["certificate"].is_string();
+    let is_approved = conditions.any(|it| it.kind == "Approved");
+    let is_issued = request.status.certificate.is_some();
     match (is_approved, is_issued) {
         (false, _) => {
             Some(request_chain("Pending", "not approved yet").with_advice(Advice::Approve))

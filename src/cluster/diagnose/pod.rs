@@ -4,10 +4,7 @@ use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
     CauseIndex, StorageClasses, event_message, failed_condition, single_line,
 };
-use crate::cluster::json::{arc, items, text};
-use crate::cluster::json::{is_deleting, is_pod_ready};
-use serde_json::Value;
-use std::sync::Arc;
+use crate::cluster::objects::core::pod::{ContainerStatus, PartialPod};
 
 /// Maximum length of a message of one or two sentences, in bytes.
 const MAX_MESSAGE: usize = 200;
@@ -23,17 +20,17 @@ impl CauseIndex {
         kind: &str,
         name: &str,
         classes: &StorageClasses,
-        is_echo: impl Fn(&Value) -> bool,
+        is_echo: impl Fn(&PartialPod) -> bool,
     ) -> Option<CauseChain> {
-        let is_its = |(owner, other): &(Arc<str>, Arc<str>)| {
+        let is_its = |(owner, other): &(String, String)| {
             let of_set = other.rsplit_once('-').map(|it| it.0);
             (&**owner, &**other) == (kind, name)
                 || kind == "Deployment" && &**owner == "ReplicaSet" && of_set == Some(name)
         };
         let pods = self.pods.iter().filter(|it| is_its(it.0));
-        let mut pods: Vec<&Value> = pods.flat_map(|it| it.1).collect();
-        pods.retain(|it| !is_deleting(it) && !is_pod_ready(it) && !is_echo(it));
-        pods.sort_by_key(|it| text(&it["metadata"]["name"]));
+        let mut pods: Vec<&PartialPod> = pods.flat_map(|it| it.1).collect();
+        pods.retain(|it| !it.metadata.is_deleting() && !it.is_ready() && !is_echo(it));
+        pods.sort_by_key(|it| &it.metadata.name);
         let of_claim = || {
             pods.iter()
                 .find_map(|it| self.claim_chain_of_pod(it, classes))
@@ -41,11 +38,8 @@ impl CauseIndex {
         let of_pod = || pods.iter().find_map(|it| pod_chain(it));
         let of_pod_s_warning = || {
             pods.iter().find_map(|it| {
-                let name = text(&it["metadata"]["name"]);
-                Some(CauseChain::reported(
-                    pod_cause(it),
-                    event_message(self.warning("Pod", name)?)?,
-                ))
+                let warning = self.warning("Pod", &it.metadata.name)?;
+                Some(CauseChain::reported(pod_cause(it), event_message(warning)?))
             })
         };
         // Warnings about pods that cannot be created belong to their controller.
@@ -55,7 +49,7 @@ impl CauseIndex {
                 about.filter_map(|((kind, name), it)| Some((event_message(it)?, kind, name)));
             let (message, kind, name) = messages.min()?;
             Some(CauseChain::reported(
-                Cause::new(kind.clone(), name.clone(), ""),
+                Cause::new(kind.as_str(), name.as_str(), ""),
                 message,
             ))
         };
@@ -66,47 +60,43 @@ impl CauseIndex {
     }
 
     /// A pod that waits for its PersistentVolumeClaim.
-    fn claim_chain_of_pod(&self, pod: &Value, classes: &StorageClasses) -> Option<CauseChain> {
-        let waits = text(&pod["status"]["phase"]) == "Pending";
-        let mut claims = claims_of(pod).filter(|_| waits);
+    fn claim_chain_of_pod(&self, pod: &PartialPod, classes: &StorageClasses) -> Option<CauseChain> {
+        let waits = pod.status.phase == "Pending";
+        let mut claims = pod.claims().filter(|_| waits);
         let chain = claims.find_map(|it| self.claim_chain(it, classes))?;
         Some(chain.under(pod_cause(pod)))
     }
 }
 
 /// Why a pod does not run: the scheduler's message, otherwise those of its containers.
-pub(crate) fn pod_chain(pod: &Value) -> Option<CauseChain> {
-    if is_deleting(pod) {
+pub(crate) fn pod_chain(pod: &PartialPod) -> Option<CauseChain> {
+    if pod.metadata.is_deleting() {
         return None;
     }
-    if let Some(words) = failed_condition(pod, "PodScheduled") {
+    if let Some(words) = failed_condition(&pod.status.conditions, "PodScheduled") {
         return Some(CauseChain::reported(pod_cause(pod), words));
     }
-    let mut waiting = containers(pod).filter(|it| it["ready"] != true);
+    let mut waiting = pod.container_statuses().filter(|it| !it.ready);
     waiting.find_map(|it| container(pod_cause(pod), it))
 }
 
 /// With the status that kubectl shows.
-pub(crate) fn pod_cause(pod: &Value) -> Cause {
-    let phase = match is_deleting(pod) {
+pub(crate) fn pod_cause(pod: &PartialPod) -> Cause {
+    let phase = match pod.metadata.is_deleting() {
         true => "Terminating",
-        false => text(&pod["status"]["phase"]),
+        false => &pod.status.phase,
     };
-    let waits = containers(pod).map(|it| text(&it["state"]["waiting"]["reason"]));
-    let mut waits = waits.filter(|it| !it.is_empty() && !is_transient(it));
+    let waiting = pod
+        .container_statuses()
+        .filter_map(|it| it.state.waiting.as_ref());
+    let mut waits = waiting
+        .map(|it| it.reason.as_str())
+        .filter(|it| !it.is_empty() && !is_transient(it));
     let state = match phase {
         "Terminating" => phase,
         phase => waits.next().unwrap_or(phase),
     };
-    let name = arc(&pod["metadata"]["name"]);
-    Cause::new("Pod", name, state)
-}
-
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    let status = &pod["status"];
-    items(&status["initContainerStatuses"])
-        .iter()
-        .chain(items(&status["containerStatuses"]))
+    Cause::new("Pod", pod.metadata.name.as_str(), state)
 }
 
 fn is_transient(reason: &str) -> bool {
@@ -114,28 +104,23 @@ fn is_transient(reason: &str) -> bool {
 }
 
 /// The previous exit of a container of pod `own` explains more than its current wait for a restart.
-fn container(own: Cause, status: &Value) -> Option<CauseChain> {
-    let ends = [
-        &status["state"]["terminated"],
-        &status["lastState"]["terminated"],
-    ];
-    let crashed = ends
-        .into_iter()
-        .find(|it| it["exitCode"].as_i64() > Some(0));
+fn container(own: Cause, status: &ContainerStatus) -> Option<CauseChain> {
+    let ends = [&status.state.terminated, &status.last_state.terminated];
+    let crashed = ends.into_iter().flatten().find(|it| it.exit_code > 0);
     if let Some(end) = crashed {
-        let output = text(&end["message"]);
+        let output = end.message.as_str();
         let words = match last_message(output) {
-            words if words.is_empty() => format!("exit code {}", end["exitCode"]),
-            words => format!("exit code {}: {words}", end["exitCode"]),
+            words if words.is_empty() => format!("exit code {}", end.exit_code),
+            words => format!("exit code {}: {words}", end.exit_code),
         };
-        let container = arc(&status["name"]);
+        let container = status.name.as_str().into();
         return Some(CauseChain {
             log: last_lines(output),
             ..CauseChain::new(own, words).with_advice(Advice::Log { container })
         });
     }
-    let waits = &status["state"]["waiting"];
-    let words = match (text(&waits["reason"]), text(&waits["message"])) {
+    let waits = status.state.waiting.as_ref()?;
+    let words = match (waits.reason.as_str(), waits.message.as_str()) {
         (reason, "") if reason.is_empty() || is_transient(reason) => return None,
         (reason, "") => reason.to_owned(),
         (_, message) => single_line(message),
@@ -160,10 +145,4 @@ fn last_lines(message: &str) -> Vec<String> {
     let lines: Vec<&str> = message.trim().lines().collect();
     let last = lines.len().saturating_sub(LOG_LINES);
     lines[last..].iter().map(|it| single_line(it)).collect()
-}
-
-/// Names of the PersistentVolumeClaims that a pod mounts.
-fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
-    let volumes = items(&pod["spec"]["volumes"]).iter();
-    volumes.filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str())
 }

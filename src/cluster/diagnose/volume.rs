@@ -3,8 +3,7 @@
 use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{CauseIndex, StorageClasses, event_message, failed_condition};
 use super::pod;
-use crate::cluster::json::{items, text};
-use serde_json::Value;
+use crate::cluster::objects::kubevirt::data_volume::PartialDataVolume;
 
 impl CauseIndex {
     /// Why a DataVolume is not filled.
@@ -14,22 +13,18 @@ impl CauseIndex {
         classes: &StorageClasses,
     ) -> Option<CauseChain> {
         let volume = self.volumes.get(name)?;
-        let phase = text(&volume["status"]["phase"]);
+        let phase = volume.status.phase.as_str();
         if phase == "Succeeded" {
             return None;
         }
         let own = || Cause::new("DataVolume", name, phase);
-        let claim = text(&volume["status"]["claimName"]);
-        let claim = if claim.is_empty() { name } else { claim };
-        let of_class = || {
-            let spec = &volume["spec"];
-            let class = [&spec["storage"], &spec["pvc"]].map(|it| text(&it["storageClassName"]));
-            let class = class.into_iter().find(|it| !it.is_empty())?;
-            missing_class(own(), class, classes)
-        };
+        let claim = volume.status.claim_name.as_deref();
+        let claim = claim.filter(|it| !it.is_empty()).unwrap_or(name);
+        let of_class = || missing_class(own(), volume.storage_class()?, classes);
         let of_itself = || {
-            let message = failed_condition(volume, "Running")
-                .or_else(|| failed_condition(volume, "Bound"))
+            let conditions = &volume.status.conditions;
+            let message = failed_condition(conditions, "Running")
+                .or_else(|| failed_condition(conditions, "Bound"))
                 .or_else(|| event_message(self.warning("DataVolume", name)?))?;
             let chain = CauseChain::reported(own(), message);
             Some(match import_failed(volume) {
@@ -48,12 +43,12 @@ impl CauseIndex {
     /// Why a PersistentVolumeClaim is not bound.
     pub(crate) fn claim_chain(&self, name: &str, classes: &StorageClasses) -> Option<CauseChain> {
         let claim = self.claims.get(name)?;
-        let phase = text(&claim["status"]["phase"]);
+        let phase = claim.status.phase.as_str();
         if phase == "Bound" {
             return None;
         }
         let own = || Cause::new("PersistentVolumeClaim", name, phase);
-        let class = text(&claim["spec"]["storageClassName"]);
+        let class = claim.spec.storage_class().unwrap_or_default();
         missing_class(own(), class, classes).or_else(|| {
             let warning = event_message(self.warning("PersistentVolumeClaim", name)?)?;
             Some(CauseChain::reported(own(), warning))
@@ -62,10 +57,7 @@ impl CauseIndex {
 
     /// Importers and cloners are owned by the claim, or by the temporary claim that CDI fills instead.
     fn worker_pod_chain(&self, claim: &str) -> Option<CauseChain> {
-        let uid = self
-            .claims
-            .get(claim)
-            .map(|it| text(&it["metadata"]["uid"]));
+        let uid = self.claims.get(claim).map(|it| &it.metadata.uid);
         let stand_in = uid.map(|it| format!("prime-{it}"));
         let owners = [Some(claim.to_owned()), stand_in];
         owners.into_iter().flatten().find_map(|owner| {
@@ -81,9 +73,9 @@ impl CauseIndex {
 }
 
 /// True if the importer ran and could not read the image.
-fn import_failed(volume: &Value) -> bool {
-    let mut conditions = items(&volume["status"]["conditions"]).iter();
-    conditions.any(|it| it["type"] == "Running" && it["reason"] == "Error")
+fn import_failed(volume: &PartialDataVolume) -> bool {
+    let running = volume.condition("Running");
+    running.is_some_and(|it| it.reason == "Error")
 }
 
 /// None if StorageClasses may not be listed.

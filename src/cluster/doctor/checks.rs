@@ -8,9 +8,15 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::core::service::PartialService;
+use crate::cluster::objects::kubevirt::installation::{
+    InstallationStatus, PartialInstallation, PartialKubeVirt,
+};
+use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::reader::{read, read_if_valid, read_valid};
+use crate::cluster::objects::storage::PartialStorageClass;
 use crate::state::names;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
 /// Oldest versions that kvshoot is tested with.
@@ -33,8 +39,8 @@ impl ApiClient {
         &self,
         requirements: &ShootRequirements,
     ) -> Result<Vec<CheckResult>, Error> {
-        let version = self.get_path("/version", "version").await?;
-        let mut findings = vec![kubernetes_version(&version)];
+        let version = self.kubernetes_version().await?;
+        let mut findings = vec![compare_version("Kubernetes", &version, MIN_KUBERNETES)];
         findings.extend(self.check_kubevirt(requirements, &version).await?);
         findings.extend(self.check_instancetypes(requirements).await?);
         findings.push(self.check_cdi().await?);
@@ -51,22 +57,22 @@ impl ApiClient {
     async fn check_kubevirt(
         &self,
         requirements: &ShootRequirements,
-        kubernetes: &Value,
+        kubernetes: &str,
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "KubeVirt";
         if !self.serves(&resources::VIRTUAL_MACHINE).await? {
             return Ok(vec![not_installed(SUBJECT)]);
         }
-        let found = match self.installation(&resources::KUBEVIRT).await? {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(vec![missing_installation(SUBJECT)]),
-            Err(Forbidden) => return Ok(vec![forbidden(SUBJECT, "its version and feature gates")]),
+        let what = "its version and feature gates";
+        let found = self.installation(&resources::KUBEVIRT, SUBJECT, what);
+        let found: PartialKubeVirt = match found.await? {
+            Ok(found) => found,
+            Err(unknown) => return Ok(vec![unknown]),
         };
-        let version = text(&found["status"]["observedKubeVirtVersion"]);
-        let mut findings = vec![installation_status(SUBJECT, version, MIN_KUBEVIRT, &found)];
+        let mut findings = vec![check_installation(SUBJECT, &found.status, MIN_KUBEVIRT)];
         findings.extend(feature_gates::check_version_skew(
-            text(&kubernetes["gitVersion"]),
-            version,
+            kubernetes,
+            &found.status.observed_version,
         ));
         findings.extend(feature_gates::check_feature_gates(&found, requirements));
         Ok(findings)
@@ -89,15 +95,11 @@ impl ApiClient {
         if !self.serves(&resources::DATA_VOLUME).await? {
             return Ok(not_installed(SUBJECT));
         }
-        Ok(match self.installation(&resources::CDI).await? {
-            Ok(Some(it)) => installation_status(
-                SUBJECT,
-                text(&it["status"]["observedVersion"]),
-                MIN_CDI,
-                &it,
-            ),
-            Ok(None) => missing_installation(SUBJECT),
-            Err(Forbidden) => forbidden(SUBJECT, "its version"),
+        let found = self.installation(&resources::CDI, SUBJECT, "its version");
+        let found: Result<PartialInstallation, CheckResult> = found.await?;
+        Ok(match found {
+            Ok(found) => check_installation(SUBJECT, &found.status, MIN_CDI),
+            Err(unknown) => unknown,
         })
     }
 
@@ -141,11 +143,11 @@ impl ApiClient {
             .await
         {
             Ok(listed) => {
-                let mut findings = check_classes(&listed.items, requirements);
-                findings.extend(
-                    self.check_first_consumers(&late_binding_classes(&listed.items, requirements))
-                        .await?,
-                );
+                let classes: Vec<PartialStorageClass> =
+                    read_valid(&resources::STORAGE_CLASS, &listed.items);
+                let mut findings = check_classes(&classes, requirements);
+                let waiting = late_binding_classes(&classes, requirements);
+                findings.extend(self.check_first_consumers(&waiting).await?);
                 Ok(findings)
             }
             Err(Error::Forbidden { .. }) => {
@@ -155,7 +157,7 @@ impl ApiClient {
         }
     }
 
-    /// Nothing is reported if reading is forbidden, or another importer is installed.
+    /// Nothing is reported if the configuration cannot be read, or another importer is installed.
     async fn check_first_consumers(
         &self,
         waiting: &[String],
@@ -166,7 +168,8 @@ impl ApiClient {
             name: Some("config"),
         };
         match self.get_with_retry(resource_ref).await {
-            Ok(found) => Ok(feature_gates::check_first_consumer(&found, waiting)),
+            Ok(found) => Ok(read_if_valid(&resources::CDI_CONFIG, &found)
+                .and_then(|it| feature_gates::check_first_consumer(&it, waiting))),
             Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -176,13 +179,13 @@ impl ApiClient {
         const SUBJECT: &str = "nodes";
         let listed = self.list_metadata(ResourceRef::all(&resources::NODE, None), None);
         let nodes = match listed.await {
-            Ok(listed) => listed.items,
+            Ok(listed) => read_valid::<PartialObject>(&resources::NODE, &listed.items),
             Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "zones")),
             Err(error) => return Err(error),
         };
         let zones: BTreeSet<&str> = nodes
             .iter()
-            .map(|it| text(&it["metadata"]["labels"][names::ZONE_LABEL]))
+            .filter_map(|it| it.metadata.label(names::ZONE_LABEL))
             .filter(|it| !it.is_empty())
             .collect();
         let zones = match zones.len() {
@@ -250,42 +253,42 @@ impl ApiClient {
         const SUBJECT: &str = "load balancers";
         let resource_ref = ResourceRef::all(&resources::SERVICE, Some(self.namespace()));
         let services = match self.list(resource_ref, None).await {
-            Ok(listed) => listed.items,
+            Ok(listed) => read_valid(&resources::SERVICE, &listed.items),
             Err(Error::Forbidden { .. }) => return Ok(forbidden(SUBJECT, "Services")),
             Err(error) => return Err(error),
         };
         Ok(check_balancers(&services, requirements))
     }
 
-    /// The installation object of the cluster, in any namespace.
-    async fn installation(
+    /// The installation object of the cluster, in any namespace, or a warning that `what` is unknown.
+    async fn installation<T: DeserializeOwned>(
         &self,
         resource: &'static Resource,
-    ) -> Result<Result<Option<Value>, Forbidden>, Error> {
-        match self.list(ResourceRef::all(resource, None), None).await {
-            Ok(mut listed) => Ok(Ok(listed.items.pop())),
-            Err(Error::NotFound { .. }) => Ok(Ok(None)),
-            Err(Error::Forbidden { .. }) => Ok(Err(Forbidden)),
-            Err(error) => Err(error),
-        }
+        subject: &'static str,
+        what: &str,
+    ) -> Result<Result<T, CheckResult>, Error> {
+        let found = match self.list(ResourceRef::all(resource, None), None).await {
+            Ok(mut listed) => listed.items.pop(),
+            Err(Error::NotFound { .. }) => None,
+            Err(Error::Forbidden { .. }) => return Ok(Err(forbidden(subject, what))),
+            Err(error) => return Err(error),
+        };
+        Ok(match found {
+            Some(found) => {
+                read(resource, &found).map_err(|error| warning(subject, error.to_string()))
+            }
+            None => Err(missing_installation(subject)),
+        })
     }
 }
 
-struct Forbidden;
-
-fn kubernetes_version(version: &Value) -> CheckResult {
-    let version = text(&version["gitVersion"]);
-    compare_version("Kubernetes", version, MIN_KUBERNETES)
-}
-
-fn installation_status(
+fn check_installation(
     subject: &'static str,
-    version: &str,
+    status: &InstallationStatus,
     oldest: (u32, u32),
-    installation: &Value,
 ) -> CheckResult {
-    match text(&installation["status"]["phase"]) {
-        "Deployed" => compare_version(subject, version, oldest),
+    match status.phase.as_str() {
+        "Deployed" => compare_version(subject, &status.observed_version, oldest),
         "" => warning(subject, "installed, but not reported as deployed"),
         phase => warning(subject, format!("installed, but {phase}")),
     }
@@ -304,36 +307,39 @@ fn compare_version(subject: &'static str, version: &str, oldest: (u32, u32)) -> 
 }
 
 /// StorageClasses with late binding, of those that a shoot uses, or of all.
-fn late_binding_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<String> {
-    let waits = |it: &&Value| it["volumeBindingMode"] == "WaitForFirstConsumer";
+fn late_binding_classes(
+    existing: &[PartialStorageClass],
+    requirements: &ShootRequirements,
+) -> Vec<String> {
+    let waits = |it: &&PartialStorageClass| it.volume_binding_mode == "WaitForFirstConsumer";
     let names = existing
         .iter()
         .filter(waits)
-        .map(|it| text(&it["metadata"]["name"]));
+        .map(|it| it.metadata.name.as_str());
     let is_used = |it: &&str| requirements.classes.is_empty() || requirements.classes.contains(*it);
     names.filter(is_used).map(str::to_owned).collect()
 }
 
-fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<CheckResult> {
+fn check_classes(
+    existing: &[PartialStorageClass],
+    requirements: &ShootRequirements,
+) -> Vec<CheckResult> {
     const SUBJECT: &str = "storage classes";
-    let is_default = |it: &&Value| {
+    let is_default = |it: &&PartialStorageClass| {
         DEFAULT_CLASS_ANNOTATIONS
             .iter()
-            .any(|key| it["metadata"]["annotations"][key] == "true")
+            .any(|key| it.metadata.annotation(key) == Some("true"))
     };
     let default = existing.iter().find(is_default);
     let mut findings = vec![match default {
-        Some(it) => passed(
-            SUBJECT,
-            format!("the default is {}", text(&it["metadata"]["name"])),
-        ),
+        Some(it) => passed(SUBJECT, format!("the default is {}", it.metadata.name)),
         None if requirements.classes.contains("") => failed(SUBJECT, "no default StorageClass"),
         None => warning(
             SUBJECT,
             "no default StorageClass: volume types have to name one",
         ),
     }];
-    let is_there = |name: &str| existing.iter().any(|it| it["metadata"]["name"] == name);
+    let is_there = |name: &str| existing.iter().any(|it| it.metadata.name == name);
     let missing = requirements
         .classes
         .iter()
@@ -342,25 +348,18 @@ fn check_classes(existing: &[Value], requirements: &ShootRequirements) -> Vec<Ch
     findings
 }
 
-fn check_balancers(services: &[Value], requirements: &ShootRequirements) -> CheckResult {
+fn check_balancers(services: &[PartialService], requirements: &ShootRequirements) -> CheckResult {
     const SUBJECT: &str = "load balancers";
-    let all = || {
-        services
-            .iter()
-            .filter(|it| it["spec"]["type"] == "LoadBalancer")
-    };
-    let given = all().find(|it| !items(&it["status"]["loadBalancer"]["ingress"]).is_empty());
+    let all = || services.iter().filter(|it| it.spec.kind == "LoadBalancer");
+    let given = all().find(|it| it.is_published());
     match (given, all().next()) {
         (Some(it), _) => passed(
             SUBJECT,
-            format!("Service {} has an address", text(&it["metadata"]["name"])),
+            format!("Service {} has an address", it.metadata.name),
         ),
         (None, Some(it)) => warning(
             SUBJECT,
-            format!(
-                "Service {} has no address yet",
-                text(&it["metadata"]["name"])
-            ),
+            format!("Service {} has no address yet", it.metadata.name),
         ),
         (None, None) if requirements.load_balancer => warning(
             SUBJECT,
@@ -396,7 +395,8 @@ fn forbidden(subject: &'static str, what: &str) -> CheckResult {
 mod tests {
     use super::*;
     use crate::cluster::doctor::check_result::CheckStatus;
-    use serde_json::json;
+    use crate::cluster::objects::testing::object;
+    use serde_json::{Value, json};
 
     #[test]
     fn vendor_versions_are_parsed() {
@@ -416,8 +416,11 @@ mod tests {
 
     #[test]
     fn a_storage_class_used_by_a_shoot_has_to_exist() {
-        let class = |name: &str, default: &str| json!({ "metadata": { "name": name, "annotations": { DEFAULT_CLASS_ANNOTATIONS[0]: default } } });
-        let grades = |existing: &[Value], names: &[&str]| -> Vec<CheckStatus> {
+        let class = |name: &str, default: &str| -> PartialStorageClass {
+            let annotations = json!({ DEFAULT_CLASS_ANNOTATIONS[0]: default });
+            object(json!({ "metadata": { "name": name, "annotations": annotations } }))
+        };
+        let grades = |existing: &[PartialStorageClass], names: &[&str]| -> Vec<CheckStatus> {
             let requirements = ShootRequirements {
                 classes: names.iter().map(ToString::to_string).collect(),
                 ..ShootRequirements::default()
@@ -445,22 +448,22 @@ mod tests {
 
     #[test]
     fn a_load_balancer_with_an_address_passes() {
-        let service = |ingress: Value| {
-            json!({
+        let service = |ingress: Value| -> PartialService {
+            object(json!({
                 "metadata": { "name": "a" }, "spec": { "type": "LoadBalancer" },
                 "status": { "loadBalancer": { "ingress": ingress } },
-            })
+            }))
         };
         let requirements = ShootRequirements {
             load_balancer: true,
             ..ShootRequirements::default()
         };
-        let grade = |it: &[Value]| check_balancers(it, &requirements).status;
+        let grade = |it: &[PartialService]| check_balancers(it, &requirements).status;
         assert_eq!(
             grade(&[service(json!([{ "ip": "192.0.2.1" }]))]),
             CheckStatus::Passed
         );
-        assert_eq!(grade(&[service(Value::Null)]), CheckStatus::Warning);
+        assert_eq!(grade(&[service(json!([]))]), CheckStatus::Warning);
         assert_eq!(grade(&[]), CheckStatus::Warning);
     }
 }

@@ -3,8 +3,9 @@
 
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use super::version::parse_version;
-use crate::cluster::json::{items, text};
-use serde_json::Value;
+use crate::cluster::objects::kubevirt::installation::{
+    PartialCdiConfig, PartialKubeVirt, PodNetworkConfiguration,
+};
 
 type MinorVersion = (u32, u32);
 
@@ -52,8 +53,8 @@ const fn alpha(name: &'static str, since: MinorVersion) -> FeatureGate {
 struct FeatureGateSettings<'a> {
     /// None if unknown; then only listed gates count.
     version: Option<MinorVersion>,
-    on: &'a [Value],
-    off: &'a [Value],
+    on: &'a [String],
+    off: &'a [String],
 }
 
 impl FeatureGateSettings<'_> {
@@ -86,15 +87,15 @@ impl FeatureGateSettings<'_> {
 
 /// Checks a KubeVirt object for the features that a shoot requires.
 pub(crate) fn check_feature_gates(
-    installation: &Value,
+    installation: &PartialKubeVirt,
     requirements: &ShootRequirements,
 ) -> Vec<CheckResult> {
-    let configuration = &installation["spec"]["configuration"];
-    let developer = &configuration["developerConfiguration"];
+    let configuration = &installation.spec.configuration;
+    let developer = &configuration.developer_configuration;
     let settings = FeatureGateSettings {
-        version: parse_version(text(&installation["status"]["observedKubeVirtVersion"])),
-        on: items(&developer["featureGates"]),
-        off: items(&developer["disabledFeatureGates"]),
+        version: parse_version(&installation.status.observed_version),
+        on: &developer.feature_gates,
+        off: &developer.disabled_feature_gates,
     };
     let mut findings = vec![check_hotplug(&settings)];
     let needed = |gate: &FeatureGate, subject, without: &str| CheckResult {
@@ -112,7 +113,7 @@ pub(crate) fn check_feature_gates(
         let without = "disks with a reservation are rejected";
         findings.push(needed(&RESERVATION, "reservations", without));
     }
-    findings.extend(check_pod_network(&configuration["network"], requirements));
+    findings.extend(check_pod_network(&configuration.network, requirements));
     findings
 }
 
@@ -149,9 +150,12 @@ fn check_hotplug(settings: &FeatureGateSettings) -> CheckResult {
 }
 
 /// Machines use a bridge on it.
-fn check_pod_network(network: &Value, requirements: &ShootRequirements) -> Option<CheckResult> {
+fn check_pod_network(
+    network: &PodNetworkConfiguration,
+    requirements: &ShootRequirements,
+) -> Option<CheckResult> {
     const SUBJECT: &str = "pod network";
-    if network["permitBridgeInterfaceOnPodNetwork"] != false {
+    if network.permit_bridge_interface_on_pod_network != Some(false) {
         return None;
     }
     let message =
@@ -182,10 +186,10 @@ pub(crate) fn check_version_skew(kubernetes: &str, kubevirt: &str) -> Option<Che
 
 /// Checks CDI's configuration if some StorageClasses bind late.
 pub(crate) fn check_first_consumer(
-    configuration: &Value,
+    configuration: &PartialCdiConfig,
     waiting: &[String],
 ) -> Option<CheckResult> {
-    let gates = items(&configuration["spec"]["featureGates"]);
+    let gates = &configuration.spec.feature_gates;
     if waiting.is_empty() || gates.iter().any(|it| it == FIRST_CONSUMER) {
         return None;
     }
@@ -206,18 +210,19 @@ pub(crate) fn check_first_consumer(
 mod tests {
     use super::*;
     use crate::cluster::doctor::check_result::CheckStatus;
+    use crate::cluster::objects::testing::object;
     use serde_json::json;
 
-    fn installed(version: &str, on: &[&str], off: &[&str]) -> Value {
-        json!({
+    fn installed(version: &str, on: &[&str], off: &[&str]) -> PartialKubeVirt {
+        object(json!({
             "spec": { "configuration": { "developerConfiguration": {
                 "featureGates": on, "disabledFeatureGates": off,
             } } },
             "status": { "observedKubeVirtVersion": version },
-        })
+        }))
     }
 
-    fn reported(installation: &Value, requirements: &ShootRequirements) -> Vec<String> {
+    fn reported(installation: &PartialKubeVirt, requirements: &ShootRequirements) -> Vec<String> {
         let one = |it: CheckResult| {
             let hint = it.hint.map(|it| format!(" [{it}]")).unwrap_or_default();
             format!("{:?} {}: {}{hint}", it.status, it.subject, it.message)
@@ -317,8 +322,8 @@ mod tests {
     fn machines_on_the_pod_network_need_bridge_binding() {
         let mut forbidden = installed("v1.8.4", &["HotplugVolumes"], &[]);
         assert_eq!(reported(&forbidden, &ShootRequirements::default()).len(), 1);
-        forbidden["spec"]["configuration"]["network"] =
-            json!({ "permitBridgeInterfaceOnPodNetwork": false });
+        let network = &mut forbidden.spec.configuration.network;
+        network.permit_bridge_interface_on_pod_network = Some(false);
         let requirements = ShootRequirements {
             pod_network: true,
             ..ShootRequirements::default()
@@ -347,7 +352,9 @@ mod tests {
 
     #[test]
     fn late_binding_needs_the_feature_gate_of_cdi() {
-        let configuration = |gates: &[&str]| json!({ "spec": { "featureGates": gates } });
+        let configuration = |gates: &[&str]| -> PartialCdiConfig {
+            object(json!({ "spec": { "featureGates": gates } }))
+        };
         let waiting = ["local".to_owned()];
         assert_eq!(
             check_first_consumer(&configuration(&[FIRST_CONSUMER]), &waiting),

@@ -1,8 +1,7 @@
 //! Permissions that kvshoot needs in the provider cluster: one table that is checked, printed and used for the example.
 
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::items;
-use serde_json::Value;
+use crate::cluster::objects::access_review::ResourceRule;
 use std::fmt;
 
 /// A verb on a resource.
@@ -195,6 +194,14 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
+            "machine types, for init",
+            &[&resources::CLUSTER_INSTANCETYPE],
+            &["list"],
+        )
+    },
+    PermissionRule {
+        scope: PermissionScope::Cluster,
+        ..rule(
             "topology and access modes of StorageClasses",
             &[&resources::STORAGE_CLASS, &resources::STORAGE_PROFILE],
             &["get", "list"],
@@ -317,16 +324,12 @@ fn permissions_of(
 }
 
 impl Permission {
-    pub(crate) fn is_granted_by(&self, rule: &Value) -> bool {
-        let has = |list: &str, wanted: &str| {
-            items(&rule[list])
-                .iter()
-                .any(|it| it == "*" || it == wanted)
-        };
-        has("verbs", self.verb)
-            && has("apiGroups", self.resource.group)
-            && has("resources", self.resource.plural)
-            && items(&rule["resourceNames"]).is_empty()
+    pub(crate) fn is_granted_by(&self, rule: &ResourceRule) -> bool {
+        let has = |list: &[String], wanted: &str| list.iter().any(|it| it == "*" || it == wanted);
+        has(&rule.verbs, self.verb)
+            && has(&rule.api_groups, self.resource.group)
+            && has(&rule.resources, self.resource.plural)
+            && rule.resource_names.is_empty()
     }
 }
 
@@ -402,7 +405,7 @@ fn format_rule(rule: &PermissionRule, verbs: &[&str]) -> String {
 mod tests {
     use super::*;
     use serde::Deserialize as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn a_rule_grants_its_verbs_but_not_for_single_objects() {
@@ -410,13 +413,14 @@ mod tests {
             verb: "create",
             resource: &resources::VIRTUAL_MACHINE,
         };
-        let rule = |groups: &[&str], names: &[&str]| {
-            json!({
+        let rule = |groups: &[&str], names: &[&str]| -> ResourceRule {
+            let rule = json!({
                 "verbs": ["create", "get"],
                 "apiGroups": groups,
                 "resources": ["*"],
                 "resourceNames": names,
-            })
+            });
+            serde_json::from_value(rule).unwrap()
         };
         assert!(right.is_granted_by(&rule(&["kubevirt.io"], &[])));
         assert!(right.is_granted_by(&rule(&["*"], &[])));
@@ -446,9 +450,8 @@ mod tests {
         };
         assert_eq!(role["metadata"]["namespace"], "shoots");
         let has = |role: &Value, right: &Permission| {
-            items(&role["rules"])
-                .iter()
-                .any(|it| right.is_granted_by(it))
+            let rules: Vec<ResourceRule> = serde_json::from_value(role["rules"].clone()).unwrap();
+            rules.iter().any(|it| right.is_granted_by(it))
         };
         for right in required(true)
             .chain(required_for_instancetypes())

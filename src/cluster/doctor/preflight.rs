@@ -5,7 +5,9 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::access_review::PartialRulesReview;
+use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::reader::read;
 use crate::state::names;
 use futures::future::try_join_all;
 use serde_json::json;
@@ -80,12 +82,12 @@ impl ApiClient {
             "spec": { "namespace": &**self.namespace() },
         });
         let resource_ref = ResourceRef::all(&resources::RULES_REVIEW, None);
-        let status = self.review(resource_ref, &review).await?["status"].take();
-        // With an authorization webhook the rules are incomplete.
-        if status["incomplete"] == true {
+        let answer = self.review(resource_ref, &review).await?;
+        let review: PartialRulesReview = read(&resources::RULES_REVIEW, &answer)?;
+        if review.status.incomplete {
             return Ok(Vec::new());
         }
-        let rules = items(&status["resourceRules"]);
+        let rules = review.status.resource_rules;
         let missing = rights.filter(|right| !rules.iter().any(|it| right.is_granted_by(it)));
         Ok(missing.collect())
     }
@@ -120,12 +122,14 @@ impl ApiClient {
             Err(Error::NotFound { .. }) => return Ok(false),
             other => other?,
         };
-        let metadata = &existing["metadata"];
-        if metadata["labels"][names::MANAGED_BY] != names::KVSHOOT {
+        let PartialObject { metadata } = read(&resources::NAMESPACE, &existing)?;
+        if metadata.label(names::MANAGED_BY) != Some(names::KVSHOOT) {
             return Ok(false);
         }
-        let uid = text(&metadata["uid"]);
-        match self.delete(resource_ref, uid, None, WRITE_TIMEOUT).await {
+        match self
+            .delete(resource_ref, &metadata.uid, None, WRITE_TIMEOUT)
+            .await
+        {
             Ok(_) | Err(Error::NotFound { .. } | Error::Conflict { .. }) => Ok(true),
             Err(error) => Err(error),
         }

@@ -1,5 +1,5 @@
 //! Adoption of existing objects: comparison with the desired object, and merging. Pure functions.
-use crate::cluster::json::is_deleting;
+use crate::cluster::objects::metadata::PartialObjectMeta;
 use crate::state::key::ObjectKind;
 use crate::state::{names, record};
 use serde_json::Value;
@@ -14,21 +14,21 @@ pub(crate) enum Adoption {
 }
 
 /// Compares owners by label and content by hash.
-pub(crate) fn classify(kind: ObjectKind, existing: &Value, wanted: &Value) -> Adoption {
-    let label = |object: &Value, key: &str| object["metadata"]["labels"][key].clone();
-    let is_same = |key: &str| label(existing, key) == label(wanted, key);
+pub(crate) fn classify(kind: ObjectKind, existing: &PartialObjectMeta, wanted: &Value) -> Adoption {
+    let wanted = &wanted["metadata"];
+    let is_same = |key: &str| existing.label(key) == wanted["labels"][key].as_str();
     // The record's UID is unknown before it is created.
     let is_ours = is_same(names::MANAGED_BY)
         && is_same(names::PART_OF)
         && is_same(names::COMPONENT)
         && (kind == ObjectKind::Record || is_same(names::SHOOT_UID));
-    let annotation = |object: &Value, key: &str| object["metadata"]["annotations"][key].clone();
-    let is_same_in = |key: &str| annotation(existing, key) == annotation(wanted, key);
+    let annotation = |key: &str| wanted["annotations"][key].as_str();
+    let is_same_in = |key: &str| existing.annotation(key) == annotation(key);
     // Keys are random: one that was generated for the same purpose is still another one.
-    let is_issued = annotation(wanted, names::CHECKSUM).is_string();
+    let is_issued = annotation(names::CHECKSUM).is_some();
     match is_ours {
         false => Adoption::Foreign,
-        true if is_deleting(existing) => Adoption::Differs,
+        true if existing.is_deleting() => Adoption::Differs,
         // The token in the Secret is random; the hash in its name identifies the content.
         true if kind == ObjectKind::UserData => Adoption::Matches,
         true if is_issued && !is_same_in(names::CHECKSUM) => Adoption::Differs,

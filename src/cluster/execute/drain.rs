@@ -6,9 +6,11 @@ use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources;
-use crate::cluster::json::{is_deleting, items, text};
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::reader::read_all;
+use crate::cluster::objects::storage::PartialVolumeAttachment;
 use crate::state::action::DeleteTarget;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -80,14 +82,13 @@ impl Executor {
             fields: Some(&fields),
         };
         let pods = shoot.list_selected(ResourceRef::all(&resources::POD, None), select);
-        let pods = pods.await?.items;
+        let pods: Vec<PartialPod> = read_all(&resources::POD, &pods.await?.items)?;
         let mut remaining = Vec::new();
         for pod in pods.iter().filter(|it| is_evictable(it)) {
-            let (namespace, name) = (
-                text(&pod["metadata"]["namespace"]),
-                text(&pod["metadata"]["name"]),
-            );
-            let why = match is_deleting(pod) {
+            let metadata = &pod.metadata;
+            let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_str());
+            let namespace = namespace.unwrap_or_default();
+            let why = match metadata.is_deleting() {
                 true => Some("is terminating".to_owned()),
                 false => evict(shoot, namespace, name, self.write_timeout()?).await?,
             };
@@ -110,11 +111,10 @@ impl Executor {
         node: &str,
     ) -> Result<Option<String>, Error> {
         let all = shoot.list(ResourceRef::all(&resources::VOLUME_ATTACHMENT, None), None);
-        let all = all.await?.items;
-        let here = all.iter().filter(|it| it["spec"]["nodeName"] == node);
-        let volumes: Vec<&str> = here
-            .map(|it| text(&it["spec"]["source"]["persistentVolumeName"]))
-            .collect();
+        let all: Vec<PartialVolumeAttachment> =
+            read_all(&resources::VOLUME_ATTACHMENT, &all.await?.items)?;
+        let here = all.iter().filter(|it| it.spec.node_name == node);
+        let volumes: Vec<&str> = here.map(PartialVolumeAttachment::volume).collect();
         Ok(volumes.first().map(|first| {
             format!(
                 "{} volumes still attached, for example {first}",
@@ -125,13 +125,11 @@ impl Executor {
 }
 
 /// Pods of DaemonSets and static pods would be recreated; finished pods block nothing.
-fn is_evictable(pod: &Value) -> bool {
-    let metadata = &pod["metadata"];
-    let is_mirror = metadata["annotations"]["kubernetes.io/config.mirror"].is_string();
-    let owners = items(&metadata["ownerReferences"]);
-    let of_daemons = owners.iter().any(|it| it["kind"] == "DaemonSet");
-    let is_over = matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed");
-    !is_mirror && !of_daemons && !is_over
+fn is_evictable(pod: &PartialPod) -> bool {
+    let metadata = &pod.metadata;
+    let mirror = metadata.annotation("kubernetes.io/config.mirror");
+    let mut owners = metadata.owner_references.iter();
+    mirror.is_none() && !owners.any(|it| it.kind == "DaemonSet") && !pod.is_over()
 }
 
 /// None if the pod is gone; otherwise its state.

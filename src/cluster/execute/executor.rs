@@ -6,12 +6,15 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources::ResourceScope;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::{is_deleting, items, text};
+use crate::cluster::json::text;
 use crate::cluster::lock::fence::Fence;
+use crate::cluster::objects::kubevirt::virtual_machine::PartialVirtualMachine;
+use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
+use crate::cluster::objects::reader::read;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types;
 use crate::cluster::observer::Observer;
-use crate::state::action::{Action, DeleteTarget, Desired, Payload};
+use crate::state::action::{DeleteTarget, Desired, Payload, RenderedAction};
 use crate::state::facts::ObservedRecord;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names;
@@ -31,8 +34,7 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    /// Executes `action` once. `objects` are the rendered objects: for a machine its Secret and the VM, for metadata a
-    /// merge patch, for anything but [`Action::Apply`] nothing.
+    /// Executes an action once.
     ///
     /// An object that already has the desired content counts as done. The result is in the published facts when this
     /// returns, so the next plan does not repeat the action.
@@ -40,11 +42,11 @@ impl Executor {
     /// # Errors
     ///
     /// See [`Error::retryability`]. Nothing is retried here.
-    pub(crate) async fn execute(&self, action: &Action, objects: Vec<Value>) -> Result<(), Error> {
+    pub(crate) async fn execute(&self, action: RenderedAction) -> Result<(), Error> {
         let result = match action {
-            Action::Apply(wanted) => self.apply(wanted, &objects).await,
-            Action::Delete(target) => self.delete(target).await,
-            Action::Drain(target) => self.drain(target).await,
+            RenderedAction::Apply(wanted, objects) => self.apply(&wanted, objects).await,
+            RenderedAction::Delete(target) => self.delete(&target).await,
+            RenderedAction::Drain(target) => self.drain(&target).await,
         };
         self.observer.store.wait_published().await;
         result
@@ -77,7 +79,7 @@ impl Executor {
         }
     }
 
-    async fn apply(&self, wanted: &Desired, objects: &[Value]) -> Result<(), Error> {
+    async fn apply(&self, wanted: &Desired, objects: Vec<Value>) -> Result<(), Error> {
         if let Payload::Issue(issue) = &wanted.payload {
             return self.issue(&wanted.key, issue).await;
         }
@@ -124,7 +126,7 @@ impl Executor {
         let Ok(existing) = client.get(resource_ref).await else {
             return Err(error);
         };
-        match classify(scope.1, &existing, object) {
+        match classify(scope.1, &read_metadata(scope, &existing)?, object) {
             Adoption::Foreign => Err(Error::NotOwned {
                 what: resource_ref.request_info("create"),
             }),
@@ -151,14 +153,15 @@ impl Executor {
             Err(Error::NotFound { what }) => return Err(Error::Conflict { what }),
             other => other?,
         };
-        match classify(scope.1, &existing, object) {
+        let metadata = read_metadata(scope, &existing)?;
+        match classify(scope.1, &metadata, object) {
             Adoption::Foreign => {
                 return Err(Error::NotOwned {
                     what: resource_ref.request_info("update"),
                 });
             }
             Adoption::Matches => return self.store_object(scope, &existing),
-            Adoption::Differs if is_deleting(&existing) => {
+            Adoption::Differs if metadata.is_deleting() => {
                 self.store_object(scope, &existing)?;
                 return Err(Error::Conflict {
                     what: resource_ref.request_info("update"),
@@ -191,7 +194,7 @@ impl Executor {
             return Err(error);
         };
         self.store_object(scope, &existing)?;
-        match classify(scope.1, &existing, wanted) {
+        match classify(scope.1, &read_metadata(scope, &existing)?, wanted) {
             Adoption::Matches => Ok(()),
             Adoption::Differs | Adoption::Foreign => Err(error),
         }
@@ -246,42 +249,46 @@ impl Executor {
                 Ok(())
             }
             // A precondition failed: the object was replaced or changed.
-            Err(Error::Conflict { what }) => match client.get(resource_ref).await {
-                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*scope, &existing)?;
-                    Err(Error::Conflict { what })
-                }
-                Ok(_) | Err(Error::NotFound { .. }) => {
-                    self.store_removal(target);
-                    Ok(())
-                }
-                Err(error) => Err(error),
+            Err(Error::Conflict { what }) => match self.read_target(target).await? {
+                Some(_) => Err(Error::Conflict { what }),
+                None => Ok(()),
             },
-            Err(error) if error.is_ambiguous() => match client.get(resource_ref).await {
-                Ok(existing) if existing["metadata"]["uid"] == *target.uid => {
-                    self.store_object(*scope, &existing)?;
-                    match is_deleting(&existing) {
-                        true => Ok(()),
-                        false => Err(error),
-                    }
-                }
-                Ok(_) | Err(Error::NotFound { .. }) => {
-                    self.store_removal(target);
-                    Ok(())
-                }
+            Err(error) if error.is_ambiguous() => match self.read_target(target).await {
+                Ok(Some(existing)) if !existing.is_deleting() => Err(error),
+                Ok(_) => Ok(()),
                 Err(_) => Err(error),
             },
             Err(error) => Err(error),
         }
     }
 
+    /// Reads and stores the object of a deletion; None once it is gone, or another one has its name.
+    async fn read_target(&self, target: &DeleteTarget) -> Result<Option<PartialObjectMeta>, Error> {
+        let scope = (target.key.side, target.key.kind);
+        let resource_ref = self.resource_ref(scope, &target.key.name);
+        match self.client(scope.0)?.get(resource_ref).await {
+            Ok(existing) => {
+                let metadata = read_metadata(scope, &existing)?;
+                if metadata.uid == *target.uid {
+                    self.store_object(scope, &existing)?;
+                    return Ok(Some(metadata));
+                }
+            }
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.store_removal(target);
+        Ok(None)
+    }
+
     /// Handles the response of a DELETE: a Status, or the object, which has a deletion timestamp while finalizers hold
     /// it.
     fn record_deletion(&self, target: &DeleteTarget, answer: &Value) -> Result<(), Error> {
-        let is_object = answer["metadata"]["uid"] == *target.uid;
-        let is_held = !items(&answer["metadata"]["finalizers"]).is_empty();
-        if is_object && (is_held || is_deleting(answer)) {
-            return self.store_object((target.key.side, target.key.kind), answer);
+        let scope = (target.key.side, target.key.kind);
+        let object = read_metadata(scope, answer).ok();
+        let object = object.filter(|it| it.uid == *target.uid);
+        if object.is_some_and(|it| it.is_deleting() || !it.finalizers.is_empty()) {
+            return self.store_object(scope, answer);
         }
         self.store_removal(target);
         Ok(())
@@ -330,15 +337,14 @@ impl Executor {
             other => other?,
         };
         self.store_object(scope, &existing)?;
-        if existing["metadata"]["uid"] != *target.uid {
+        let machine: PartialVirtualMachine = read(&resources::VIRTUAL_MACHINE, &existing)?;
+        if machine.metadata.uid != *target.uid {
             return Ok(None);
         }
-        if object::is_ready(&existing) {
+        if machine.is_ready() {
             return Err(Error::MachineReady(target.key.name.to_string()));
         }
-        Ok(Some(
-            text(&existing["metadata"]["resourceVersion"]).to_owned(),
-        ))
+        Ok(Some(machine.metadata.resource_version))
     }
 
     /// Verifies with the provider that a node has no machine: the facts of one side may be older than those of the
@@ -422,4 +428,9 @@ impl Executor {
             .store
             .change(|cache, _| cache.remove_confirmed((*side, *kind), name, target.uid.clone()));
     }
+}
+
+fn read_metadata((_, kind): ResourceScope, object: &Value) -> Result<PartialObjectMeta, Error> {
+    let object: PartialObject = read(Resource::of(kind), object)?;
+    Ok(object.metadata)
 }

@@ -4,11 +4,12 @@ use super::executor::Executor;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
+use crate::cluster::objects::core::secret::PartialSecret;
+use crate::cluster::objects::reader::read;
 use crate::pki;
 use crate::state::action::{Desired, Payload};
 use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names::{self, COMPONENT, TOKEN, role};
-use base64::Engine as _;
 use serde_json::{Value, json};
 
 /// Lifetime of a token in seconds: longer than a machine needs to join.
@@ -21,25 +22,25 @@ impl Executor {
     pub(crate) async fn write_join_secrets(
         &self,
         wanted: &Desired,
-        objects: &[Value],
+        objects: Vec<Value>,
     ) -> Result<Vec<Value>, Error> {
         let machine = match &wanted.payload {
             Payload::Machine { .. } | Payload::UserData { .. } => &wanted.key.name,
             Payload::Token { machine } => machine,
-            _ => return Ok(objects.to_vec()),
+            _ => return Ok(objects),
         };
         let mut rest = Vec::new();
         let mut token = None;
         for object in objects {
             let role = object["metadata"]["labels"][COMPONENT].as_str();
             match role {
-                Some(role::USER_DATA) => self.write_user_data(machine, object).await?,
+                Some(role::USER_DATA) => self.write_user_data(machine, &object).await?,
                 Some(role::TOKEN) => token = Some(object),
-                _ => rest.push(object.clone()),
+                _ => rest.push(object),
             }
         }
         if let Some(token) = token {
-            self.write_token(machine, token).await?;
+            self.write_token(machine, &token).await?;
         }
         Ok(rest)
     }
@@ -68,12 +69,9 @@ impl Executor {
 
     async fn write_token(&self, machine: &str, object: &Value) -> Result<(), Error> {
         let resource_ref = ResourceRef::one(&resources::SECRET, self.provider.namespace(), machine);
-        let data = self.provider.get_secret(resource_ref).await?;
-        let coded = data["data"]["token"].as_str().unwrap_or_default();
-        let token = base64::engine::general_purpose::STANDARD
-            .decode(coded)
-            .ok()
-            .and_then(|it| String::from_utf8(it).ok());
+        let existing = self.provider.get_secret(resource_ref).await?;
+        let existing: PartialSecret = read(&resources::SECRET, &existing)?;
+        let token = existing.text("token");
         let Some((id, secret)) = token.as_deref().and_then(|it| it.split_once('.')) else {
             let message =
                 format!("Secret {machine} has no bootstrap token; delete it to have it recreated");

@@ -10,7 +10,11 @@ use crate::cluster::client::error::{Error, RequestInfo};
 use crate::cluster::client::request::{METADATA_ONLY, ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
 use crate::cluster::client::transport::{ApiRequest, JSON};
-use crate::cluster::json::{is_deleting, items, text};
+use crate::cluster::json::text;
+use crate::cluster::objects::api_resource::{PartialApiResource, PartialApiResourceList};
+use crate::cluster::objects::core::config_map::PartialConfigMap;
+use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::reader::{read, read_response};
 use crate::cluster::observe::parse::object;
 use crate::state::action::AddonManifests;
 use crate::state::hash::Hash;
@@ -115,10 +119,10 @@ impl Executor {
             text(&metadata["name"]),
         );
         let list = match shoot.get(resource_ref).await {
-            Ok(existing) => existing["data"][INVENTORY_KEY]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
+            Ok(existing) => {
+                let existing: PartialConfigMap = read(&resources::CONFIG_MAP, &existing)?;
+                existing.value(INVENTORY_KEY).unwrap_or_default().to_owned()
+            }
             Err(Error::NotFound { .. }) => String::new(),
             Err(error) => return Err(error),
         };
@@ -226,25 +230,19 @@ impl Executor {
         }
         let path = reference.path(served);
         let request = ApiRequest::new("GET", path.clone()).accept(METADATA_ONLY);
-        let existing = match shoot
-            .send(
-                reference.request_info("get", served),
-                WRITE_TIMEOUT,
-                request,
-            )
-            .await
-        {
+        let what = reference.request_info("get", served);
+        let existing = match shoot.send(what.clone(), WRITE_TIMEOUT, request).await {
             Err(Error::NotFound { .. }) => return Ok(()),
             other => other?,
         };
-        let metadata = &existing["metadata"];
-        if metadata["annotations"][BUNDLE] != *bundle.name || is_deleting(&existing) {
+        let PartialObject { metadata } = read_response(what, &existing)?;
+        if metadata.annotation(BUNDLE) != Some(&*bundle.name) || metadata.is_deleting() {
             return Ok(());
         }
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "preconditions": { "uid": metadata["uid"] },
+            "preconditions": { "uid": metadata.uid },
             "propagationPolicy": "Background",
         });
         let request = ApiRequest::new("DELETE", path)
@@ -269,7 +267,7 @@ impl Discovery {
             let root = if version.contains('/') { "apis" } else { "api" };
             let path = format!("/{root}/{version}");
             let kinds = match timeout(WRITE_TIMEOUT, shoot.get_path(&path, "kinds")).await {
-                Ok(Ok(found)) => kinds_of(&found),
+                Ok(Ok(found)) => kinds_of(read_response(RequestInfo::get("kinds"), &found)?),
                 Ok(Err(Error::NotFound { .. })) => HashMap::new(),
                 Ok(Err(error)) => return Err(error),
                 Err(_) => {
@@ -285,18 +283,15 @@ impl Discovery {
     }
 }
 
-fn kinds_of(found: &Value) -> HashMap<String, ServedKind> {
-    let resources = items(&found["resources"]).iter();
-    let resources = resources.filter(|it| !text(&it["name"]).contains('/'));
-    resources
-        .map(|it| {
-            let served = ServedKind {
-                plural: text(&it["name"]).to_owned(),
-                namespaced: it["namespaced"] == true,
-            };
-            (text(&it["kind"]).to_owned(), served)
-        })
-        .collect()
+fn kinds_of(found: PartialApiResourceList) -> HashMap<String, ServedKind> {
+    let served = |it: PartialApiResource| {
+        let served = ServedKind {
+            plural: it.name,
+            namespaced: it.namespaced,
+        };
+        (it.kind, served)
+    };
+    found.into_kinds().map(served).collect()
 }
 
 /// Prerequisites of other objects are applied first, webhooks last.

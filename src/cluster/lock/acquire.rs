@@ -5,7 +5,9 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
-use crate::cluster::json::{seconds, text};
+use crate::cluster::objects::lease::PartialLease;
+use crate::cluster::objects::metadata::seconds;
+use crate::cluster::objects::reader::read;
 use crate::state::names::{self, role};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -45,20 +47,22 @@ impl ObservedLease {
 }
 
 pub(crate) fn assess(
-    existing: &Value,
+    existing: &PartialLease,
     holder: &LeaseHolder,
     observed: &mut ObservedLease,
     is_gone: &impl Fn(&str) -> bool,
 ) -> LeaseAvailability {
-    let spec = &existing["spec"];
-    let name = text(&spec["holderIdentity"]);
-    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    let Some(name) = existing.holder() else {
+        return LeaseAvailability::Free;
+    };
+    let metadata = &existing.metadata;
+    let identity = metadata.annotation(HOLDER_ANNOTATION).unwrap_or_default();
     // Our own lease, if the response to taking it was lost.
-    if name.is_empty() || identity == holder.identity {
+    if identity == holder.identity {
         return LeaseAvailability::Free;
     }
-    let unchanged = observed.unchanged_for(text(&existing["metadata"]["resourceVersion"]));
-    let lasts = spec["leaseDurationSeconds"].as_u64().unwrap_or_default();
+    let unchanged = observed.unchanged_for(&metadata.resource_version);
+    let lasts = u64::try_from(existing.spec.lease_duration_seconds).unwrap_or_default();
     if unchanged >= Duration::from_secs(lasts).max(LEASE_DURATION) {
         return LeaseAvailability::Free;
     }
@@ -73,7 +77,7 @@ pub(crate) fn assess(
     }
     LeaseAvailability::Held(Error::LeaseHeld {
         holder: name.to_owned(),
-        since: seconds(&spec["acquireTime"]),
+        since: existing.spec.acquire_time.as_deref().and_then(seconds),
     })
 }
 
@@ -103,15 +107,12 @@ pub(crate) fn new_lease(provider: &ApiClient, name: &str, holder: &LeaseHolder) 
 }
 
 /// Restricted to the observed version, so that only one of two candidates gets it.
-pub(crate) fn takeover_patch(existing: &Value, holder: &LeaseHolder) -> Value {
+pub(crate) fn takeover_patch(existing: &PartialLease, holder: &LeaseHolder) -> Value {
     let now = timestamp();
-    let transitions = existing["spec"]["leaseTransitions"]
-        .as_i64()
-        .unwrap_or_default();
     json!({
         "metadata": {
-            "uid": existing["metadata"]["uid"],
-            "resourceVersion": existing["metadata"]["resourceVersion"],
+            "uid": existing.metadata.uid,
+            "resourceVersion": existing.metadata.resource_version,
             "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
         },
         "spec": {
@@ -119,7 +120,7 @@ pub(crate) fn takeover_patch(existing: &Value, holder: &LeaseHolder) -> Value {
             "leaseDurationSeconds": LEASE_DURATION.as_secs(),
             "acquireTime": now,
             "renewTime": now,
-            "leaseTransitions": transitions + 1,
+            "leaseTransitions": existing.spec.lease_transitions + 1,
         },
     })
 }
@@ -128,13 +129,13 @@ pub(crate) fn held_lease(
     name: &str,
     holder: &LeaseHolder,
     asked: Instant,
-    lease: &Value,
+    lease: PartialLease,
 ) -> HeldLease {
     HeldLease {
         lease: name.to_owned(),
         identity: holder.identity.clone(),
-        uid: text(&lease["metadata"]["uid"]).to_owned(),
-        version: text(&lease["metadata"]["resourceVersion"]).to_owned(),
+        uid: lease.metadata.uid,
+        version: lease.metadata.resource_version,
         renewed: Some(asked),
         lost: None,
     }
@@ -148,7 +149,7 @@ impl ApiClient {
     /// Reading the lease is forbidden, or the server does not answer.
     pub(crate) async fn current_holder(&self, id: &str) -> Result<Option<String>, Error> {
         let existing = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
-        Ok(existing.map(|it| text(&it["spec"]["holderIdentity"]).to_owned()))
+        Ok(existing.and_then(|it| it.holder().map(str::to_owned)))
     }
 
     /// True if the last run of a shoot had command `verb` and ended without releasing the lease, as a killed one does.
@@ -165,18 +166,19 @@ impl ApiClient {
     ) -> Result<bool, Error> {
         let existing = self.taken_lease(id).await?;
         Ok(existing.is_some_and(|it| {
-            let of = &it["metadata"]["annotations"];
-            of[VERB_ANNOTATION] == verb
-                && (is_gone(text(&of[HOLDER_ANNOTATION])) || !self.is_fresh(&it))
+            let annotation = |key| it.metadata.annotation(key);
+            let identity = annotation(HOLDER_ANNOTATION).unwrap_or_default();
+            annotation(VERB_ANNOTATION) == Some(verb) && (is_gone(identity) || !self.is_fresh(&it))
         }))
     }
 
     /// The lease of a shoot unless it was released.
-    async fn taken_lease(&self, id: &str) -> Result<Option<Value>, Error> {
+    async fn taken_lease(&self, id: &str) -> Result<Option<PartialLease>, Error> {
         let resource_ref = ResourceRef::one(&resources::LEASE, self.namespace(), id);
         match self.get_with_retry(resource_ref).await {
             Ok(existing) => {
-                Ok(Some(existing).filter(|it| !text(&it["spec"]["holderIdentity"]).is_empty()))
+                let existing: PartialLease = read(&resources::LEASE, &existing)?;
+                Ok(Some(existing).filter(|it| it.holder().is_some()))
             }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -184,8 +186,8 @@ impl ApiClient {
     }
 
     /// True if it was renewed in time by the server's clock.
-    fn is_fresh(&self, lease: &Value) -> bool {
-        let renewed = seconds(&lease["spec"]["renewTime"]).zip(self.server_time());
+    fn is_fresh(&self, lease: &PartialLease) -> bool {
+        let renewed = lease.renewed().zip(self.server_time());
         let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
         age <= i64::try_from(LEASE_DURATION.as_secs()).unwrap_or(i64::MAX)
     }

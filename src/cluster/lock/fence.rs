@@ -1,8 +1,7 @@
 //! Fence: whether the lease is still held, and for how long that is certain.
 
 use crate::cluster::client::error::Error;
-use crate::cluster::json::text;
-use serde_json::Value;
+use crate::cluster::objects::lease::PartialLease;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -82,14 +81,14 @@ impl Fence {
         self.held().lost.get_or_insert_with(|| message.to_owned());
     }
 
-    pub(crate) fn renewed(&self, asked: Instant, answer: &Value) {
+    pub(crate) fn renewed(&self, asked: Instant, lease: &PartialLease) {
         self.held().renewed = Some(asked);
-        self.update_version(answer);
+        self.update_version(lease);
     }
 
     /// Stores the latest version, which the next renewal requires.
-    pub(crate) fn update_version(&self, answer: &Value) {
-        let version = text(&answer["metadata"]["resourceVersion"]);
+    pub(crate) fn update_version(&self, lease: &PartialLease) {
+        let version = &lease.metadata.resource_version;
         version.clone_into(&mut self.held().version);
     }
 

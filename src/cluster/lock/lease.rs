@@ -10,12 +10,13 @@ use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::{Error, Retryability};
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
 use crate::cluster::client::resources;
-use crate::cluster::json::text;
-use crate::state::names;
-use serde_json::json;
+use crate::cluster::objects::lease::PartialLease;
+use crate::cluster::objects::reader::read;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tracing::Instrument as _;
 
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval in which a waiting run checks the holder.
@@ -99,11 +100,8 @@ impl Lease {
             ],
         } });
         let limit = self.fence.remaining()?.min(WRITE_TIMEOUT);
-        let answer = self
-            .provider
-            .patch(self.resource_ref(), &owner, limit)
-            .await?;
-        self.fence.update_version(&answer);
+        let answer = self.provider.patch(self.resource_ref(), &owner, limit);
+        self.fence.update_version(&read_lease(&answer.await?)?);
         Ok(())
     }
 
@@ -163,7 +161,8 @@ impl Lease {
 
     fn hold(provider: &ApiClient, name: &str, held: HeldLease) -> Lease {
         let fence = Fence::new(held);
-        let renewal = tokio::spawn(renew(provider.clone(), name.to_owned(), fence.clone()));
+        let renewal =
+            tokio::spawn(renew(provider.clone(), name.to_owned(), fence.clone()).in_current_span());
         Lease {
             provider: provider.clone(),
             name: name.to_owned(),
@@ -196,15 +195,13 @@ async fn attempt(
         Err(Error::NotFound { .. }) => {
             let asked = Instant::now();
             let object = new_lease(provider, name, holder);
-            let made = provider
-                .create(resource_ref, &object, WRITE_TIMEOUT)
-                .await?;
-            return Ok(Ok(held_lease(name, holder, asked, &made)));
+            let made = provider.create(resource_ref, &object, WRITE_TIMEOUT);
+            let made = read_lease(&made.await?)?;
+            return Ok(Ok(held_lease(name, holder, asked, made)));
         }
-        other => other?,
+        other => read_lease(&other?)?,
     };
-    let labels = &existing["metadata"]["labels"];
-    if labels[names::MANAGED_BY] != names::KVSHOOT || labels[names::PART_OF] != name {
+    if !existing.metadata.belongs_to(name) {
         return Err(Error::NotOwned {
             what: resource_ref.request_info("update"),
         });
@@ -215,8 +212,13 @@ async fn attempt(
     }
     let asked = Instant::now();
     let patch = takeover_patch(&existing, holder);
-    let taken = provider.patch(resource_ref, &patch, WRITE_TIMEOUT).await?;
-    Ok(Ok(held_lease(name, holder, asked, &taken)))
+    let taken = provider.patch(resource_ref, &patch, WRITE_TIMEOUT);
+    let taken = read_lease(&taken.await?)?;
+    Ok(Ok(held_lease(name, holder, asked, taken)))
+}
+
+fn read_lease(lease: &Value) -> Result<PartialLease, Error> {
+    read(&resources::LEASE, lease)
 }
 
 /// Renews until another run has the lease. Each renewal requires the version of the one before, so a late one succeeds
@@ -233,9 +235,10 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
                 "metadata": { "uid": uid, "resourceVersion": version },
                 "spec": { "renewTime": timestamp() },
             });
-            match provider.patch(resource_ref, &renewal, RENEW_INTERVAL).await {
-                Ok(answer) => {
-                    fence.renewed(asked, &answer);
+            let answer = provider.patch(resource_ref, &renewal, RENEW_INTERVAL).await;
+            match answer.and_then(|it| read_lease(&it)) {
+                Ok(renewed) => {
+                    fence.renewed(asked, &renewed);
                     break;
                 }
                 // A response was lost, or the owner was set concurrently.
@@ -260,24 +263,29 @@ async fn confirm_ownership(
     resource_ref: ResourceRef<'_>,
     fence: &Fence,
 ) -> Result<(), String> {
-    let existing = match provider.get(resource_ref).await {
+    let existing = match provider
+        .get(resource_ref)
+        .await
+        .and_then(|it| read_lease(&it))
+    {
         Ok(existing) => existing,
         Err(Error::NotFound { .. }) => return Err("it was deleted".to_owned()),
         // Retried with the next renewal.
         Err(_) => return Ok(()),
     };
-    let identity = text(&existing["metadata"]["annotations"][HOLDER_ANNOTATION]);
+    let metadata = &existing.metadata;
+    let identity = metadata.annotation(HOLDER_ANNOTATION).unwrap_or_default();
     let is_ours = {
         let held = fence.held();
-        existing["metadata"]["uid"] == *held.uid && identity == held.identity
+        metadata.uid == held.uid && identity == held.identity
     };
     if is_ours {
         fence.update_version(&existing);
         return Ok(());
     }
-    Err(match text(&existing["spec"]["holderIdentity"]) {
-        "" => "it was released by another process".to_owned(),
-        other => format!("taken over by {other}"),
+    Err(match existing.holder() {
+        None => "it was released by another process".to_owned(),
+        Some(other) => format!("taken over by {other}"),
     })
 }
 

@@ -1,7 +1,6 @@
 use super::*;
 use crate::cluster::lock::acquire::IN_FLIGHT_GRACE;
 use kube::client::Body;
-use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +52,12 @@ impl Server {
                     return (409, json!({ "reason": "Conflict" }));
                 }
                 merge(existing, &patch);
-                let next = text(&version).parse::<u32>().unwrap_or_default() + 1;
+                let next = version
+                    .as_str()
+                    .unwrap_or_default()
+                    .parse::<u32>()
+                    .unwrap_or_default()
+                    + 1;
                 existing["metadata"]["resourceVersion"] = next.to_string().into();
                 (200, existing.clone())
             }

@@ -7,11 +7,11 @@ use crate::cluster::client::resources::ResourceScope;
 use crate::cluster::observe::parse::object;
 use crate::cluster::observe::parse::types;
 use crate::cluster::observe::parse::types::{
-    ParsedBody, ParsedMachine, ParsedObject, ParsedVolume,
+    ParsedBody, ParsedInstance, ParsedMachine, ParsedObject, ParsedVolume,
 };
 use crate::state::facts::{
-    Facts, ImageImport, MachinePhase, ObjectStatus, ObservedMachine, ObservedNode, ObservedObject,
-    ObservedRecord, Rollout, ShootApi,
+    Facts, ImageImport, MachinePhase, MachinePlacement, ObjectStatus, ObservedMachine,
+    ObservedNode, ObservedObject, ObservedRecord, Rollout, ShootApi,
 };
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::store::{self, Store};
@@ -27,6 +27,8 @@ const ESTABLISHED_AGE: i64 = 20 * 60;
 pub(crate) struct Cache {
     /// Technical ID of the shoot, and name of its record.
     id: Arc<str>,
+    /// UID of the record, for commands that read it themselves.
+    record_uid: Option<Arc<str>>,
     /// Facts that are constant during a run: shared networks, StorageClasses, zones.
     pub(crate) static_facts: Facts,
     stores: BTreeMap<ResourceScope, Store<ParsedObject>>,
@@ -62,6 +64,14 @@ impl Cache {
         Cache {
             id: id.into(),
             ..Cache::default()
+        }
+    }
+
+    /// Cache of a shoot whose record is known and not observed.
+    pub(crate) fn of_record(id: &str, uid: &Arc<str>) -> Cache {
+        Cache {
+            record_uid: Some(uid.clone()),
+            ..Cache::new(id)
         }
     }
 
@@ -146,6 +156,8 @@ impl Cache {
         let mut facts = self.static_facts.clone();
         facts.record = self.record();
         let shoot = facts.record.as_ref().map(|it| it.uid.clone());
+        let shoot = shoot.or_else(|| self.record_uid.clone());
+        facts.nodes = self.nodes();
         for ((side, kind), store) in &self.stores {
             for object in store.iter().filter(|_| *kind != ObjectKind::Record) {
                 let key = ObjectKey {
@@ -160,12 +172,6 @@ impl Cache {
                     }
                     continue;
                 }
-                if let ParsedBody::Node(node) = &object.fact.body {
-                    facts
-                        .nodes
-                        .insert(object.name.clone(), node_fact(object, node));
-                    continue;
-                }
                 if let ParsedBody::MachineDisk { owner, machine } = &object.fact.body {
                     let vm = self.get((ClusterSide::Provider, ObjectKind::Machine), machine);
                     if vm.is_none_or(|it| it.uid != *owner) {
@@ -173,20 +179,27 @@ impl Cache {
                     }
                     continue;
                 }
-                if matches!(object.fact.body, ParsedBody::Instance(_)) {
-                    continue;
-                }
-                if object.fact.shoot.is_none() || object.fact.shoot != shoot {
-                    facts
-                        .foreign
-                        .insert(key, object_fact(object, ObjectStatus::None));
+                if matches!(
+                    object.fact.body,
+                    ParsedBody::Node(_) | ParsedBody::Instance(_)
+                ) {
                     continue;
                 }
                 let cause = self.causes.get(&key).cloned();
+                if object.fact.shoot.is_none() || object.fact.shoot != shoot {
+                    let status = match &object.fact.body {
+                        ParsedBody::Image(volume) => {
+                            ObjectStatus::Image(self.import(object, volume, cause))
+                        }
+                        _ => ObjectStatus::None,
+                    };
+                    facts.foreign.insert(key, object_fact(object, status));
+                    continue;
+                }
                 match &object.fact.body {
                     ParsedBody::Machine(vm) => {
-                        let missing = self.missing_to_serve(&object.name, vm);
-                        let serves = vm.ready && missing.is_none();
+                        let missing = facts.node_problem(&object.name).filter(|_| vm.ready);
+                        let serves = facts.is_ready(&object.name, vm.ready);
                         // While nodes are not observed, no machine is known to have been ready.
                         if serves && self.static_facts.shoot_api == ShootApi::Reachable {
                             mark_ready_once(&mut self.history, &object.uid);
@@ -197,15 +210,12 @@ impl Cache {
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
                         // The node of a machine that is deleted may be gone first.
                         let cause = cause.or(missing.filter(|_| !object.fact.deleting));
-                        let evacuating = self.is_evacuating(object);
-                        let machine = machine_fact(object, vm, look, since, cause, evacuating);
+                        let instance = self.instance(object);
+                        let machine = machine_fact(object, vm, look, since, cause, instance);
                         pool.insert(object.name.clone(), machine);
                     }
                     ParsedBody::Image(volume) => {
-                        let sample = self.imports.get(&object.uid);
-                        let first = self.restarts.get(&object.uid);
-                        let stumbled = first.is_some_and(|it| volume.restarts > *it);
-                        let import = import_fact(volume, sample, cause, stumbled);
+                        let import = self.import(object, volume, cause);
                         facts
                             .objects
                             .insert(key, object_fact(object, ObjectStatus::Image(import)));
@@ -231,30 +241,34 @@ impl Cache {
         facts
     }
 
-    /// Reason why a running machine is not a ready node; None while the shoot's API server is not observed.
-    fn missing_to_serve(&self, name: &str, vm: &ParsedMachine) -> Option<Arc<str>> {
-        if !vm.ready || self.static_facts.shoot_api != ShootApi::Reachable {
-            return None;
-        }
-        match self.get((ClusterSide::Shoot, ObjectKind::Node), name) {
-            Some(node) => match &node.fact.body {
-                ParsedBody::Node(node) => node.why.clone(),
-                _ => None,
-            },
-            None => Some("VM running, waiting for node to register".into()),
+    fn nodes(&self) -> BTreeMap<Arc<str>, ObservedNode> {
+        let store = self.stores.get(&(ClusterSide::Shoot, ObjectKind::Node));
+        let nodes = store.into_iter().flat_map(Store::iter);
+        let nodes = nodes.filter_map(|object| match &object.fact.body {
+            ParsedBody::Node(node) => Some((object.name.clone(), node_fact(object, node))),
+            _ => None,
+        });
+        nodes.collect()
+    }
+
+    /// The instance of a machine; not that of an earlier machine of its name.
+    fn instance(&self, machine: &store::StoredObject<ParsedObject>) -> Option<&ParsedInstance> {
+        let scope = (ClusterSide::Provider, ObjectKind::VirtualMachineInstance);
+        match &self.get(scope, &machine.name)?.fact.body {
+            ParsedBody::Instance(it) if it.owner == machine.uid => Some(it),
+            _ => None,
         }
     }
 
-    /// By its instance, unless that belongs to an earlier machine of the name.
-    fn is_evacuating(&self, machine: &store::StoredObject<ParsedObject>) -> bool {
-        let instance = self.get(
-            (ClusterSide::Provider, ObjectKind::VirtualMachineInstance),
-            &machine.name,
-        );
-        matches!(
-            instance.map(|it| &it.fact.body),
-            Some(ParsedBody::Instance(it)) if it.evacuating && it.owner == machine.uid
-        )
+    fn import(
+        &self,
+        object: &store::StoredObject<ParsedObject>,
+        volume: &ParsedVolume,
+        cause: Option<Arc<str>>,
+    ) -> ImageImport {
+        let first = self.restarts.get(&object.uid);
+        let stumbled = first.is_some_and(|it| volume.restarts > *it);
+        import_fact(volume, self.imports.get(&object.uid), cause, stumbled)
     }
 
     fn record(&self) -> Option<ObservedRecord> {
@@ -314,7 +328,7 @@ impl Cache {
             return;
         };
         let before = self.imports.get(uid).copied();
-        let speed = match (before, volume.size) {
+        let speed = match (before, volume.volume.size) {
             // A restarted importer begins again.
             (Some(before), _) if percent <= before.percent && now > before.at => {
                 if percent == before.percent {
@@ -402,7 +416,7 @@ fn machine_fact(
     look: MachinePhase,
     since: Duration,
     cause: Option<Arc<str>>,
-    evacuating: bool,
+    instance: Option<&ParsedInstance>,
 ) -> ObservedMachine {
     ObservedMachine {
         uid: object.uid.clone(),
@@ -413,7 +427,7 @@ fn machine_fact(
         born: vm.created,
         phase: look,
         runs: vm.ready,
-        evacuating,
+        evacuating: instance.is_some_and(|it| it.evacuating),
         since,
         image: vm.image.clone(),
         networks: vm.networks.clone(),
@@ -424,6 +438,11 @@ fn machine_fact(
         cause: cause
             .or_else(|| vm.failure_message.clone())
             .filter(|_| !matches!(look, MachinePhase::Ready | MachinePhase::Drained)),
+        placement: MachinePlacement {
+            zone: vm.zone_name.clone(),
+            host: instance.and_then(|it| it.host.clone()),
+            addresses: instance.map_or_else(|| [].into(), |it| it.addresses.clone()),
+        },
     }
 }
 
@@ -445,6 +464,7 @@ fn import_fact(
             .failed
             .clone()
             .filter(|_| volume.failed_permanently || stumbled),
+        volume: volume.volume.clone(),
     }
 }
 
@@ -457,6 +477,7 @@ fn node_fact(object: &store::StoredObject<ParsedObject>, node: &types::ParsedNod
         is_ours: node.is_ours,
         taints: node.taints.clone(),
         metadata: node.metadata.clone(),
+        info: node.info.clone(),
     }
 }
 

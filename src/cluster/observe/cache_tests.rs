@@ -18,7 +18,7 @@ fn cache() -> Cache {
             RUN,
             None,
         )
-        .expect("versions are numbers");
+        .expect("the object is valid");
     cache
 }
 
@@ -43,7 +43,7 @@ fn put(cache: &mut Cache, object: &Value, now: u64) {
             seconds(now),
             Some(60),
         )
-        .expect("versions are numbers");
+        .expect("the object is valid");
 }
 
 /// Observes the machine's node with this readiness.
@@ -59,7 +59,7 @@ fn node(cache: &mut Cache, version: u32, ready: &str, taints: Value) {
     });
     cache
         .put((ClusterSide::Shoot, ObjectKind::Node), &object, RUN, None)
-        .expect("versions are numbers");
+        .expect("the object is valid");
 }
 
 fn machine(cache: &mut Cache, now: u64) -> ObservedMachine {
@@ -159,7 +159,7 @@ fn an_old_machine_counts_as_ready_once() {
             RUN,
             Some(ESTABLISHED_AGE + 1),
         )
-        .expect("versions are numbers");
+        .expect("the object is valid");
     assert_eq!(machine(&mut cache, 0).phase, MachinePhase::NotReady);
 }
 
@@ -207,7 +207,7 @@ fn two_samples_of_an_import_give_its_speed() {
                 seconds(now),
                 None,
             )
-            .expect("versions are numbers");
+            .expect("the object is valid");
         let facts = cache.facts(seconds(now));
         match &facts.objects[&ObjectKey::provider(ObjectKind::ImageVolume, "golden")].status {
             ObjectStatus::Image(import) => (import.percent, import.speed),
@@ -234,7 +234,7 @@ fn a_disk_reserves_the_name_of_a_machine_that_is_gone() {
                 "kubevirt.io/vm": "a-cpu-z1-12345-0",
                 "kvshoot.io/shoot-uid": "r",
             },
-            "ownerReferences": [{ "uid": owner }],
+            "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": owner }],
         } });
         cache
             .put(
@@ -243,7 +243,7 @@ fn a_disk_reserves_the_name_of_a_machine_that_is_gone() {
                 RUN,
                 None,
             )
-            .expect("versions are numbers");
+            .expect("the object is valid");
         let facts = cache.facts(RUN);
         assert!(facts.objects.is_empty(), "{:?}", facts.objects);
         facts
@@ -263,7 +263,7 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
         json!({
             "metadata": {
                 "name": "a-cpu-z1-12345-0", "uid": "i", "resourceVersion": version,
-                "ownerReferences": [{ "uid": owner }],
+                "ownerReferences": [{ "kind": "VirtualMachine", "name": "a-cpu-z1-12345-0", "uid": owner }],
             },
             "spec": { "evictionStrategy": "External" },
             "status": { "evacuationNodeName": "host-1" },
@@ -273,10 +273,10 @@ fn a_machine_is_evacuated_if_its_own_instance_requests_it() {
     put(&mut cache, &vm(2, "r", json!({ "ready": true })), 0);
     assert!(!machine(&mut cache, 0).evacuating);
     let earlier = cache.put(instances, &instance("3", "earlier"), RUN, None);
-    earlier.expect("versions are numbers");
+    earlier.expect("the object is valid");
     assert!(!machine(&mut cache, 1).evacuating);
     let own = cache.put(instances, &instance("4", "u"), RUN, None);
-    own.expect("versions are numbers");
+    own.expect("the object is valid");
     assert!(machine(&mut cache, 2).evacuating);
     assert!(cache.facts(seconds(3)).foreign.is_empty());
 }

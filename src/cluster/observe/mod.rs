@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod namespace_limits;
 pub(crate) mod observation_store;
+pub(crate) mod offers;
 pub(crate) mod parse;
 pub(crate) mod prerequisites;
 pub(crate) mod shoot;

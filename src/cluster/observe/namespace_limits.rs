@@ -5,11 +5,11 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::core::limits::{PartialLimitRange, PartialResourceQuota};
+use crate::cluster::objects::reader::read_all;
 use crate::state::facts::amounts;
 use crate::state::facts::{Limit, NamespaceLimits, Quota};
 use futures::future::try_join;
-use serde_json::Value;
 
 /// Empty if they may not be read.
 pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits, Error> {
@@ -18,26 +18,26 @@ pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits,
         empty_if_forbidden(provider.list(resource_ref, None).await.map(|it| it.items))
     };
     let (quotas, ranges) = try_join(list(&resources::QUOTA), list(&resources::LIMIT_RANGE)).await?;
+    let quotas: Vec<PartialResourceQuota> = read_all(&resources::QUOTA, &quotas)?;
+    let ranges: Vec<PartialLimitRange> = read_all(&resources::LIMIT_RANGE, &ranges)?;
     Ok(NamespaceLimits {
-        quotas: quotas.iter().map(quota).collect(),
+        quotas: quotas.into_iter().map(quota).collect(),
         limits: ranges.iter().flat_map(limits).collect(),
     })
 }
 
-fn quota(object: &Value) -> Quota {
+fn quota(quota: PartialResourceQuota) -> Quota {
     Quota {
-        name: text(&object["metadata"]["name"]).to_owned(),
-        hard: amounts(&object["spec"]["hard"]),
-        used: amounts(&object["status"]["used"]),
+        name: quota.metadata.name,
+        hard: amounts(&quota.spec.hard),
+        used: amounts(&quota.status.used),
     }
 }
 
-fn limits(object: &Value) -> impl Iterator<Item = Limit> {
-    let name = text(&object["metadata"]["name"]);
-    let limits = items(&object["spec"]["limits"]).iter();
-    limits.map(move |it| Limit {
-        name: name.to_owned(),
-        of: text(&it["type"]).to_owned(),
-        most: amounts(&it["max"]),
+fn limits(range: &PartialLimitRange) -> impl Iterator<Item = Limit> {
+    range.spec.limits.iter().map(|it| Limit {
+        name: range.metadata.name.clone(),
+        of: it.kind.clone(),
+        most: amounts(&it.max),
     })
 }

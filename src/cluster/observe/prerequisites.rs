@@ -4,7 +4,10 @@ use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources::{self, Resource};
-use crate::cluster::json::items;
+use crate::cluster::objects::access_review::PartialAccessReview;
+use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::reader::read;
+use crate::cluster::objects::storage::PartialStorageProfile;
 use crate::state::names;
 use crate::state::prerequisite::{Lookup, Prerequisite, PrerequisiteKind};
 use futures::future::try_join_all;
@@ -87,9 +90,12 @@ async fn find_unmanaged(
     provider: &ApiClient,
     resource_ref: ResourceRef<'_>,
 ) -> Result<Option<Value>, Error> {
-    let found = get_optional(provider, resource_ref).await?;
-    let is_ours = |it: &Value| it["metadata"]["labels"][names::MANAGED_BY] == names::KVSHOOT;
-    Ok(found.filter(|it| !is_ours(it)))
+    let Some(found) = get_optional(provider, resource_ref).await? else {
+        return Ok(None);
+    };
+    let object: PartialObject = read(resource_ref.resource, &found)?;
+    let is_ours = object.metadata.label(names::MANAGED_BY) == Some(names::KVSHOOT);
+    Ok(Some(found).filter(|_| !is_ours))
 }
 
 /// Access modes by CDI's StorageProfile; if it has none, as configured.
@@ -103,14 +109,13 @@ async fn find_shared_access(
         name: Some(&wanted.name),
     };
     let profile = match provider.get_with_retry(resource_ref).await {
-        Err(Error::NotFound { .. } | Error::Forbidden { .. }) => Value::Null,
-        other => other?,
+        Err(Error::NotFound { .. } | Error::Forbidden { .. }) => PartialStorageProfile::default(),
+        other => read(&resources::STORAGE_PROFILE, &other?)?,
     };
-    let sets = items(&profile["status"]["claimPropertySets"]).iter();
-    let modes: Vec<&Value> = sets.flat_map(|it| items(&it["accessModes"])).collect();
+    let modes = profile.access_modes();
     let is_shared = match modes.as_slice() {
         [] => wanted.kind.is_some(),
-        modes => modes.iter().any(|it| *it == "ReadWriteMany"),
+        modes => modes.contains(&"ReadWriteMany"),
     };
     Ok(is_shared.then_some(resources::STORAGE_PROFILE.kind))
 }
@@ -162,7 +167,10 @@ async fn find_clone_permission(
         let resource_ref = ResourceRef::all(&resources::ACCESS_REVIEW, None);
         let is_allowed = match provider.review(resource_ref, &review).await {
             Err(Error::Forbidden { .. }) => true,
-            other => other?["status"]["allowed"] == true,
+            other => {
+                let review: PartialAccessReview = read(&resources::ACCESS_REVIEW, &other?)?;
+                review.status.allowed
+            }
         };
         if is_allowed {
             return Ok(Some(resources::DATA_VOLUME_SOURCE.kind));

@@ -4,9 +4,9 @@ use super::observation_store::ObservationStore;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::{Error, Retryability};
-use crate::cluster::client::request::ResourceRef;
-use crate::cluster::client::resources::{self, Resource};
-use crate::state::key::{ClusterSide, ObjectKind};
+use crate::cluster::client::request::{ObjectList, ResourceRef};
+use crate::cluster::client::resources::{self, Resource, ResourceScope};
+use crate::state::key::ClusterSide;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -28,38 +28,27 @@ const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 pub(crate) struct Watcher {
     pub(crate) provider: ApiClient,
     pub(crate) store: Arc<ObservationStore>,
-    pub(crate) scope: (ClusterSide, ObjectKind),
+    pub(crate) scope: ResourceScope,
     pub(crate) selector: String,
 }
 
 impl Watcher {
-    /// Selects objects by the labels of the shoot, for kinds that have them.
     pub(crate) fn new(
         provider: &ApiClient,
         store: &Arc<ObservationStore>,
-        scope: (ClusterSide, ObjectKind),
+        scope: ResourceScope,
         id: &str,
     ) -> Watcher {
-        let (side, kind) = scope;
-        let parts = [
-            resources::ownership_selector(kind, id),
-            resources::role_selector(side, kind),
-        ];
-        let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
         Watcher {
             provider: provider.clone(),
             store: store.clone(),
             scope,
-            selector: parts.join(","),
+            selector: selector(scope, id),
         }
     }
 
     fn resource_ref(&self) -> ResourceRef<'_> {
-        let namespace = match self.scope.0 {
-            ClusterSide::Provider => Some(&**self.provider.namespace()),
-            ClusterSide::Shoot => None,
-        };
-        ResourceRef::all(Resource::of(self.scope.1), namespace)
+        resource_ref(&self.provider, self.scope)
     }
 
     /// Runs the first LIST; returns the version to watch from.
@@ -86,10 +75,7 @@ impl Watcher {
     }
 
     async fn list(&self) -> Result<String, Error> {
-        let listed = self
-            .provider
-            .list(self.resource_ref(), Some(&self.selector))
-            .await?;
+        let listed = list_kind(&self.provider, self.scope, &self.selector).await?;
         let time = self.provider.server_time();
         self.store.change(|cache, now| {
             cache.list(self.scope, &listed.version, &listed.items, now, time)
@@ -170,6 +156,35 @@ impl Watcher {
         self.store
             .change(|cache, now| cache.put(self.scope, object, now, time))
     }
+}
+
+/// Selector of the objects of a kind by the labels of the shoot, for kinds that have them.
+pub(crate) fn selector((side, kind): ResourceScope, id: &str) -> String {
+    let parts = [
+        resources::ownership_selector(kind, id),
+        resources::role_selector(side, kind),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+    parts.join(",")
+}
+
+/// Lists a kind, in the namespace of the provider or in the whole shoot.
+pub(crate) async fn list_kind(
+    server: &ApiClient,
+    scope: ResourceScope,
+    selector: &str,
+) -> Result<ObjectList, Error> {
+    server
+        .list(resource_ref(server, scope), Some(selector))
+        .await
+}
+
+fn resource_ref(server: &ApiClient, (side, kind): ResourceScope) -> ResourceRef<'_> {
+    let namespace = match side {
+        ClusterSide::Provider => Some(&**server.namespace()),
+        ClusterSide::Shoot => None,
+    };
+    ResourceRef::all(Resource::of(kind), namespace)
 }
 
 fn update_version(version: &mut String, object: &Value) {

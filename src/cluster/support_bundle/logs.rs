@@ -4,10 +4,9 @@ use super::collect::{BundleCollector, CollectedPart, send};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::logs::{ContainerRef, LogTail};
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::core::pod::PartialPod;
 use futures::StreamExt as _;
 use futures::stream;
-use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 /// Bytes kept from the end of a log.
@@ -24,7 +23,7 @@ pub(crate) struct LogPath {
 
 /// One log of a container.
 struct Log<'a> {
-    pod: &'a Value,
+    pod: &'a PartialPod,
     container: &'a str,
     previous: bool,
 }
@@ -35,8 +34,8 @@ impl BundleCollector {
         &self,
         parts: &Sender<CollectedPart>,
         of: &ApiClient,
-        pods: &[Value],
-        log_path: impl Fn(&Value, &str) -> LogPath,
+        pods: &[PartialPod],
+        log_path: impl Fn(&PartialPod, &str) -> LogPath,
     ) {
         let mut logs: Vec<Log<'_>> = pods.iter().flat_map(logs_of).collect();
         // Crashed containers first, since the time may not be enough for all.
@@ -52,12 +51,12 @@ impl BundleCollector {
         &self,
         of: &ApiClient,
         log: &Log<'_>,
-        log_path: &impl Fn(&Value, &str) -> LogPath,
+        log_path: &impl Fn(&PartialPod, &str) -> LogPath,
     ) -> CollectedPart {
-        let metadata = &log.pod["metadata"];
+        let metadata = &log.pod.metadata;
         let container = ContainerRef {
-            namespace: text(&metadata["namespace"]),
-            pod: text(&metadata["name"]),
+            namespace: metadata.namespace.as_deref().unwrap_or_default(),
+            pod: &metadata.name,
             name: log.container,
             previous: log.previous,
         };
@@ -100,28 +99,17 @@ fn format_log(tail: LogTail) -> String {
 }
 
 /// Logs of all containers, and previous logs of restarted ones.
-fn logs_of(pod: &Value) -> Vec<Log<'_>> {
-    const KINDS: [(&str, &str); 3] = [
-        ("initContainers", "initContainerStatuses"),
-        ("containers", "containerStatuses"),
-        ("ephemeralContainers", "ephemeralContainerStatuses"),
-    ];
+fn logs_of(pod: &PartialPod) -> Vec<Log<'_>> {
     let mut logs = Vec::new();
-    for (containers, statuses) in KINDS {
-        let statuses = items(&pod["status"][statuses]);
-        for container in items(&pod["spec"][containers]) {
-            let name = text(&container["name"]);
-            let mut status = statuses.iter().filter(|it| it["name"] == name);
-            let restarts = status.next().and_then(|it| it["restartCount"].as_u64());
-            let log = |previous| Log {
-                pod,
-                container: name,
-                previous,
-            };
-            logs.push(log(false));
-            if restarts.unwrap_or_default() > 0 {
-                logs.push(log(true));
-            }
+    for (container, is_restarted) in pod.containers_and_restarts() {
+        let log = |previous| Log {
+            pod,
+            container,
+            previous,
+        };
+        logs.push(log(false));
+        if is_restarted {
+            logs.push(log(true));
         }
     }
     logs

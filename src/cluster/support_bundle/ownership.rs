@@ -1,7 +1,8 @@
 //! Ownership of objects in a namespace: the shoot's own, and those that controllers create for them. Pure functions.
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::core::event::InvolvedObject;
+use crate::cluster::objects::metadata::PartialObjectMeta;
+use crate::cluster::objects::storage::ClaimReference;
 use crate::state::names::{CAPI_CLUSTER, CSI_CLUSTER, PART_OF};
-use serde_json::Value;
 use std::collections::HashSet;
 
 /// Labels with the shoot's ID: of kvshoot, the cloud controller manager and the CSI driver.
@@ -28,13 +29,12 @@ impl OwnershipFilter {
     }
 
     /// Learns the shoot's objects of all kinds, including indirectly owned ones.
-    pub(crate) fn learn(&mut self, objects: &[&Value]) {
+    pub(crate) fn learn(&mut self, objects: &[&PartialObjectMeta]) {
         loop {
             let before = self.uids.len();
             for object in objects {
                 if self.owns(object) {
-                    self.uids
-                        .insert(text(&object["metadata"]["uid"]).to_owned());
+                    self.uids.insert(object.uid.clone());
                 }
             }
             if self.uids.len() == before {
@@ -43,27 +43,28 @@ impl OwnershipFilter {
         }
     }
 
-    pub(crate) fn owns(&self, object: &Value) -> bool {
-        let metadata = &object["metadata"];
-        let labels = &metadata["labels"];
-        let owner = LABELS.iter().filter_map(|it| labels[*it].as_str());
+    pub(crate) fn owns(&self, object: &PartialObjectMeta) -> bool {
+        let owner = LABELS.iter().filter_map(|it| object.label(it));
         let mut owner = owner.filter(|it| it.starts_with("shoot--"));
         if let Some(owner) = owner.next() {
             return owner == self.id;
         }
-        let mut owners = items(&metadata["ownerReferences"]).iter();
-        let name = text(&metadata["name"]);
-        self.uids.contains(text(&metadata["uid"]))
-            || owners.any(|it| self.uids.contains(text(&it["uid"])))
-            || self.is_named(name)
-            || self.contains_uid(name)
+        let mut owners = object.owner_references.iter();
+        owners.any(|it| self.uids.contains(&it.uid)) || self.is_known(&object.uid, &object.name)
+    }
+
+    /// True if a volume is bound to a claim of the shoot.
+    pub(crate) fn owns_claim(&self, claim: &ClaimReference) -> bool {
+        self.is_known(&claim.uid, &claim.name)
     }
 
     /// True if an event is about an object of the shoot, which may be gone by now.
-    pub(crate) fn is_about(&self, event: &Value) -> bool {
-        let about = &event["involvedObject"];
-        let name = text(&about["name"]);
-        self.uids.contains(text(&about["uid"])) || self.is_named(name) || self.contains_uid(name)
+    pub(crate) fn is_about(&self, object: &InvolvedObject) -> bool {
+        self.is_known(&object.uid, &object.name)
+    }
+
+    fn is_known(&self, uid: &str, name: &str) -> bool {
+        self.uids.contains(uid) || self.is_named(name) || self.contains_uid(name)
     }
 
     /// True if a name contains the shoot's ID, but not the longer ID of another shoot.
@@ -94,10 +95,19 @@ fn contains_id(name: &str, id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::objects::metadata::{PartialObject, PartialOwnerReference};
+    use crate::cluster::objects::testing;
     use serde_json::json;
 
-    fn object(name: &str, uid: &str) -> Value {
-        json!({ "metadata": { "name": name, "uid": uid } })
+    fn object(name: &str, uid: &str) -> PartialObjectMeta {
+        let object = json!({ "metadata": { "name": name, "uid": uid } });
+        testing::object::<PartialObject>(object).metadata
+    }
+
+    fn labeled(name: &str, uid: &str, label: &str, value: &str) -> PartialObjectMeta {
+        let mut object = object(name, uid);
+        object.labels.insert(label.to_owned(), value.to_owned());
+        object
     }
 
     #[test]
@@ -108,13 +118,15 @@ mod tests {
         let importer = object(&format!("importer-prime-{claim}"), "i");
         let launcher = object("virt-launcher-shoot--local--dev-worker-z1-1-0-x", "l");
         let mut owned = object("anything", "o");
-        owned["metadata"]["ownerReferences"] = json!([{ "uid": "i" }]);
+        owned.owner_references = vec![PartialOwnerReference {
+            kind: "Pod".to_owned(),
+            name: importer.name.clone(),
+            uid: "i".to_owned(),
+        }];
         let other = object("shoot--local--dev-2-etcd", "e");
         let stranger = object("shoot--local--devil", "s");
-        let mut disk = object("pvc-1", "d");
-        disk["metadata"]["labels"] = json!({ CSI_CLUSTER: "shoot--local--dev" });
-        let mut foreign = object("shoot--local--dev-x", "f");
-        foreign["metadata"]["labels"] = json!({ PART_OF: "shoot--local--other" });
+        let disk = labeled("pvc-1", "d", CSI_CLUSTER, "shoot--local--dev");
+        let foreign = labeled("shoot--local--dev-x", "f", PART_OF, "shoot--local--other");
         let all = [
             &owned, &importer, &volume, &record, &launcher, &other, &stranger, &disk, &foreign,
         ];
@@ -124,7 +136,11 @@ mod tests {
         let ours: Vec<bool> = all.iter().map(|it| ownership.owns(it)).collect();
         let expected = [true, true, true, true, true, false, false, true, false];
         assert_eq!(ours, expected);
-        let event = |name: &str| json!({ "involvedObject": { "name": name, "uid": "gone" } });
+        let event = |name: &str| InvolvedObject {
+            uid: "gone".to_owned(),
+            name: name.to_owned(),
+            ..InvolvedObject::default()
+        };
         assert!(ownership.is_about(&event(&format!("importer-prime-{claim}"))));
         assert!(!ownership.is_about(&event("shoot--local--dev-2")));
     }

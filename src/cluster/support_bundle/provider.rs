@@ -7,7 +7,12 @@ use super::ownership::OwnershipFilter;
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::event::KubernetesEvent;
-use crate::cluster::json::{items, text};
+use crate::cluster::objects::core::event::PartialEvent;
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::kubevirt::installation::PartialInstallation;
+use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
+use crate::cluster::objects::reader::{read_if_valid, read_valid};
+use crate::cluster::objects::storage::PartialPersistentVolume;
 use crate::state::key::ClusterSide;
 use crate::state::names::MANAGED_BY;
 use crate::state::record::{PROFILE, SHOOT};
@@ -16,13 +21,14 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 const SIDE: &str = "provider";
-/// Version fields of installation objects.
-const INSTALLED: [(&str, &Resource, &str); 2] = [
-    ("KubeVirt", &resources::KUBEVIRT, "observedKubeVirtVersion"),
-    ("CDI", &resources::CDI, "observedVersion"),
-];
+/// Installation objects, which have the versions.
+const INSTALLED: [(&str, &Resource); 2] =
+    [("KubeVirt", &resources::KUBEVIRT), ("CDI", &resources::CDI)];
 /// Container of KubeVirt with the output of the guest's serial console.
 const CONSOLE: &str = "guest-console-log";
+
+/// Objects of one kind with their metadata, or why they are missing.
+type ReadObjects = Result<Vec<(PartialObjectMeta, Value)>, String>;
 
 impl BundleCollector {
     pub(crate) async fn collect_provider(&self, parts: &Sender<CollectedPart>) {
@@ -37,8 +43,12 @@ impl BundleCollector {
         let whole = join_all(PROVIDER_OBJECTS.map(|it| ask(it, None)));
         let (ours, around, whole, events) = tokio::join!(ours, around, whole, events);
         let mut ownership = OwnershipFilter::new(&self.id, self.others.iter().cloned());
+        let ours: Vec<_> = ours
+            .into_iter()
+            .map(|(resource, objects)| (resource, objects.map(|it| with_metadata(resource, it))))
+            .collect();
         let all = ours.iter().filter_map(|it| it.1.as_ref().ok()).flatten();
-        ownership.learn(&all.collect::<Vec<_>>());
+        ownership.learn(&all.map(|it| &it.0).collect::<Vec<_>>());
         let pods = self.send_owned(parts, ours, &ownership).await;
         for (resource, objects) in around {
             self.send_objects(parts, SIDE, resource, objects).await;
@@ -48,17 +58,14 @@ impl BundleCollector {
             if resource == &resources::VOLUME
                 && let Ok(objects) = &mut objects
             {
-                objects.retain(|it| {
-                    let claim = &it["spec"]["claimRef"];
-                    Some(text(&claim["namespace"])) == namespace
-                        && ownership.owns(&claim_object(claim))
-                });
+                objects.retain(|it| is_bound_in(namespace, &ownership, it));
             }
-            for (fact, of, field) in INSTALLED {
-                let objects = objects.iter().flatten().filter(|_| of == resource);
-                let mut versions = objects.map(|it| text(&it["status"][field]).to_owned());
+            let installed = INSTALLED.iter().find(|it| it.1 == resource);
+            if let (Some((what, _)), Ok(objects)) = (installed, &objects) {
+                let found: Vec<PartialInstallation> = read_valid(resource, objects);
+                let mut versions = found.into_iter().map(|it| it.status.observed_version);
                 if let Some(value) = versions.rfind(|it| !it.is_empty()) {
-                    send(parts, CollectedPart::Fact { what: fact, value }).await;
+                    send(parts, CollectedPart::Fact { what, value }).await;
                 }
             }
             self.send_objects(parts, SIDE, resource, objects).await;
@@ -68,8 +75,11 @@ impl BundleCollector {
             .await;
         match events {
             Ok(events) => {
-                let ours = events.items.into_iter().filter(|it| ownership.is_about(it));
-                let ours = ours.map(|it| (KubernetesEvent::parse(ClusterSide::Provider, &it), it));
+                let ours = events.items.into_iter().filter_map(|it| {
+                    let event: PartialEvent = read_if_valid(&resources::EVENT, &it)?;
+                    let is_ours = ownership.is_about(&event.involved_object);
+                    is_ours.then(|| (KubernetesEvent::of(ClusterSide::Provider, &event), it))
+                });
                 self.send_events(parts, SIDE, ours.collect()).await;
             }
             Err(why) => {
@@ -85,45 +95,45 @@ impl BundleCollector {
     async fn send_owned(
         &self,
         parts: &Sender<CollectedPart>,
-        ours: Vec<(&'static Resource, Result<Vec<Value>, String>)>,
+        ours: Vec<(&'static Resource, ReadObjects)>,
         ownership: &OwnershipFilter,
-    ) -> Vec<Value> {
+    ) -> Vec<PartialPod> {
         let mut pods = Vec::new();
-        for (resource, mut objects) in ours {
-            if let Ok(objects) = &mut objects {
-                objects.retain(|it| ownership.owns(it));
-                if resource == &resources::POD {
-                    pods.clone_from(objects);
-                }
+        for (resource, objects) in ours {
+            let objects = objects.map(|mut objects| {
+                objects.retain(|it| ownership.owns(&it.0));
                 if resource == &resources::CONFIG_MAP {
-                    objects.iter_mut().for_each(without_manifest);
+                    let ours = objects.iter_mut();
+                    ours.filter(|it| it.0.label(MANAGED_BY).is_some())
+                        .for_each(|it| omit_manifest(&mut it.1));
                 }
+                objects.into_iter().map(|it| it.1).collect::<Vec<_>>()
+            });
+            if let (true, Ok(objects)) = (resource == &resources::POD, &objects) {
+                pods = read_valid(resource, objects);
             }
             self.send_objects(parts, SIDE, resource, objects).await;
         }
         pods
     }
 
-    async fn pod_logs(&self, parts: &Sender<CollectedPart>, pods: &[Value]) {
-        let log_path = |pod: &Value, container: &str| match container {
+    async fn pod_logs(&self, parts: &Sender<CollectedPart>, pods: &[PartialPod]) {
+        let log_path = |pod: &PartialPod, container: &str| match container {
             CONSOLE => LogPath {
                 folder: "provider/consoles".to_owned(),
-                file: machine_name(pod),
+                file: machine_name(&pod.metadata).to_owned(),
             },
             _ => LogPath {
-                folder: format!("provider/logs/{}", text(&pod["metadata"]["name"])),
+                folder: format!("provider/logs/{}", pod.metadata.name),
                 file: container.to_owned(),
             },
         };
         self.logs(parts, &self.provider, pods, log_path).await;
-        let is_launcher = |it: &&Value| it["metadata"]["labels"]["kubevirt.io"] == "virt-launcher";
+        let is_launcher =
+            |it: &&PartialPod| it.metadata.label("kubevirt.io") == Some("virt-launcher");
         for pod in pods.iter().filter(is_launcher) {
-            let spec = &pod["spec"];
-            let mut containers = ["initContainers", "containers"]
-                .into_iter()
-                .flat_map(|it| items(&spec[it]));
-            if !containers.any(|it| it["name"] == CONSOLE) {
-                let machine = machine_name(pod);
+            if !pod.has_container(CONSOLE) {
+                let machine = machine_name(&pod.metadata);
                 let note = format!(
                     "machine {machine} has no console log: its pod has no container {CONSOLE} (logSerialConsole is disabled)"
                 );
@@ -139,12 +149,8 @@ impl BundleCollector {
         what: &'static str,
         of: &ApiClient,
     ) {
-        let version = async { of.get_path("/version", "version").await };
-        let part = match self.read(what, version).await {
-            Ok(version) => CollectedPart::Fact {
-                what,
-                value: text(&version["gitVersion"]).to_owned(),
-            },
+        let part = match self.read(what, of.kubernetes_version()).await {
+            Ok(value) => CollectedPart::Fact { what, value },
             Err(why) => CollectedPart::Missing {
                 what: what.to_owned(),
                 why,
@@ -154,27 +160,35 @@ impl BundleCollector {
     }
 }
 
-/// The claim of a volume, as far as the volume refers to it.
-fn claim_object(reference: &Value) -> Value {
-    serde_json::json!({ "metadata": { "name": reference["name"], "uid": reference["uid"] } })
+fn with_metadata(
+    resource: &'static Resource,
+    objects: Vec<Value>,
+) -> Vec<(PartialObjectMeta, Value)> {
+    let objects = objects.into_iter();
+    objects
+        .filter_map(|it| {
+            let PartialObject { metadata } = read_if_valid(resource, &it)?;
+            Some((metadata, it))
+        })
+        .collect()
 }
 
-fn machine_name(pod: &Value) -> String {
-    let metadata = &pod["metadata"];
-    let names = [
-        &metadata["annotations"]["kubevirt.io/domain"],
-        &metadata["labels"]["vm.kubevirt.io/name"],
-        &metadata["name"],
-    ];
-    let mut names = names.into_iter().filter_map(Value::as_str);
-    names.next().unwrap_or_default().to_owned()
+/// True if a PersistentVolume is bound to a claim of the shoot.
+fn is_bound_in(namespace: Option<&str>, ownership: &OwnershipFilter, volume: &Value) -> bool {
+    let volume: Option<PartialPersistentVolume> = read_if_valid(&resources::VOLUME, volume);
+    let claim = volume.and_then(|it| it.spec.claim_ref);
+    claim.is_some_and(|it| Some(&*it.namespace) == namespace && ownership.owns_claim(&it))
 }
 
-/// The manifest is a separate file, redacted by its fields.
-fn without_manifest(config_map: &mut Value) {
-    if config_map["metadata"]["labels"][MANAGED_BY].is_null() {
-        return;
-    }
+/// Name of the machine that a pod runs.
+fn machine_name(pod: &PartialObjectMeta) -> &str {
+    pod.annotation("kubevirt.io/domain")
+        .or_else(|| pod.label("vm.kubevirt.io/name"))
+        .unwrap_or(&pod.name)
+}
+
+/// Omits the manifest from a record: it is a separate file, redacted by its fields.
+fn omit_manifest(config_map: &mut Value) {
     for key in [SHOOT, PROFILE] {
         if let Some(it) = config_map["data"].get_mut(key) {
             *it = format!("<record/{key}>").into();

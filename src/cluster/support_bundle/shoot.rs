@@ -6,7 +6,8 @@ use super::logs::LogPath;
 use super::redact;
 use crate::cluster::client::resources;
 use crate::cluster::event::KubernetesEvent;
-use crate::cluster::json::text;
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::reader::read_valid;
 use crate::state::key::ClusterSide;
 use futures::future::join_all;
 use serde_json::Value;
@@ -29,14 +30,13 @@ impl BundleCollector {
         let lists = SHOOT_API_OBJECTS.map(async |it| (it, self.objects(shoot, it, None).await));
         let events = self.read("events of the shoot", shoot.events(None));
         let (lists, events) = tokio::join!(join_all(lists), events);
-        let mut pods = Vec::new();
+        let mut pods: Vec<PartialPod> = Vec::new();
         for (resource, objects) in lists {
             let Some(mut objects) = objects else { continue };
             if let Ok(objects) = &mut objects {
                 if resource == &resources::POD {
-                    let of_system = objects.iter();
-                    let of_system = of_system.filter(|it| it["metadata"]["namespace"] == SYSTEM);
-                    pods = of_system.cloned().collect();
+                    pods = read_valid(resource, objects);
+                    pods.retain(|it| it.metadata.namespace.as_deref() == Some(SYSTEM));
                 }
                 if resource == &resources::CONFIG_MAP {
                     let users = objects.iter_mut();
@@ -55,7 +55,8 @@ impl BundleCollector {
         match events {
             Ok(events) => {
                 let events = events.items.into_iter();
-                let events = events.map(|it| (KubernetesEvent::parse(ClusterSide::Shoot, &it), it));
+                let events = events
+                    .filter_map(|it| Some((KubernetesEvent::parse(ClusterSide::Shoot, &it)?, it)));
                 self.send_events(parts, SIDE, events.collect()).await;
             }
             Err(why) => {
@@ -64,8 +65,8 @@ impl BundleCollector {
             }
         }
         self.version(parts, "shoot's version", shoot).await;
-        let log_path = |pod: &Value, container: &str| LogPath {
-            folder: format!("shoot/logs/{SYSTEM}/{}", text(&pod["metadata"]["name"])),
+        let log_path = |pod: &PartialPod, container: &str| LogPath {
+            folder: format!("shoot/logs/{SYSTEM}/{}", pod.metadata.name),
             file: container.to_owned(),
         };
         self.logs(parts, shoot, &pods, log_path).await;

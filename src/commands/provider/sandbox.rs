@@ -4,6 +4,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::provider::sandbox::{self, InstallOptions, SandboxOperation};
 use crate::sandbox::{Fault, GuestFault};
+use crate::ui::Format;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -19,12 +20,22 @@ pub(in crate::commands) struct SandboxArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum SandboxCommand {
-    /// Install the programs of the sandbox; building them once takes about ten minutes
+    /// Install the programs of the sandbox: download them, or build them in a few minutes
     Install(InstallArgs),
     /// Start the sandbox with its existing data; install it first if necessary
     Up(InstallArgs),
     /// Stop the sandbox and keep its data
-    Down,
+    Down {
+        /// Stop all sandboxes
+        #[arg(long)]
+        all: bool,
+    },
+    /// List all sandboxes
+    List {
+        /// Output format
+        #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+        output: Format,
+    },
     /// Show the processes of the sandbox; exit with code 1 if it is not running
     Status,
     /// Stop the sandbox and delete its data
@@ -38,9 +49,15 @@ enum SandboxCommand {
 
 #[derive(Debug, clap::Args)]
 struct InstallArgs {
-    /// Directory with the programs, instead of building them
+    /// Directory with the programs, instead of downloading or building them
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// URL of a directory with copies of the release archives
+    #[arg(long, value_name = "URL", env = "KVSHOOT_SANDBOX_MIRROR", value_parser = parse_url)]
+    mirror: Option<String>,
+    /// Build the programs with Go, even if the release has archives of them
+    #[arg(long, conflicts_with = "from")]
+    build: bool,
     /// Run CDI's controllers, instead of simulated imports
     #[arg(long)]
     cdi: bool,
@@ -50,6 +67,8 @@ impl InstallArgs {
     fn options(&self) -> InstallOptions {
         InstallOptions {
             from: self.from.clone(),
+            mirror: self.mirror.clone().filter(|it| !it.is_empty()),
+            build: self.build,
             cdi: self.cdi,
         }
     }
@@ -119,10 +138,16 @@ pub(in crate::commands) fn run(
     args: &SandboxArgs,
     context: &Context,
 ) -> Result<Exit, CommandError> {
+    if args.name.is_some() && matches!(args.command, SandboxCommand::Down { all: true }) {
+        let message = "--name cannot be used with --all";
+        return Err(CommandError::new(Exit::Usage, message));
+    }
     let operation = match &args.command {
         SandboxCommand::Install(args) => SandboxOperation::Install(args.options()),
         SandboxCommand::Up(args) => SandboxOperation::Up(args.options()),
-        SandboxCommand::Down => SandboxOperation::Down,
+        SandboxCommand::Down { all: false } => SandboxOperation::Down,
+        SandboxCommand::Down { all: true } => SandboxOperation::DownAll,
+        SandboxCommand::List { output } => SandboxOperation::List(*output),
         SandboxCommand::Status => SandboxOperation::Status,
         SandboxCommand::Reset => SandboxOperation::Reset,
         SandboxCommand::Kubeconfig => SandboxOperation::Kubeconfig,
@@ -161,6 +186,15 @@ fn fault_operation(command: &FailCommand, context: &Context) -> SandboxOperation
             hard: limits.iter().cloned().collect::<BTreeMap<_, _>>(),
         },
     })
+}
+
+/// An empty variable counts as unset.
+fn parse_url(text: &str) -> Result<String, String> {
+    let is_url = text.starts_with("https://") || text.starts_with("http://");
+    match is_url || text.is_empty() {
+        true => Ok(text.to_owned()),
+        false => Err("expected https://… or http://…".to_owned()),
+    }
 }
 
 fn parse_limit(text: &str) -> Result<(String, String), String> {

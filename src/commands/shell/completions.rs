@@ -1,15 +1,22 @@
 //! `kvshoot completions`.
 
+use crate::app::completions::{self, CompletionShell};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
-/// Print a shell completion script
+/// Print or install a shell completion script
 ///
-/// The script calls kvshoot on each TAB. Print it again after an update.
+/// The script calls kvshoot on each TAB. Print or install it again after an update.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct CompletionsArgs {
-    shell: Shell,
+    /// Shell; with --install, that of SHELL if not given
+    #[arg(required_unless_present = "install")]
+    shell: Option<Shell>,
+    /// Write the script to where bash, zsh or fish looks for it, and print the path; configuration files of the shell are
+    /// not changed
+    #[arg(long)]
+    install: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -32,7 +39,39 @@ pub(in crate::commands) fn run(
     args: &CompletionsArgs,
     context: &Context,
 ) -> Result<Exit, CommandError> {
-    let shell: &dyn EnvCompleter = match args.shell {
+    if args.install {
+        let shell = installable(args.shell, context)?;
+        return completions::install(shell, &script(printed(shell)), context);
+    }
+    let shell = args.shell.expect("clap requires it without --install");
+    context.ui.data(&script(shell));
+    Ok(Exit::Done)
+}
+
+fn installable(shell: Option<Shell>, context: &Context) -> Result<CompletionShell, CommandError> {
+    let found = match shell {
+        None => completions::current_shell(context.config),
+        Some(Shell::Bash) => Some(CompletionShell::Bash),
+        Some(Shell::Zsh) => Some(CompletionShell::Zsh),
+        Some(Shell::Fish) => Some(CompletionShell::Fish),
+        Some(Shell::Elvish | Shell::Powershell) => None,
+    };
+    found.ok_or_else(|| {
+        let message = "--install supports bash, zsh and fish";
+        CommandError::new(Exit::Usage, message).hint("print the script: kvshoot completions SHELL")
+    })
+}
+
+fn printed(shell: CompletionShell) -> Shell {
+    match shell {
+        CompletionShell::Bash => Shell::Bash,
+        CompletionShell::Zsh => Shell::Zsh,
+        CompletionShell::Fish => Shell::Fish,
+    }
+}
+
+fn script(shell: Shell) -> String {
+    let completer: &dyn EnvCompleter = match shell {
         Shell::Bash => &Bash,
         Shell::Zsh => &Zsh,
         Shell::Fish => &Fish,
@@ -40,12 +79,11 @@ pub(in crate::commands) fn run(
         Shell::Powershell => &Powershell,
     };
     let mut script = Vec::new();
-    shell
+    completer
         .write_registration("COMPLETE", "kvshoot", "kvshoot", "kvshoot", &mut script)
         .expect("writing to memory");
-    if matches!(args.shell, Shell::Zsh) {
+    if matches!(shell, Shell::Zsh) {
         script.extend_from_slice(AUTOLOADED.as_bytes());
     }
-    context.ui.data(&String::from_utf8_lossy(&script));
-    Ok(Exit::Done)
+    String::from_utf8_lossy(&script).into_owned()
 }

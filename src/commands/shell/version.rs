@@ -2,12 +2,17 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::app::version;
+use crate::app::version::{self, VersionOptions};
 use crate::ui::Format;
 
-/// Print the version
+/// Print the versions of kvshoot and of the provider cluster
+///
+/// A provider cluster that does not respond within 3 seconds is a warning.
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct VersionArgs {
+    /// Print only the version of kvshoot, without asking the provider cluster
+    #[arg(long)]
+    client: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: VersionFormat,
@@ -29,5 +34,9 @@ pub(in crate::commands) fn run(
         VersionFormat::Json => Some(Format::Json),
         VersionFormat::Yaml => Some(Format::Yaml),
     };
-    version::version(format, context)
+    let options = VersionOptions {
+        client: args.client,
+        output: format,
+    };
+    version::version(&options, context)
 }

@@ -33,13 +33,16 @@ pub(super) fn load_with(
 
 pub(super) fn lines(loaded: &Loaded) -> String {
     let sources = loaded.manifest.sources();
-    let line = |it: &Problem| {
-        let place = it.span.map_or_else(String::new, |place| {
+    let line = |problem: &Problem| {
+        let place = problem.span.map_or_else(String::new, |place| {
             let source = &sources[place.source as usize];
             let (line, column) = source.line_column(place.start);
             format!("{}:{line}:{column} ", source.name)
         });
-        format!("{place}{} {:?}: {}\n", it.path, it.kind, it.message)
+        format!(
+            "{place}{} {:?}: {}\n",
+            problem.path, problem.kind, problem.message
+        )
     };
     let warnings = loaded
         .manifest
@@ -127,14 +130,15 @@ fn an_error_inside_a_block_is_shown_there() {
 }
 
 #[test]
-fn unused_fields_are_listed_in_one_warning() {
+fn each_field_without_effect_gets_a_warning_with_its_reason() {
     let text = SHOOT.replace(
         "  region",
         "  dns: {domain: a.example.org}\n  seedName: b\n  region",
     ) + "status: {a: b}\n";
     assert_eq!(
         lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)])),
-        "warning: s.yaml:8:3  NotSupported: kvshoot ignores spec.dns, spec.seedName\n"
+        "warning: s.yaml:8:3 spec.dns NotSupported: has no effect: kvshoot creates no DNS records for the cluster\n\
+         warning: s.yaml:9:3 spec.seedName NotSupported: has no effect: kvshoot has no seed clusters\n"
     );
 }
 

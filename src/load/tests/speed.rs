@@ -1,11 +1,8 @@
 //! The cost of loading compared to parsing alone.
-//! Other load on the computer may disturb a measurement, so that it is repeated before it fails.
-//! `cargo test --release --lib speed -- --nocapture` prints the numbers.
-
-use std::time::Instant;
 
 use crate::load::{LoadContext, judge};
 use crate::manifest::Manifest;
+use crate::state::testing::cost_ratio;
 use crate::validate::testing::{PROFILE, today};
 
 /// A Shoot with many pools, as a generator of manifests would write it.
@@ -20,20 +17,6 @@ fn many_pools(pools: usize) -> String {
         );
     }
     text
-}
-
-fn best<T>(mut run: impl FnMut() -> T) -> f64 {
-    let time = |_| {
-        let start = Instant::now();
-        std::hint::black_box(run());
-        start.elapsed().as_secs_f64()
-    };
-    (0..5).map(time).fold(f64::INFINITY, f64::min)
-}
-
-#[expect(clippy::print_stdout, reason = "prints a measurement")]
-fn print(numbers: &str) {
-    println!("{numbers}");
 }
 
 /// Debug builds distort the ratio, so that they detect gross regressions only.
@@ -52,26 +35,10 @@ fn loading_is_about_as_fast_as_parsing() {
     assert_eq!(loaded.manifest.problems(), []);
     assert_eq!(loaded.shoots[0].pools.len(), pools);
     drop(loaded);
-    let read = best(|| Manifest::parse([("wide.yaml".to_owned(), text.as_bytes().to_vec())]));
-    let mut ratios = Vec::new();
-    let is_in_proportion = (0..4).any(|_| {
-        let parse = best(|| {
-            granit_parser::Parser::new_from_str(&text)
-                .filter(Result::is_ok)
-                .count()
-        });
-        let all = best(whole);
-        let numbers = format!(
-            "{pools} pools, {} bytes: parse {:.1} ms, read {:.1} ms, read and judge {:.1} ms, {:.2} times parsing",
-            text.len(),
-            parse * 1e3,
-            read * 1e3,
-            all * 1e3,
-            all / parse
-        );
-        print(&numbers);
-        ratios.push(all / parse);
-        all / parse < LIMIT
-    });
-    assert!(is_in_proportion, "{ratios:.2?}");
+    let parse = || {
+        let events = granit_parser::Parser::new_from_str(&text);
+        std::hint::black_box(events.filter(Result::is_ok).count());
+    };
+    let ratio = cost_ratio(parse, || drop(std::hint::black_box(whole())));
+    assert!(ratio < LIMIT, "{ratio:.2} times the CPU time of parsing");
 }

@@ -35,7 +35,7 @@ pub(super) fn is_number(contested: &str) -> bool {
 
 pub(super) fn of_schema(schema: &CompiledSchema, wanted: SchemaId) -> String {
     match schema.get(wanted) {
-        SchemaNode::Any | SchemaNode::Unused => "anything".to_owned(),
+        SchemaNode::Any => "anything".to_owned(),
         SchemaNode::Scalar(scalar) => of_wanted(scalar),
         SchemaNode::List { .. } => "a list".to_owned(),
         SchemaNode::Map { .. } | SchemaNode::Struct(_) => "a mapping".to_owned(),

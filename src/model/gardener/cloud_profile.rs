@@ -50,10 +50,15 @@ pub(crate) struct CloudProfileSpec {
     pub(crate) provider_config: CloudProfileConfig,
     /// Additional CA certificates in PEM, trusted by the machines
     pub(crate) ca_bundle: Option<String>,
+    /// No effect: kvshoot has no seed clusters
     pub(crate) seed_selector: Option<Unused>,
+    /// No effect: kvshoot creates no bastion hosts
     pub(crate) bastion: Option<Unused>,
+    /// No effect: use a ResourceQuota in the provider namespace
     pub(crate) limits: Option<Unused>,
+    /// No effect: machine types and images are not matched by capabilities
     pub(crate) machine_capabilities: Option<Unused>,
+    /// No effect: machine types and images are not matched by capabilities
     pub(crate) capabilities: Option<Unused>,
 }
 
@@ -76,6 +81,7 @@ pub(crate) struct ExpirableVersion {
     pub(crate) expiration_date: Option<String>,
     /// One of preview, supported and deprecated
     pub(crate) classification: Option<String>,
+    /// No effect: use expirationDate and classification
     pub(crate) lifecycle: Option<Unused>,
 }
 
@@ -89,6 +95,7 @@ pub(crate) struct MachineImage {
     /// Versions of the image
     #[schemars(length(min = 1))]
     pub(crate) versions: Vec<MachineImageVersion>,
+    /// No effect: kvshoot does not update images automatically
     pub(crate) update_strategy: Option<Unused>,
 }
 
@@ -106,10 +113,15 @@ pub(crate) struct MachineImageVersion {
     /// Container runtimes that the image supports
     #[serde(default)]
     pub(crate) cri: Vec<ImageCri>,
+    /// No effect: all images are taken to run on the hosts
     pub(crate) architectures: Option<Unused>,
+    /// No effect: images are not matched with Kubernetes versions
     pub(crate) kubelet_version_constraint: Option<Unused>,
+    /// No effect: machines are always replaced
     pub(crate) in_place_updates: Option<Unused>,
+    /// No effect: machine types and images are not matched by capabilities
     pub(crate) capability_flavors: Option<Unused>,
+    /// No effect: use expirationDate and classification
     pub(crate) lifecycle: Option<Unused>,
 }
 
@@ -142,6 +154,7 @@ pub(crate) struct MachineType {
     pub(crate) storage: Option<MachineTypeStorage>,
     /// CPU architecture, such as amd64
     pub(crate) architecture: Option<String>,
+    /// No effect: machine types and images are not matched by capabilities
     pub(crate) capabilities: Option<Unused>,
 }
 
@@ -189,6 +202,7 @@ pub(crate) struct Region {
     /// Labels of the region
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,
+    /// No effect: they concern seed clusters, which kvshoot does not have
     pub(crate) access_restrictions: Option<Unused>,
 }
 

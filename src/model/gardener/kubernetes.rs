@@ -27,10 +27,13 @@ pub(crate) struct Kubernetes {
     pub(crate) kube_api_server: Option<KubeApiServer>,
     /// Settings of kube-scheduler
     pub(crate) kube_scheduler: Option<KubeScheduler>,
+    /// No effect: kvshoot does not run the cluster autoscaler
     pub(crate) cluster_autoscaler: Option<Unused>,
+    /// No effect: kvshoot does not install the vertical pod autoscaler
     pub(crate) vertical_pod_autoscaler: Option<Unused>,
     /// Must not be true: static tokens are not supported
     pub(crate) enable_static_token_kubeconfig: Option<bool>,
+    /// No effect: use controlPlaneConfig.etcd
     pub(crate) etcd: Option<Unused>,
 }
 
@@ -204,6 +207,7 @@ pub(crate) struct ApiServerRequests {
 pub(crate) struct OidcConfig {
     /// CA certificates of the issuer in PEM
     pub(crate) ca_bundle: Option<String>,
+    /// No effect: it is for kubeconfigs, which kvshoot issues with client certificates
     pub(crate) client_authentication: Option<Unused>,
     /// Client ID that tokens must be issued for
     #[serde(rename = "clientID")]
@@ -346,6 +350,7 @@ pub(crate) struct Kubelet {
     /// Minimum age of an unused image before it can be deleted
     #[serde(rename = "imageMinimumGCAge")]
     pub(crate) image_minimum_gc_age: Option<Duration>,
+    /// No effect: kubelet no longer has this setting
     pub(crate) image_pull_progress_deadline: Option<Unused>,
     /// Resources reserved for Kubernetes daemons: cpu, memory, ephemeralStorage, pid
     pub(crate) kube_reserved: Option<BTreeMap<String, Quantity>>,

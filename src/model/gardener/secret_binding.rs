@@ -23,6 +23,7 @@ pub(crate) struct SecretBinding {
     pub(crate) provider: Option<SecretBindingProvider>,
     /// Secret with the kubeconfig of the provider cluster
     pub(crate) secret_ref: SecretReference,
+    /// No effect: Quotas of Gardener are not enforced; use a ResourceQuota in the provider namespace
     pub(crate) quotas: Option<Unused>,
 }
 

@@ -75,24 +75,35 @@ pub(crate) struct ShootSpec {
     pub(crate) kubernetes: Kubernetes,
     /// Pod network and address ranges
     pub(crate) networking: Networking,
-    /// Maintenance window and automatic updates; no effect
+    /// Maintenance window and automatic updates
     pub(crate) maintenance: Option<Maintenance>,
     /// Hibernation; not supported yet
     pub(crate) hibernation: Option<Hibernation>,
     /// Optional add-ons
     pub(crate) addons: Option<Addons>,
+    /// No effect: kvshoot creates no DNS records for the cluster
     pub(crate) dns: Option<Unused>,
+    /// No effect: kvshoot runs no Gardener extensions
     pub(crate) extensions: Option<Unused>,
+    /// No effect: kvshoot installs no monitoring
     pub(crate) monitoring: Option<Unused>,
+    /// No effect: they concern seed clusters, which kvshoot does not have
     pub(crate) tolerations: Option<Unused>,
+    /// No effect: kvshoot has no seed clusters
     pub(crate) seed_name: Option<Unused>,
+    /// No effect: kvshoot has no seed clusters
     pub(crate) seed_selector: Option<Unused>,
+    /// No effect: only Gardener extensions refer to resources
     pub(crate) resources: Option<Unused>,
+    /// No effect: kvshoot chooses the settings of CoreDNS and node-local DNS
     pub(crate) system_components: Option<Unused>,
     /// High availability of the control plane
     pub(crate) control_plane: Option<ControlPlane>,
+    /// No effect: kvshoot has no seed clusters to schedule to
     pub(crate) scheduler_name: Option<Unused>,
+    /// No effect: use controlPlaneConfig.exposure
     pub(crate) exposure_class_name: Option<Unused>,
+    /// No effect: they concern seed clusters, which kvshoot does not have
     pub(crate) access_restrictions: Option<Unused>,
 }
 
@@ -143,6 +154,7 @@ pub(crate) struct Provider {
     pub(crate) infrastructure_config: Option<InfrastructureConfig>,
     /// Exposure, etcd volume and image registry of the control plane
     pub(crate) control_plane_config: Option<ControlPlaneConfig>,
+    /// No effect: it concerns SSH access, which kvshoot does not configure
     pub(crate) workers_settings: Option<Unused>,
     /// Worker pools
     #[serde(default)]
@@ -183,7 +195,7 @@ pub(crate) struct Worker {
     /// Additional blank disks
     #[serde(default)]
     pub(crate) data_volumes: Vec<DataVolume>,
-    /// No effect: name of the data volume for the kubelet
+    /// No effect: the kubelet keeps its data on the root disk
     pub(crate) kubelet_data_volume_name: Option<String>,
     /// Additional CA certificates in PEM, trusted by the machines
     pub(crate) ca_bundle: Option<String>,
@@ -197,10 +209,15 @@ pub(crate) struct Worker {
     pub(crate) machine_controller_manager: Option<MachineControllerManager>,
     /// Configuration of the virtual machines
     pub(crate) provider_config: Option<Box<WorkerConfig>>,
+    /// No effect: set kernel parameters in the userData of the pool's providerConfig
     pub(crate) sysctls: Option<Unused>,
+    /// No effect: kvshoot does not run the cluster autoscaler
     pub(crate) cluster_autoscaler: Option<Unused>,
+    /// No effect: kvshoot does not run the cluster autoscaler
     pub(crate) priority: Option<Unused>,
+    /// No effect: machines are always replaced
     pub(crate) update_strategy: Option<Unused>,
+    /// No effect: the control plane runs in the provider cluster, not on machines
     pub(crate) control_plane: Option<Unused>,
 }
 
@@ -213,7 +230,7 @@ pub(crate) struct Machine {
     pub(crate) type_: String,
     /// Operating system image; the first one of the CloudProfile when absent
     pub(crate) image: Option<Image>,
-    /// No effect: CPU architecture, such as amd64
+    /// No effect: all images are taken to run on the hosts
     pub(crate) architecture: Option<String>,
 }
 
@@ -226,6 +243,7 @@ pub(crate) struct Image {
     pub(crate) name: String,
     /// Version of the image; when absent, the newest one that is not a preview is chosen and kept
     pub(crate) version: Option<String>,
+    /// No effect: use the userData of the pool's providerConfig
     pub(crate) provider_config: Option<Unused>,
 }
 
@@ -239,6 +257,7 @@ pub(crate) struct Taint {
     pub(crate) value: Option<String>,
     /// One of NoSchedule, PreferNoSchedule and NoExecute
     pub(crate) effect: Option<String>,
+    /// No effect: Kubernetes sets it
     pub(crate) time_added: Option<Unused>,
 }
 
@@ -252,7 +271,7 @@ pub(crate) struct Volume {
     pub(crate) type_: Option<String>,
     /// Size in whole Gi, such as 20Gi
     pub(crate) size: Option<Quantity>,
-    /// No effect: use a volume type whose StorageClass encrypts
+    /// Must not be true: use a volume type whose StorageClass encrypts
     pub(crate) encrypted: Option<bool>,
 }
 
@@ -267,7 +286,7 @@ pub(crate) struct DataVolume {
     pub(crate) type_: Option<String>,
     /// Size in whole Gi, such as 20Gi
     pub(crate) size: Option<Quantity>,
-    /// No effect: use a volume type whose StorageClass encrypts
+    /// Must not be true: use a volume type whose StorageClass encrypts
     pub(crate) encrypted: Option<bool>,
 }
 
@@ -278,7 +297,7 @@ pub(crate) struct Cri {
     /// Always containerd
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// No effect: further container runtimes
+    /// No effect: only containerd is installed
     #[serde(default)]
     pub(crate) container_runtimes: Vec<ContainerRuntime>,
 }
@@ -290,6 +309,7 @@ pub(crate) struct ContainerRuntime {
     /// Type of the runtime, such as gvisor
     #[serde(rename = "type")]
     pub(crate) type_: String,
+    /// No effect: only Gardener extensions read it
     pub(crate) provider_config: Option<Unused>,
 }
 
@@ -324,7 +344,9 @@ pub(crate) struct MachineControllerManager {
     /// No effect: unhealthy machines are not replaced automatically
     #[serde(default)]
     pub(crate) node_conditions: Vec<String>,
+    /// No effect: machines are always replaced
     pub(crate) in_place_update_timeout: Option<Unused>,
+    /// No effect: unhealthy machines are not replaced automatically
     pub(crate) disable_health_timeout: Option<Unused>,
 }
 
@@ -343,18 +365,21 @@ pub(crate) struct Networking {
     pub(crate) pods: Option<String>,
     /// Address range of the Services; 100.64.0.0/13 when absent
     pub(crate) services: Option<String>,
+    /// No effect: configure the network in the manifests of --addons or networkManifests
     pub(crate) provider_config: Option<Unused>,
+    /// No effect: clusters are IPv4 only
     pub(crate) ip_families: Option<Unused>,
 }
 
-/// Maintenance window and automatic updates; no effect
+/// Maintenance window and automatic updates
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Maintenance {
     /// No effect: kvshoot does not update clusters automatically
     pub(crate) auto_update: Option<AutoUpdate>,
-    /// No effect: daily maintenance window
+    /// No effect: kvshoot updates a cluster only when you run it
     pub(crate) time_window: Option<TimeWindow>,
+    /// No effect: credentials are not rotated automatically
     pub(crate) auto_rotation: Option<Unused>,
     /// No effect: changes are applied immediately
     pub(crate) confine_spec_update_rollout: Option<bool>,

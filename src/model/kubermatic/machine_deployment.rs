@@ -33,9 +33,11 @@ pub(crate) struct MachineDeploymentSpec {
     pub(crate) replicas: Option<i32>,
     /// Must not be true: paused pools are not supported
     pub(crate) paused: Option<bool>,
-    /// No effect: a machine is available as soon as its node is ready
+    /// Ignored: a machine is available as soon as its node is ready
     pub(crate) min_ready_seconds: Option<i32>,
+    /// No effect: kvshoot keeps no old revisions of machines
     pub(crate) revision_history_limit: Option<Unused>,
+    /// No effect: use spec.template.spec of the Shoot pool, or --timeout of apply
     pub(crate) progress_deadline_seconds: Option<Unused>,
     pub(crate) selector: Option<Ignored>,
     /// How machines are replaced
@@ -79,6 +81,7 @@ pub(crate) struct MachineDeploymentTemplate {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MachineMetadata {
     pub(crate) labels: Option<Ignored>,
+    /// No effect: annotations of the template are not copied to machines; use those of spec.template.spec.metadata for nodes
     pub(crate) annotations: Option<Unused>,
     pub(crate) name: Option<Ignored>,
     pub(crate) generate_name: Option<Ignored>,
@@ -96,7 +99,9 @@ pub(crate) struct NodeMetadata {
     /// Annotations of the nodes
     #[serde(default)]
     pub(crate) annotations: BTreeMap<String, String>,
+    /// No effect: kvshoot chooses the names of machines
     pub(crate) name: Option<Unused>,
+    /// No effect: kvshoot chooses the names of machines
     pub(crate) generate_name: Option<Unused>,
     pub(crate) namespace: Option<Ignored>,
     pub(crate) creation_timestamp: Option<Ignored>,
@@ -117,7 +122,9 @@ pub(crate) struct MachineSpec {
     pub(crate) provider_spec: ProviderSpec,
     /// Maximum time for draining a node; its machine is deleted after that
     pub(crate) node_drain_timeout: Option<Duration>,
+    /// No effect: kubelets are configured by the Shoot
     pub(crate) config_source: Option<Unused>,
+    /// No effect: the cloud controller manager sets the provider ID of a node
     #[serde(rename = "providerID")]
     pub(crate) provider_id: Option<Unused>,
 }
@@ -129,6 +136,7 @@ pub(crate) struct Versions {
     /// Must match the Kubernetes version of the Shoot
     #[schemars(length(min = 1))]
     pub(crate) kubelet: String,
+    /// No effect: the version of the control plane is that of the Shoot
     pub(crate) control_plane: Option<Unused>,
 }
 
@@ -156,8 +164,11 @@ pub(crate) struct ProviderSpecValue {
     pub(crate) operating_system: String,
     /// Settings of the operating system
     pub(crate) operating_system_spec: OperatingSystemSpec,
+    /// No effect: addresses are assigned by the networks of the machines
     pub(crate) network: Option<Unused>,
+    /// No effect: kvshoot configures no SSH access
     pub(crate) ca_public_key: Option<Unused>,
+    /// No effect: the cloud controller manager is configured by kvshoot
     pub(crate) overwrite_cloud_config: Option<Unused>,
 }
 
@@ -171,13 +182,21 @@ pub(crate) struct OperatingSystemSpec {
     pub(crate) disable_locksmith_d: Option<Ignored>,
     pub(crate) disable_update_engine: Option<Ignored>,
     pub(crate) provisioning_utility: Option<Ignored>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) attach_subscription: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_subscription_manager_user: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_subscription_manager_password: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_organization_name: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_activation_key: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_use_satellite_server: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhel_satellite_server: Option<Unused>,
+    /// No effect: kvshoot supports no RHEL subscriptions
     pub(crate) rhsm_offline_token: Option<Unused>,
 }
 
@@ -187,6 +206,7 @@ pub(crate) struct OperatingSystemSpec {
 pub(crate) struct CloudProviderSpec {
     /// Name or technical ID of the Shoot that the pool belongs to; needed if there are several Shoots
     pub(crate) cluster_name: Option<ConfigVar>,
+    /// No effect: kvshoot has no projects of Kubermatic
     #[serde(rename = "projectID")]
     pub(crate) project_id: Option<Unused>,
     /// Credentials of the provider cluster
@@ -242,8 +262,11 @@ pub(crate) struct Matcher {
     pub(crate) name: String,
     /// Kind of the object, such as VirtualMachineClusterInstancetype
     pub(crate) kind: Option<String>,
+    /// No effect: the current revision of the instancetype or preference is used
     pub(crate) revision_name: Option<Unused>,
+    /// No effect: name the instancetype or preference
     pub(crate) infer_from_volume: Option<Unused>,
+    /// No effect: name the instancetype or preference
     pub(crate) infer_from_volume_failure_policy: Option<Unused>,
 }
 
@@ -252,6 +275,7 @@ pub(crate) struct Matcher {
 pub(crate) struct Flavor {
     /// Name of an instancetype
     pub(crate) name: Option<ConfigVar>,
+    /// No effect: name the instancetype, or set CPUs and memory
     pub(crate) profile: Option<Unused>,
 }
 

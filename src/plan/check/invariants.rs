@@ -151,9 +151,9 @@ impl<'a> Case<'a> {
 
     /// Returns whether an old machine stays that could be removed. Zones that were given up keep their machines.
     fn keeps_removable_old_machine(&self, ready: bool) -> bool {
-        self.machines.iter().zip(&self.goes).any(|(it, goes)| {
-            let stays = !goes && !self.zones[it.zone].gave_up;
-            stays && is_old(it) && is_live(it) && is_ready(it) == ready
+        self.machines.iter().zip(&self.goes).any(|(machine, goes)| {
+            let stays = !goes && !self.zones[machine.zone].gave_up;
+            stays && is_old(machine) && is_live(machine) && is_ready(machine) == ready
         })
     }
 
@@ -299,7 +299,7 @@ fn distance(pool: &RollingPool, machines: &[RollingMachine]) -> usize {
             target.saturating_sub(machines.iter().filter(is_current).count())
         })
         .sum();
-    let weight = |it: &RollingMachine| match it.phase {
+    let weight = |machine: &RollingMachine| match machine.phase {
         RollingPhase::Creating | RollingPhase::NotReady => 5,
         RollingPhase::Ready | RollingPhase::Failed => 4,
         RollingPhase::Draining => 2,
@@ -317,9 +317,9 @@ fn ends_at_the_goal(case: &Case) -> bool {
     let old_is_live = |it: &Zone| it.live.had > it.current.had;
     // If a zone was given up, other zones may keep surplus machines, which replace the missing ones.
     let stuck = case.zones.iter().any(|it| it.gave_up);
-    case.zones.iter().all(|it| match stuck {
-        true => it.gave_up || it.current.had >= it.target,
-        false => it.current.had == it.target && !old_is_live(it),
+    case.zones.iter().all(|zone| match stuck {
+        true => zone.gave_up || zone.current.had >= zone.target,
+        false => zone.current.had == zone.target && !old_is_live(zone),
     }) && case.failed.had == 0
 }
 

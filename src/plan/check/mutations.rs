@@ -143,9 +143,9 @@ fn surge_is_for_every_plan(pool: &RollingPool, machines: &[RollingMachine]) -> T
 }
 
 fn live_machines_count_as_ready(pool: &RollingPool, machines: &[RollingMachine]) -> Transition {
-    mistaken(pool, machines, |it| {
-        if is_idle(it) {
-            it.phase = RollingPhase::Ready;
+    mistaken(pool, machines, |machine| {
+        if is_idle(machine) {
+            machine.phase = RollingPhase::Ready;
         }
     })
 }
@@ -154,9 +154,9 @@ fn surplus_is_removed_without_a_budget(
     pool: &RollingPool,
     machines: &[RollingMachine],
 ) -> Transition {
-    also(roll(pool, machines), machines, |it| {
-        let spare = serving(machines, it.zone) > target(pool, it.zone);
-        spare && !is_old(it) && is_ready(it)
+    also(roll(pool, machines), machines, |machine| {
+        let spare = serving(machines, machine.zone) > target(pool, machine.zone);
+        spare && !is_old(machine) && is_ready(machine)
     })
 }
 
@@ -179,9 +179,9 @@ fn leaving_machines_free_their_names(
     pool: &RollingPool,
     machines: &[RollingMachine],
 ) -> Transition {
-    mistaken(pool, machines, |it| {
-        if is_leaving(it) {
-            it.hash = Hash(0);
+    mistaken(pool, machines, |machine| {
+        if is_leaving(machine) {
+            machine.hash = Hash(0);
         }
     })
 }
@@ -255,8 +255,8 @@ fn new_machines_are_removed_before_old_ones(
     machines: &[RollingMachine],
 ) -> Transition {
     let mut moves = roll(pool, machines);
-    let is_spare = |it: &usize| {
-        let machine = &machines[*it];
+    let is_spare = |index: &usize| {
+        let machine = &machines[*index];
         let spare = serving(machines, machine.zone) > target(pool, machine.zone);
         spare && !is_old(machine) && is_ready(machine)
     };

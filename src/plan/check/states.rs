@@ -266,7 +266,7 @@ fn machines_in_a_zone_beyond_the_list_are_surplus() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_every_state() {
     let search = Search {
         desired: 6,
@@ -277,7 +277,7 @@ fn exhaustive_every_state() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_every_state_after_a_scale_in() {
     let search = Search {
         desired: 4,
@@ -290,7 +290,7 @@ fn exhaustive_every_state_after_a_scale_in() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_every_state_with_failed_zones() {
     let search = Search {
         zones: 3,
@@ -301,7 +301,7 @@ fn exhaustive_every_state_with_failed_zones() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_every_state_with_three_hashes() {
     let search = Search {
         desired: 3,
@@ -312,7 +312,7 @@ fn exhaustive_every_state_with_three_hashes() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_every_state_in_a_zone_beyond_the_list() {
     let search = Search {
         desired: 4,

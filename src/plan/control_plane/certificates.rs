@@ -13,7 +13,7 @@ use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use std::collections::HashMap;
@@ -33,13 +33,13 @@ pub(crate) fn add(
             Some(issued) => state(observed, wanted(site, part, issued)),
             None => ItemState::Blocked,
         };
-        let id = format!("certificate/{part}").into();
+        let kind = ItemKind::Certificate(part.into());
         let name = names::control_plane(site.id, part);
         planner
             .plan
             .parts
             .insert(ObjectKey::provider(ObjectKind::Secret, name));
-        planner.add(id, title, needs, state)
+        planner.add(kind, title, needs, state)
     };
     let mut needs = Vec::new();
     let mut roots: HashMap<Arc<str>, Dependency> = HashMap::new();
@@ -110,10 +110,13 @@ fn is_good(
         .objects
         .get(&ObjectKey::provider(ObjectKind::Secret, leaf.root.clone()))
         .and_then(certificate);
-    there.is_some_and(|it| {
-        root.is_none_or(|root| root.key == it.issuer)
-            && leaf.names.iter().all(|name| it.names.contains(&**name))
-            && it.expires - facts.time >= (it.expires - it.issued) / 3
+    there.is_some_and(|certificate| {
+        root.is_none_or(|root| root.key == certificate.issuer)
+            && leaf
+                .names
+                .iter()
+                .all(|name| certificate.names.contains(&**name))
+            && certificate.expires - facts.time >= (certificate.expires - certificate.issued) / 3
     })
 }
 

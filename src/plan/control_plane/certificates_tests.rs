@@ -149,7 +149,7 @@ impl World {
 }
 
 fn due(plan: &Plan) -> impl Iterator<Item = &Desired> {
-    plan.items.iter().filter_map(|it| match &it.state {
+    plan.items.iter().filter_map(|item| match &item.state {
         ItemState::Due(Action::Apply(wanted)) => Some(wanted),
         _ => None,
     })
@@ -275,9 +275,9 @@ fn kubeconfigs_contain_the_address_of_the_service() {
         node_address: None,
     };
     let all = certificate_subjects::all(&world.shoot, &site, Some(&reach));
-    let urls = all.iter().filter_map(|it| {
-        let url = it.leaf.as_ref()?.kubeconfig.as_deref()?;
-        Some((it.part, url))
+    let urls = all.iter().filter_map(|subject| {
+        let url = subject.leaf.as_ref()?.kubeconfig.as_deref()?;
+        Some((subject.part, url))
     });
     let inside = "https://[fd00::7]:6443";
     let expected = [
@@ -368,7 +368,7 @@ fn cas_and_keys_are_never_replaced() {
     world.of("ca").expires = world.facts.time;
     assert_eq!(world.due(), Vec::<String>::new());
     let (plan, _) = world.plan();
-    let failed = plan.items.iter().find_map(|it| match &it.state {
+    let failed = plan.items.iter().find_map(|item| match &item.state {
         ItemState::Failed(failure) => Some(failure.message.clone()),
         _ => None,
     });

@@ -13,7 +13,7 @@ use crate::render::control_plane::{
 };
 use crate::state::facts::ShootApi;
 use crate::state::key::ClusterSide;
-use crate::state::plan::{Dependency, ItemState, REQUEST_SENT};
+use crate::state::plan::{Dependency, ItemKind, ItemState, REQUEST_SENT};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 
@@ -94,6 +94,5 @@ fn reached(planner: &mut Planner, api_server: Dependency) -> Dependency {
         ShootApi::Absent => ItemState::Blocked,
     };
     let title = "Connect to the shoot's API server".into();
-    let id = "reach".to_owned();
-    planner.add(id.into(), title, [api_server], state)
+    planner.add(ItemKind::Connection, title, [api_server], state)
 }

@@ -11,7 +11,7 @@ use crate::state::action::{Action, DeleteTarget};
 use crate::state::facts::{MachinePhase, ObservedMachine, ObservedObject, ObservedRecord};
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemId, ItemState, Plan};
+use crate::state::plan::{Dependency, ItemKind, ItemState, Plan};
 use std::sync::Arc;
 
 /// Plans the deletion of a shoot: user resources, then machines, the control plane, objects they used, and the record.
@@ -23,12 +23,10 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     let mut needs = user_resource_cleanup::add(&mut planner, keep_volumes).to_vec();
     let of_guest: Arc<[Dependency]> = needs.as_slice().into();
     for (name, machine) in observed.facts.machines.values().flatten() {
-        needs.push(planner.add(
-            format!("remove/{}", machine.uid).into(),
-            format!("Delete machine {name}"),
-            of_guest.clone(),
-            remove_machine(name, machine),
-        ));
+        let key = ObjectKey::provider(ObjectKind::Machine, name.clone());
+        let kind = ItemKind::deletion(&key, &machine.uid);
+        let state = remove_machine(&key, machine);
+        needs.push(planner.add(kind, title(&key), of_guest.clone(), state));
     }
     // Objects in the shoot are deleted with it.
     let ours = observed.facts.objects.iter();
@@ -44,12 +42,12 @@ pub(crate) fn delete(observed: &Observed, keep_volumes: bool) -> Plan {
     // Left by an earlier shoot of the same name: its labels match, so it is deleted as well.
     let foreign = observed.facts.foreign.iter();
     for (key, object) in foreign.filter(|it| it.0.side == ClusterSide::Provider) {
-        let id: ItemId = format!("remove/{}", object.uid).into();
-        needs.push(planner.add(id, title(key), [], removal(key, object)));
+        let kind = ItemKind::deletion(key, &object.uid);
+        needs.push(planner.add(kind, title(key), [], removal(key, object)));
     }
     if let Some(record) = &observed.facts.record {
         planner.add(
-            "record".to_owned().into(),
+            ItemKind::Record,
             "Delete the record".into(),
             needs,
             remove_record(record),
@@ -66,9 +64,9 @@ fn remove(
 ) {
     let before: Arc<[Dependency]> = needs.as_slice().into();
     for (key, object) in objects {
-        let id: ItemId = format!("remove/{}", object.uid).into();
+        let kind = ItemKind::deletion(key, &object.uid);
         let state = removal(key, object);
-        needs.push(planner.add(id, title(key), before.clone(), state));
+        needs.push(planner.add(kind, title(key), before.clone(), state));
     }
 }
 
@@ -77,11 +75,11 @@ fn is_workload(kind: ObjectKind) -> bool {
     matches!(kind, ObjectKind::Deployment | ObjectKind::StatefulSet)
 }
 
-fn remove_machine(name: &Arc<str>, machine: &ObservedMachine) -> ItemState {
+fn remove_machine(key: &ObjectKey, machine: &ObservedMachine) -> ItemState {
     match machine.phase {
         MachinePhase::Deleting => ItemState::Waiting(gone(machine)),
         _ => ItemState::Due(Action::Delete(DeleteTarget {
-            key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
+            key: key.clone(),
             uid: machine.uid.clone(),
             version: machine.version.clone(),
             unless_ready: false,

@@ -121,7 +121,7 @@ fn due(plan: &Plan) -> Vec<&str> {
     let mut due: Vec<&str> = plan
         .items
         .iter()
-        .filter_map(|it| match &it.state {
+        .filter_map(|item| match &item.state {
             ItemState::Due(Action::Delete(target)) => Some(&*target.uid),
             _ => None,
         })
@@ -141,7 +141,7 @@ fn steps(mut observed: Observed, keep_volumes: bool) -> Vec<String> {
             return steps;
         }
         steps.push(now.join(" "));
-        let is_there = |it: &Arc<str>| !now.iter().any(|uid| **uid == **it);
+        let is_there = |earlier: &Arc<str>| !now.iter().any(|uid| **uid == **earlier);
         change(&mut observed, |facts| {
             facts.record = facts.record.take().filter(|it| is_there(&it.uid));
             facts.objects.retain(|_, it| is_there(&it.uid));

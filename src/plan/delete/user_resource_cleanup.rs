@@ -6,7 +6,7 @@ use crate::state::facts::{ObjectStatus, ObservedObject, ShootApi};
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, part};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemId, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,12 +40,16 @@ pub(crate) fn outside(
     observed: &Observed,
     keep_volumes: bool,
 ) -> Vec<(&ObjectKey, &ObservedObject)> {
-    let things = observed.facts.user_resources.objects.iter();
-    let things = things.filter(|(key, _)| match key.kind {
-        ObjectKind::ProviderLoadBalancer => true,
-        ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => !keep_volumes,
-        _ => false,
-    });
+    let things = observed
+        .facts
+        .user_resources
+        .objects
+        .iter()
+        .filter(|(key, _)| match key.kind {
+            ObjectKind::ProviderLoadBalancer => true,
+            ObjectKind::ProviderDataVolume | ObjectKind::VolumeSnapshot => !keep_volumes,
+            _ => false,
+        });
     things.collect()
 }
 
@@ -53,16 +57,20 @@ pub(crate) fn outside(
 fn wanted(observed: &Observed, keep_volumes: bool) -> Vec<(&ObjectKey, &ObservedObject)> {
     let balancers = serves(observed, part::CLOUD_CONTROLLER);
     let volumes = !keep_volumes && serves(observed, part::CSI_CONTROLLER);
-    let things = observed.facts.user_resources.objects.iter();
-    let things = things.filter(|(key, _)| match key.kind {
-        ObjectKind::ShootLoadBalancer => balancers,
-        ObjectKind::PersistentVolumeClaim
-        | ObjectKind::PersistentVolume
-        | ObjectKind::ShootStorageClass
-        | ObjectKind::Pod => volumes,
-        ObjectKind::ValidatingWebhook | ObjectKind::MutatingWebhook => true,
-        _ => false,
-    });
+    let things = observed
+        .facts
+        .user_resources
+        .objects
+        .iter()
+        .filter(|(key, _)| match key.kind {
+            ObjectKind::ShootLoadBalancer => balancers,
+            ObjectKind::PersistentVolumeClaim
+            | ObjectKind::PersistentVolume
+            | ObjectKind::ShootStorageClass
+            | ObjectKind::Pod => volumes,
+            ObjectKind::ValidatingWebhook | ObjectKind::MutatingWebhook => true,
+            _ => false,
+        });
     things.collect()
 }
 
@@ -184,6 +192,6 @@ fn remove(
     {
         return None;
     }
-    let id: ItemId = format!("remove/{}", object.uid).into();
-    Some(planner.add(id, title(key), needs, state))
+    let kind = ItemKind::deletion(key, &object.uid);
+    Some(planner.add(kind, title(key), needs, state))
 }

@@ -54,7 +54,7 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
         let machines = to_make(facts, pool) as f64;
         let kind = &pool.machine_type;
         let memory = memory(shoot, facts, pool);
-        let limit = |it: &Option<Quantity>| it.as_ref().map_or(0.0, |it| it.value);
+        let limit = |limit: &Option<Quantity>| limit.as_ref().map_or(0.0, |it| it.value);
         add(MACHINES, machines);
         for pods in PODS {
             add(pods, machines);
@@ -128,7 +128,6 @@ mod tests {
     use super::*;
     use crate::state::facts::{Limit, Quota};
     use crate::validate::testing::{SHOOT, valid_for_tests};
-    use serde_json::Value;
 
     const TYPED: &str = "      minimum: 3
       providerConfig:
@@ -140,8 +139,8 @@ mod tests {
     fn amounts(of: &[(&str, &str)]) -> BTreeMap<String, Quantity> {
         let of = of
             .iter()
-            .map(|(name, it)| ((*name).to_owned(), Value::from(*it)));
-        crate::state::facts::amounts(&Value::Object(of.collect()))
+            .map(|(name, amount)| ((*name).to_owned(), (*amount).to_owned()));
+        crate::state::facts::amounts(&of.collect())
     }
 
     #[test]

@@ -72,6 +72,7 @@ mod tests {
     use crate::plan::plan;
     use crate::state::facts::Facts;
     use crate::state::observed::Observed;
+    use crate::state::plan::{Item, ItemKind, MachineStep};
     use crate::state::testing::node;
     use crate::validate::testing::{SHOOT, valid_for_tests};
     use std::sync::Arc;
@@ -83,9 +84,14 @@ mod tests {
             ..Observed::default()
         };
         let items = plan(&valid_for_tests(SHOOT), &observed).items.into_iter();
-        let name = |title: String| title.split(' ').nth(2).map(str::to_owned);
-        let made = items.filter(|it| it.title.starts_with("Create machine"));
-        made.filter_map(|it| name(it.title)).collect()
+        let name = |item: Item| match item.kind {
+            ItemKind::Machine(slot) if slot.step == MachineStep::Create => slot.machine,
+            _ => None,
+        };
+        items
+            .filter_map(name)
+            .map(|name| name.to_string())
+            .collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::state::facts::ShootApi;
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::ItemState;
+use crate::state::plan::{ItemKind, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -31,13 +31,11 @@ pub(crate) fn add(planner: &mut Planner) {
         if !node.is_ours || machines.contains(name) {
             continue;
         }
-        let state = delete(
-            ObjectKey::shoot(ObjectKind::Node, name.clone()),
-            &node.uid,
-            &node.version,
-        );
-        let id = format!("remove/{}", node.uid);
-        planner.add(id.into(), format!("Delete node {name}"), [], state);
+        let key = ObjectKey::shoot(ObjectKind::Node, name.clone());
+        let kind = ItemKind::deletion(&key, &node.uid);
+        let title = title(&key);
+        let state = delete(key, &node.uid, &node.version);
+        planner.add(kind, title, [], state);
     }
     let coming = machines.iter().filter(|it| !facts.nodes.contains_key(**it));
     let needed: HashSet<Arc<str>> = coming.map(|it| token::key(it).name).collect();
@@ -48,8 +46,8 @@ pub(crate) fn add(planner: &mut Planner) {
     let mut tokens: Vec<_> = tokens.filter(|it| !needed.contains(&it.0.name)).collect();
     tokens.sort_by_key(|it| it.0);
     for (key, token) in tokens {
-        let id = format!("remove/{}", token.uid);
-        planner.add(id.into(), title(key), [], removal(key, token));
+        let kind = ItemKind::deletion(key, &token.uid);
+        planner.add(kind, title(key), [], removal(key, token));
     }
 }
 

@@ -117,8 +117,8 @@ fn observed(facts: Facts) -> Observed {
 fn going(observed: &Observed) -> Vec<ObjectKind> {
     let mut planner = Planner::new(observed);
     add(&mut planner);
-    let items = planner.plan.items.iter().map(|it| match &it.state {
-        ItemState::Due(Action::Delete(it)) => it.key.kind,
+    let items = planner.plan.items.iter().map(|item| match &item.state {
+        ItemState::Due(Action::Delete(target)) => target.key.kind,
         other => panic!("{other:?}"),
     });
     items.collect()

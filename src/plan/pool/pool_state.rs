@@ -170,6 +170,7 @@ mod tests {
             metadata: "".into(),
             status: "".into(),
             cause: None,
+            placement: Default::default(),
         };
         super::phase(Duration::from_secs(now), &machine, limit)
     }

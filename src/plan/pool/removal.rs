@@ -9,7 +9,7 @@ use crate::state::action::{Action, DeleteTarget, ZoneFailure};
 use crate::state::facts::{MachinePhase, ObservedMachine};
 use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
-use crate::state::plan::{Dependency, ItemId, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -26,15 +26,18 @@ pub(crate) fn add(
             consumers.staying.insert((*name).clone());
             continue;
         };
-        let id: ItemId = format!("remove/{}", machine.uid).into();
+        let key = ObjectKey::provider(ObjectKind::Machine, (*name).clone());
         let why = match machine.evacuating {
             true => " (its host is being drained)",
             false => "",
         };
         let title = format!("Delete machine {name}{why}");
-        let need = planner.add(id, title, needs, state);
-        let used = machine.networks.iter().chain(&machine.image);
-        let used = used.chain(machine.types.iter());
+        let need = planner.add(ItemKind::deletion(&key, &machine.uid), title, needs, state);
+        let used = machine
+            .networks
+            .iter()
+            .chain(&machine.image)
+            .chain(machine.types.iter());
         for used in used.chain([*name]) {
             consumers
                 .leaving

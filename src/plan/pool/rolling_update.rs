@@ -209,8 +209,8 @@ fn surplus(pool: &RollingPool, machines: &[RollingMachine], current: &[usize]) -
         _ => 2,
     };
     order.sort_by_key(|it| (rank(machines[*it].phase), Reverse(machines[*it].born)));
-    order.retain(|it| {
-        let extra = &mut extra[machines[*it].zone];
+    order.retain(|index| {
+        let extra = &mut extra[machines[*index].zone];
         let chosen = *extra > 0;
         *extra = extra.saturating_sub(1);
         chosen
@@ -263,8 +263,9 @@ impl RemovalSelection<'_> {
         }
         while *budget > 0 {
             let excess = |it: &usize| self.live[*it] as isize - self.pool.target(*it) as isize;
-            let open = (0..queues.len()).filter(|it| !queues[*it].is_empty());
-            let open = open.filter(|it| !self.pool.gave_up(*it) || excess(it) > 0);
+            let open = (0..queues.len())
+                .filter(|it| !queues[*it].is_empty())
+                .filter(|it| !self.pool.gave_up(*it) || excess(it) > 0);
             let Some(zone) = open.max_by_key(|it| (excess(it), Reverse(*it))) else {
                 break;
             };

@@ -13,7 +13,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use crate::state::plan::{
-    CREATE_MACHINE, Dependency, ItemId, ItemState, REQUEST_SENT, empty_slot_title,
+    Dependency, ItemKind, ItemState, MachineItem, MachineStep, REQUEST_SENT, empty_slot_title,
 };
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -33,10 +33,10 @@ pub(crate) fn add(
         .filter(|it| takes_place(&pool_state.judged[*it], target.hash, zone))
         .collect();
     here.retain(|it| !pool_state.chosen.contains(it));
-    here.sort_by_key(|it| {
+    here.sort_by_key(|index| {
         (
-            Reverse(pool_state.judged[*it].phase == RollingPhase::Ready),
-            pool_state.judged[*it].ordinal,
+            Reverse(pool_state.judged[*index].phase == RollingPhase::Ready),
+            pool_state.judged[*index].ordinal,
         )
     });
     let size = target.targets[zone];
@@ -47,18 +47,44 @@ pub(crate) fn add(
     );
     let mut create = pool_state.create.iter().filter(|it| it.0 == zone);
     let mut places = Vec::with_capacity(size);
-    for place in 0..size {
-        let (title, state) = match here.get(place) {
+    for slot in 0..size {
+        let work = match here.get(slot) {
             Some(it) => taken(observed, target, pool_state, *it),
             None => match create.next() {
                 Some((_, ordinal)) => to_be_made(observed, target, zone, *ordinal),
                 None => empty(observed, target, pool_state, zone),
             },
         };
-        let id: ItemId = format!("machine/{}/z{}/{place}", target.pool, zone + 1).into();
-        places.push(planner.add(id, title, target.needs(zone), state));
+        let kind = ItemKind::Machine(MachineItem {
+            pool: target.pool.clone(),
+            zone,
+            zone_name: target.zone(zone).into(),
+            slot,
+            machine: work.machine,
+            step: work.step,
+        });
+        places.push(planner.add(kind, work.title, target.needs(zone), work.state));
     }
     places
+}
+
+/// Title and state of a slot.
+struct SlotWork {
+    machine: Option<Arc<str>>,
+    step: MachineStep,
+    title: String,
+    state: ItemState,
+}
+
+impl SlotWork {
+    fn new(machine: &Arc<str>, step: MachineStep, title: String, state: ItemState) -> SlotWork {
+        SlotWork {
+            machine: Some(machine.clone()),
+            step,
+            title,
+            state,
+        }
+    }
 }
 
 fn takes_place(machine: &rolling_update::RollingMachine, hash: Hash, zone: usize) -> bool {
@@ -76,19 +102,19 @@ fn taken(
     target: &PoolTarget,
     pool_state: &PoolState,
     index: usize,
-) -> (String, ItemState) {
+) -> SlotWork {
     let judged = &pool_state.judged[index];
     let Some((name, machine)) = pool_state.machines.get(index) else {
         let name = target.name(judged.zone, judged.ordinal);
-        return (
-            format!("Create machine {name}"),
-            ItemState::Waiting(REQUEST_SENT.into()),
-        );
+        let title = format!("Create machine {name}");
+        let sent = ItemState::Waiting(REQUEST_SENT.into());
+        return SlotWork::new(&name, MachineStep::Create, title, sent);
     };
+    let start = |title, state| SlotWork::new(name, MachineStep::Start, title, state);
     let data = ObjectKey::provider(ObjectKind::UserData, (*name).clone());
     let there = observed.facts.objects.get(&data);
     if there.is_some_and(|it| it.leaving) {
-        return (format!("Apply user data of machine {name}"), old_data());
+        return start(format!("Apply user data of machine {name}"), old_data());
     }
     if there.is_none() && !is_sent(observed, name) {
         let content = Payload::UserData {
@@ -99,7 +125,7 @@ fn taken(
             hash: target.hash,
             payload: content,
         };
-        return (
+        return start(
             format!("Apply user data of machine {name}"),
             ItemState::Due(Action::Apply(wanted)),
         );
@@ -119,21 +145,22 @@ fn taken(
             hash,
             payload: content,
         };
-        return (
+        return start(
             format!("Update labels and annotations of machine {name}"),
             ItemState::Due(Action::Apply(wanted)),
         );
     }
     if let Some(state) = token::missing(observed, name, machine) {
-        return (format!("Renew bootstrap token of machine {name}"), state);
+        return start(format!("Renew bootstrap token of machine {name}"), state);
     }
     let wanted = target.metadata.as_deref();
     if let Some(state) = wanted.and_then(|it| node::metadata(observed, &target.pool, name, it)) {
-        return (format!("Label node {name}"), state);
+        let title = format!("Label node {name}");
+        return SlotWork::new(name, MachineStep::LabelNode, title, state);
     }
     match judged.phase {
-        RollingPhase::Ready => (format!("Machine {name} is ready"), ItemState::Done),
-        _ => (
+        RollingPhase::Ready => start(format!("Machine {name} is ready"), ItemState::Done),
+        _ => start(
             format!("Start machine {name}"),
             ItemState::Waiting(why(machine)),
         ),
@@ -165,35 +192,28 @@ fn loses_data(observed: &Observed, name: &Arc<str>) -> bool {
     there.is_some_and(|it| it.leaving) || matches!(observed.sent.get(&key), Some(Action::Delete(_)))
 }
 
-fn to_be_made(
-    observed: &Observed,
-    target: &PoolTarget,
-    zone: usize,
-    ordinal: u32,
-) -> (String, ItemState) {
+fn to_be_made(observed: &Observed, target: &PoolTarget, zone: usize, ordinal: u32) -> SlotWork {
     let name = target.name(zone, ordinal);
     let content = Payload::Machine {
         pool: target.pool.clone(),
         zone,
         ordinal,
     };
-    let title = format!("{CREATE_MACHINE} {name} in zone {}", target.zone(zone));
+    let title = format!("Create machine {name} in zone {}", target.zone(zone));
+    let create = |state| SlotWork::new(&name, MachineStep::Create, title, state);
     let mut pools = observed.facts.machines.values();
     // By its labels it belongs to another pool, and it is being removed.
     if pools.any(|it| it.contains_key(&name)) {
-        return (title, ItemState::Blocked);
+        return create(ItemState::Blocked);
     }
     if loses_data(observed, &name) {
-        return (title, old_data());
+        return create(old_data());
     }
-    (
-        title,
-        ItemState::Due(Action::Apply(Desired {
-            key: ObjectKey::provider(ObjectKind::Machine, name),
-            hash: target.hash,
-            payload: content,
-        })),
-    )
+    create(ItemState::Due(Action::Apply(Desired {
+        key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
+        hash: target.hash,
+        payload: content,
+    })))
 }
 
 /// A slot that no machine may fill now: a limit holds it back, or its zone was given up.
@@ -202,10 +222,15 @@ fn empty(
     target: &PoolTarget,
     pool_state: &PoolState,
     zone: usize,
-) -> (String, ItemState) {
-    let title = empty_slot_title(&target.pool, &target.zone(zone));
+) -> SlotWork {
+    let wait = |state| SlotWork {
+        machine: None,
+        step: MachineStep::Create,
+        title: empty_slot_title(&target.pool, &target.zone(zone)),
+        state,
+    };
     if pool_state.zone_failures[zone] < ZONE_FAILURE_LIMIT {
-        return (title, ItemState::Blocked);
+        return wait(ItemState::Blocked);
     }
     let refusal = observed
         .refused
@@ -228,5 +253,5 @@ fn empty(
         let class = last.map_or(ErrorClass::Infrastructure, |it| it.0);
         Failure::new(class, message)
     };
-    (title, ItemState::Failed(refusal.unwrap_or_else(given_up)))
+    wait(ItemState::Failed(refusal.unwrap_or_else(given_up)))
 }

@@ -15,7 +15,7 @@ use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::names::{self, BUNDLE, SPEC_HASH};
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, ItemState};
+use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::{ManifestSet, ValidShoot};
 use serde_json::{Value, json};
@@ -58,8 +58,8 @@ pub(crate) fn add(
             state(observed, &context.site, bundle, objects)
         }
     };
-    let id = format!("bundle/{}", bundle.name);
-    planner.add(id.into(), title(context.shoot, bundle), needs, state)
+    let kind = ItemKind::AddOn(bundle.name.as_str().into());
+    planner.add(kind, title(context.shoot, bundle), needs, state)
 }
 
 fn title(shoot: &ValidShoot, bundle: &ManifestSet) -> String {

@@ -180,8 +180,9 @@ fn driver(context: &ControlPlaneContext, own: &PodVolume, socket: &PodVolume) ->
 /// All classes of the provider that the shoot has a StorageClass for, and the provider's default class.
 fn classes(context: &ControlPlaneContext) -> String {
     let types = context.shoot.profile.spec.volume_types.iter();
-    let usable = types.filter(|it| it.usable != Some(false));
-    let usable = usable.map(|it| it.class.as_str());
+    let usable = types
+        .filter(|it| it.usable != Some(false))
+        .map(|it| it.class.as_str());
     let offered = offered(context.shoot, context.classes);
     let classes: BTreeSet<&str> = usable.chain(offered.into_keys()).collect();
     let snapshots = snapshot_classes(context);

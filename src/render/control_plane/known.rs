@@ -31,7 +31,7 @@ pub(crate) fn known(shoot: &ValidShoot, facts: &Facts) -> ControlPlaneFacts {
     let checksums = facts
         .objects
         .iter()
-        .filter_map(|(key, it)| match &it.status {
+        .filter_map(|(key, object)| match &object.status {
             ObjectStatus::Secret(secret) if key.side == ClusterSide::Provider => {
                 Some((key.name.clone(), secret.checksum))
             }

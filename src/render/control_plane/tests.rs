@@ -110,8 +110,8 @@ fn named<'a>(objects: &'a [Value], kind: &str, part: &str) -> &'a Value {
     let suffix = format!("--demo-{part}");
     of_kind(objects, kind)
         .into_iter()
-        .find(|it| {
-            it["metadata"]["name"]
+        .find(|object| {
+            object["metadata"]["name"]
                 .as_str()
                 .is_some_and(|it| it.ends_with(&suffix))
         })

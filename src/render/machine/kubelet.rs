@@ -207,7 +207,7 @@ fn soft_grace<'a>(
 }
 
 fn reserved(amounts: &BTreeMap<String, Quantity>) -> BTreeMap<&str, String> {
-    let name = |it| match it {
+    let name = |resource| match resource {
         "ephemeralStorage" => "ephemeral-storage",
         other => other,
     };

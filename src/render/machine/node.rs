@@ -47,9 +47,7 @@ fn taints(node: &ObservedNode, before: &Value, pool: &PoolSpec) -> Vec<Value> {
         .map(crate::state::json::to_sparse_json)
         .collect();
     let before = before.as_array().map(Vec::as_slice).unwrap_or_default();
-    let ours = |it: &Value| {
-        before.iter().any(|old| is_same(old, it)) || wanted.iter().any(|new| is_same(new, it))
-    };
+    let ours = |taint: &Value| before.iter().chain(&wanted).any(|one| is_same(one, taint));
     let others = node.taints.iter().filter(|it| !ours(it)).cloned();
     others.chain(wanted.iter().cloned()).collect()
 }

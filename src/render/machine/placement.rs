@@ -86,12 +86,12 @@ fn between(
 pub(crate) fn spread(machine: &MachineContext) -> Vec<Value> {
     let given = machine.pool.worker.topology_spread_constraints.iter();
     let mut spread: Vec<Value> = given
-        .map(|it| {
+        .map(|wanted| {
             constraint(
                 machine,
-                it.max_skew,
-                &it.topology_key,
-                &it.when_unsatisfiable,
+                wanted.max_skew,
+                &wanted.topology_key,
+                &wanted.when_unsatisfiable,
             )
         })
         .collect();

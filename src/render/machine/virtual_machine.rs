@@ -114,12 +114,11 @@ fn data_volumes(machine: &MachineContext) -> Vec<Value> {
         }
         None => volumes::source(&machine.pool.image.source, machine.site.namespace),
     };
-    let data = machine.pool.data.iter().enumerate();
-    let data = data.map(|(i, it)| {
+    let data = machine.pool.data.iter().enumerate().map(|(i, disk)| {
         data_volume(
             machine,
             &names::data_volume(machine.name, i),
-            &it.volume,
+            &disk.volume,
             json!({ "blank": {} }),
         )
     });
@@ -212,7 +211,7 @@ fn domain(machine: &MachineContext) -> Value {
 
 /// A feature given only by name is required.
 fn cpu(mut cpu: Value, features: &[CpuFeature]) -> Value {
-    let feature = |it: &CpuFeature| match it {
+    let feature = |feature: &CpuFeature| match feature {
         CpuFeature::Name(name) => json!({ "name": name, "policy": "require" }),
         CpuFeature::Object(object) => to_sparse_json(object),
     };

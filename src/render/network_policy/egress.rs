@@ -102,7 +102,7 @@ pub(crate) fn mirrors(shoot: &ValidShoot) -> Vec<Value> {
 pub(crate) fn images(shoot: &ValidShoot) -> Vec<Value> {
     let pools = shoot.pools.iter().map(|it| &it.image.source);
     let disks = shoot.disks.iter().map(|it| &it.source);
-    servers(pools.chain(disks).filter_map(|it| match it {
+    servers(pools.chain(disks).filter_map(|source| match source {
         ImageSource::Http { url, .. } | ImageSource::Registry { url, .. } => Some(url),
         ImageSource::Claim { .. } | ImageSource::Own(_) => None,
     }))

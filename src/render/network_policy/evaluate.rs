@@ -34,10 +34,12 @@ pub(crate) fn reaches(policies: &[Value], from: &End, to: &End, port: u16, proto
     if isolating.peek().is_none() {
         return true;
     }
-    let rules = isolating.flat_map(|it| list(&it["spec"]["egress"]).map(move |rule| (it, rule)));
+    let rules = isolating
+        .flat_map(|policy| list(&policy["spec"]["egress"]).map(move |rule| (policy, rule)));
     let mut open = rules.filter(|(policy, rule)| {
-        let home = policy["metadata"]["namespace"].as_str();
-        let home = home.expect("a namespace");
+        let home = policy["metadata"]["namespace"]
+            .as_str()
+            .expect("a namespace");
         has(&rule["to"], |it| is_peer(it, home, to))
             && has(&rule["ports"], |it| is_port(it, port, protocol))
     });
@@ -54,14 +56,14 @@ fn isolating<'a>(
     end: &'a End,
     direction: &'a str,
 ) -> impl Iterator<Item = &'a Value> {
-    policies.iter().filter(move |it| {
+    policies.iter().filter(move |policy| {
         let Some((namespace, labels)) = &end.pod else {
             return false;
         };
-        let types: Vec<&Value> = list(&it["spec"]["policyTypes"]).collect();
-        assert!(!types.is_empty(), "policyTypes must be set: {it}");
-        it["metadata"]["namespace"] == namespace.as_str()
-            && selects(&it["spec"]["podSelector"], labels)
+        let types: Vec<&Value> = list(&policy["spec"]["policyTypes"]).collect();
+        assert!(!types.is_empty(), "policyTypes must be set: {policy}");
+        policy["metadata"]["namespace"] == namespace.as_str()
+            && selects(&policy["spec"]["podSelector"], labels)
             && types.iter().any(|it| *it == direction)
     })
 }
@@ -123,10 +125,10 @@ fn selects(selector: &Value, labels: &Value) -> bool {
         .into_iter()
         .flatten()
         .all(|(key, it)| labels[key] == *it);
-    let mut expressions = expressions.map(|it| {
-        assert_eq!(it["operator"], "In", "the only one in use");
-        let value = &labels[it["key"].as_str().expect("a key")];
-        list(&it["values"]).any(|it| it == value)
+    let mut expressions = expressions.map(|expression| {
+        assert_eq!(expression["operator"], "In", "the only one in use");
+        let value = &labels[expression["key"].as_str().expect("a key")];
+        list(&expression["values"]).any(|it| it == value)
     });
     has_all && expressions.all(|it| it)
 }

@@ -66,8 +66,8 @@ fn classes(context: &SystemContext) -> Vec<Value> {
         .collect();
     let offered = offered
         .iter()
-        .map(|(class, offer)| (format!("kubevirt-{class}"), class, offer));
-    let offered = offered.filter(|it| !names.contains(&it.0));
+        .map(|(class, offer)| (format!("kubevirt-{class}"), class, offer))
+        .filter(|it| !names.contains(&it.0));
     classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer)));
     classes
 }

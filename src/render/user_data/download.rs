@@ -75,6 +75,18 @@ fn urls(kubernetes: &str, architecture: &str) -> [(&'static str, String); 5] {
     ]
 }
 
+/// Kubernetes versions whose checksums are known, from old to new.
+pub(crate) fn known_versions() -> Vec<Version> {
+    let of_url = |url: &str| {
+        let release = url.strip_prefix("https://dl.k8s.io/release/v")?;
+        Version::parse(release.split_once('/')?.0)
+    };
+    let mut versions: Vec<Version> = known().into_keys().filter_map(of_url).collect();
+    versions.sort();
+    versions.dedup();
+    versions
+}
+
 fn known() -> BTreeMap<&'static str, &'static str> {
     let lines = DIGESTS.lines();
     lines

@@ -107,9 +107,14 @@ pub(crate) fn is_set_by_kubelet(label: &str) -> bool {
 }
 
 fn taints(taints: &[Taint]) -> String {
-    let taint = |it: &Taint| {
+    let taint = |taint: &Taint| {
         let text = |it: &Option<String>| it.clone().unwrap_or_default();
-        format!("{}={}:{}", text(&it.key), text(&it.value), text(&it.effect))
+        format!(
+            "{}={}:{}",
+            text(&taint.key),
+            text(&taint.value),
+            text(&taint.effect)
+        )
     };
     let taints: Vec<String> = taints.iter().map(taint).collect();
     taints.join(",")

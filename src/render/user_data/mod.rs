@@ -13,6 +13,8 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use download::known_versions;
+
 use crate::render::metadata::metadata;
 use crate::render::user_data::join::JoinConfig;
 use crate::state::hash::Hash;

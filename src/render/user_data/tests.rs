@@ -120,8 +120,8 @@ fn the_token_is_in_one_file_that_only_root_can_read() {
     let files = config["write_files"].as_sequence().expect("a list");
     let with_token: Vec<_> = files
         .iter()
-        .filter(|it| {
-            it["content"]
+        .filter(|file| {
+            file["content"]
                 .as_str()
                 .is_some_and(|it| it.contains(names::TOKEN))
         })

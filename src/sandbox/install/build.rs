@@ -1,6 +1,7 @@
 //! Builds the programs with Go, from modules of the Go module proxy.
 
-use super::go_modules::{Build, Module, needed};
+use super::bin_dir;
+use super::go_modules::{Copy, Workspace, needed};
 use crate::sandbox::error::{SandboxError, io};
 use crate::sandbox::private_files;
 use crate::sandbox::progress::Step;
@@ -10,6 +11,9 @@ use std::process::{Command, Stdio};
 
 const OLDEST: (u32, u32) = (1, 26);
 
+/// Folder for the compiled programs, inside the folder of a build.
+const OUTPUT: &str = "programs";
+
 /// Builds the missing programs into `bin`. Returns a description of how they were built.
 pub(super) fn build(
     root: &Path,
@@ -18,36 +22,24 @@ pub(super) fn build(
     progress: &mut dyn FnMut(Step),
 ) -> Result<String, SandboxError> {
     let version = version()?;
-    progress(Step::note(format!(
-        "building the sandbox's programs with {version}; the first build takes about ten minutes"
-    )));
     private_files::make_dir(bin)?;
     remove_leftovers(root);
-    let work = tempfile::Builder::new()
-        .prefix("build-")
-        .tempdir_in(root)
-        .map_err(io("create the build folder"))?;
-    let mut written = Vec::new();
-    for (module, build) in needed(cdi) {
-        if build
-            .programs
-            .iter()
-            .all(|program| bin.join(program).is_file())
-        {
+    for workspace in needed(cdi) {
+        if bin_dir::contains(bin, workspace) {
             continue;
         }
-        let folder = work.path().join(module.name);
-        if !written.contains(&module.name) {
-            write(module, &folder)?;
-            written.push(module.name);
-        }
-        compile(build, &folder, progress)?;
-        let output = bin.join(build.output);
-        std::fs::rename(folder.join(build.output), &output)
-            .map_err(io(format!("move {} into place", build.output)))?;
-        for program in build.programs {
-            private_files::symlink(Path::new(build.output), &bin.join(program))?;
-        }
+        progress(Step::note(format!(
+            "building {} with {version}; this takes a few minutes and is done once",
+            workspace.title
+        )));
+        let work = tempfile::Builder::new()
+            .prefix("build-")
+            .tempdir_in(root)
+            .map_err(io("create the build folder"))?;
+        write(workspace, work.path())?;
+        let packages = fetch(workspace, work.path(), progress)?;
+        compile(workspace, work.path(), packages, progress)?;
+        install(workspace, &work.path().join(OUTPUT), bin)?;
     }
     Ok(format!("built with {version} from the Go module proxy"))
 }
@@ -62,78 +54,195 @@ fn remove_leftovers(root: &Path) {
     }
 }
 
-fn write(module: &Module, folder: &Path) -> Result<(), SandboxError> {
-    for (path, text) in module.files {
-        let path = folder.join(path);
-        private_files::make_dir(path.parent().unwrap_or(folder))?;
-        private_files::write(&path, text)?;
+/// Writes the modules, and the go.work that makes one build of them.
+fn write(workspace: &Workspace, work: &Path) -> Result<(), SandboxError> {
+    let mut uses = String::new();
+    for module in workspace.modules {
+        let folder = work.join(module.name);
+        for (path, text) in module.files {
+            let path = folder.join(path);
+            private_files::make_dir(path.parent().unwrap_or(&folder))?;
+            private_files::write(&path, text)?;
+        }
+        uses.push_str(&format!("use ./{}\n", module.name));
+    }
+    private_files::make_dir(&work.join(OUTPUT))?;
+    private_files::write(&work.join("go.work"), &format!("go 1.26.0\n\n{uses}"))
+}
+
+/// Downloads the modules. Returns the number of packages to compile.
+fn fetch(
+    workspace: &Workspace,
+    work: &Path,
+    progress: &mut dyn FnMut(Step),
+) -> Result<usize, SandboxError> {
+    let title = format!("Fetching the Go modules of {}", workspace.title);
+    let total = workspace.modules_to_fetch();
+    progress(Step::new(&title).counted(0, total, "modules"));
+    for module in workspace.modules {
+        for copy in module.copies {
+            copy_module(workspace, copy, &work.join(module.name))?;
+        }
+    }
+    let mut done = 0;
+    let packages = run(
+        workspace,
+        go(work).args(["list", "-deps"]).args(workspace.packages()),
+        |line| {
+            if line.starts_with("go: downloading ") {
+                done += 1;
+                progress(Step::new(&title).counted(done.min(total), total, "modules"));
+            }
+        },
+    )?;
+    Ok(packages.lines().count())
+}
+
+/// Copies a module from the cache of Go into the folder of the module that replaces it with the copy.
+fn copy_module(workspace: &Workspace, copy: &Copy, folder: &Path) -> Result<(), SandboxError> {
+    let module = format!("{}@{}", copy.module, copy.version);
+    let mut command = go(Path::new("/"));
+    command
+        .args(["mod", "download", "-json", &module])
+        // The checksum is compared here; the database of checksums may be out of reach.
+        .env("GONOSUMDB", copy.module)
+        .env("GOWORK", "off");
+    let output = run(workspace, &mut command, |_| {})?;
+    let answer: serde_json::Value =
+        serde_json::from_str(&output).map_err(|source| SandboxError::State {
+            path: module.clone().into(),
+            source,
+        })?;
+    let (sum, source) = (answer["Sum"].as_str(), answer["Dir"].as_str());
+    let (Some(source), Some(true)) = (source, sum.map(|sum| sum == copy.sum)) else {
+        let output = format!("the checksum of {module} is {sum:?}, not {}", copy.sum);
+        return Err(failed(workspace, output));
+    };
+    copy_folder(Path::new(source), &folder.join(copy.folder))
+        .map_err(io(format!("copy {module}")))?;
+    for file in copy.without {
+        std::fs::remove_file(folder.join(copy.folder).join(file))
+            .map_err(io(format!("remove {file} of {module}")))?;
+    }
+    for (file, from, to) in copy.replacements {
+        let path = folder.join(copy.folder).join(file);
+        let text = private_files::read(&path)?;
+        private_files::write(&path, &text.replace(from, to))?;
     }
     Ok(())
 }
 
+/// Copies contents without permissions: files of Go's cache are read-only.
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_folder(&entry.path(), &target)?,
+            false => std::fs::write(target, std::fs::read(entry.path())?)?,
+        }
+    }
+    Ok(())
+}
+
+/// Compiles and links all programs of a workspace in one build, so that what they share is compiled once.
 fn compile(
-    build: &Build,
-    folder: &Path,
+    workspace: &Workspace,
+    work: &Path,
+    total: usize,
     progress: &mut dyn FnMut(Step),
 ) -> Result<(), SandboxError> {
-    let title = format!("Building {}", build.output);
-    progress(Step::new(format!(
-        "Fetching the modules of {}",
-        build.output
-    )));
-    let deps = go(folder)
-        .args(["list", "-deps", build.package])
-        .output()
-        .map_err(io("run go list"))?;
-    if !deps.status.success() {
-        let output = String::from_utf8_lossy(&deps.stderr).into_owned();
-        return Err(failed(build, output));
+    let title = format!("Building {}", workspace.title);
+    progress(Step::new(&title).counted(0, total, "packages"));
+    let mut command = go(work);
+    command
+        .args(["build", "-v", "-trimpath", "-buildvcs=false"])
+        // Without the information for debuggers, compiling takes less time.
+        .args(["-gcflags=all=-dwarf=false", "-ldflags"])
+        .arg(workspace.ldflags())
+        .args(["-o", OUTPUT])
+        .args(workspace.packages())
+        // The compiler is a process for each package. Its memory is released when it exits, so most of them need
+        // no garbage collection; the limit is for the largest packages and the linker.
+        .env("GOGC", "off")
+        .env("GOMEMLIMIT", "1GiB");
+    let (mut done, mut programs) = (0, 0);
+    run(workspace, &mut command, |line| {
+        // -v prints each compiled package; lines with spaces are messages.
+        if line.contains(' ') {
+            return;
+        }
+        done += 1;
+        progress(Step::new(&title).counted(done.min(total), total, "packages"));
+        programs += usize::from(workspace.packages().any(|package| package == line));
+        if programs == workspace.builds.len() {
+            progress(Step::new(format!("Linking {}", workspace.title)));
+        }
+    })
+    .map(drop)
+}
+
+/// Moves the programs into `bin`, each with the names under which it is called.
+fn install(workspace: &Workspace, built: &Path, bin: &Path) -> Result<(), SandboxError> {
+    for build in workspace.builds {
+        let name = build.package.rsplit('/').next().unwrap_or(build.package);
+        bin_dir::add(bin, build, &built.join(name))?;
     }
-    let total = deps.stdout.split(|byte| *byte == b'\n').count();
-    let mut child = go(folder)
-        .args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags"])
-        .args([&build.ldflags(), "-o", build.output, build.package])
+    Ok(())
+}
+
+/// Runs Go to its end, with a call for each line of messages. Returns what it printed to its standard output.
+fn run(
+    workspace: &Workspace,
+    command: &mut Command,
+    mut line: impl FnMut(&str),
+) -> Result<String, SandboxError> {
+    let mut child = command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(io("run go build"))?;
-    progress(Step::new(&title).counted(0, total));
-    let mut output = String::new();
-    let mut done = 0;
+        .map_err(io("run go"))?;
+    let stdout = child.stdout.take();
+    // Read at the same time, because a full pipe would stop the program.
+    let printed = std::thread::spawn(move || stdout.map(std::io::read_to_string));
+    let mut messages = String::new();
     if let Some(stderr) = child.stderr.take() {
-        for line in BufReader::new(stderr).lines() {
-            let line = line.map_err(io("read the output of go build"))?;
-            // -v prints each compiled package; lines with spaces are messages.
-            if line.contains(' ') {
-                output.push_str(&line);
-                output.push('\n');
-            } else {
-                done += 1;
-                progress(Step::new(&title).counted(done.min(total), total));
+        for text in BufReader::new(stderr).lines() {
+            let text = text.map_err(io("read the output of go"))?;
+            line(&text);
+            if text.contains(' ') && !text.starts_with("go: downloading ") {
+                messages.push_str(&text);
+                messages.push('\n');
             }
         }
     }
     let status = child.wait().map_err(io("wait for go"))?;
+    let printed = printed
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     if !status.success() {
-        return Err(failed(build, output));
+        return Err(failed(workspace, messages));
     }
-    progress(Step::new(&title).counted(total, total));
-    Ok(())
+    printed
+        .unwrap_or_else(|| Ok(String::new()))
+        .map_err(io("read the output of go"))
 }
 
-fn failed(build: &Build, output: String) -> SandboxError {
-    let program = build.output.to_owned();
+fn failed(workspace: &Workspace, output: String) -> SandboxError {
+    let program = workspace.title.to_owned();
     SandboxError::Build { program, output }
 }
 
+/// Go in a folder, with the workspace of the folder, if there is one, and no other settings of the user.
 fn go(folder: &Path) -> Command {
     let mut command = Command::new("go");
     command
         .current_dir(folder)
         .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-mod=readonly")
-        .env("GOWORK", "off")
+        .env("GOWORK", folder.join("go.work"))
         .env("GO111MODULE", "on")
         .env("GOTOOLCHAIN", "local");
     command
@@ -143,6 +252,7 @@ fn go(folder: &Path) -> Command {
 fn version() -> Result<String, SandboxError> {
     let output = go(Path::new("/"))
         .args(["env", "GOVERSION"])
+        .env("GOWORK", "off")
         .output()
         .map_err(|_| SandboxError::NoGo)?;
     let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();

@@ -1,16 +1,45 @@
 //! The Go modules of the sandbox's programs, embedded in this program.
 
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 
 pub(in crate::sandbox) const KUBEVIRT_VERSION: &str = "v1.8.4";
+
+/// CDI's CustomResourceDefinitions without descriptions, for a sandbox without CDI's controllers. A test of the Go
+/// module of CDI writes them.
+pub(super) const CDI_DEFINITIONS: &str = include_str!("cdi-crds.yaml");
 
 /// Path and text of a file of a module.
 type File = (&'static str, &'static str);
 
+/// Modules that are built together, with the same versions of what they share.
+pub(super) struct Workspace {
+    /// Name in messages.
+    pub(super) title: &'static str,
+    pub(super) modules: &'static [Module],
+    pub(super) builds: &'static [Build],
+    /// Only needed for CDI's controllers.
+    pub(super) cdi: bool,
+    /// Version variables that the linker sets: packages, and assignments in each.
+    stamps: &'static [(&'static str, &'static str)],
+}
+
 pub(super) struct Module {
     pub(super) name: &'static str,
     pub(super) files: &'static [File],
-    pub(super) builds: &'static [Build],
+    pub(super) copies: &'static [Copy],
+}
+
+/// A module that is built from a changed copy. `go.mod` replaces it with `folder`.
+pub(super) struct Copy {
+    pub(super) module: &'static str,
+    pub(super) version: &'static str,
+    pub(super) sum: &'static str,
+    pub(super) folder: &'static str,
+    /// Files that are removed from the copy.
+    pub(super) without: &'static [&'static str],
+    /// File, and a text in it with its replacement.
+    pub(super) replacements: &'static [(&'static str, &'static str, &'static str)],
 }
 
 pub(super) struct Build {
@@ -18,10 +47,6 @@ pub(super) struct Build {
     pub(super) output: &'static str,
     /// The names under which the binary is called.
     pub(super) programs: &'static [&'static str],
-    /// Only needed for CDI's controllers.
-    pub(super) cdi: bool,
-    /// Version variables that the linker sets: packages, and assignments in each.
-    stamps: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! files {
@@ -34,133 +59,155 @@ const KUBERNETES_STAMP: &str = "gitVersion=v1.36.3 gitMajor=1 gitMinor=36 gitTre
 const KUBEVIRT_STAMP: &str =
     "gitVersion=v1.8.4 gitTreeState=clean gitCommit=0000000 buildDate=2026-06-15T00:00:00Z";
 
-pub(super) const MODULES: &[Module] = &[
-    Module {
-        name: "kubernetes",
-        files: files!("k8s":
-            "go.mod", "go.sum", "main.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go",
-            "controller/controller.go", "csi/cluster/cluster.go", "csi/cluster/informers.go",
-            "csi/cluster/snapshots.go", "csi/driver/attachments.go", "csi/driver/driver.go",
-            "csi/driver/snapshots.go", "csi/driver/volumes.go", "csi/flags/flags.go", "csi/main.go",
-            "csi/sidecar/attacher.go", "csi/sidecar/election.go", "csi/sidecar/liveness.go",
-            "csi/sidecar/options.go", "csi/sidecar/provision_volume.go", "csi/sidecar/provisioner.go",
-            "csi/sidecar/resizer.go", "csi/sidecar/snapshot_controller.go", "csi/sidecar/snapshot_deletion.go",
-            "csi/sidecar/snapshots.go", "csi/sidecar/snapshotter.go", "echo/echo.go", "faults/faults.go",
-            "guest/cloudinit/cloudinit.go", "guest/cloudinit/commands.go", "guest/cloudinit/userdata.go",
-            "guest/guests.go", "guest/kubelet/authorization.go", "guest/kubelet/csi.go", "guest/kubelet/identity.go",
-            "guest/kubelet/konnectivity.go", "guest/kubelet/node.go", "guest/kubelet/pods.go",
-            "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go",
-            "guest/kubelet/services.go", "guest/kubelet/status.go", "guest/kubelet/volumes.go",
-            "guest/kubelet/workloads.go", "guest/kubeletconfig/settings.go", "guest/kubeletconfig/unit.go",
-            "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go",
-            "guest/metricsserver/scrape.go", "guest/metricsserver/server.go", "guest/serving/serving.go",
-            "konnectivity/konnectivity.go", "network/addresses.go", "network/forwarder.go",
-            "network/loadbalancer.go", "network/loopback.go", "pods/arguments.go", "pods/container.go",
-            "pods/environment.go", "pods/kubelet.go", "pods/libraries.go", "pods/memory.go", "pods/probes.go",
-            "pods/process.go", "pods/roots.go", "pods/runner.go", "pods/status.go", "pods/volumes.go",
-            "pods/worker.go", "simulator/machines.go", "simulator/nodes.go", "simulator/pods.go",
-            "simulator/simulator.go", "storage/claims.go", "storage/controller.go", "storage/hotplug.go",
-            "storage/imports.go", "storage/snapshots.go", "storage/volumes.go",
-        ),
-        builds: &[
-            Build {
-                package: ".",
-                output: "sandbox-kubernetes",
-                programs: &[
-                    "etcd",
-                    "kube-apiserver",
-                    "kube-controller-manager",
-                    "kube-scheduler",
-                    "kubectl",
-                    "simulator",
-                    "proxy-server",
-                    "proxy-agent",
-                ],
-                cdi: false,
-                stamps: &[
-                    ("k8s.io/component-base/version", KUBERNETES_STAMP),
-                    ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
-                ],
-            },
-            // A separate program, because it needs 30 MiB less memory than one that contains all of the above.
-            Build {
-                package: "./ccm",
-                output: "sandbox-ccm",
-                programs: &["kubevirt-cloud-controller-manager"],
-                cdi: false,
-                stamps: &[
-                    ("k8s.io/component-base/version", KUBERNETES_STAMP),
-                    ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
-                ],
-            },
-            // Seven of these run for every cluster, so the program contains no typed client.
-            Build {
-                package: "./csi",
-                output: "sandbox-csi",
-                programs: &[
-                    "kubevirt-csi-driver",
-                    "csi-provisioner",
-                    "csi-attacher",
-                    "csi-resizer",
-                    "csi-snapshotter",
-                    "snapshot-controller",
-                    "livenessprobe",
-                ],
-                cdi: false,
-                stamps: &[],
-            },
-        ],
-    },
-    Module {
-        name: "kubevirt",
-        files: files!("kubevirt": "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go"),
-        builds: &[
-            Build {
-                package: ".",
-                output: "sandbox-kubevirt",
-                programs: &["virt-controller", "virt-manifests"],
-                cdi: false,
-                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
-            },
-            Build {
-                package: "./api",
-                output: "sandbox-virt-api",
-                programs: &["virt-api"],
-                cdi: false,
-                stamps: &[("kubevirt.io/client-go/version", KUBEVIRT_STAMP)],
-            },
-        ],
-    },
-    Module {
+const PROVIDER: Workspace = Workspace {
+    title: "etcd, Kubernetes and KubeVirt",
+    modules: &[KUBERNETES, KUBEVIRT],
+    builds: &[
+        Build {
+            package: "kvshoot.io/sandbox/kubernetes",
+            output: "sandbox-kubernetes",
+            programs: &[
+                "etcd",
+                "kube-apiserver",
+                "kube-controller-manager",
+                "kube-scheduler",
+                "kubectl",
+                "simulator",
+                "proxy-server",
+                "proxy-agent",
+            ],
+        },
+        // A separate program, because it needs 30 MiB less memory than one that contains all of the above.
+        Build {
+            package: "kvshoot.io/sandbox/kubernetes/ccm",
+            output: "sandbox-ccm",
+            programs: &["kubevirt-cloud-controller-manager"],
+        },
+        // Seven of these run for every cluster, so the program contains no typed client.
+        Build {
+            package: "kvshoot.io/sandbox/kubernetes/csi",
+            output: "sandbox-csi",
+            programs: &[
+                "kubevirt-csi-driver",
+                "csi-provisioner",
+                "csi-attacher",
+                "csi-resizer",
+                "csi-snapshotter",
+                "snapshot-controller",
+                "livenessprobe",
+            ],
+        },
+        Build {
+            package: "kvshoot.io/sandbox/kubevirt",
+            output: "sandbox-kubevirt",
+            programs: &["virt-controller", "virt-manifests"],
+        },
+        Build {
+            package: "kvshoot.io/sandbox/kubevirt/api",
+            output: "sandbox-virt-api",
+            programs: &["virt-api"],
+        },
+    ],
+    cdi: false,
+    stamps: &[
+        ("k8s.io/component-base/version", KUBERNETES_STAMP),
+        ("k8s.io/client-go/pkg/version", KUBERNETES_STAMP),
+        ("kubevirt.io/client-go/version", KUBEVIRT_STAMP),
+    ],
+};
+
+/// CDI's controllers, which need older versions of Kubernetes' libraries than KubeVirt.
+const CDI: Workspace = Workspace {
+    title: "CDI",
+    modules: &[Module {
         name: "cdi",
         files: files!("cdi":
-            "go.mod", "go.sum", "main.go", "controller.go", "apiserver.go", "keys.go", "manifests.go", "crds/main.go",
+            "go.mod", "go.sum", "main.go", "controller.go", "apiserver.go", "keys.go", "manifests.go",
         ),
-        builds: &[
-            Build {
-                package: "./crds",
-                output: "sandbox-cdi-crds",
-                programs: &["cdi-crds"],
-                cdi: false,
-                stamps: &[],
-            },
-            Build {
-                package: ".",
-                output: "sandbox-cdi",
-                programs: &[
-                    "cdi-controller",
-                    "cdi-apiserver",
-                    "cdi-keys",
-                    "cdi-manifests",
-                ],
-                cdi: true,
-                stamps: &[],
-            },
+        copies: &[],
+    }],
+    builds: &[Build {
+        package: "kvshoot.io/sandbox/cdi",
+        output: "sandbox-cdi",
+        programs: &[
+            "cdi-controller",
+            "cdi-apiserver",
+            "cdi-keys",
+            "cdi-manifests",
         ],
-    },
-];
+    }],
+    cdi: true,
+    stamps: &[],
+};
 
-impl Build {
+const WORKSPACES: &[Workspace] = &[PROVIDER, CDI];
+
+const KUBERNETES: Module = Module {
+    name: "k8s",
+    files: files!("k8s":
+        "go.mod", "go.sum", "kubectl.go", "main.go", "ccm/balancer.go", "ccm/cloud.go", "ccm/instances.go", "ccm/main.go",
+        "controller/controller.go", "csi/cluster/cluster.go", "csi/cluster/informers.go",
+        "csi/cluster/snapshots.go", "csi/driver/attachments.go", "csi/driver/driver.go",
+        "csi/driver/snapshots.go", "csi/driver/volumes.go", "csi/flags/flags.go", "csi/main.go",
+        "csi/sidecar/attacher.go", "csi/sidecar/election.go", "csi/sidecar/liveness.go",
+        "csi/sidecar/options.go", "csi/sidecar/provision_volume.go", "csi/sidecar/provisioner.go",
+        "csi/sidecar/resizer.go", "csi/sidecar/snapshot_controller.go", "csi/sidecar/snapshot_deletion.go",
+        "csi/sidecar/snapshots.go", "csi/sidecar/snapshotter.go", "echo/echo.go", "faults/faults.go",
+        "guest/cloudinit/cloudinit.go", "guest/cloudinit/commands.go", "guest/cloudinit/userdata.go",
+        "guest/guests.go", "guest/kubelet/authorization.go", "guest/kubelet/csi.go", "guest/kubelet/identity.go",
+        "guest/kubelet/konnectivity.go", "guest/kubelet/node.go", "guest/kubelet/pods.go",
+        "guest/kubelet/podstatus.go", "guest/kubelet/references.go", "guest/kubelet/server.go",
+        "guest/kubelet/services.go", "guest/kubelet/status.go", "guest/kubelet/volumes.go",
+        "guest/kubelet/workloads.go", "guest/kubeletconfig/settings.go", "guest/kubeletconfig/unit.go",
+        "guest/machine/disk.go", "guest/machine/machine.go", "guest/machine/network.go",
+        "guest/metricsserver/scrape.go", "guest/metricsserver/server.go", "guest/serving/serving.go",
+        "konnectivity/konnectivity.go", "network/addresses.go", "network/forwarder.go",
+        "network/loadbalancer.go", "network/loopback.go", "pods/arguments.go", "pods/container.go",
+        "pods/environment.go", "pods/kubelet.go", "pods/libraries.go", "pods/memory.go", "pods/probes.go",
+        "pods/process.go", "pods/roots.go", "pods/runner.go", "pods/status.go", "pods/volumes.go",
+        "pods/worker.go", "simulator/machines.go", "simulator/nodes.go", "simulator/pods.go",
+        "simulator/simulator.go", "storage/claims.go", "storage/controller.go", "storage/hotplug.go",
+        "storage/imports.go", "storage/snapshots.go", "storage/volumes.go",
+    ),
+    copies: &[],
+};
+
+const KUBEVIRT: Module = Module {
+    name: "kubevirt",
+    files: files!("kubevirt":
+        "go.mod", "go.sum", "main.go", "manifests.go", "api/main.go", "client-go/api/model_names.go",
+        "stubs/gomega/go.mod",
+        "stubs/gomega/gomega.go", "stubs/gomega/types/types.go", "stubs/lz4/go.mod", "stubs/lz4/lz4.go",
+    ),
+    // So that it compiles with the Kubernetes of the module above. Its mocks implement an older client, and only
+    // tests use them; model_names.go wraps its OpenAPI definitions.
+    copies: &[Copy {
+        module: "kubevirt.io/client-go",
+        version: KUBEVIRT_VERSION,
+        sum: "h1:XwtR/wgzv4tJzCnUyerQnZqoWRVrn5kpGpHxd19lvlE=",
+        folder: "client-go",
+        without: &[
+            "kubecli/generated_mock_kubevirt.go",
+            "kubecli/kubevirt_test_utils.go",
+        ],
+        replacements: &[(
+            "api/openapi_generated.go",
+            "func GetOpenAPIDefinitions(",
+            "func generatedDefinitions(",
+        )],
+    }],
+};
+
+impl Workspace {
+    pub(super) fn packages(&self) -> impl Iterator<Item = &'static str> {
+        self.builds.iter().map(|build| build.package)
+    }
+
+    /// All names under which its binaries are called.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
+        self.builds.iter().flat_map(|build| build.programs).copied()
+    }
+
     pub(super) fn ldflags(&self) -> String {
         let mut flags = String::from("-s -w");
         for (package, values) in self.stamps {
@@ -170,23 +217,38 @@ impl Build {
         }
         flags
     }
+
+    /// Number of modules with packages of the programs: those whose contents have a checksum.
+    pub(super) fn modules_to_fetch(&self) -> usize {
+        let texts = self.modules.iter().flat_map(|module| module.files);
+        let sums = texts.filter(|(path, _)| *path == "go.sum");
+        let lines = sums.flat_map(|(_, text)| text.lines());
+        let contents = lines.filter(|line| !line.contains("/go.mod "));
+        contents.collect::<HashSet<_>>().len()
+    }
 }
 
-/// Returns a digest of the modules and their builds.
+/// Returns a digest of the modules, their builds and the manifests.
 pub(super) fn digest() -> String {
     let mut hash = Sha256::new();
-    for module in MODULES {
-        for (path, text) in module.files {
-            for part in [module.name, path, text] {
-                hash.update(part.len().to_be_bytes());
-                hash.update(part);
+    for workspace in WORKSPACES {
+        for module in workspace.modules {
+            for (path, text) in module.files {
+                for part in [module.name, path, text] {
+                    hash.update(part.len().to_be_bytes());
+                    hash.update(part);
+                }
+            }
+            for copy in module.copies {
+                hash.update(copy.sum);
+                hash.update(copy.without.concat());
+                hash.update(format!("{:?}", copy.replacements));
             }
         }
-        for build in module.builds {
-            hash.update(build.ldflags());
-            hash.update(build.programs.concat());
-        }
+        hash.update(workspace.ldflags());
+        hash.update(workspace.programs().collect::<String>());
     }
+    hash.update(CDI_DEFINITIONS);
     let bytes = hash.finalize();
     bytes[..6]
         .iter()
@@ -194,24 +256,23 @@ pub(super) fn digest() -> String {
         .collect()
 }
 
-/// Builds that a sandbox needs, each with its module.
-pub(super) fn needed(cdi: bool) -> impl Iterator<Item = (&'static Module, &'static Build)> {
-    MODULES
-        .iter()
-        .flat_map(|module| module.builds.iter().map(move |build| (module, build)))
-        .filter(move |(_, build)| cdi || !build.cdi)
+/// Workspaces that a sandbox needs.
+pub(super) fn needed(cdi: bool) -> impl Iterator<Item = &'static Workspace> {
+    let needed = move |it: &&Workspace| cdi || !it.cdi;
+    WORKSPACES.iter().filter(needed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn every_file_of_a_module_is_embedded() {
-        for (module, folder) in MODULES.iter().zip(["k8s", "kubevirt", "cdi"]) {
+        for module in WORKSPACES.iter().flat_map(|it| it.modules) {
             let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("src/sandbox/programs")
-                .join(folder);
+                .join(module.name);
             let mut folders = vec![root.clone()];
             let mut found = Vec::new();
             while let Some(folder) = folders.pop() {
@@ -240,8 +301,8 @@ mod tests {
     #[test]
     fn the_stamps_match_the_versions_in_go_mod() {
         for (module, name, stamp) in [
-            (&MODULES[0], "k8s.io/kubernetes", KUBERNETES_STAMP),
-            (&MODULES[1], "kubevirt.io/kubevirt", KUBEVIRT_STAMP),
+            (KUBERNETES, "k8s.io/kubernetes", KUBERNETES_STAMP),
+            (KUBEVIRT, "kubevirt.io/kubevirt", KUBEVIRT_STAMP),
         ] {
             let version = stamp.split(['=', ' ']).nth(1).unwrap();
             let (_, text) = module.files[0];
@@ -251,5 +312,29 @@ mod tests {
             );
         }
         assert!(KUBEVIRT_STAMP.starts_with(&format!("gitVersion={KUBEVIRT_VERSION} ")));
+    }
+
+    /// Otherwise Go would compile what both contain twice, for the programs or for the tests of one module.
+    #[test]
+    fn modules_of_a_workspace_share_their_versions() {
+        let versions = |module: &Module| -> BTreeMap<String, String> {
+            let (_, text) = module.files[0];
+            let lines = text
+                .lines()
+                .map(|line| line.trim_end_matches(" // indirect"));
+            let entries = lines.filter_map(|line| line.strip_prefix('\t')?.rsplit_once(' '));
+            entries
+                .map(|(name, version)| (name.to_owned(), version.to_owned()))
+                .collect()
+        };
+        let (kubernetes, kubevirt) = (versions(&KUBERNETES), versions(&KUBEVIRT));
+        let shared: Vec<_> = kubernetes
+            .iter()
+            .filter(|(name, _)| kubevirt.contains_key(*name))
+            .collect();
+        assert!(shared.len() > 50, "{shared:?}");
+        for (name, version) in shared {
+            assert_eq!(version, &kubevirt[name], "{name}");
+        }
     }
 }

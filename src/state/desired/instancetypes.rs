@@ -106,11 +106,11 @@ pub(crate) fn owned_types<'a>(
     facts: &'a Facts,
 ) -> impl Iterator<Item = (ObjectKey, Prerequisite, ResolvedType)> + 'a {
     let all = prerequisite::of(shoot, &facts.namespace).into_iter();
-    all.filter_map(|it| {
-        let resolved = resolve(shoot, facts, &it);
+    all.filter_map(|prerequisite| {
+        let resolved = resolve(shoot, facts, &prerequisite);
         let is_own = matches!(resolved, ResolvedType::Owned(_) | ResolvedType::Retained);
-        let key = key(shoot, kind(it.prerequisite_kind)?, &it);
-        is_own.then_some((key, it, resolved))
+        let key = key(shoot, kind(prerequisite.prerequisite_kind)?, &prerequisite);
+        is_own.then_some((key, prerequisite, resolved))
     })
 }
 

@@ -21,16 +21,16 @@ pub(crate) fn pool_hash(
 ) -> Hash {
     let networks: Vec<Value> = attachments
         .iter()
-        .map(|it| {
+        .map(|attachment| {
             json!([
-                it.reference.split('/').next_back(),
-                it.default,
-                it.hash.to_string()
+                attachment.reference.split('/').next_back(),
+                attachment.default,
+                attachment.hash.to_string()
             ])
         })
         .collect();
     let kind = &pool.machine_type;
-    let limit = |it: &Option<Quantity>| it.as_ref().map(|it| it.value);
+    let limit = |limit: &Option<Quantity>| limit.as_ref().map(|it| it.value);
     let data: Vec<Value> = pool
         .data
         .iter()

@@ -28,7 +28,7 @@ pub(crate) fn canonical(config: &WorkerConfig) -> Value {
     }
     without_false(&mut value);
     if let Some(fields) = value.as_object_mut() {
-        fields.retain(|_, it| it.as_object().is_none_or(|it| !it.is_empty()));
+        fields.retain(|_, value| value.as_object().is_none_or(|it| !it.is_empty()));
     }
     value
 }

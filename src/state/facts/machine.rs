@@ -33,6 +33,33 @@ pub(crate) struct ObservedMachine {
     pub(crate) status: Arc<str>,
     /// Root cause that keeps it from running, once diagnosed.
     pub(crate) cause: Option<Arc<str>>,
+    pub(crate) placement: MachinePlacement,
+}
+
+/// Where a machine is. Only displayed: plans do not depend on it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct MachinePlacement {
+    /// Name of its zone.
+    pub(crate) zone: Arc<str>,
+    /// Node of the provider cluster; None until it is scheduled.
+    pub(crate) host: Option<Arc<str>>,
+    /// Addresses of all interfaces, in order.
+    pub(crate) addresses: Arc<[Arc<str>]>,
+}
+
+impl ObservedMachine {
+    /// KubeVirt's status; Deleting during deletion.
+    pub(crate) fn shown_status(&self) -> &str {
+        match self.phase {
+            MachinePhase::Deleting => "Deleting",
+            _ => &self.status,
+        }
+    }
+
+    /// True if it was marked for drain and deletion.
+    pub(crate) fn is_draining(&self) -> bool {
+        matches!(self.phase, MachinePhase::Draining | MachinePhase::Drained)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

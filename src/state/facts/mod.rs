@@ -10,8 +10,8 @@ mod shoot;
 mod volume;
 mod workload;
 
-pub(crate) use machine::{MachinePhase, ObservedMachine};
-pub(crate) use node::ObservedNode;
+pub(crate) use machine::{MachinePhase, MachinePlacement, ObservedMachine};
+pub(crate) use node::{NodeInfo, ObservedNode};
 pub(crate) use object::{ObjectStatus, ObservedObject};
 pub(crate) use provider::{
     Limit, NamespaceLimits, OfferedStorageClass, Quota, StorageClass, ZoneHosts, amounts,
@@ -19,7 +19,7 @@ pub(crate) use provider::{
 pub(crate) use record::ObservedRecord;
 pub(crate) use secret::{ObservedCertificate, ObservedSecret};
 pub(crate) use shoot::{ShootApi, UserResources};
-pub(crate) use volume::ImageImport;
+pub(crate) use volume::{GoldenVolume, ImageImport};
 pub(crate) use workload::{ObservedService, Rollout};
 
 use super::names;
@@ -76,11 +76,49 @@ impl Facts {
         }
     }
 
+    /// Machines by pool, zone and name.
+    pub(crate) fn machines(&self) -> Vec<(&Arc<str>, &Arc<str>, &ObservedMachine)> {
+        let pools = self.machines.iter();
+        let machines = pools.flat_map(|(pool, machines)| {
+            machines
+                .iter()
+                .map(move |(name, machine)| (pool, name, machine))
+        });
+        let mut machines: Vec<_> = machines.collect();
+        machines.sort_by_key(|it| (it.0, it.2.zone, it.1));
+        machines
+    }
+
+    pub(crate) fn machine(&self, name: &str) -> Option<&ObservedMachine> {
+        self.machines.values().find_map(|it| it.get(name))
+    }
+
+    /// Golden volumes of the shoot by name.
+    pub(crate) fn images(&self) -> Vec<(&Arc<str>, &ImageImport)> {
+        images(&self.objects)
+    }
+
+    /// True if a machine is a ready node of the shoot: its VM runs, and its node is ready and initialized. While nodes
+    /// are not observed, a VM that runs is enough.
+    pub(crate) fn is_ready(&self, machine: &str, runs: bool) -> bool {
+        runs && self.node_problem(machine).is_none()
+    }
+
+    /// Why a machine has no ready node; None if it has, and while nodes are not observed.
+    pub(crate) fn node_problem(&self, machine: &str) -> Option<Arc<str>> {
+        if self.shoot_api != ShootApi::Reachable {
+            return None;
+        }
+        match self.nodes.get(machine) {
+            None => Some("VM running, waiting for node to register".into()),
+            Some(node) => (!node.serves).then(|| node.why.clone()),
+        }
+    }
+
     fn has(&self, key: &ObjectKey) -> bool {
-        let is_machine = |name: &str| self.machines.values().any(|it| it.contains_key(name));
         match key.kind {
             ObjectKind::Record => self.record.is_some(),
-            ObjectKind::Machine => is_machine(&key.name),
+            ObjectKind::Machine => self.machine(&key.name).is_some(),
             ObjectKind::Node => self.nodes.contains_key(&key.name),
             _ => self.objects.contains_key(key),
         }
@@ -98,6 +136,21 @@ impl Facts {
             _ => None,
         }
     }
+}
+
+/// Golden volumes among objects, by name.
+pub(crate) fn images<'a>(
+    objects: impl IntoIterator<Item = (&'a ObjectKey, &'a ObservedObject)>,
+) -> Vec<(&'a Arc<str>, &'a ImageImport)> {
+    let images = objects
+        .into_iter()
+        .filter_map(|(key, object)| match &object.status {
+            ObjectStatus::Image(import) => Some((&key.name, import)),
+            _ => None,
+        });
+    let mut images: Vec<_> = images.collect();
+    images.sort_by_key(|it| it.0);
+    images
 }
 
 /// Key of an object in facts. None if its kind is not observed.

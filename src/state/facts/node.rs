@@ -17,4 +17,18 @@ pub(crate) struct ObservedNode {
     pub(crate) taints: Arc<[Value]>,
     /// Labels, annotations and taints that the pool set on it, as canonical JSON.
     pub(crate) metadata: Arc<str>,
+    pub(crate) info: NodeInfo,
+}
+
+/// Fields of a node that kubectl shows. Only displayed: plans do not depend on them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct NodeInfo {
+    /// Readiness reported by its kubelet. A ready kubelet may still have taints that keep pods off.
+    pub(crate) is_kubelet_ready: bool,
+    /// Marked unschedulable.
+    pub(crate) cordoned: bool,
+    pub(crate) roles: Arc<[Arc<str>]>,
+    pub(crate) kubelet_version: Arc<str>,
+    /// Internal IP address.
+    pub(crate) address: Option<Arc<str>>,
 }

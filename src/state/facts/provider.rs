@@ -1,7 +1,6 @@
 //! Capacity and offers of the provider cluster.
 
 use crate::model::Quantity;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,11 +53,9 @@ pub(crate) struct OfferedStorageClass {
 }
 
 /// Parses a resource list of a quota or LimitRange. Values that are not quantities are skipped.
-pub(crate) fn amounts(list: &Value) -> BTreeMap<String, Quantity> {
-    let fields = list.as_object().into_iter().flatten();
-    let parsed = |(name, it): (&String, &Value)| {
-        let amount = Quantity::parse(it.as_str()?).ok()?;
-        Some((name.clone(), amount))
-    };
-    fields.filter_map(parsed).collect()
+pub(crate) fn amounts(list: &BTreeMap<String, String>) -> BTreeMap<String, Quantity> {
+    let parsed = list
+        .iter()
+        .filter_map(|(name, it)| Some((name.clone(), Quantity::parse(it).ok()?)));
+    parsed.collect()
 }

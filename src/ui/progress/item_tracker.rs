@@ -1,7 +1,8 @@
 //! State of the items reported so far.
 
-use super::short_names::{is_deletion, subject};
+use super::short_names::subject;
 use crate::flow::ItemStatus;
+use crate::state::plan::ItemKind;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub(super) struct ItemTracker {
 
 #[derive(Debug, Clone)]
 pub(super) struct TrackedItem {
-    pub(super) id: String,
+    pub(super) kind: ItemKind,
     pub(super) title: String,
     pub(super) status: ItemStatus,
     pub(super) why: Option<String>,
@@ -37,7 +38,7 @@ impl ItemTracker {
     pub(super) fn update(
         &mut self,
         at: Duration,
-        id: &str,
+        (id, kind): (&str, &ItemKind),
         title: &str,
         status: ItemStatus,
         why: Option<&str>,
@@ -49,7 +50,7 @@ impl ItemTracker {
         let order = before.as_ref().map_or(self.count, |it| it.order);
         self.count += usize::from(before.is_none());
         let now = TrackedItem {
-            id: id.to_owned(),
+            kind: kind.clone(),
             title: title.to_owned(),
             status,
             why: why.map(str::to_owned),
@@ -60,14 +61,14 @@ impl ItemTracker {
         before
     }
 
-    /// Stores the status of the subject of a title and returns the previous one. Blocked subjects have no status yet.
+    /// Stores the status of the subject of an item and returns the previous one. Blocked subjects have no status yet.
     pub(super) fn update_subject(
         &mut self,
-        id: &str,
+        kind: &ItemKind,
         title: &str,
         status: ItemStatus,
     ) -> Option<ItemStatus> {
-        let subject = subject(id, title);
+        let subject = subject(kind, title);
         match status {
             ItemStatus::Blocked => self.subjects.get(subject).copied(),
             _ => self.subjects.insert(subject.to_owned(), status),
@@ -85,10 +86,9 @@ impl ItemTracker {
     pub(super) fn remove(&mut self, id: &str) -> Option<TrackedItem> {
         let item = self.items.remove(id)?;
         // The name may be reused.
-        self.subjects.remove(subject(id, &item.title));
-        if is_deletion(id) {
-            let name = item.title.rsplit(' ').next().unwrap_or_default();
-            self.subjects.remove(name);
+        self.subjects.remove(item.subject());
+        if let ItemKind::Deletion { key, .. } = &item.kind {
+            self.subjects.remove(&*key.name);
         }
         Some(item)
     }
@@ -125,8 +125,15 @@ impl TrackedItem {
 
     /// Pool of the machine, if the item is one.
     pub(super) fn pool(&self) -> Option<&str> {
-        let (pool, slot) = self.id.strip_prefix("machine/")?.split_once('/')?;
-        slot.starts_with('z').then_some(pool)
+        match &self.kind {
+            ItemKind::Machine(slot) => Some(&slot.pool),
+            _ => None,
+        }
+    }
+
+    /// The machine that the item is about, else the title.
+    pub(super) fn subject(&self) -> &str {
+        subject(&self.kind, &self.title)
     }
 }
 

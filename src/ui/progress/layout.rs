@@ -1,7 +1,6 @@
 //! Lines of the live view: progress of the run, pools and running items, limited to the screen.
 
 use super::item_tracker::{ItemTracker, TrackedItem};
-use super::short_names::subject;
 use crate::flow::ItemStatus;
 use crate::ui::format::relative_time::elapsed;
 use crate::ui::format::style::Style;
@@ -123,7 +122,7 @@ fn item_line(
     // If the title leaves no room for the reason, the name alone is shown.
     let title = match fits(&item.title, why, room) {
         true => &item.title,
-        false => subject(&item.id, &item.title),
+        false => item.subject(),
     };
     let what = elision.title_and_reason(title, why, room);
     let word = match item.status {

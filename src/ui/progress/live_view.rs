@@ -3,9 +3,10 @@
 use super::item_tracker::ItemTracker;
 use super::layout::{Header, frame};
 use super::plain_lines::{INTERRUPTED, MIN_WAIT, resume_hint};
-use super::short_names::{ShortNames, deleted_object, is_deletion, is_part, subject};
+use super::short_names::{ShortNames, deleted_object, is_part, subject};
 use super::terminal::FrameTerminal;
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::state::plan::ItemKind;
 use crate::ui::format::style::Style;
 use crate::ui::format::width::{Elision, wrapped};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
@@ -80,20 +81,20 @@ impl LiveView {
             } => self.header.what = format!("{verb} {shoot} in namespace {namespace}"),
             EventKind::Item {
                 id,
+                kind,
                 title,
                 status,
                 why,
-            } => self.item(event.at, id, title, *status, why.as_deref()),
+            } => self.item(event.at, (id, kind), title, *status, why.as_deref()),
             EventKind::ItemGone { id } => {
                 let item = self.items.remove(id);
                 let unfinished = item.filter(|it| it.status != ItemStatus::Done);
-                if let Some(item) = unfinished.filter(|it| !is_part(id, &it.title)) {
-                    match is_deletion(id) {
-                        true => {
-                            let object = deleted_object(&item.title);
-                            self.above(&self.style.green("deleted"), &object);
+                if let Some(item) = unfinished.filter(|item| !is_part(&item.kind)) {
+                    match &item.kind {
+                        ItemKind::Deletion { key, .. } => {
+                            self.above(&self.style.green("deleted"), &deleted_object(key));
                         }
-                        false => self.above("dropped", &item.title),
+                        _ => self.above("dropped", &item.title),
                     }
                 }
             }
@@ -128,20 +129,27 @@ impl LiveView {
         self.bar.finish_and_clear();
     }
 
-    fn item(&mut self, at: Duration, id: &str, title: &str, status: ItemStatus, why: Option<&str>) {
-        let before = self.items.update(at, id, title, status, why);
-        let is_new = self.items.update_subject(id, title, status) != Some(status);
-        let subject = subject(id, title);
+    fn item(
+        &mut self,
+        at: Duration,
+        (id, kind): (&str, &ItemKind),
+        title: &str,
+        status: ItemStatus,
+        why: Option<&str>,
+    ) {
+        let before = self.items.update(at, (id, kind), title, status, why);
+        let is_new = self.items.update_subject(kind, title, status) != Some(status);
+        let subject = subject(kind, title);
         let text = why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"));
         match status {
-            ItemStatus::Working if !is_part(id, title) => {
+            ItemStatus::Working if !is_part(kind) => {
                 self.begun.insert(subject.to_owned());
             }
             ItemStatus::Failed if is_new => self.above(&self.style.red("failed "), &text),
             ItemStatus::Done => {
                 let waited = before
                     .filter(|it| it.status == ItemStatus::Waiting && at >= it.since + MIN_WAIT);
-                if self.begun.remove(subject) || waited.is_some() && is_new && !is_part(id, title) {
+                if self.begun.remove(subject) || waited.is_some() && is_new && !is_part(kind) {
                     self.above(&self.style.green("done   "), &text);
                 }
             }

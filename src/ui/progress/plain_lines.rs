@@ -1,8 +1,9 @@
 //! Plain progress: one line per change, for logs of CI jobs, and a periodic line if nothing changes.
 
 use super::item_tracker::{ItemTracker, is_running};
-use super::short_names::{ShortNames, deleted_object, is_deletion, is_part, subject};
+use super::short_names::{ShortNames, deleted_object, is_part, subject};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::state::plan::ItemKind;
 use crate::ui::format::relative_time::{clock, elapsed};
 use crate::ui::format::style::Style;
 use std::collections::{BTreeMap, HashSet};
@@ -62,17 +63,20 @@ impl PlainLines {
             } => self.line(at, verb, &format!("{shoot} in namespace {namespace}")),
             EventKind::Item {
                 id,
+                kind,
                 title,
                 status,
                 why,
-            } => self.item(at, id, title, *status, why.as_deref()),
+            } => self.item(at, (id, kind), title, *status, why.as_deref()),
             EventKind::ItemGone { id } => match self.items.remove(id) {
                 Some(item) if item.status != ItemStatus::Done => {
-                    self.reasons.remove(subject(id, &item.title));
-                    match (is_part(id, &item.title), is_deletion(id)) {
-                        (true, _) => String::new(),
-                        (false, true) => self.line(at, "deleted", &deleted_object(&item.title)),
-                        (false, false) => self.line(at, "dropped", &item.title),
+                    self.reasons.remove(item.subject());
+                    match &item.kind {
+                        kind if is_part(kind) => String::new(),
+                        ItemKind::Deletion { key, .. } => {
+                            self.line(at, "deleted", &deleted_object(key))
+                        }
+                        _ => self.line(at, "dropped", &item.title),
                     }
                 }
                 _ => String::new(),
@@ -155,14 +159,14 @@ impl PlainLines {
     fn item(
         &mut self,
         at: Duration,
-        id: &str,
+        (id, kind): (&str, &ItemKind),
         title: &str,
         status: ItemStatus,
         why: Option<&str>,
     ) -> String {
-        let before = self.items.update(at, id, title, status, why);
-        let known = self.items.update_subject(id, title, status);
-        let subject = subject(id, title);
+        let before = self.items.update(at, (id, kind), title, status, why);
+        let known = self.items.update_subject(kind, title, status);
+        let subject = subject(kind, title);
         self.update_reason(
             at,
             subject,
@@ -171,7 +175,7 @@ impl PlainLines {
         );
         let is_news = match status {
             ItemStatus::Blocked | ItemStatus::Waiting => false,
-            ItemStatus::Working => !known.is_some_and(is_running) && !is_part(id, title),
+            ItemStatus::Working => !known.is_some_and(is_running) && !is_part(kind),
             // Items that were done before the run, or waited only briefly, are not reported.
             ItemStatus::Done => self.begun.remove(subject),
             ItemStatus::Failed => {

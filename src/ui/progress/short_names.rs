@@ -1,7 +1,8 @@
-//! Names without the prefix that all objects of a run share, and what titles of items are about.
+//! Names without the prefix that all objects of a run share, and what items are about.
 
 use crate::flow::{EventKind, RunEvent};
-use crate::state::plan::REQUEST_SENT;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{ItemKind, MachineStep, REQUEST_SENT};
 
 /// Shortens object names in the events of one run.
 #[derive(Debug, Default)]
@@ -23,7 +24,17 @@ impl ShortNames {
             }
         };
         match &mut event.kind {
-            EventKind::Item { title, why, .. } => {
+            EventKind::Item {
+                kind, title, why, ..
+            } => {
+                let name = match kind {
+                    ItemKind::Machine(slot) => slot.machine.as_mut(),
+                    ItemKind::Deletion { key, .. } => Some(&mut key.name),
+                    _ => None,
+                };
+                if let (Some(name), Some(prefix)) = (name, prefix) {
+                    *name = name.replace(prefix, "").into();
+                }
                 short(title);
                 why.take_if(|why| why == REQUEST_SENT);
                 why.as_mut().map(short);
@@ -40,34 +51,31 @@ impl ShortNames {
     }
 }
 
-/// True if the item deletes an object.
-pub(super) fn is_deletion(id: &str) -> bool {
-    id.starts_with("remove/")
-}
-
 /// The machine that an item is about, in all its states and independent of its slot; else the title.
-pub(super) fn subject<'a>(id: &str, title: &'a str) -> &'a str {
-    if is_deletion(id) {
-        return title;
+pub(super) fn subject<'a>(kind: &'a ItemKind, title: &'a str) -> &'a str {
+    match kind {
+        ItemKind::Machine(slot) if slot.step != MachineStep::LabelNode => {
+            slot.machine.as_deref().unwrap_or(title)
+        }
+        _ => title,
     }
-    title
-        .split_once("achine ")
-        .and_then(|(_, rest)| rest.split(' ').next())
-        .filter(|name| name.contains('-'))
-        .unwrap_or(title)
 }
 
 /// True for parts of a machine or control plane, which are not reported one by one.
-pub(super) fn is_part(id: &str, title: &str) -> bool {
-    let of_machine = ["user data of machine", "bootstrap token"];
-    id.starts_with("certificate/")
-        || title.starts_with("Label node ")
-        || is_deletion(id) && of_machine.iter().any(|part| title.contains(part))
+pub(super) fn is_part(kind: &ItemKind) -> bool {
+    match kind {
+        ItemKind::Certificate(_) => true,
+        ItemKind::Machine(slot) => slot.step == MachineStep::LabelNode,
+        ItemKind::Deletion { key, .. } => {
+            matches!(key.kind, ObjectKind::UserData | ObjectKind::BootstrapToken)
+        }
+        _ => false,
+    }
 }
 
-/// The object in the title of a deletion: `Machine a` for `Delete machine a`.
-pub(super) fn deleted_object(title: &str) -> String {
-    let object = title.strip_prefix("Delete ").unwrap_or(title);
+/// A deleted object at the beginning of a line: `Machine a`.
+pub(super) fn deleted_object(key: &ObjectKey) -> String {
+    let object = key.in_words();
     let mut letters = object.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
@@ -75,35 +83,51 @@ pub(super) fn deleted_object(title: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{deleted_object, is_part, subject};
+    use super::*;
+    use crate::state::plan::MachineItem;
+
+    fn slot(machine: Option<&str>, step: MachineStep) -> ItemKind {
+        ItemKind::Machine(MachineItem {
+            pool: "worker".into(),
+            zone: 0,
+            zone_name: "a".into(),
+            slot: 0,
+            machine: machine.map(Into::into),
+            step,
+        })
+    }
+
+    fn deletion(kind: ObjectKind) -> ItemKind {
+        ItemKind::deletion(&ObjectKey::provider(kind, "a-0"), &"1".into())
+    }
 
     #[test]
     fn a_machine_is_the_subject_in_all_its_states() {
-        for title in [
-            "Create machine worker-z1-3fa2c-0 in zone a",
-            "Start machine worker-z1-3fa2c-0",
-            "Machine worker-z1-3fa2c-0 runs",
-            "Apply user data of machine worker-z1-3fa2c-0",
-        ] {
-            assert_eq!(subject("machine/worker/z1/0", title), "worker-z1-3fa2c-0");
+        for step in [MachineStep::Create, MachineStep::Start] {
+            assert_eq!(subject(&slot(Some("a-0"), step), "title"), "a-0");
         }
-        for (id, title) in [
-            ("remove/1", "Delete machine worker-z1-3fa2c-0"),
-            (
-                "machine/worker/z1/0",
-                "Create a machine of pool worker in zone a",
-            ),
-            ("network/blue", "Apply network blue"),
+        for kind in [
+            slot(None, MachineStep::Create),
+            slot(Some("a-0"), MachineStep::LabelNode),
+            deletion(ObjectKind::Machine),
+            ItemKind::Network("blue".into()),
         ] {
-            assert_eq!(subject(id, title), title);
+            assert_eq!(subject(&kind, "title"), "title");
         }
-        assert_eq!(deleted_object("Delete machine a"), "Machine a");
+    }
+
+    #[test]
+    fn a_deleted_object_begins_a_line() {
+        let key = ObjectKey::provider(ObjectKind::Machine, "a-0");
+        assert_eq!(deleted_object(&key), "Machine a-0");
     }
 
     #[test]
     fn certificates_and_user_data_are_parts() {
-        assert!(is_part("certificate/ca", "Issue the certificate of etcd"));
-        assert!(is_part("remove/1", "Delete user data of machine a-0"));
-        assert!(!is_part("machine/a/z1/0", "Create machine a-0"));
+        assert!(is_part(&ItemKind::Certificate("ca".into())));
+        assert!(is_part(&deletion(ObjectKind::UserData)));
+        assert!(is_part(&slot(Some("a-0"), MachineStep::LabelNode)));
+        assert!(!is_part(&slot(Some("a-0"), MachineStep::Create)));
+        assert!(!is_part(&deletion(ObjectKind::Machine)));
     }
 }

@@ -10,9 +10,9 @@ pub(crate) struct FieldMap(Vec<(FieldPath, FieldPath)>);
 impl FieldMap {
     /// Adds a pair; `to` is separated by dots, with numbers as indices.
     pub(crate) fn put(&mut self, to: &str, from: &FieldCursor) {
-        let segment = |it: &str| {
-            it.parse()
-                .map_or_else(|_| Segment::Key(it.to_owned()), Segment::Index)
+        let segment = |text: &str| {
+            text.parse()
+                .map_or_else(|_| Segment::Key(text.to_owned()), Segment::Index)
         };
         self.0
             .push((to.split('.').map(segment).collect(), from.path()));

@@ -99,8 +99,11 @@ fn compute(
 ) {
     let (at_cpus, at_memory) = (&at.key("cpus"), &at.key("memory"));
     let at_vcpus = &at.key("vcpus");
-    let cores = given.vcpus.as_ref().and_then(|it| it.cores);
-    let cores = cores.filter(|it| *it != 0);
+    let cores = given
+        .vcpus
+        .as_ref()
+        .and_then(|it| it.cores)
+        .filter(|it| *it != 0);
     if config.instancetype.is_some() {
         for (at, is_given) in [
             (at_cpus, given.cpus.is_some()),
@@ -267,9 +270,9 @@ fn network(
     values
         .field_map
         .put("providerConfig.subnet", &at_subnet.key("name"));
-    config.location = vm.location.as_ref().and_then(|it| {
-        let given = |it: &Option<String>| it.clone().filter(|it| !it.is_empty());
-        let (region, zone) = (given(&it.region), given(&it.zone));
+    config.location = vm.location.as_ref().and_then(|location| {
+        let given = |value: &Option<String>| value.clone().filter(|it| !it.is_empty());
+        let (region, zone) = (given(&location.region), given(&location.zone));
         let is_given = region.is_some() || zone.is_some();
         is_given.then_some(MachineLocation { region, zone })
     });

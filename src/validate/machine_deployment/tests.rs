@@ -62,11 +62,11 @@ fn good(from: &str, to: &str) -> Converted {
 }
 
 fn lines(findings: &[Finding]) -> Vec<String> {
-    let line = |it: &Finding| {
-        let path = it.path.to_string();
+    let line = |finding: &Finding| {
+        let path = finding.path.to_string();
         let value = "spec.template.spec.providerSpec.value.";
         let path = path.strip_prefix(value).unwrap_or(&path);
-        format!("{path} {:?}: {}", it.kind, it.message)
+        format!("{path} {:?}: {}", finding.kind, finding.message)
     };
     findings.iter().map(line).collect()
 }
@@ -249,14 +249,17 @@ fn a_value_of_a_config_map_is_looked_up() {
         "{configMapKeyRef: {namespace: kube-system, name: sizes, key: memory}, value: 1Gi}";
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |looked: ResolvedValue| {
-        converted_with(&text, &|it| {
-            assert_eq!(it.kind, ReferenceKind::ConfigMap);
-            assert_eq!((it.name.as_str(), it.key.as_str()), ("sizes", "memory"));
+        converted_with(&text, &|reference| {
+            assert_eq!(reference.kind, ReferenceKind::ConfigMap);
+            assert_eq!(
+                (reference.name.as_str(), reference.key.as_str()),
+                ("sizes", "memory")
+            );
             looked.clone()
         })
     };
-    let memory = |it: Converted| {
-        let config = it.worker.provider_config?;
+    let memory = |converted: Converted| {
+        let config = converted.worker.provider_config?;
         Some(config.template?.memory?.text().to_owned())
     };
     let found = with(ResolvedValue::Found("4Gi".into()));
@@ -274,8 +277,8 @@ fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_shown() {
     let reference = "{secretKeyRef: {namespace: a, name: sizes, key: memory}}";
     let text = DEPLOYMENT.replacen("{value: 2048M}", reference, 1);
     let with = |value: &str| {
-        converted_with(&text, &|it| {
-            assert_eq!(it.kind, ReferenceKind::Secret);
+        converted_with(&text, &|reference| {
+            assert_eq!(reference.kind, ReferenceKind::Secret);
             ResolvedValue::Found(value.into())
         })
     };

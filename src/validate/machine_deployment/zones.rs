@@ -30,7 +30,8 @@ pub(crate) fn some_zone(deployment: &MachineDeployment) -> String {
     let spec = &deployment.spec.template.spec.provider_spec.value;
     let machine = spec.cloud_provider_spec.virtual_machine.as_ref();
     let location = machine.and_then(|it| it.location.as_ref());
-    let zone = location.and_then(|it| it.zone.clone());
-    let zone = zone.filter(|it| !it.is_empty());
+    let zone = location
+        .and_then(|it| it.zone.clone())
+        .filter(|it| !it.is_empty());
     zone.unwrap_or_else(|| SOME_ZONE.to_owned())
 }

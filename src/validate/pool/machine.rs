@@ -35,8 +35,12 @@ pub(crate) fn machine_type(
     let index = &context.index;
     let entry = index.machine_types.get(name);
     let Some((i, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
-        let usable = index.profile.spec.machine_types.iter();
-        let usable = usable.filter(|it| it.usable != Some(false));
+        let usable = index
+            .profile
+            .spec
+            .machine_types
+            .iter()
+            .filter(|it| it.usable != Some(false));
         not_found(
             at,
             "machine/type-not-offered",

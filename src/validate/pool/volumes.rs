@@ -34,10 +34,10 @@ pub(crate) fn root(
     // The template takes precedence.
     let size = own.and_then(|it| it.size.as_ref());
     let class = own.and_then(|it| it.storage_class_name.as_ref());
-    let claiming = own.map_or_else(VolumeApi::default, |it| {
+    let claiming = own.map_or_else(VolumeApi::default, |volume| {
         template::claiming(
-            it.storage_access_type.as_deref(),
-            it.storage_target.as_deref(),
+            volume.storage_access_type.as_deref(),
+            volume.storage_target.as_deref(),
         )
     });
     if let (Some(size), Some(class)) = (size, class) {
@@ -60,8 +60,10 @@ pub(crate) fn root(
         encrypted: volume.encrypted,
         is_own: size.is_some(),
     };
-    let before = pool.before.and_then(|it| it.volume.as_ref());
-    let before = before.and_then(|it| it.type_.as_deref());
+    let before = pool
+        .before
+        .and_then(|it| it.volume.as_ref())
+        .and_then(|it| it.type_.as_deref());
     if let Some(class) = class {
         let size = wanted.size.cloned()?;
         return Some(VolumeSpec {
@@ -91,7 +93,7 @@ pub(crate) fn check_migration(
     if config.eviction_strategy.as_deref() != Some("LiveMigrate") {
         return;
     }
-    let is_unshared = |it: &VolumeSpec| match &it.api {
+    let is_unshared = |volume: &VolumeSpec| match &volume.api {
         VolumeApi::Pvc { access } => access != "ReadWriteMany",
         VolumeApi::Storage { access } => access.as_ref().is_some_and(|it| it != "ReadWriteMany"),
     };
@@ -116,8 +118,10 @@ fn own<'s>(pool: &PoolContext<'s>) -> Option<&'s MachineTemplate> {
 
 /// Secondary disks of the template.
 pub(crate) fn secondary(pool: &PoolContext, root: &VolumeSpec) -> Vec<DataVolumeSpec> {
-    let disks = own(pool).map_or(&[][..], |it| &it.secondary_disks);
-    let disks = disks.iter().enumerate();
+    let disks = own(pool)
+        .map_or(&[][..], |it| &it.secondary_disks)
+        .iter()
+        .enumerate();
     disks
         .map(|(i, disk)| DataVolumeSpec {
             name: format!("{SECONDARY_DISK}{i}"),
@@ -165,12 +169,12 @@ pub(crate) fn data(
         };
         let before = pool
             .before
-            .and_then(|it| it.data_volumes.iter().find(|it| it.name == volume.name));
+            .and_then(|before| before.data_volumes.iter().find(|it| it.name == volume.name));
         let before = before.and_then(|it| it.type_.as_deref());
         let volume_found = resolve(context, pool, &wanted, before, at, report);
-        resolved.extend(volume_found.map(|it| DataVolumeSpec {
+        resolved.extend(volume_found.map(|resolved_volume| DataVolumeSpec {
             name: volume.name.clone(),
-            volume: it,
+            volume: resolved_volume,
         }));
     }
     kubelet_volume(pool, &known, report);
@@ -306,8 +310,12 @@ fn class(
     let index = &context.index;
     let entry = index.volume_types.get(name);
     let Some((_, found)) = entry.filter(|(_, it)| it.usable != Some(false)) else {
-        let usable = index.profile.spec.volume_types.iter();
-        let usable = usable.filter(|it| it.usable != Some(false));
+        let usable = index
+            .profile
+            .spec
+            .volume_types
+            .iter()
+            .filter(|it| it.usable != Some(false));
         not_found(
             at,
             "volume/type-not-offered",

@@ -53,7 +53,7 @@ fn offered(
     // An existing zone of the pool is not validated again.
     if pool
         .before
-        .is_some_and(|it| it.zones.iter().any(|it| it == zone))
+        .is_some_and(|before| before.zones.iter().any(|it| it == zone))
     {
         return;
     }

@@ -144,8 +144,13 @@ fn image_versions(
 
 /// Reports images without a source, which would otherwise fail only when a machine is created.
 fn without_source(profile: &CloudProfile, report: &mut FindingSink) {
-    let sources = profile.spec.provider_config.machine_images.iter();
-    let sources: HashSet<&str> = sources.map(|it| it.name.as_str()).collect();
+    let sources: HashSet<&str> = profile
+        .spec
+        .provider_config
+        .machine_images
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
     let root = &FieldCursor::root(crate::model::DocumentKind::CloudProfile);
     let at = &root.key("spec");
     let at = &at.key("machineImages");

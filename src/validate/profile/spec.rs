@@ -40,10 +40,10 @@ fn kubernetes(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink
         .kubernetes
         .versions
         .iter()
-        .map(|it| Expirable {
-            version: &it.version,
-            expiration: it.expiration_date.as_deref(),
-            classification: it.classification.as_deref(),
+        .map(|version| Expirable {
+            version: &version.version,
+            expiration: version.expiration_date.as_deref(),
+            classification: version.classification.as_deref(),
         })
         .collect();
     for (i, it) in versions.iter().enumerate() {
@@ -145,10 +145,10 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
         let versions: Vec<Expirable> = image
             .versions
             .iter()
-            .map(|it| Expirable {
-                version: &it.version,
-                expiration: it.expiration_date.as_deref(),
-                classification: it.classification.as_deref(),
+            .map(|version| Expirable {
+                version: &version.version,
+                expiration: version.expiration_date.as_deref(),
+                classification: version.classification.as_deref(),
             })
             .collect();
         expirable(&versions, at, report);

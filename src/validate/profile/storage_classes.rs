@@ -24,8 +24,9 @@ fn storage(classes: &[InfraStorageClass], at: &FieldCursor, report: &mut Finding
         let policy = class.reclaim_policy.as_deref();
         one_of(policy, &POLICIES, &at.key("reclaimPolicy"), code, report);
     }
-    let all = classes.iter();
-    let all = all.map(|it| (it.name.as_str(), it.is_default_class));
+    let all = classes
+        .iter()
+        .map(|it| (it.name.as_str(), it.is_default_class));
     named(&all.collect::<Vec<_>>(), at, code, report);
 }
 
@@ -36,8 +37,9 @@ fn snapshots(classes: &[InfraVolumeSnapshotClass], at: &FieldCursor, report: &mu
         let policy = class.deletion_policy.as_deref();
         one_of(policy, &POLICIES, &at.key("deletionPolicy"), code, report);
     }
-    let all = classes.iter();
-    let all = all.map(|it| (it.name.as_str(), it.is_default_class));
+    let all = classes
+        .iter()
+        .map(|it| (it.name.as_str(), it.is_default_class));
     named(&all.collect::<Vec<_>>(), at, code, report);
 }
 

@@ -64,15 +64,21 @@ pub(crate) fn check(
                 .see(&at_shared.index(first), "first defined here");
         }
     }
-    let tenants = networks.tenant_networks.iter().map(|it| Network::Tenant {
-        name: it.name.clone(),
-        config: it.config.clone(),
-        default: it.default,
-    });
-    let shared = networks.shared_networks.iter().map(|it| Network::Shared {
-        name: it.name.clone(),
-        namespace: it.namespace.clone().filter(|it| !it.is_empty()),
-    });
+    let tenants = networks
+        .tenant_networks
+        .iter()
+        .map(|network| Network::Tenant {
+            name: network.name.clone(),
+            config: network.config.clone(),
+            default: network.default,
+        });
+    let shared = networks
+        .shared_networks
+        .iter()
+        .map(|network| Network::Shared {
+            name: network.name.clone(),
+            namespace: network.namespace.clone().filter(|it| !it.is_empty()),
+        });
     tenants.chain(shared).collect()
 }
 

@@ -247,8 +247,9 @@ fn evictions(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
             let IntOrString::String(text) = threshold else {
                 continue;
             };
-            let percent = text.strip_suffix('%').map(|it| {
-                it.parse::<f64>()
+            let percent = text.strip_suffix('%').map(|number| {
+                number
+                    .parse::<f64>()
                     .is_ok_and(|it| (0.0..=100.0).contains(&it))
             });
             if !percent.unwrap_or_else(|| Quantity::parse(text).is_ok()) {

@@ -134,6 +134,14 @@ fn a_shoot_is_reachable_by_kubeconfig_exec_and_tunnel_while_it_is_created() {
     let file = Path::new(output.out.trim());
     assert!(file.is_absolute() && !file.exists(), "{output}");
 
+    // Without kubectl in PATH, the sandbox offers its own.
+    let kvshoot = kvshoot.env("PATH", "/nonexistent");
+    let output = kvshoot.run("exec minimal -- kubectl get --raw /readyz");
+    assert_eq!(output.code, 127, "{output}");
+    let kvshoot = provider.with_programs(kvshoot);
+    let output = kvshoot.run("exec minimal -- kubectl get --raw /readyz");
+    assert_eq!((output.code, &*output.out), (0, "ok"), "{output}");
+
     let mut tunnel = kvshoot.start("tunnel minimal");
     tunnel.wait_for(
         "to the API server; press Ctrl-C to stop",

@@ -19,12 +19,14 @@ fn with_scripts(kvshoot: Kvshoot) -> Kvshoot {
         "stat -c %a $KUBECONFIG\n\
          echo $KUBECONFIG $KVSHOOT_NAME $KVSHOOT_NAMESPACE $KVSHOOT_API_SERVER\n\
          echo on stderr >&2\n\
-         {own} wait $KVSHOOT_NAME --for=ready --timeout 1m >&2 && echo $KVSHOOT_NAME is ready\n"
+         {own} wait $KVSHOOT_NAME --for=ready --timeout 1m >&2 && echo $KVSHOOT_NAME is ready\n\
+         exit 7\n"
     );
     kvshoot
         .file("shoot.yaml", &Manifest::small("job").text())
         .file("environment.sh", &environment)
         .file("seven.sh", "exit 7\n")
+        .file("none.sh", "exit 0\n")
         .file("killed.sh", "kill -9 $$\n")
         // `exec` keeps the process ID that was printed.
         .file("long.sh", "echo $$\nexec sleep 600\n")
@@ -50,22 +52,12 @@ fn printed_pid(running: &mut Running) -> Pid {
     Pid::from_raw(line.parse().unwrap()).unwrap()
 }
 
-/// Three runs at once, with generated names.
 #[test]
 fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
     let provider = Provider::new();
     let empty = provider.dump();
     let kvshoot = with_scripts(provider.kvshoot());
-    let start_time = Instant::now();
-    let mut first = start(&kvshoot, "", "environment.sh");
-    let seven = start(&kvshoot, "", "seven.sh");
-    let killed = start(&kvshoot, "", "killed.sh");
-    first.wait_for(": running sh", LIMIT);
-    println!(
-        "time to the start of the command, three runs at once: {:?}",
-        start_time.elapsed()
-    );
-    let first = wait_with_code(first, 0);
+    let first = wait_with_code(start(&kvshoot, "", "environment.sh"), 7);
     let lines: Vec<&str> = first.out.lines().collect();
     let [mode, variables, ready] = lines[..] else {
         panic!("stdout has more than the output of the command: {first}");
@@ -82,11 +74,21 @@ fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
     assert!(ready.contains(name), "{ready}");
     assert!(first.err.contains("\non stderr\n"), "{first}");
     let deleted = "(0 objects remain)";
-    for output in [
-        first,
-        wait_with_code(seven, 7),
-        wait_with_code(killed, 128 + 9),
-    ] {
+    assert!(first.err.trim_end().ends_with(deleted), "{first}");
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+#[ignore = "second tier: three clusters; the first tier runs one of them"]
+fn runs_at_the_same_time_exit_each_with_the_code_of_their_command() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let kvshoot = with_scripts(provider.kvshoot());
+    let cases = [("none.sh", 0), ("seven.sh", 7), ("killed.sh", 128 + 9)];
+    let runs = cases.map(|(script, code)| (start(&kvshoot, "", script), code));
+    for (run, code) in runs {
+        let output = wait_with_code(run, code);
+        let deleted = "(0 objects remain)";
         assert!(output.err.trim_end().ends_with(deleted), "{output}");
     }
     assert_eq!(provider.dump(), empty);
@@ -94,7 +96,7 @@ fn run_exits_with_the_code_of_the_command_and_deletes_the_cluster() {
 
 /// Like jobs of a CI system: independent processes in one namespace.
 #[test]
-#[ignore = "twenty control planes take ten minutes of two cores, and 9 GB"]
+#[ignore = "second tier: twenty control planes take ten minutes of two cores, and 9 GB"]
 fn twenty_runs_at_once_exit_each_with_its_own_result() {
     const LONGEST: Duration = Duration::from_secs(30 * 60);
     let provider = Provider::new();
@@ -116,20 +118,29 @@ fn twenty_runs_at_once_exit_each_with_its_own_result() {
     assert_eq!(provider.dump(), empty);
 }
 
-/// Each run is killed in another stage. After three hours on the clock of the server, gc deletes the clusters.
 #[test]
 fn the_cluster_of_a_killed_run_expires_and_gc_deletes_it() {
-    const STAGES: [&str; 5] = [
+    killed_runs_expire(["working  Deploy kube-apiserver"]);
+}
+
+#[test]
+#[ignore = "second tier: five clusters; the first tier kills a run in one of these stages"]
+fn the_clusters_of_runs_killed_in_any_stage_expire_and_gc_deletes_them() {
+    killed_runs_expire([
         "working  Import image",
         "working  Deploy kube-apiserver",
         "working  Create machine",
         ": running sh",
         "working  Delete StatefulSet etcd",
-    ];
+    ]);
+}
+
+/// Each run is killed in another stage. After three hours on the clock of the server, gc deletes the clusters.
+fn killed_runs_expire<const RUNS: usize>(stages: [&'static str; RUNS]) {
     let provider = Provider::new();
     let empty = provider.dump();
     let kvshoot = with_scripts(provider.kvshoot());
-    let mut runs = STAGES.map(|stage| {
+    let mut runs = stages.map(|stage| {
         let script = match stage {
             ": running sh" => "long.sh",
             _ => "seven.sh",
@@ -158,7 +169,7 @@ fn the_cluster_of_a_killed_run_expires_and_gc_deletes_it() {
     );
     proxy.advance_clock(3);
     let dry = later.run("gc --dry-run");
-    assert_eq!((dry.code, dry.out.lines().count()), (1, 5), "{dry}");
+    assert_eq!((dry.code, dry.out.lines().count()), (1, RUNS), "{dry}");
     let deleted = later.run("gc");
     assert_eq!(deleted.code, 0, "{deleted}");
     assert_eq!(provider.dump(), empty);
@@ -170,12 +181,9 @@ fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup
     let empty = provider.dump();
     let kvshoot = with_scripts(provider.kvshoot());
     let mut early = start(&kvshoot, "", "seven.sh");
-    let mut late = start(&kvshoot, "", "long.sh");
     let mut twice = start(&kvshoot, "", "deaf.sh");
     early.wait_for("working  Deploy kube-apiserver", LIMIT);
     early.interrupt();
-    printed_pid(&mut late);
-    late.signal(Signal::TERM);
     let deaf = printed_pid(&mut twice);
     twice.interrupt();
     twice.wait_for("press Ctrl-C again to exit now", LIMIT);
@@ -185,11 +193,9 @@ fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup
         kill_process(deaf, Signal::KILL).is_err(),
         "the command is still running"
     );
-    for (run, code) in [(early, 130), (late, 143)] {
-        let output = wait_with_code(run, code);
-        let deleted = "(0 objects remain)";
-        assert!(output.err.trim_end().ends_with(deleted), "{output}");
-    }
+    let early = wait_with_code(early, 130);
+    let deleted = "(0 objects remain)";
+    assert!(early.err.trim_end().ends_with(deleted), "{early}");
     let command = twice
         .err
         .lines()
@@ -198,6 +204,21 @@ fn the_first_signal_deletes_the_cluster_and_the_second_one_aborts_with_a_cleanup
     assert_ne!(provider.dump(), empty);
     let output = kvshoot.run(command);
     assert_eq!(output.code, 0, "{output}");
+    assert_eq!(provider.dump(), empty);
+}
+
+#[test]
+#[ignore = "second tier: another cluster; the first tier interrupts a run before its command starts"]
+fn a_signal_ends_the_command_and_deletes_the_cluster() {
+    let provider = Provider::new();
+    let empty = provider.dump();
+    let kvshoot = with_scripts(provider.kvshoot());
+    let mut late = start(&kvshoot, "", "long.sh");
+    printed_pid(&mut late);
+    late.signal(Signal::TERM);
+    let late = wait_with_code(late, 143);
+    let deleted = "(0 objects remain)";
+    assert!(late.err.trim_end().ends_with(deleted), "{late}");
     assert_eq!(provider.dump(), empty);
 }
 
@@ -232,22 +253,9 @@ fn keep_on_failure_keeps_the_cluster_for_its_duration_and_gc_deletes_it_afterwar
 }
 
 #[test]
-fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
+fn run_does_not_delete_a_protected_shoot_and_refuses_an_existing_one() {
     let provider = Provider::new();
     let kvshoot = with_scripts(provider.kvshoot());
-    provider.assert_applied(&Manifest::small("job"), "created");
-    let before = provider.settled_versions();
-    let refused = kvshoot.run("run -f shoot.yaml -- true");
-    assert_eq!((refused.code, refused.out.as_str()), (125, ""), "{refused}");
-    assert!(
-        refused
-            .err
-            .contains("shoot \"job\" already exists in namespace"),
-        "{refused}"
-    );
-    assert_eq!(provider.settled_versions(), before);
-    provider.assert_deleted("job");
-
     let own = env!("CARGO_BIN_EXE_kvshoot");
     let protect = format!("exec {own} protect $KVSHOOT_NAME --reason demo\n");
     let kvshoot = kvshoot.file("protect.sh", &protect);
@@ -259,6 +267,17 @@ fn run_refuses_an_existing_shoot_and_does_not_delete_a_protected_one() {
             .contains("shoot job is protected: demo; not deleted"),
         "{refused}"
     );
+
+    let before = provider.settled_versions();
+    let refused = kvshoot.run("run -f shoot.yaml -- true");
+    assert_eq!((refused.code, refused.out.as_str()), (125, ""), "{refused}");
+    assert!(
+        refused
+            .err
+            .contains("shoot \"job\" already exists in namespace"),
+        "{refused}"
+    );
+    assert_eq!(provider.settled_versions(), before);
     let _ = kvshoot.run("unprotect job");
     provider.assert_deleted("job");
 }

@@ -5,28 +5,37 @@ use crate::support::shoots::Manifest;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+const NAME: &str = "edits";
+
+/// One after the other, on one shoot.
 #[test]
-fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines() {
+fn edits_of_size_zones_pools_and_metadata_keep_the_machines() {
     let provider = Provider::new();
-    let three = Manifest::named("scale");
-    provider.assert_applied(&three, "created");
-    let first = uids(&provider);
+    provider.assert_applied(&Manifest::small(NAME), "created");
+    labels_annotations_and_taints_change_in_place(&provider);
+    a_pool_is_added_and_removed_with_its_image_and_others_stay(&provider);
+    a_size_within_the_bounds_is_kept(&provider);
+    an_appended_zone_gets_its_share_of_machines(&provider);
+    scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(&provider);
+}
+
+fn scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(provider: &Provider) {
+    let three = Manifest::named(NAME);
+    provider.assert_applied(&three, "configured");
+    let first = uids(provider);
     provider.assert_applied(&three.clone().with_size(5), "configured");
     assert_eq!(provider.zones("worker"), [2, 2, 1]);
-    assert!(uids(&provider).is_superset(&first));
-    let before = uids(&provider);
+    assert!(uids(provider).is_superset(&first));
+    let before = uids(provider);
     provider.assert_applied(&three, "configured");
     assert_eq!(provider.zones("worker"), [1, 1, 1]);
-    assert!(uids(&provider).is_subset(&before));
+    assert!(uids(provider).is_subset(&before));
     assert_eq!(provider.user_data().len(), 3);
 }
 
-#[test]
-fn a_pool_is_added_and_removed_with_its_image_and_others_stay() {
-    let provider = Provider::new();
-    let one = Manifest::small("pools");
-    provider.assert_applied(&one, "created");
-    let first = uids(&provider);
+fn a_pool_is_added_and_removed_with_its_image_and_others_stay(provider: &Provider) {
+    let one = Manifest::small(NAME);
+    let first = uids(provider);
     let images = provider.names(provider::DATA_VOLUME);
     let two = one.clone().with(|it| {
         let workers = it.shoot["spec"]["provider"]["workers"].as_array_mut();
@@ -38,44 +47,40 @@ fn a_pool_is_added_and_removed_with_its_image_and_others_stay() {
     });
     provider.assert_applied(&two, "configured");
     assert_eq!(provider.zones("extra"), [1]);
-    assert!(uids(&provider).is_superset(&first));
+    assert!(uids(provider).is_superset(&first));
     provider.assert_unchanged(&two);
     provider.assert_applied(&one, "configured");
-    assert_eq!(uids(&provider), first);
+    assert_eq!(uids(provider), first);
     assert_eq!(provider.names(provider::DATA_VOLUME), images);
     assert_eq!(provider.user_data().len(), 1);
 }
 
-#[test]
-fn an_appended_zone_gets_its_share_of_machines() {
-    let provider = Provider::new();
+fn an_appended_zone_gets_its_share_of_machines(provider: &Provider) {
     let zones = |zones: Value| {
-        let all = Manifest::named("zones").with_size(4);
+        let all = Manifest::named(NAME).with_size(4);
         all.pool(|it| it["zones"] = zones)
     };
-    provider.assert_applied(&zones(json!(["zone-a", "zone-b"])), "created");
+    provider.assert_applied(&zones(json!(["zone-a", "zone-b"])), "configured");
     assert_eq!(provider.zones("worker"), [2, 2]);
-    let before = uids(&provider);
+    let before = uids(provider);
     let three = zones(json!(["zone-a", "zone-b", "zone-c"]));
     provider.assert_applied(&three, "configured");
     assert_eq!(provider.zones("worker"), [2, 1, 1]);
-    assert_eq!(uids(&provider).intersection(&before).count(), 3);
+    assert_eq!(uids(provider).intersection(&before).count(), 3);
     provider.assert_unchanged(&three);
     let moved = provider.apply(&zones(json!(["zone-b", "zone-a", "zone-c"])));
     assert_eq!(moved.code, 3, "{moved}");
 }
 
-#[test]
-fn labels_annotations_and_taints_change_in_place() {
-    let provider = Provider::new();
-    let plain = Manifest::small("labels");
+fn labels_annotations_and_taints_change_in_place(provider: &Provider) {
+    let plain = Manifest::small(NAME);
     let given = plain.clone().pool(|it| {
         it["labels"] = json!({"example.com/keep": "1", "example.com/go": "1"});
         it["annotations"] = json!({"example.com/keep": "a", "example.com/go": "a"});
         it["taints"] =
             json!([{"key": "example.com/t", "value": "1", "effect": "PreferNoSchedule"}]);
     });
-    provider.assert_applied(&given, "created");
+    provider.assert_applied(&given, "configured");
     let (uid, name) = provider.uids().pop_first().unwrap();
     let others =
         json!({"metadata": {"labels": {"other.org/l": "x"}, "annotations": {"other.org/a": "x"}}});
@@ -109,23 +114,15 @@ fn labels_annotations_and_taints_change_in_place() {
     assert_eq!(machine.uid.unwrap(), uid);
 }
 
-#[test]
-fn a_size_within_the_bounds_is_kept() {
-    let provider = Provider::new();
+fn a_size_within_the_bounds_is_kept(provider: &Provider) {
     let bounds = |minimum: u32, maximum: u32| {
-        Manifest::small("bounds").pool(|it| {
+        Manifest::small(NAME).pool(|it| {
             it["minimum"] = minimum.into();
             it["maximum"] = maximum.into();
         })
     };
-    for (verb, minimum, maximum, size) in [
-        ("created", 3, 6, 3),
-        ("configured", 4, 6, 4),
-        ("configured", 1, 6, 4),
-        ("configured", 1, 2, 2),
-        ("configured", 1, 6, 2),
-    ] {
-        provider.assert_applied(&bounds(minimum, maximum), verb);
+    for (minimum, maximum, size) in [(3, 6, 3), (4, 6, 4), (1, 6, 4), (1, 2, 2), (1, 6, 2)] {
+        provider.assert_applied(&bounds(minimum, maximum), "configured");
         assert_eq!(provider.uids().len(), size, "{minimum} to {maximum}");
     }
 }

@@ -55,6 +55,7 @@ KVSHOOT_NO_INPUT                --no-input: Never prompt
 KVSHOOT_PROGRESS                --progress: Progress output format
 KVSHOOT_QUIET                   --quiet: Print results and errors only
 KVSHOOT_SANDBOX                 --sandbox: Use a sandbox as the provider cluster; see `kvshoot sandbox`
+KVSHOOT_SANDBOX_MIRROR          --mirror: URL of a directory with copies of the release archives
 KVSHOOT_USER                    --user: User in the kubeconfig, overriding that of the context
 KVSHOOT_VERBOSE                 --verbose: Increase log verbosity (repeatable)
 KUBECONFIG                      kubeconfig files; earlier ones take precedence
@@ -139,7 +140,7 @@ error: cannot write log file /nowhere/at/all
 #[test]
 fn a_flag_takes_precedence_over_a_variable() {
     let kvshoot = Kvshoot::new().env("KVSHOOT_SANDBOX", "1");
-    let Output { err, .. } = kvshoot.run("version --kubeconfig x");
+    let Output { err, .. } = kvshoot.run("version --client --kubeconfig x");
     assert_eq!(err, "");
 }
 
@@ -157,6 +158,7 @@ fn the_version_is_printed_as_text_and_as_json() {
         check("version"),
         str![[r#"
 kvshoot 0.1.0
+supported Kubernetes versions: 1.31 to 1.36
 
 "#]]
     );
@@ -164,11 +166,42 @@ kvshoot 0.1.0
         check("version -o json"),
         str![[r#"
 {
-  "version": "0.1.0"
+  "version": "0.1.0",
+  "supportedKubernetes": [
+    "1.31",
+    "1.32",
+    "1.33",
+    "1.34",
+    "1.35",
+    "1.36"
+  ]
 }
 
 "#]]
     );
+}
+
+#[test]
+fn the_version_is_printed_without_a_reachable_provider_cluster() {
+    // An address that is reserved for documentation, where no server responds.
+    let kubeconfig = "\
+clusters: [{name: a, cluster: {server: 'https://192.0.2.1:6443'}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {token: a}}]
+current-context: a
+";
+    let kvshoot = Kvshoot::new()
+        .env("KUBECONFIG", "config")
+        .file("config", kubeconfig);
+    let start = std::time::Instant::now();
+    let output = kvshoot.run("version");
+    assert!(start.elapsed() < std::time::Duration::from_secs(10));
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.out.starts_with("kvshoot "), "{output}");
+    let warning = "warning: versions of the provider cluster unknown: ";
+    assert!(output.err.starts_with(warning), "{output}");
+    let client = kvshoot.run("version --client");
+    assert_eq!((client.out, &*client.err), (output.out, ""));
 }
 
 #[test]

@@ -228,5 +228,8 @@ fn kubectl_completes_the_plugin() {
     let output = home.program(&script, ["list", "--context", "la"]);
     assert_eq!(output.to_string(), "lab\nlaptop\n:4\n");
     let output = home.program(&script, ["vers"]);
-    assert_eq!(output.to_string(), "version\tPrint the version\n:4\n");
+    assert_eq!(
+        output.to_string(),
+        "version\tPrint the versions of kvshoot and of the provider cluster\n:4\n"
+    );
 }

@@ -1,6 +1,6 @@
 //! The command line itself: help, flags, exit codes, completion, rendered output.
 
 mod cli;
-mod completion;
+pub(crate) mod completion;
 mod generated;
 mod render;

@@ -1,10 +1,11 @@
 //! Apply and delete of a cluster, and the provider cluster of a SecretBinding.
 
+use crate::command_line::completion;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
 
 #[test]
-fn apply_creates_machines_in_all_zones_and_a_second_apply_changes_nothing() {
+fn a_shoot_is_created_in_all_zones_completed_on_the_command_line_and_deleted() {
     let provider = Provider::new();
     let manifest = std::fs::read_to_string("examples/three-zones.yaml").unwrap();
     let kvshoot = provider.kvshoot().file("shoot.yaml", &manifest);
@@ -21,6 +22,7 @@ fn apply_creates_machines_in_all_zones_and_a_second_apply_changes_nothing() {
         (0, "shoot.core.gardener.cloud/three-zones unchanged\n"),
         "{second}"
     );
+    completion::shoots_pools_and_namespaces_are_completed(&provider);
     let deleted = kvshoot.run("delete three-zones --yes");
     assert_eq!(deleted.code, 0, "{deleted}");
     for kind in [
@@ -32,6 +34,38 @@ fn apply_creates_machines_in_all_zones_and_a_second_apply_changes_nothing() {
     ] {
         assert_eq!(provider.names(kind), Vec::<String>::new(), "{}", kind.2);
     }
+}
+
+#[test]
+fn log_lines_of_a_run_have_its_id_and_requests_are_nested_in_actions() {
+    let provider = Provider::new();
+    let manifest = std::fs::read_to_string("examples/minimal.yaml").unwrap();
+    let kvshoot = provider.kvshoot().file("shoot.yaml", &manifest);
+    let output = kvshoot.run("apply -f shoot.yaml -vv");
+    assert_eq!(output.code, 0, "{output}");
+    let is_log_line = |line: &&str| {
+        [" DEBUG ", " INFO ", " WARN "]
+            .iter()
+            .any(|level| line.contains(level))
+    };
+    let lines: Vec<&str> = output.err.lines().filter(is_log_line).collect();
+    let run = lines[0].split_once("run{id=").unwrap().1;
+    let run = format!("run{{id={}}}", run.split_once('}').unwrap().0);
+    let others: Vec<_> = lines.iter().filter(|line| !line.contains(&run)).collect();
+    assert_eq!(others, Vec::<&&str>::new());
+    let nested = format!(
+        r#" {run}:shoot{{id=shoot--local--minimal}}:action{{verb="apply" object=VirtualMachine shoot--local--minimal-"#
+    );
+    let request = format!(
+        r#"item=machine/worker/z1/0}}:request{{verb="create" kind=VirtualMachine object="{}/shoot--local--minimal-"#,
+        provider.namespace
+    );
+    let is_nested = |line: &&&str| line.contains(&nested) && line.contains(&request);
+    let created = lines
+        .iter()
+        .find(is_nested)
+        .unwrap_or_else(|| panic!("{output}"));
+    assert!(created.contains(" status=201 ms="), "{created}");
 }
 
 #[test]
@@ -55,10 +89,14 @@ fn the_secret_of_a_secret_binding_selects_the_provider() {
         .file("config", &kubeconfig_for(&source.namespace))
         .file("shoot.yaml", &(manifest + binding));
     let config = kvshoot.home().join("config").display().to_string();
-    let output = kvshoot
-        .env("KUBECONFIG", &config)
-        .run("apply -f shoot.yaml");
-    assert_eq!(output.code, 0, "{output}");
-    assert_eq!(source.names(provider::VM), Vec::<String>::new());
-    assert_eq!(target.names(provider::VM).len(), 1);
+    let kvshoot = kvshoot.env("KUBECONFIG", &config);
+    let record = "shoot--local--minimal";
+    let apply = kvshoot.start("apply -f shoot.yaml");
+    target.wait_for("the record in the namespace of the Secret", |it| {
+        it.get(provider::CONFIG_MAP, record).is_some()
+    });
+    apply.interrupt();
+    let output = apply.wait();
+    assert_eq!(output.code, 130, "{output}");
+    assert!(source.get(provider::CONFIG_MAP, record).is_none());
 }

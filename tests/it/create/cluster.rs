@@ -1,5 +1,6 @@
 //! A complete cluster: three pools in three zones, with its system components.
 
+use super::certificates::{self, NAME};
 use crate::support::cost;
 use crate::support::provider::{self, CLAIM, CONFIG_MAP, Provider, Resource, SECRET};
 use crate::support::proxy::Proxy;
@@ -10,7 +11,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const NAME: &str = "whole";
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const SLICE: Resource = Resource("discovery.k8s.io", "v1", "EndpointSlice");
 
@@ -33,6 +33,7 @@ fn a_cluster_with_pools_in_three_zones_is_complete() {
     let used = cost::control_plane_memory(&provider);
     assert!((1..=1024).contains(&used), "{used} MiB");
     logs_are_clean(&provider);
+    certificates::are_accepted(&provider, &manifest, &api);
 }
 
 /// A pool of one machine in each zone.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The limit applies to an idle computer.
 #[test]
-#[ignore = "60 machines take minutes"]
+#[ignore = "second tier: 60 machines take minutes"]
 fn sixty_machines_are_ready_in_four_minutes() {
     let provider = Provider::new();
     let manifest = Manifest::named("sixty").with_size(60);

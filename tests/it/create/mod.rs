@@ -4,6 +4,7 @@ mod addons;
 mod apply;
 mod certificates;
 mod cluster;
+mod init;
 mod instancetypes;
 mod join;
 mod memory;

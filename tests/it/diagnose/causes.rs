@@ -5,29 +5,24 @@ use crate::support::provider::{self, Provider};
 use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::json;
 
+#[test]
+fn a_missing_class_and_a_blocked_deletion_are_reported_with_their_root_cause() {
+    let faulty = Faulty::new(Provider::new());
+    faulty.apply_three();
+    faulty.a_missing_class_is_reported_with_its_volume_claim_and_orphans_can_be_deleted();
+    faulty.a_blocked_deletion_is_reported_with_its_finalizer();
+}
+
 /// One after the other, because a fault affects the entire sandbox, and on one shoot.
 #[test]
+#[ignore = "second tier: a second sandbox, and faults that last for minutes; unit tests have each cause"]
 fn each_fault_is_reported_with_its_root_cause_and_the_next_apply_recovers() {
-    let provider = Provider::with_own_sandbox();
-    let three = Manifest::named("faulty");
-    let six = three.clone().with_size(6);
-    let other_image = three
-        .clone()
-        .pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
-    let kvshoot = provider
-        .kvshoot()
-        .file("three.yaml", &three.text())
-        .file("six.yaml", &six.text())
-        .file("other-image.yaml", &other_image.text());
-    let faulty = Faulty { provider, kvshoot };
+    let faulty = Faulty::new(Provider::with_own_sandbox());
     faulty.a_missing_image_is_reported_with_the_message_of_the_importer();
     faulty.a_stuck_import_is_reported_with_its_percentage();
     faulty.a_full_zone_is_reported_with_the_message_of_the_scheduler();
     faulty.crashing_machines_fail_the_run();
     faulty.an_exceeded_quota_is_reported_with_its_numbers();
-    faulty.a_missing_class_is_reported_with_its_volume_claim_and_orphans_can_be_deleted();
-    faulty.a_blocked_deletion_is_reported_with_its_finalizer();
-    assert_eq!(faulty.provider.names(provider::VM), Vec::<String>::new());
 }
 
 struct Faulty {
@@ -36,6 +31,26 @@ struct Faulty {
 }
 
 impl Faulty {
+    fn new(provider: Provider) -> Faulty {
+        let three = Manifest::named("faulty");
+        let six = three.clone().with_size(6);
+        let other_image = three
+            .clone()
+            .pool(|it| it["machine"]["image"]["version"] = json!("22.04"));
+        let kvshoot = provider
+            .kvshoot()
+            .file("three.yaml", &three.text())
+            .file("six.yaml", &six.text())
+            .file("other-image.yaml", &other_image.text());
+        Faulty { provider, kvshoot }
+    }
+
+    fn apply_three(&self) {
+        let output = self.kvshoot.run("apply -f three.yaml --timeout 6m");
+        assert_eq!(output.code, 0, "{output}");
+        assert_eq!(self.provider.names(provider::VM).len(), 3, "{output}");
+    }
+
     fn a_missing_image_is_reported_with_the_message_of_the_importer(&self) {
         self.provider.fail("import-404");
         let output = self.kvshoot.run("apply -f three.yaml --timeout 5m");
@@ -191,6 +206,7 @@ impl Faulty {
         self.provider.patch(provider::VMI, &name, &no_finalizers);
         let output = run.wait_at_most(PATIENCE);
         assert_eq!(output.code, 0, "{output}");
+        assert_eq!(self.provider.names(provider::VM), Vec::<String>::new());
     }
 
     /// Waits until one line of `why` contains all parts.
@@ -207,9 +223,7 @@ impl Faulty {
     /// Removes the fault and asserts that the next apply succeeds.
     fn assert_recovers(&self) {
         self.provider.fail("none");
-        let output = self.kvshoot.run("apply -f three.yaml --timeout 6m");
-        assert_eq!(output.code, 0, "{output}");
-        assert_eq!(self.provider.names(provider::VM).len(), 3, "{output}");
+        self.apply_three();
         self.provider.wait_for("the shoot to be healthy", |_| {
             let why = self.kvshoot.run("why faulty");
             println!("{why}");

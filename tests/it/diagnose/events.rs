@@ -19,11 +19,8 @@ fn create_event(provider: &Provider, name: &str, about: &str, message: &str) {
     provider.create(EVENT, event);
 }
 
-#[test]
-fn events_of_both_clusters_are_listed_and_watched() {
-    let provider = Provider::new();
-    let shoot = Manifest::small("demo");
-    provider.assert_applied(&shoot, "created");
+/// Events of the shoot `demo`, in both clusters.
+pub(super) fn are_listed_and_watched(provider: &Provider, shoot: &Manifest) {
     let kvshoot = provider.kvshoot();
     let shown = kvshoot.run("events demo -o json");
     assert_eq!(shown.code, 0, "{shown}");
@@ -44,12 +41,12 @@ fn events_of_both_clusters_are_listed_and_watched() {
     let mut watch = kvshoot.start("events demo --watch --types Warning");
     let vm = format!("{}-x", shoot.id());
     create_event(
-        &provider,
+        provider,
         "others",
         "shoot--local--demoless-x",
         "of another shoot",
     );
-    create_event(&provider, "ours", &vm, "of ours,\nin two lines");
+    create_event(provider, "ours", &vm, "of ours,\nin two lines");
     let wanted = format!("Warning  Reported  virtualmachine/{vm}: of ours, in two lines\n");
     let end = Instant::now() + Duration::from_secs(60);
     while !watch.stdout().contains(&wanted) {
@@ -62,5 +59,4 @@ fn events_of_both_clusters_are_listed_and_watched() {
     assert!(!watch.out.contains("of another shoot"), "{watch}");
     assert!(!watch.out.contains("Normal"), "{watch}");
     assert_eq!(kvshoot.run("events none").code, 7);
-    provider.assert_deleted("demo");
 }

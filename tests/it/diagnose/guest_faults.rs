@@ -6,12 +6,30 @@ use crate::support::shoots::{Manifest, PATIENCE};
 use serde_json::Value;
 
 /// Name of a shoot, fault, output of the run, and root cause in the output of `why`.
-const FAULTS: [(&str, &str, &[&str], &str); 4] = [
+type Fault = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+);
+
+const FAULTS: [Fault; 4] = [
     (
         "dark",
         "guest-boot",
         &["VM running, waiting for node to register"],
         "Machine shoot--local--dark-worker-z1-34f72-0: Node missing: VM running, waiting for node to register",
+    ),
+    (
+        "crash",
+        "pod-crash",
+        &[
+            "0 of 1 pods available; Pod ",
+            "kube-scheduler",
+            "CrashLoopBackOff: exit code 137",
+        ],
+        "Deployment shoot--local--crash-kube-scheduler: 0 of 1 pods available \
+         <- Pod shoot--local--crash-kube-scheduler-",
     ),
     (
         "cut",
@@ -25,25 +43,25 @@ const FAULTS: [(&str, &str, &[&str], &str); 4] = [
         &["certificate has expired or is not yet valid"],
         "Machine shoot--local--late-worker-z1-34f72-0: VirtualMachineInstance Running: kubelet: cannot",
     ),
-    (
-        "crash",
-        "pod-crash",
-        &[
-            "0 of 1 pods available; Pod ",
-            "kube-scheduler",
-            "CrashLoopBackOff: exit code 137",
-        ],
-        "Deployment shoot--local--crash-kube-scheduler: 0 of 1 pods available \
-         <- Pod shoot--local--crash-kube-scheduler-",
-    ),
 ];
 
-/// The faults are limited to machines and pods of these shoots by name.
 #[test]
+fn a_machine_that_does_not_boot_and_a_crashing_pod_are_reported_and_runs_recover() {
+    let [dark, crash, ..] = FAULTS;
+    runs_recover_from([dark, crash]);
+}
+
+#[test]
+#[ignore = "second tier: four clusters; the first tier has two of the faults, and unit tests have each cause"]
 fn faults_in_a_shoot_are_reported_with_their_cause_and_runs_recover() {
+    runs_recover_from(FAULTS);
+}
+
+/// The faults are limited to machines and pods of these shoots by name.
+fn runs_recover_from<const SHOOTS: usize>(faults: [Fault; SHOOTS]) {
     let provider = Provider::new();
-    let manifests = FAULTS.map(|(name, ..)| Manifest::small(name));
-    for (manifest, (_, fault, ..)) in manifests.iter().zip(FAULTS) {
+    let manifests = faults.map(|(name, ..)| Manifest::small(name));
+    for (manifest, (_, fault, ..)) in manifests.iter().zip(faults) {
         let part = match fault {
             "pod-crash" => "-kube-scheduler",
             _ => "",
@@ -53,14 +71,14 @@ fn faults_in_a_shoot_are_reported_with_their_cause_and_runs_recover() {
     let homes = manifests.each_ref().map(|it| provider.kvshoot_with(it));
     let runs = homes.each_ref();
     let mut runs = runs.map(|it| it.start("apply -f shoot.yaml --timeout 10m"));
-    for (run, (name, _, messages, why)) in runs.iter_mut().zip(FAULTS) {
+    for (run, (name, _, messages, why)) in runs.iter_mut().zip(faults) {
         messages.iter().for_each(|it| run.wait_for(it, PATIENCE));
         let output = provider.kvshoot().run(&format!("why {name}"));
         assert_eq!(output.code, 1, "{output}");
         assert!(output.out.lines().any(|it| it.starts_with(why)), "{output}");
     }
     a_timeout_is_reported_with_the_cause(&provider);
-    let nodes = provider.kvshoot().run("nodes list cut");
+    let nodes = provider.kvshoot().run("nodes list dark");
     assert!(nodes.out.contains("Joining"), "{nodes}");
     provider.fail("none");
     for run in runs {

@@ -1,5 +1,6 @@
 //! Support bundles: complete, for shoots in any state, and without secret values.
 
+use super::events;
 use crate::support::accounts;
 use crate::support::kvshoot::{Kvshoot, Output};
 use crate::support::provider::{self, Provider};
@@ -51,7 +52,7 @@ const COMPLETE: [&str; 14] = [
 ];
 
 #[test]
-fn a_support_bundle_has_all_data_of_a_shoot_and_no_secrets() {
+fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
     let provider = Provider::new();
     let manifest = Manifest::small("demo").pool(|it| {
         let files = format!("#cloud-config\nwrite_files:\n- path: /x\n  content: {USER_DATA}\n");
@@ -63,6 +64,7 @@ fn a_support_bundle_has_all_data_of_a_shoot_and_no_secrets() {
     });
     bundle_of_an_incomplete_shoot(&provider);
     provider.assert_applied(&manifest, "created");
+    events::are_listed_and_watched(&provider, &manifest);
     create_user_objects(&provider);
     let kvshoot = provider.kvshoot();
     let output = kvshoot.run("bundle demo");

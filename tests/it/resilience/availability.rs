@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The node address leads nowhere, so machines never join, which this test does not need.
 #[test]
+#[ignore = "second tier: three etcd members and two API servers; unit tests have their objects"]
 fn restarts_of_api_servers_and_etcd_members_cause_no_downtime_and_no_data_loss() {
     let provider = Provider::new();
     let kvshoot = provider.kvshoot_with(&manifest());

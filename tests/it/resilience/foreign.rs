@@ -49,10 +49,31 @@ fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     .collect()
 }
 
-/// Objects without labels of kvshoot, and those of another shoot in the same namespace.
+/// One after the other, on one shoot with two machines and a tenant network.
 #[test]
-fn objects_of_others_in_the_namespace_do_not_change() {
+fn a_shoot_is_restored_and_objects_of_others_do_not_change() {
     let provider = Provider::new();
+    let empty = provider.dump();
+    let shoot = networked("near").with_size(2);
+    provider.assert_applied(&shoot, "created");
+    only_a_deleted_machine_or_secret_is_created_again(&provider, &shoot);
+    a_deleted_control_plane_is_created_again_with_the_same_address(&provider, &shoot);
+    let shoot = shoot.with_size(1);
+    provider.assert_applied(&shoot, "configured");
+    a_new_machine_does_not_use_the_disk_of_a_deleted_one(&provider, &shoot);
+    changes_by_others_are_reverted(&provider, &shoot);
+    objects_of_others_in_the_namespace_do_not_change(&provider, &shoot);
+    provider.delete(provider::CONFIG_MAP, &shoot.id());
+    provider.wait_for("all objects of the shoot to be deleted", |it| {
+        let dump = it.dump();
+        let others = |name: &&String| name.ends_with(" other") || name.contains("near-too");
+        let own = dump.keys().filter(|name| !others(name));
+        own.eq(empty.keys())
+    });
+}
+
+/// Objects without labels of kvshoot, and those of another shoot in the same namespace.
+fn objects_of_others_in_the_namespace_do_not_change(provider: &Provider, neighbour: &Manifest) {
     for (kind, object) in others(|_| "other".to_owned()) {
         provider.create(kind, object);
     }
@@ -64,8 +85,6 @@ fn objects_of_others_in_the_namespace_do_not_change() {
     );
     near["metadata"]["labels"] = json!({"app.kubernetes.io/part-of": "shoot--local--near-too"});
     provider.create(provider::SECRET, near);
-    let neighbour = networked("near");
-    provider.assert_applied(&neighbour, "created");
     provider.settled_versions();
     let before = provider.dump();
     let shoot = networked("near-too");
@@ -74,7 +93,7 @@ fn objects_of_others_in_the_namespace_do_not_change() {
     provider.assert_applied(&roll, "configured");
     provider.assert_deleted("near-too");
     assert_eq!(provider.dump(), before);
-    provider.assert_unchanged(&neighbour);
+    provider.assert_unchanged(neighbour);
 }
 
 /// Returns a function from kinds to the name of an object of the shoot.
@@ -126,19 +145,14 @@ fn an_existing_object_of_others_is_reported_and_not_overwritten() {
             .kvshoot()
             .run("delete taken --yes --ignore-not-found");
     }
-    provider.assert_applied(&shoot, "created");
 }
 
-#[test]
-fn only_a_deleted_machine_or_secret_is_created_again() {
-    let provider = Provider::new();
-    let shoot = Manifest::named("mend");
-    provider.assert_applied(&shoot, "created");
+fn only_a_deleted_machine_or_secret_is_created_again(provider: &Provider, shoot: &Manifest) {
     let names = provider.names(provider::VM);
     let before = provider.settled_versions();
 
     provider.delete(provider::SECRET, &names[0]);
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert!(provider.get(provider::SECRET, &names[0]).is_some());
     let changed = changed(&before, &provider.settled_versions());
     let record = format!("ConfigMap {}", shoot.id());
@@ -149,8 +163,8 @@ fn only_a_deleted_machine_or_secret_is_created_again() {
     provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[1]).is_none()
     });
-    provider.assert_applied(&shoot, "configured");
-    assert_eq!(provider.names(provider::VM).len(), 3);
+    provider.assert_applied(shoot, "configured");
+    assert_eq!(provider.names(provider::VM).len(), 2);
     let after = provider.settled_versions();
     for kind in ["VirtualMachine", "Secret"] {
         let others = names.iter().filter(|it| **it != names[1]);
@@ -158,15 +172,11 @@ fn only_a_deleted_machine_or_secret_is_created_again() {
             assert_eq!(after.get(&name), before.get(&name), "{name}");
         }
     }
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 }
 
 /// CDI deletes disks late: a machine of the same name would start from the old disk, and lose it.
-#[test]
-fn a_new_machine_does_not_use_the_disk_of_a_deleted_one() {
-    let provider = Provider::new();
-    let shoot = Manifest::small("disk");
-    provider.assert_applied(&shoot, "created");
+fn a_new_machine_does_not_use_the_disk_of_a_deleted_one(provider: &Provider, shoot: &Manifest) {
     let names = provider.names(provider::VM);
     let set_finalizers = |finalizers: &[&str]| {
         let patch = serde_json::json!({ "metadata": { "finalizers": finalizers } });
@@ -177,7 +187,7 @@ fn a_new_machine_does_not_use_the_disk_of_a_deleted_one() {
     provider.wait_for("the object to be deleted", |it| {
         it.get(provider::VM, &names[0]).is_none()
     });
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     let machines = provider.names(provider::VM);
     assert_eq!(machines.len(), 1);
     assert_ne!(machines, names);
@@ -185,15 +195,14 @@ fn a_new_machine_does_not_use_the_disk_of_a_deleted_one() {
     provider.wait_for("the disk to be deleted", |it| {
         it.get(provider::DATA_VOLUME, &names[0]).is_none()
     });
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 }
 
 /// Nodes keep the address of the API server in their configuration.
-#[test]
-fn a_deleted_control_plane_is_created_again_with_the_same_address() {
-    let provider = Provider::new();
-    let shoot = Manifest::small("back");
-    provider.assert_applied(&shoot, "created");
+fn a_deleted_control_plane_is_created_again_with_the_same_address(
+    provider: &Provider,
+    shoot: &Manifest,
+) {
     let machines = provider.uids();
     let name = |part: &str| format!("{}-{part}", shoot.id());
     let address = |name: &str| {
@@ -204,10 +213,10 @@ fn a_deleted_control_plane_is_created_again_with_the_same_address() {
     provider.delete(provider::SERVICE, &name("kube-apiserver"));
     provider.delete(provider::DEPLOYMENT, &name("kube-apiserver"));
     provider.delete(provider::SECRET, &name("kube-apiserver"));
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert_eq!(address(&name("kube-apiserver")), before);
     assert_eq!(provider.uids(), machines);
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 }
 
 /// Returns the objects with a changed resource version.
@@ -222,40 +231,36 @@ fn changed(
     all.cloned().collect()
 }
 
-#[test]
-fn changes_by_others_are_reverted() {
-    let provider = Provider::new();
-    let shoot = networked("tamper");
-    provider.assert_applied(&shoot, "created");
+fn changes_by_others_are_reverted(provider: &Provider, shoot: &Manifest) {
     let network = provider.names(provider::NETWORK).remove(0);
     let machine = provider.names(provider::VM).remove(0);
     let uids = provider.uids();
     let no_hash = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": null}}});
     provider.patch(provider::NETWORK, &network, &no_hash);
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 
     let no_label = json!({"metadata": {"annotations": {"kvshoot.io/pool-metadata": "{}"}}});
     provider.patch(provider::VM, &machine, &no_label);
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 
     let record = json!({"metadata": {"annotations": {"kvshoot.io/spec-hash": "0"}}, "data": {"shoot.yaml": "nothing"}});
     provider.patch(provider::CONFIG_MAP, &shoot.id(), &record);
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 
     let mut images = provider.names(provider::DATA_VOLUME).into_iter();
     let image = images.find(|it| it.contains("-ubuntu-")).unwrap();
     provider.patch(provider::DATA_VOLUME, &image, &no_hash);
-    provider.assert_applied(&shoot, "configured");
+    provider.assert_applied(shoot, "configured");
     assert_eq!(provider.uids(), uids);
-    provider.assert_unchanged(&shoot);
+    provider.assert_unchanged(shoot);
 
-    a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(&provider, &shoot);
+    a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(provider, shoot);
 }
 
 /// The configuration of a machine without a hash is unknown, so it is replaced. Pool and zone follow from its name.
@@ -284,13 +289,4 @@ fn a_machine_without_its_hash_is_replaced_and_one_without_labels_is_kept(
         assert_eq!(now != uids, is_replaced, "{marks}");
         provider.assert_unchanged(shoot);
     }
-}
-
-#[test]
-fn deleting_the_record_deletes_all_objects() {
-    let provider = Provider::new();
-    let empty = provider.dump();
-    provider.assert_applied(&networked("cascade"), "created");
-    provider.delete(provider::CONFIG_MAP, "shoot--local--cascade");
-    provider.wait_for("all objects to be deleted", |it| it.dump() == empty);
 }

@@ -1,4 +1,5 @@
 //! The sandbox: its command and its control-plane pods.
 
 mod command;
+mod package;
 mod pods;

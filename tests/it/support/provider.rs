@@ -36,6 +36,10 @@ pub(crate) struct Resource(
     pub(crate) &'static str,
 );
 
+/// Those of the build of the sandbox's programs, so that Go compiles no package twice.
+pub(crate) const GO_FLAGS: [&str; 3] =
+    ["-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"];
+
 pub(crate) const VM: Resource = Resource("kubevirt.io", "v1", "VirtualMachine");
 pub(crate) const VMI: Resource = Resource("kubevirt.io", "v1", "VirtualMachineInstance");
 pub(crate) const DATA_VOLUME: Resource = Resource("cdi.kubevirt.io", "v1beta1", "DataVolume");
@@ -92,6 +96,16 @@ impl Provider {
         Kvshoot::new()
             .env("KUBECONFIG", &self.kubeconfig())
             .env("KVSHOOT_NAMESPACE", &self.namespace)
+    }
+
+    /// Shares the state and the cache of the user, where the sandbox and its programs are.
+    pub(crate) fn with_programs(&self, kvshoot: Kvshoot) -> Kvshoot {
+        let folder = self.folder();
+        // Below the state directory are kvshoot/sandboxes/NAME.
+        let state = folder.ancestors().nth(3).unwrap();
+        kvshoot
+            .env("XDG_STATE_HOME", &state.display().to_string())
+            .env("XDG_CACHE_HOME", &cache().display().to_string())
     }
 
     pub(crate) fn kubeconfig(&self) -> String {
@@ -261,6 +275,14 @@ impl Sandbox {
             runtime,
             client,
         }
+    }
+}
+
+/// The cache of the user, where the programs of the sandbox are.
+pub(crate) fn cache() -> PathBuf {
+    match std::env::var_os("XDG_CACHE_HOME") {
+        Some(folder) => folder.into(),
+        None => PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"),
     }
 }
 

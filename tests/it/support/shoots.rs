@@ -134,6 +134,18 @@ impl Provider {
         );
     }
 
+    /// Interrupts an apply as soon as the shoot has a record, before it has a control plane.
+    pub(crate) fn begin(&self, manifest: &Manifest) {
+        let kvshoot = self.kvshoot_with(manifest);
+        let apply = kvshoot.start("apply -f shoot.yaml");
+        self.wait_for("the record", |it| {
+            it.get(provider::CONFIG_MAP, &manifest.id()).is_some()
+        });
+        apply.interrupt();
+        let output = apply.wait();
+        assert_eq!(output.code, 130, "{output}");
+    }
+
     /// Applies a manifest again and asserts that nothing is written.
     pub(crate) fn assert_unchanged(&self, manifest: &Manifest) {
         let before = self.settled_versions();
@@ -207,7 +219,7 @@ impl Provider {
         let mut since = Instant::now();
         while since.elapsed() < Duration::from_millis(1000) {
             assert!(Instant::now() < end, "controllers keep writing");
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(500));
             let now = self.versions();
             if now != before {
                 (before, since) = (now, Instant::now());
@@ -232,7 +244,7 @@ impl Provider {
         dump
     }
 
-    pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Provider) -> bool) {
+    pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&Provider) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !holds(self) {
             assert!(Instant::now() < end, "timed out waiting for {what}");

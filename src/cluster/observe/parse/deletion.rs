@@ -1,6 +1,5 @@
 //! Deletion of objects that still exist.
-use crate::cluster::json::{arc, items};
-use serde_json::Value;
+use crate::cluster::objects::metadata::PartialObjectMeta;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,12 +12,11 @@ pub(crate) struct Deletion {
 
 impl Deletion {
     /// None if the object is not being deleted.
-    pub(crate) fn of(object: &Value) -> Option<Deletion> {
-        let metadata = &object["metadata"];
-        let since = metadata["deletionTimestamp"].as_str()?;
+    pub(crate) fn of(metadata: &PartialObjectMeta) -> Option<Deletion> {
+        let finalizers = metadata.finalizers.iter();
         Some(Deletion {
-            since: since.into(),
-            finalizers: items(&metadata["finalizers"]).iter().map(arc).collect(),
+            since: metadata.deletion_timestamp.as_deref()?.into(),
+            finalizers: finalizers.map(|it| it.as_str().into()).collect(),
         })
     }
 

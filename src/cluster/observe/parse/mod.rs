@@ -1,7 +1,10 @@
 //! Parsing of API objects into facts; each from one object alone.
 
 pub(crate) mod deletion;
+pub(crate) mod image;
+pub(crate) mod machine;
+pub(crate) mod node;
 pub(crate) mod object;
-pub(crate) mod status;
+pub(crate) mod secret;
 pub(crate) mod types;
 pub(crate) mod user_resources;

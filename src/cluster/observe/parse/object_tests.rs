@@ -1,13 +1,12 @@
 use super::*;
-use crate::cluster::json::is_pod_ready;
+use crate::cluster::objects::testing::complete;
+use crate::cluster::observe::parse::types::{ParsedMachine, ParsedVolume};
 use crate::state::record::{CLUSTER_IP, SIZES};
 use serde_json::json;
 
 fn check(kind: ObjectKind, object: Value) -> ParsedBody {
-    let mut object = object;
-    object["metadata"]["resourceVersion"] = "7".into();
-    parse((ClusterSide::Provider, kind), &object)
-        .expect("its version is a number")
+    parse((ClusterSide::Provider, kind), &complete(object))
+        .expect("its fields are valid")
         .fact
         .body
 }
@@ -32,7 +31,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
                 "name": "shoot--local--a-cpu-z2-12345-7",
                 "creationTimestamp": "1970-01-01T00:01:00Z",
                 "labels": { "kvshoot.io/pool": "cpu", "kvshoot.io/zone-index": "2" },
-                "annotations": { "kvshoot.io/pool-metadata": "{}", "kvshoot.io/leaving": "run" },
+                "annotations": { "kvshoot.io/pool-metadata": "{}", "kvshoot.io/leaving": "run", "kvshoot.io/zone": "b" },
             },
             "spec": {
                 "instancetype": { "kind": "VirtualMachineInstancetype", "name": "own" },
@@ -52,6 +51,7 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
     let expected = ParsedMachine {
         pool: "cpu".into(),
         zone: 1,
+        zone_name: "b".into(),
         ordinal: 7,
         created: 60,
         ready: false,
@@ -69,30 +69,16 @@ fn a_machine_is_parsed_from_its_labels_and_name() {
 }
 
 #[test]
-fn readiness_is_the_status_field_or_running() {
-    assert!(is_ready(
-        &json!({ "status": { "printableStatus": "Running" } })
-    ));
-    assert!(!is_ready(
-        &json!({ "status": { "printableStatus": "Running", "ready": false } })
-    ));
-    assert!(is_ready(&json!({ "status": { "ready": true } })));
-    // Status right after the start of the guest.
-    let started = json!({ "status": {
-        "printableStatus": "Running", "conditions": [{ "type": "Ready", "status": "False" }],
-    } });
-    assert!(!is_ready(&started));
-    assert!(!is_ready(&json!({})));
-}
-
-#[test]
 fn an_import_has_progress_and_a_reason_for_waiting() {
     let volume = import(json!({
         "phase": "ImportInProgress",
         "progress": "43.10%",
         "conditions": [{ "type": "Running", "status": "True", "reason": "Pod", "message": "" }],
     }));
-    assert_eq!((volume.percent, volume.size), (Some(43.1), Some(10 << 30)));
+    assert_eq!(
+        (volume.percent, volume.volume.size),
+        (Some(43.1), Some(10 << 30))
+    );
     assert_eq!((volume.waiting_reason, volume.failed), (None, None));
     let bound = json!([{ "type": "Bound", "status": "False", "message": "PVC a Pending" }]);
     let volume = import(json!({ "phase": "Pending", "progress": "N/A", "conditions": bound }));
@@ -127,8 +113,11 @@ fn a_machine_without_a_hash_is_outdated_but_keeps_its_name() {
             "labels": { "app.kubernetes.io/part-of": "shoot--local--a" },
         } });
         object["metadata"]["annotations"]["kvshoot.io/spec-hash"] = hash.into();
-        let parsed = parse((ClusterSide::Provider, ObjectKind::Machine), &object)
-            .expect("its version is a number");
+        let parsed = parse(
+            (ClusterSide::Provider, ObjectKind::Machine),
+            &complete(object),
+        )
+        .expect("its fields are valid");
         parsed.fact.hash
     };
     let whole = hash(Some("1234567890abcdef"));
@@ -161,37 +150,14 @@ fn the_record_has_the_pool_sizes() {
 }
 
 #[test]
-fn quantities_are_parsed_into_bytes() {
-    assert_eq!(bytes("20Gi"), Some(20 << 30));
-    assert_eq!(bytes("1.5Ki"), Some(1536));
-    assert_eq!(bytes("5G"), Some(5_000_000_000));
-    assert_eq!(bytes("1024"), Some(1024));
-    assert_eq!(bytes("lots"), None);
-}
-
-#[test]
 fn a_version_that_is_not_a_number_is_rejected() {
-    let object = json!({ "metadata": { "name": "a", "resourceVersion": "abc" } });
+    let object = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "abc" } });
     let error = parse((ClusterSide::Provider, ObjectKind::Machine), &object)
         .expect_err("`abc` is not a number");
     assert_eq!(
         error.to_string(),
         "list virtualmachines.kubevirt.io: resourceVersion `abc` is not a number; this server is not supported"
     );
-}
-
-#[test]
-fn only_a_ready_pod_that_is_not_terminating_can_be_forwarded_to() {
-    let pod = |ready: &str, deleted: Value| {
-        json!({
-            "metadata": { "deletionTimestamp": deleted },
-            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
-        })
-    };
-    assert!(is_pod_ready(&pod("True", Value::Null)));
-    assert!(!is_pod_ready(&pod("False", Value::Null)));
-    assert!(!is_pod_ready(&pod("True", json!("2026-01-01T00:00:00Z"))));
-    assert!(!is_pod_ready(&json!({ "metadata": {} })));
 }
 
 #[test]
@@ -202,7 +168,7 @@ fn only_external_eviction_requests_an_evacuation() {
     };
     let instance = |strategy: Value, host: &str| {
         json!({
-            "metadata": { "name": "a", "ownerReferences": [{ "uid": "u" }] },
+            "metadata": { "name": "a", "ownerReferences": [{ "kind": "VirtualMachine", "name": "a", "uid": "u" }] },
             "spec": { "evictionStrategy": strategy },
             "status": { "evacuationNodeName": host },
         })

@@ -1,7 +1,7 @@
 //! Facts of API objects that follow from one object alone.
 
 use super::deletion::Deletion;
-use crate::state::facts::ObjectStatus;
+use crate::state::facts::{GoldenVolume, NodeInfo, ObjectStatus};
 use crate::state::hash::Hash;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -48,6 +48,10 @@ pub(crate) struct ParsedInstance {
     pub(crate) owner: Arc<str>,
     /// Its host is being drained, and that waits for a replacement.
     pub(crate) evacuating: bool,
+    /// Node of the provider cluster.
+    pub(crate) host: Option<Arc<str>>,
+    /// Addresses of all interfaces, in order.
+    pub(crate) addresses: Arc<[Arc<str>]>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +61,7 @@ pub(crate) struct ParsedNode {
     pub(crate) is_ours: bool,
     pub(crate) taints: Arc<[Value]>,
     pub(crate) metadata: Arc<str>,
+    pub(crate) info: NodeInfo,
 }
 
 /// A golden volume.
@@ -64,8 +69,6 @@ pub(crate) struct ParsedNode {
 pub(crate) struct ParsedVolume {
     pub(crate) done: bool,
     pub(crate) percent: Option<f32>,
-    /// In bytes.
-    pub(crate) size: Option<u64>,
     pub(crate) waiting_reason: Option<Arc<str>>,
     /// Failed too often, or permanently.
     pub(crate) failed: Option<Arc<str>>,
@@ -73,6 +76,7 @@ pub(crate) struct ParsedVolume {
     pub(crate) restarts: i64,
     /// CDI does not retry.
     pub(crate) failed_permanently: bool,
+    pub(crate) volume: GoldenVolume,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +84,7 @@ pub(crate) struct ParsedMachine {
     pub(crate) pool: Arc<str>,
     /// From 0.
     pub(crate) zone: usize,
+    pub(crate) zone_name: Arc<str>,
     pub(crate) ordinal: u32,
     /// Seconds since 1970.
     pub(crate) created: u64,

@@ -1,6 +1,14 @@
 //! Objects of a shoot's users that have counterparts in the provider, such as volumes and load balancers. Pure
 //! functions.
-use crate::cluster::json::{items, text};
+use crate::cluster::client::error::Error;
+use crate::cluster::client::resources::Resource;
+use crate::cluster::objects::core::pod::PartialPod;
+use crate::cluster::objects::core::service::PartialService;
+use crate::cluster::objects::metadata::{PartialObject, PartialObjectMeta};
+use crate::cluster::objects::reader::read;
+use crate::cluster::objects::storage::{
+    PartialPersistentVolume, PartialStorageClass, PersistentVolumeSpec,
+};
 use crate::render::system::storage::DRIVER;
 use crate::state::facts::{Facts, ObjectStatus, ObservedObject, ShootApi};
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -66,42 +74,60 @@ fn is_webhook(kind: ObjectKind) -> bool {
     )
 }
 
-/// PersistentVolumeClaims that an object holds; None if it has no objects in the provider.
-pub(crate) fn held_claims(kind: ObjectKind, object: &Value) -> Option<Arc<[Arc<str>]>> {
-    let spec = &object["spec"];
-    match kind {
-        ObjectKind::ShootLoadBalancer => (spec["type"] == "LoadBalancer").then(|| [].into()),
-        ObjectKind::ShootStorageClass => (object["provisioner"] == DRIVER).then(|| [].into()),
-        // A volume with policy Retain is not deleted with its claim.
+/// PersistentVolumeClaims that an object holds, as `namespace/name`; None if it has no objects in the provider.
+type HeldClaims = Option<Arc<[Arc<str>]>>;
+
+/// Parses an object of the shoot's users.
+///
+/// # Errors
+///
+/// A field is missing or has another type.
+pub(super) fn parse_user_resource(
+    kind: ObjectKind,
+    object: &Value,
+) -> Result<(PartialObjectMeta, HeldClaims), Error> {
+    let resource = Resource::of(kind);
+    Ok(match kind {
+        ObjectKind::ShootLoadBalancer => {
+            let it: PartialService = read(resource, object)?;
+            let is_load_balancer = it.spec.kind == "LoadBalancer";
+            (it.metadata, is_load_balancer.then(|| [].into()))
+        }
+        ObjectKind::ShootStorageClass => {
+            let it: PartialStorageClass = read(resource, object)?;
+            (it.metadata, (it.provisioner == DRIVER).then(|| [].into()))
+        }
         ObjectKind::PersistentVolume => {
-            let deleted_with_claim = spec["persistentVolumeReclaimPolicy"] == "Delete";
-            let claim = &spec["claimRef"];
-            let name = format!("{}/{}", text(&claim["namespace"]), text(&claim["name"]));
-            (deleted_with_claim && spec["csi"]["driver"] == DRIVER).then(|| [name.into()].into())
+            let it: PartialPersistentVolume = read(resource, object)?;
+            (it.metadata, volume_claim(&it.spec).map(|it| [it].into()))
         }
         ObjectKind::Pod => {
-            let phase = text(&object["status"]["phase"]);
-            let is_over = matches!(phase, "Succeeded" | "Failed");
-            (spec["nodeName"].is_string() && !is_over).then(|| pod_claims(object))
+            let it: PartialPod = read(resource, object)?;
+            let claims = pod_claims(&it);
+            (it.metadata, claims)
         }
-        _ => Some([].into()),
-    }
+        _ => {
+            let it: PartialObject = read(resource, object)?;
+            (it.metadata, Some([].into()))
+        }
+    })
 }
 
-/// By `namespace/name`; the name of an ephemeral claim consists of pod and volume.
-fn pod_claims(pod: &Value) -> Arc<[Arc<str>]> {
-    let metadata = &pod["metadata"];
-    let volumes = items(&pod["spec"]["volumes"]).iter().filter_map(|it| {
-        let name = match it["persistentVolumeClaim"]["claimName"].as_str() {
-            Some(name) => name.to_owned(),
-            None if it["ephemeral"].is_object() => {
-                format!("{}-{}", text(&metadata["name"]), text(&it["name"]))
-            }
-            None => return None,
-        };
-        Some(format!("{}/{name}", text(&metadata["namespace"])).into())
-    });
-    volumes.collect()
+/// The claim of a volume of the shoot's driver. A volume with policy Retain is not deleted with its claim.
+fn volume_claim(spec: &PersistentVolumeSpec) -> Option<Arc<str>> {
+    let deleted_with_claim = spec.persistent_volume_reclaim_policy == "Delete";
+    let claim = spec.claim_ref.as_ref();
+    let name = claim.map_or_else(String::new, |it| format!("{}/{}", it.namespace, it.name));
+    (deleted_with_claim && spec.driver() == Some(DRIVER)).then(|| name.into())
+}
+
+/// None unless the pod runs on a node.
+fn pod_claims(pod: &PartialPod) -> HeldClaims {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let claims = pod
+        .all_claims()
+        .map(|it| format!("{namespace}/{it}").into());
+    (pod.spec.node_name.is_some() && !pod.is_over()).then(|| claims.collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::cluster::objects::testing::complete;
 use crate::cluster::observe::cache::Cache;
 use crate::state::key::ClusterSide;
 use serde_json::json;
@@ -106,20 +107,18 @@ fn deletions_are_progress_and_new_objects_are_not() {
 
 #[test]
 fn services_without_load_balancer_and_foreign_storage_classes_are_ignored() {
+    let is_relevant = |kind: ObjectKind, object: Value| {
+        let parsed = parse_user_resource(kind, &complete(object));
+        parsed.expect("its fields are valid").1.is_some()
+    };
     let service = |kind: &str| {
-        held_claims(
-            ObjectKind::ShootLoadBalancer,
-            &json!({ "spec": { "type": kind } }),
-        )
-        .is_some()
+        let object = json!({ "spec": { "type": kind } });
+        is_relevant(ObjectKind::ShootLoadBalancer, object)
     };
     assert!(service("LoadBalancer") && !service("ClusterIP"));
     let class = |driver: &str| {
-        held_claims(
-            ObjectKind::ShootStorageClass,
-            &json!({ "provisioner": driver }),
-        )
-        .is_some()
+        let object = json!({ "provisioner": driver });
+        is_relevant(ObjectKind::ShootStorageClass, object)
     };
     assert!(class(DRIVER) && !class("nfs.example.org"));
 }

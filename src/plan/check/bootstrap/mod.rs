@@ -25,7 +25,7 @@ const ENDS: u32 = 400;
 const QUIET: u32 = 60;
 
 fn due(plan: &Plan) -> Vec<Action> {
-    let due = plan.items.iter().filter_map(|it| match &it.state {
+    let due = plan.items.iter().filter_map(|item| match &item.state {
         ItemState::Due(action) => Some(action.clone()),
         _ => None,
     });
@@ -35,9 +35,9 @@ fn due(plan: &Plan) -> Vec<Action> {
 /// Formats the items that are not done.
 fn open(plan: &Plan) -> String {
     let open = plan.items.iter().filter(|it| it.state != ItemState::Done);
-    let open = open.map(|it| match &it.state {
-        ItemState::Due(_) => format!("{}: due", it.id),
-        other => format!("{}: {other:?}", it.id),
+    let open = open.map(|item| match &item.state {
+        ItemState::Due(_) => format!("{}: due", item.id),
+        other => format!("{}: {other:?}", item.id),
     });
     open.collect::<Vec<_>>().join("\n")
 }
@@ -234,7 +234,7 @@ fn network_policies_are_applied_before_the_pods_they_select() {
     let waves = waves(&shoot);
     let wave = |prefix: &str| {
         let mut waves = waves.iter();
-        let wave = waves.position(|it| it.iter().any(|it| it.starts_with(prefix)));
+        let wave = waves.position(|wave| wave.iter().any(|it| it.starts_with(prefix)));
         wave.unwrap_or_else(|| panic!("{prefix} in {waves:#?}"))
     };
     assert!(wave("control-plane/network-policies") < wave("image/"));

@@ -128,9 +128,9 @@ impl<'a> World<'a> {
     pub(crate) fn moves(&mut self) -> bool {
         let count = self.things().len();
         let first = self.dice.roll(count);
-        (0..count).any(|it| {
+        (0..count).any(|offset| {
             let things = self.things();
-            self.step_subject(&things[(first + it) % things.len()])
+            self.step_subject(&things[(first + offset) % things.len()])
         })
     }
 
@@ -228,6 +228,7 @@ impl<'a> World<'a> {
                     is_ours: true,
                     taints: [].into(),
                     metadata: "".into(),
+                    info: Default::default(),
                 };
                 self.truth.nodes.insert(name.clone(), node);
                 true

@@ -148,6 +148,7 @@ impl World<'_> {
             metadata: self.metadata(pool),
             status: "Provisioning".into(),
             cause: None,
+            placement: Default::default(),
         };
         Write::Machine {
             pool: pool.clone(),
@@ -245,9 +246,9 @@ fn service(spec: &Value) -> ObservedService {
         cluster_ip: (!is_headless).then(|| "10.43.0.7".into()),
         ingress: None,
         node_ports: ports
-            .map(|(it, free)| {
-                let given = it["nodePort"].as_u64().and_then(|it| it.try_into().ok());
-                let name = it["name"].as_str().unwrap_or_default();
+            .map(|(port, free)| {
+                let given = port["nodePort"].as_u64().and_then(|it| it.try_into().ok());
+                let name = port["name"].as_str().unwrap_or_default();
                 (name.into(), given.unwrap_or(free))
             })
             .collect(),

@@ -82,7 +82,7 @@ fn a_store_ends_as_the_server_and_never_goes_back() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_interleavings() {
     check(100_000);
 }

@@ -32,8 +32,8 @@ impl Server {
     }
 
     pub(crate) fn deaths(&self) -> impl Iterator<Item = &Thing> {
-        self.history.iter().filter_map(|it| match it {
-            News::Gone(it) => Some(it),
+        self.history.iter().filter_map(|news| match news {
+            News::Gone(thing) => Some(thing),
             _ => None,
         })
     }

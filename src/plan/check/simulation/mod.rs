@@ -185,7 +185,7 @@ impl<'a> World<'a> {
 
     /// Sends some of the actions due in this plan while the simulation proceeds.
     fn work(&mut self, plan: &Plan, faults: bool) {
-        let due = plan.items.iter().filter_map(|it| match &it.state {
+        let due = plan.items.iter().filter_map(|item| match &item.state {
             ItemState::Due(action) => Some(action.clone()),
             _ => None,
         });

@@ -8,7 +8,7 @@ use crate::state::facts::{
 use crate::state::hash::Hash;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
-use crate::state::plan::{Item, ItemState, Plan};
+use crate::state::plan::{Item, ItemId, ItemState, Plan};
 use crate::validate::ValidShoot;
 use std::sync::Arc;
 
@@ -16,23 +16,20 @@ use std::sync::Arc;
 const MUTANTS: [(&str, Planner); 19] = [
     ("image before machine", imports_count_as_done),
     ("a successor can be created", imports_count_as_done),
-    ("removed after the last user", users_are_not_seen),
-    (
-        "removed after the last user",
-        types_of_machines_are_not_seen,
-    ),
+    ("removed after the last user", users_are_ignored),
+    ("removed after the last user", types_of_machines_are_ignored),
     ("user data stays", machines_need_no_user_data),
     ("user data exists", user_data_counts_as_existing),
-    ("total", leaving_machines_are_not_seen),
-    ("names", leaving_machines_are_not_seen),
+    ("total", leaving_machines_are_ignored),
+    ("names", leaving_machines_are_ignored),
     ("available", provisioning_machines_count_as_ready),
-    ("once", sent_actions_are_not_seen),
+    ("once", sent_actions_are_ignored),
     ("ids are unique", ids_are_kinds),
     ("progress never decreases", imports_flicker),
     ("keeps done items done", needs_undo_done_items),
     ("the first plan has every item", ids_are_titles),
-    ("matches the desired state", old_pools_are_not_seen),
-    ("hosts are drained", evacuations_are_not_seen),
+    ("matches the desired state", old_pools_are_ignored),
+    ("hosts are drained", evacuations_are_ignored),
     ("ends", blocked_items_wait),
     ("not stuck without a fault", nothing_is_drained),
     ("nothing is due afterwards", the_record_is_always_due),
@@ -48,13 +45,13 @@ fn every_broken_planner_is_detected() {
     assert!(unnoticed.is_empty(), "{unnoticed:?} noticed nothing");
 }
 
-fn mistaken(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Facts)) -> Plan {
+fn with_facts(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Facts)) -> Plan {
     let mut observed = observed.clone();
     changes(Arc::make_mut(&mut observed.facts));
     plan(shoot, &observed)
 }
 
-fn told(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Item)) -> Plan {
+fn with_items(shoot: &ValidShoot, observed: &Observed, changes: impl Fn(&mut Item)) -> Plan {
     let mut plan = plan(shoot, observed);
     plan.items.iter_mut().for_each(changes);
     plan
@@ -65,12 +62,12 @@ fn machines(facts: &mut Facts) -> impl Iterator<Item = &mut ObservedMachine> {
 }
 
 fn imports_count_as_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+    with_facts(shoot, observed, |facts| {
         let imports = facts.objects.values_mut();
         imports
             .filter(|it| matches!(it.status, ObjectStatus::Image(_)))
-            .for_each(|it| {
-                it.status = ObjectStatus::Image(ImageImport {
+            .for_each(|object| {
+                object.status = ObjectStatus::Image(ImageImport {
                     done: true,
                     ..ImageImport::default()
                 });
@@ -80,7 +77,7 @@ fn imports_count_as_done(shoot: &ValidShoot, observed: &Observed) -> Plan {
 
 fn imports_flicker(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let is_odd = observed.now.as_secs() % 2 == 1;
-    mistaken(shoot, observed, |facts| {
+    with_facts(shoot, observed, |facts| {
         let objects = facts.objects.values_mut();
         for it in objects.filter(|it| is_odd && matches!(it.status, ObjectStatus::Image(_))) {
             it.status = ObjectStatus::Image(ImageImport::default());
@@ -88,21 +85,21 @@ fn imports_flicker(shoot: &ValidShoot, observed: &Observed) -> Plan {
     })
 }
 
-fn users_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+fn users_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
         machines(facts).for_each(|it| (it.image, it.networks) = (None, [].into()));
     })
 }
 
-fn evacuations_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+fn evacuations_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
         machines(facts).for_each(|it| it.evacuating = false);
     })
 }
 
 fn machines_need_no_user_data(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
-        if let ItemState::Due(Action::Delete(target)) = &mut it.state
+    with_items(shoot, observed, |item| {
+        if let ItemState::Due(Action::Delete(target)) = &mut item.state
             && target.key.kind == ObjectKind::Machine
         {
             target.key.kind = ObjectKind::UserData;
@@ -111,7 +108,7 @@ fn machines_need_no_user_data(shoot: &ValidShoot, observed: &Observed) -> Plan {
 }
 
 fn user_data_counts_as_existing(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+    with_facts(shoot, observed, |facts| {
         let names: Vec<_> = facts
             .machines
             .values()
@@ -132,27 +129,27 @@ fn user_data_counts_as_existing(shoot: &ValidShoot, observed: &Observed) -> Plan
     })
 }
 
-fn types_of_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+fn types_of_machines_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
         machines(facts).for_each(|it| it.types = [].into());
     })
 }
 
-fn leaving_machines_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+fn leaving_machines_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
         let pools = facts.machines.values_mut();
-        pools.for_each(|it| it.retain(|_, it| it.phase != MachinePhase::Deleting));
+        pools.for_each(|machines| machines.retain(|_, it| it.phase != MachinePhase::Deleting));
     })
 }
 
 fn provisioning_machines_count_as_ready(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+    with_facts(shoot, observed, |facts| {
         let coming = machines(facts).filter(|it| it.phase == MachinePhase::Provisioning);
         coming.for_each(|it| it.phase = MachinePhase::Ready);
     })
 }
 
-fn sent_actions_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
+fn sent_actions_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let mut observed = observed.clone();
     observed.sent.clear();
     plan(shoot, &observed)
@@ -161,12 +158,12 @@ fn sent_actions_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
 fn ids_are_kinds(shoot: &ValidShoot, observed: &Observed) -> Plan {
     // Items that are not done are counted by id, so only done ones are changed.
     let is_done = |it: &Item| it.state == ItemState::Done;
-    told(shoot, observed, |it| {
-        if !is_done(it) {
+    with_items(shoot, observed, |item| {
+        if !is_done(item) {
             return;
         }
-        let kind = it.id.0.split('/').next().unwrap_or_default();
-        it.id.0 = kind.into();
+        let kind = item.id.0.split('/').next().unwrap_or_default();
+        item.id.0 = kind.into();
     })
 }
 
@@ -183,28 +180,30 @@ fn needs_undo_done_items(shoot: &ValidShoot, observed: &Observed) -> Plan {
 }
 
 fn ids_are_titles(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| it.id = it.title.clone().into())
+    with_items(shoot, observed, |item| {
+        item.id = ItemId(item.title.as_str().into());
+    })
 }
 
-fn old_pools_are_not_seen(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    mistaken(shoot, observed, |facts| {
+fn old_pools_are_ignored(shoot: &ValidShoot, observed: &Observed) -> Plan {
+    with_facts(shoot, observed, |facts| {
         let is_wanted = |name: &str| shoot.pools.iter().any(|it| it.name == name);
         facts.machines.retain(|pool, _| is_wanted(pool));
     })
 }
 
 fn blocked_items_wait(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
-        if it.state == ItemState::Blocked {
-            it.state = ItemState::Waiting("a dependency is not done".into());
+    with_items(shoot, observed, |item| {
+        if item.state == ItemState::Blocked {
+            item.state = ItemState::Waiting("a dependency is not done".into());
         }
     })
 }
 
 fn nothing_is_drained(shoot: &ValidShoot, observed: &Observed) -> Plan {
-    told(shoot, observed, |it| {
-        if matches!(it.state, ItemState::Due(Action::Drain(_))) {
-            it.state = ItemState::Blocked;
+    with_items(shoot, observed, |item| {
+        if matches!(item.state, ItemState::Due(Action::Drain(_))) {
+            item.state = ItemState::Blocked;
         }
     })
 }
@@ -212,7 +211,7 @@ fn nothing_is_drained(shoot: &ValidShoot, observed: &Observed) -> Plan {
 /// Gives the record another hash.
 fn the_record_is_always_due(shoot: &ValidShoot, observed: &Observed) -> Plan {
     let fresh = observed.now.is_zero();
-    mistaken(shoot, observed, |facts| {
+    with_facts(shoot, observed, |facts| {
         if let Some(it) = &mut facts.record
             && fresh
         {

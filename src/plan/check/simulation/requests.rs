@@ -221,6 +221,7 @@ impl World<'_> {
             metadata: desired::pool_metadata(wants).into(),
             status: "Provisioning".into(),
             cause: None,
+            placement: Default::default(),
         };
         let all = facts.machines.entry(pool.clone()).or_default();
         let is_fresh = all.insert(name.clone(), machine).is_none();

@@ -26,7 +26,7 @@ fn floor(facts: &Facts, pool: &PoolSpec) -> usize {
 }
 
 fn due(plan: &Plan) -> impl Iterator<Item = &Action> {
-    plan.items.iter().filter_map(|it| match &it.state {
+    plan.items.iter().filter_map(|item| match &item.state {
         ItemState::Due(action) => Some(action),
         _ => None,
     })
@@ -82,8 +82,8 @@ impl World<'_> {
         let total = there.len() + coming.count() + created.clone().count();
         let holds = created.clone().next().is_none() || total <= most(facts, pool);
         let fresh = created.clone().all(|it| !there.contains_key(it.2));
-        let is_going = |it: &(&&Arc<str>, &&ObservedMachine)| {
-            let key = ObjectKey::provider(ObjectKind::Machine, (**it.0).clone());
+        let is_going = |machine: &(&&Arc<str>, &&ObservedMachine)| {
+            let key = ObjectKey::provider(ObjectKind::Machine, (**machine.0).clone());
             observed.sent.get(&key).and_then(removes).is_some()
         };
         let serving = there.iter().filter(|it| it.1.phase == MachinePhase::Ready);
@@ -140,11 +140,11 @@ impl World<'_> {
             ),
             ObjectKind::NetworkAttachmentDefinition => (
                 "removed after the last user",
-                machines.any(|it| it.1.networks.iter().any(|it| **it == *network)),
+                machines.any(|machine| machine.1.networks.iter().any(|it| **it == *network)),
             ),
             ObjectKind::Instancetype => (
                 "removed after the last user",
-                machines.any(|it| it.1.types.iter().any(|it| **it == key.to_string())),
+                machines.any(|machine| machine.1.types.iter().any(|it| **it == key.to_string())),
             ),
             ObjectKind::UserData => {
                 let is_made = |it: (_, _, &Arc<str>)| *it.2 == key.name;
@@ -165,9 +165,9 @@ impl World<'_> {
 
     /// A shared object that changes back to not done affects no other item.
     pub(crate) fn check_flicker(&mut self, before: &Plan) {
-        let shared = |it: &ObjectKey| {
+        let shared = |key: &ObjectKey| {
             matches!(
-                it.kind,
+                key.kind,
                 ObjectKind::ImageVolume
                     | ObjectKind::NetworkAttachmentDefinition
                     | ObjectKind::Instancetype
@@ -249,14 +249,14 @@ struct Present {
 fn present(facts: &Facts) -> Present {
     let pools = facts.machines.iter();
     let machines = pools.flat_map(|(pool, all)| all.values().map(move |it| (pool, it)));
-    let machines = machines.map(|(pool, it)| {
-        let is_ready = it.phase == MachinePhase::Ready;
+    let machines = machines.map(|(pool, machine)| {
+        let is_ready = machine.phase == MachinePhase::Ready;
         (
             pool.clone(),
-            it.zone,
-            it.hash,
+            machine.zone,
+            machine.hash,
             is_ready,
-            it.metadata.clone(),
+            machine.metadata.clone(),
         )
     });
     let mut machines: Vec<_> = machines.collect();
@@ -291,10 +291,10 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
             let machine = (pool.name.as_str().into(), zone, hash, true, metadata);
             machines.extend((0..count).map(|_| machine.clone()));
             let golden = desired::image_volume(shoot, facts, pool, zone);
-            objects.extend(golden.map(|it| {
+            objects.extend(golden.map(|volume| {
                 (
-                    ObjectKey::provider(ObjectKind::ImageVolume, it.name),
-                    (it.hash, true),
+                    ObjectKey::provider(ObjectKind::ImageVolume, volume.name),
+                    (volume.hash, true),
                 )
             }));
         }
@@ -324,7 +324,7 @@ fn goal(shoot: &ValidShoot, observed: &Observed) -> Present {
 fn types(shoot: &ValidShoot, facts: &Facts) -> impl Iterator<Item = (ObjectKey, (Hash, bool))> {
     let machines = facts.machines.values().flatten();
     let made_by: HashSet<&str> = machines
-        .flat_map(|it| it.1.types.iter().map(|it| &**it))
+        .flat_map(|machine| machine.1.types.iter().map(|it| &**it))
         .collect();
     let there = facts.objects.iter();
     let used = there.filter(|it| made_by.contains(&*it.0.to_string()));
@@ -347,7 +347,7 @@ fn has_needs(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec, zone: usize) ->
     };
     let golden = desired::image_volume(shoot, facts, pool, zone);
     let mut networks = shoot.networks.iter();
-    let network = |it: &Network| match it {
+    let network = |network: &Network| match network {
         Network::Tenant { name, config, .. } => {
             let name = names::tenant_network(&shoot.id, name);
             has(

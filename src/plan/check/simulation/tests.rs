@@ -24,7 +24,7 @@ fn whole_plans_hold_in_a_small_world() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_world() {
     check(3_000);
 }
@@ -36,9 +36,9 @@ fn with_a_bad_zone(
     spoil: fn(&mut World, Zone),
 ) -> (Verdict, Plan, [usize; 3]) {
     let pools = [Pool { size: (4, 4), ..A }, B];
-    let newer = pools.map(|it| Pool {
+    let newer = pools.map(|pool| Pool {
         image: "24.04",
-        ..it
+        ..pool
     });
     let (before, after) = (
         shoot(&["red"], &pools, bounds),
@@ -56,8 +56,9 @@ fn with_a_bad_zone(
     let last = world.plan();
     let ready = |pool: &str, hash_of: &str| {
         let machines = world.observed.facts.machines[pool].values();
-        let image =
-            |it: &Option<std::sync::Arc<str>>| it.as_ref().is_some_and(|it| it.contains(hash_of));
+        let image = |image: &Option<std::sync::Arc<str>>| {
+            image.as_ref().is_some_and(|it| it.contains(hash_of))
+        };
         machines
             .filter(|it| it.phase == MachinePhase::Ready && image(&it.image))
             .count()
@@ -113,7 +114,7 @@ fn what_is_refused_stays_so_at_every_version() {
         .flat_map(|it| it.values_mut())
         .for_each(|it| it.phase = MachinePhase::Failed);
     let due = |plan: &Plan| {
-        let actions = plan.items.iter().filter_map(|it| match &it.state {
+        let actions = plan.items.iter().filter_map(|item| match &item.state {
             ItemState::Due(action @ Action::Delete(_)) => Some(action.clone()),
             _ => None,
         });

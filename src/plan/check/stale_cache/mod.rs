@@ -17,24 +17,24 @@ mod tests;
 
 /// Status of a machine, actual or observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Look {
+enum MachineView {
     Absent,
     Is(RollingPhase),
     /// The create request has no answer yet.
-    MakeSent,
+    CreateSent,
     /// The delete request has no answer yet; it was decided in this phase.
-    RemoveSent(RollingPhase),
+    DeleteSent(RollingPhase),
 }
 
 /// A machine as it is, and as the cache shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Twin {
+struct CachedMachine {
     /// A small number for each hash.
     hash: u8,
     zone: usize,
     ordinal: u32,
-    truth: Look,
-    seen: Look,
+    actual: MachineView,
+    cached: MachineView,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ struct State {
     wanted: u8,
     faults: u8,
     /// Sorted, so that equal states compare equal.
-    machines: Vec<Twin>,
+    machines: Vec<CachedMachine>,
 }
 
 /// A pool, and the events that may happen to it.
@@ -57,9 +57,9 @@ struct World {
     /// Maximum number of faults.
     faults: u8,
     /// The plan sees requests in flight.
-    sent_is_seen: bool,
+    sees_requests: bool,
     /// A removal because of "not ready" checks readiness again before it acts.
-    second_look: bool,
+    rechecks_readiness: bool,
     /// The first LIST of a run is consistent.
     consistent_list: bool,
 }
@@ -81,8 +81,8 @@ impl World {
             surge: 1,
             unavailable: 1,
             faults: 2,
-            sent_is_seen: true,
-            second_look: true,
+            sees_requests: true,
+            rechecks_readiness: true,
             consistent_list: true,
         }
     }
@@ -96,15 +96,15 @@ impl World {
 
     /// All desired machines are ready.
     fn first(&self) -> State {
-        let there = Look::Is(RollingPhase::Ready);
+        let there = MachineView::Is(RollingPhase::Ready);
         let zones = self.targets.iter().enumerate();
         let machines = zones.flat_map(|(zone, target)| {
-            (0..).take(*target).map(move |ordinal| Twin {
+            (0..).take(*target).map(move |ordinal| CachedMachine {
                 hash: 0,
                 zone,
                 ordinal,
-                truth: there,
-                seen: there,
+                actual: there,
+                cached: there,
             })
         });
         State {
@@ -116,10 +116,10 @@ impl World {
 
     fn is_goal(&self, state: &State) -> bool {
         let mut targets = self.targets(state).iter().enumerate();
-        let is_good = |it: &Twin| {
-            it.hash == state.wanted
-                && it.truth == Look::Is(RollingPhase::Ready)
-                && it.seen == it.truth
+        let is_good = |machine: &CachedMachine| {
+            machine.hash == state.wanted
+                && machine.actual == MachineView::Is(RollingPhase::Ready)
+                && machine.cached == machine.actual
         };
         let count = |zone| state.machines.iter().filter(|it| it.zone == zone).count();
         state.machines.iter().all(is_good) && targets.all(|(zone, it)| count(zone) == *it)

@@ -1,15 +1,15 @@
-use super::{Look, State, Twin, World};
+use super::{CachedMachine, MachineView, State, World};
 use crate::plan::pool::rolling_update::{RollingMachine, RollingPhase, RollingPool, Transition};
 use crate::state::hash::Hash;
-use Look::{Absent, Is, MakeSent, RemoveSent};
+use MachineView::{Absent, CreateSent, DeleteSent, Is};
 
 #[derive(Default)]
 pub(crate) struct Next {
-    /// What a fair world does sooner or later.
+    /// States that are reached sooner or later.
     pub(crate) good: Vec<State>,
-    /// What may happen, but need not.
+    /// States that may be reached, for example after a fault.
     pub(crate) bad: Vec<State>,
-    /// What does not hold on the way.
+    /// Violated invariants.
     pub(crate) broken: Vec<&'static str>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn next(world: &World, state: &State) -> Next {
     let step = Step { world, state };
     step.start_what_is_due(&mut next);
     for index in 0..state.machines.len() {
-        step.land(index, &mut next);
+        step.receive(index, &mut next);
         step.change(index, &mut next);
     }
     step.crash(&mut next);
@@ -43,8 +43,8 @@ fn hash(number: u8) -> Hash {
     Hash(u64::from(number + 1) << 44)
 }
 
-fn is_ready(twin: &Twin) -> bool {
-    twin.truth == Is(RollingPhase::Ready)
+fn is_ready(machine: &CachedMachine) -> bool {
+    machine.actual == Is(RollingPhase::Ready)
 }
 
 impl Step<'_> {
@@ -56,47 +56,47 @@ impl Step<'_> {
         self.desired().saturating_sub(self.world.unavailable)
     }
 
-    fn with(&self, change: impl FnOnce(&mut Vec<Twin>)) -> State {
+    fn with(&self, change: impl FnOnce(&mut Vec<CachedMachine>)) -> State {
         let mut after = self.state.clone();
         change(&mut after.machines);
         after
             .machines
-            .retain(|it| (it.truth, it.seen) != (Absent, Absent));
+            .retain(|it| (it.actual, it.cached) != (Absent, Absent));
         after.machines.sort_unstable();
         after
     }
 
-    fn with_one(&self, index: usize, truth: Look, seen: Look) -> State {
+    fn with_one(&self, index: usize, actual: MachineView, cached: MachineView) -> State {
         self.with(|all| {
-            all[index].truth = truth;
-            all[index].seen = seen;
+            all[index].actual = actual;
+            all[index].cached = cached;
         })
     }
 
-    /// What the plan makes of it.
-    fn view(&self, twin: &Twin) -> Option<RollingMachine> {
-        let phase = match twin.seen {
+    /// The machine in the planner's input.
+    fn view(&self, machine: &CachedMachine) -> Option<RollingMachine> {
+        let phase = match machine.cached {
             Absent => return None,
-            MakeSent if !self.world.sent_is_seen => return None,
-            MakeSent => RollingPhase::Creating,
+            CreateSent if !self.world.sees_requests => return None,
+            CreateSent => RollingPhase::Creating,
             Is(phase) => phase,
-            RemoveSent(phase) if self.world.sent_is_seen => leaving(phase),
-            RemoveSent(phase) => phase,
+            DeleteSent(phase) if self.world.sees_requests => leaving(phase),
+            DeleteSent(phase) => phase,
         };
         Some(RollingMachine {
-            hash: hash(twin.hash),
-            zone: twin.zone,
-            ordinal: twin.ordinal,
+            hash: hash(machine.hash),
+            zone: machine.zone,
+            ordinal: machine.ordinal,
             phase,
-            born: u64::from(twin.hash) * 100 + u64::from(twin.ordinal),
+            born: u64::from(machine.hash) * 100 + u64::from(machine.ordinal),
         })
     }
 
     /// What is due, with the removals as indices of this state.
     fn moves(&self) -> Transition {
         let all = self.state.machines.iter().enumerate();
-        let seen = all.filter_map(|(index, it)| Some((index, self.view(it)?)));
-        let (indices, machines): (Vec<usize>, Vec<RollingMachine>) = seen.unzip();
+        let visible = all.filter_map(|(index, it)| Some((index, self.view(it)?)));
+        let (indices, machines): (Vec<usize>, Vec<RollingMachine>) = visible.unzip();
         let pool = RollingPool {
             hash: hash(self.state.wanted),
             targets: self.world.targets(self.state),
@@ -116,31 +116,31 @@ impl Step<'_> {
     fn start_what_is_due(&self, next: &mut Next) {
         let moves = self.moves();
         for (zone, ordinal) in moves.create {
-            let twin = Twin {
+            let machine = CachedMachine {
                 hash: self.state.wanted,
                 zone,
                 ordinal,
-                truth: Absent,
-                seen: MakeSent,
+                actual: Absent,
+                cached: CreateSent,
             };
-            let name = |it: &Twin| (it.hash, it.zone, it.ordinal);
+            let name = |it: &CachedMachine| (it.hash, it.zone, it.ordinal);
             let all = &self.state.machines;
-            match all.iter().position(|it| name(it) == name(&twin)) {
-                None => next.good.push(self.with(|all| all.push(twin))),
-                Some(it) if all[it].seen == MakeSent => {}
+            match all.iter().position(|it| name(it) == name(&machine)) {
+                None => next.good.push(self.with(|all| all.push(machine))),
+                Some(it) if all[it].cached == CreateSent => {}
                 // The server answers AlreadyExists, so the existing object is taken for ours.
                 Some(it) => {
-                    let truth = all[it].truth;
-                    next.good.push(self.with_one(it, truth, truth));
+                    let actual = all[it].actual;
+                    next.good.push(self.with_one(it, actual, actual));
                 }
             }
         }
         for index in moves.remove {
-            let Is(phase) = self.state.machines[index].seen else {
+            let Is(phase) = self.state.machines[index].cached else {
                 continue;
             };
-            let truth = self.state.machines[index].truth;
-            let after = self.with_one(index, truth, RemoveSent(phase));
+            let actual = self.state.machines[index].actual;
+            let after = self.with_one(index, actual, DeleteSent(phase));
             if phase == RollingPhase::Ready && self.surely_ready(&after) < self.floor() {
                 next.broken.push("available");
             }
@@ -148,32 +148,35 @@ impl Step<'_> {
         }
     }
 
-    /// How many serve when all that is in flight has landed; a fault that the plan has not seen is not its own.
+    /// Number of ready machines once all requests have arrived. Faults that are not in the cache yet count as ready.
     fn surely_ready(&self, after: &State) -> usize {
-        let stays = |it: &&Twin| is_ready(it) && it.seen != RemoveSent(RollingPhase::Ready);
-        let unseen = |it: &&Twin| it.seen == Is(RollingPhase::Ready) && !is_ready(it);
+        let stays =
+            |it: &&CachedMachine| is_ready(it) && it.cached != DeleteSent(RollingPhase::Ready);
+        let unobserved =
+            |it: &&CachedMachine| it.cached == Is(RollingPhase::Ready) && !is_ready(it);
         let all = after.machines.iter();
-        all.clone().filter(stays).count() + all.filter(unseen).count()
+        all.clone().filter(stays).count() + all.filter(unobserved).count()
     }
 
-    /// Requests land or are lost, and news arrives.
-    fn land(&self, index: usize, next: &mut Next) {
-        let twin = &self.state.machines[index];
-        match twin.seen {
-            MakeSent => {
-                let there = |it: &&Twin| it.truth != Absent;
+    /// A request arrives or is lost, or the cache is updated.
+    fn receive(&self, index: usize, next: &mut Next) {
+        let machine = &self.state.machines[index];
+        match machine.cached {
+            CreateSent => {
+                let there = |it: &&CachedMachine| it.actual != Absent;
                 let all = self.state.machines.iter().filter(there).count();
                 if all + 1 > self.desired() + self.world.surge {
                     next.broken.push("total");
                 }
                 let made = Is(RollingPhase::Creating);
                 next.good.push(self.with_one(index, made, made));
-                next.bad.push(self.with_one(index, twin.truth, Absent));
+                next.bad.push(self.with_one(index, machine.actual, Absent));
             }
-            RemoveSent(phase) => {
-                let recovered = phase != RollingPhase::Ready && is_ready(twin);
-                if recovered && self.world.second_look {
-                    next.good.push(self.with_one(index, twin.truth, twin.truth));
+            DeleteSent(phase) => {
+                let recovered = phase != RollingPhase::Ready && is_ready(machine);
+                if recovered && self.world.rechecks_readiness {
+                    next.good
+                        .push(self.with_one(index, machine.actual, machine.actual));
                 } else {
                     if recovered && self.left_without(index) < self.floor() {
                         next.broken.push("available, as it came back");
@@ -181,61 +184,67 @@ impl Step<'_> {
                     let gone = Is(leaving(phase));
                     next.good.push(self.with_one(index, gone, gone));
                 }
-                next.bad.push(self.with_one(index, twin.truth, twin.truth));
+                next.bad
+                    .push(self.with_one(index, machine.actual, machine.actual));
             }
-            seen if seen != twin.truth => {
-                next.good.push(self.with_one(index, twin.truth, twin.truth));
+            cached if cached != machine.actual => {
+                next.good
+                    .push(self.with_one(index, machine.actual, machine.actual));
             }
             _ => {}
         }
     }
 
     fn left_without(&self, index: usize) -> usize {
-        let after = self.with(|all| all[index].truth = Is(RollingPhase::Draining));
-        let unseen = |it: &&Twin| it.seen == Is(RollingPhase::Ready) && !is_ready(it);
+        let after = self.with(|all| all[index].actual = Is(RollingPhase::Draining));
+        let unobserved =
+            |it: &&CachedMachine| it.cached == Is(RollingPhase::Ready) && !is_ready(it);
         let all = after.machines.iter();
-        all.clone().filter(|it| is_ready(it)).count() + all.filter(unseen).count()
+        all.clone().filter(|it| is_ready(it)).count() + all.filter(unobserved).count()
     }
 
-    /// The world moves, and the store does not know yet.
+    /// The machine changes, and the cache does not show it yet.
     fn change(&self, index: usize, next: &mut Next) {
-        let twin = &self.state.machines[index];
-        let to = |phase| self.with_one(index, Is(phase), twin.seen);
+        let machine = &self.state.machines[index];
+        let to = |phase| self.with_one(index, Is(phase), machine.cached);
         let fault = |phase| {
             (self.state.faults < self.world.faults).then(|| State {
                 faults: self.state.faults + 1,
                 ..to(phase)
             })
         };
-        match twin.truth {
+        match machine.actual {
             Is(RollingPhase::Creating | RollingPhase::NotReady) => {
                 next.bad.extend(fault(RollingPhase::Failed));
                 next.good.push(to(RollingPhase::Ready));
             }
             Is(RollingPhase::Ready) => next.bad.extend(fault(RollingPhase::NotReady)),
             // The drain itself reports its end.
-            Is(RollingPhase::Draining) if twin.seen == twin.truth => {
+            Is(RollingPhase::Draining) if machine.cached == machine.actual => {
                 let over = Is(RollingPhase::Deleting);
                 next.good.push(self.with_one(index, over, over));
             }
-            Is(RollingPhase::Deleting) => next.good.push(self.with_one(index, Absent, twin.seen)),
+            Is(RollingPhase::Deleting) => {
+                next.good.push(self.with_one(index, Absent, machine.cached))
+            }
             _ => {}
         }
     }
 
-    /// What is in flight is lost, and the next run looks; it may want something else.
+    /// The run is killed. The next one lists the machines, and its manifest may differ.
     fn crash(&self, next: &mut Next) {
-        let look = |it: &Twin| {
-            let is_young = it.truth == Is(RollingPhase::Creating) && it.seen == it.truth;
-            match it.seen {
-                _ if self.world.consistent_list => it.truth,
-                MakeSent => Absent,
-                RemoveSent(_) => it.truth,
+        let listed = |machine: &CachedMachine| {
+            let is_young =
+                machine.actual == Is(RollingPhase::Creating) && machine.cached == machine.actual;
+            match machine.cached {
+                _ if self.world.consistent_list => machine.actual,
+                CreateSent => Absent,
+                DeleteSent(_) => machine.actual,
                 _ if is_young => Absent,
                 other => other,
             }
         };
-        let crashed = self.with(|all| all.iter_mut().for_each(|it| it.seen = look(it)));
+        let crashed = self.with(|all| all.iter_mut().for_each(|it| it.cached = listed(it)));
         if self.state.wanted == 0 {
             next.bad.push(State {
                 wanted: 1,

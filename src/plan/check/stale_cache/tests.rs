@@ -29,9 +29,9 @@ fn every_bound_holds_behind_a_store_that_lags() {
 }
 
 #[test]
-fn a_bound_breaks_when_what_is_sent_is_not_seen() {
+fn a_bound_breaks_when_requests_in_flight_are_ignored() {
     let world = World {
-        sent_is_seen: false,
+        sees_requests: false,
         faults: 1,
         ..World::new(&[2, 1])
     };
@@ -41,9 +41,9 @@ fn a_bound_breaks_when_what_is_sent_is_not_seen() {
 }
 
 #[test]
-fn a_bound_breaks_without_a_second_look() {
+fn a_bound_breaks_if_readiness_is_not_rechecked() {
     let world = World {
-        second_look: false,
+        rechecks_readiness: false,
         ..World::new(&[2, 1])
     };
     world
@@ -63,7 +63,7 @@ fn a_bound_breaks_when_the_first_list_lags() {
 }
 
 #[test]
-fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
+fn an_update_that_leaves_failed_machines_is_found_not_to_end() {
     let world = World {
         rule: mutations::failed_machines_stay,
         ..World::new(&[1, 1])
@@ -72,7 +72,7 @@ fn an_update_that_leaves_failed_machines_is_seen_not_to_end() {
 }
 
 #[test]
-fn an_update_that_makes_what_it_removes_is_seen_to_go_in_circles() {
+fn an_update_that_makes_what_it_removes_is_found_to_go_in_circles() {
     let world = World {
         rule: mutations::one_too_many_is_created,
         ..World::new(&[1, 1])
@@ -81,7 +81,7 @@ fn an_update_that_makes_what_it_removes_is_seen_to_go_in_circles() {
 }
 
 #[test]
-#[ignore = "takes minutes; the exhaustive search"]
+#[ignore = "second tier: an exhaustive search, which takes minutes"]
 fn exhaustive_behind_a_store_that_lags() {
     check(World::new(&[2, 2]));
     check(World::new(&[2, 1, 1]));

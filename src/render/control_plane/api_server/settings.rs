@@ -106,10 +106,10 @@ pub(crate) fn admission(settings: &KubeApiServer) -> Option<Value> {
 
 /// `resource.group#size`, the format of the flag.
 fn sizes(sizes: &WatchCacheSizes) -> Vec<String> {
-    let of = sizes.resources.iter().map(|it| {
-        let group = it.api_group.as_deref().filter(|it| !it.is_empty());
+    let of = sizes.resources.iter().map(|resource| {
+        let group = resource.api_group.as_deref().filter(|it| !it.is_empty());
         let group = group.map_or_else(String::new, |it| format!(".{it}"));
-        format!("{}{group}#{}", it.resource, it.size)
+        format!("{}{group}#{}", resource.resource, resource.size)
     });
     of.collect()
 }

@@ -11,8 +11,8 @@ const KNOWN: &str = include_str!("flags-1.36.txt");
 fn command(objects: &[Value], part: &str, list: &str, index: usize) -> Vec<String> {
     let workload = workloads(objects)
         .into_iter()
-        .find(|it| {
-            it["metadata"]["name"]
+        .find(|workload| {
+            workload["metadata"]["name"]
                 .as_str()
                 .is_some_and(|it| it.ends_with(&format!("--demo-{part}")))
         })

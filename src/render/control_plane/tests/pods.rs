@@ -61,8 +61,8 @@ fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
         let volumes = template["spec"]["volumes"].as_array().expect("some");
         let names: std::collections::BTreeSet<String> = volumes
             .iter()
-            .filter_map(|it| {
-                let of = |kind: &str, field: &str| it[kind][field].as_str();
+            .filter_map(|volume| {
+                let of = |kind: &str, field: &str| volume[kind][field].as_str();
                 let secret = of("secret", "secretName").map(|it| format!("checksum/{it}"));
                 secret.or_else(|| Some(format!("checksum-config/{}", of("configMap", "name")?)))
             })
@@ -85,8 +85,8 @@ fn a_pod_rolls_with_each_of_its_secrets_and_config_maps() {
 #[test]
 fn only_the_controller_manager_has_the_private_key_of_the_ca() {
     let objects = objects(&tolerating(Tolerance::None));
-    let mounting = workloads(&objects).into_iter().filter(|it| {
-        let volumes = it["spec"]["template"]["spec"]["volumes"].as_array();
+    let mounting = workloads(&objects).into_iter().filter(|workload| {
+        let volumes = workload["spec"]["template"]["spec"]["volumes"].as_array();
         let mut volumes = volumes.into_iter().flatten();
         volumes.any(|it| it["secret"]["secretName"] == "shoot--dev--demo-ca")
     });
@@ -154,14 +154,16 @@ fn objects_of_each_part_are_selected_by_their_labels() {
         .into_iter()
         .map(|it| &it["spec"]["template"]["metadata"]["labels"])
         .collect();
-    let selectors = objects.iter().filter_map(|it| match it["kind"].as_str()? {
-        "Service" => Some(&it["spec"]["selector"]),
-        "NetworkPolicy" => Some(&it["spec"]["podSelector"]["matchLabels"]),
-        "PodDisruptionBudget" | "Deployment" | "StatefulSet" => {
-            Some(&it["spec"]["selector"]["matchLabels"])
-        }
-        _ => None,
-    });
+    let selectors = objects
+        .iter()
+        .filter_map(|object| match object["kind"].as_str()? {
+            "Service" => Some(&object["spec"]["selector"]),
+            "NetworkPolicy" => Some(&object["spec"]["podSelector"]["matchLabels"]),
+            "PodDisruptionBudget" | "Deployment" | "StatefulSet" => {
+                Some(&object["spec"]["selector"]["matchLabels"])
+            }
+            _ => None,
+        });
     for selector in selectors {
         let selector = selector.as_object().expect("labels");
         let matching = pods

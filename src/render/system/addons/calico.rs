@@ -21,8 +21,9 @@ pub(crate) fn fit(object: &mut Value, networking: &NetworkRanges) {
 }
 
 fn daemon(object: &mut Value, networking: &NetworkRanges) {
-    let containers = object.pointer_mut("/spec/template/spec/containers");
-    let containers = containers.and_then(Value::as_array_mut);
+    let containers = object
+        .pointer_mut("/spec/template/spec/containers")
+        .and_then(Value::as_array_mut);
     for container in containers.into_iter().flatten() {
         if container["name"] != DAEMON {
             continue;

@@ -15,17 +15,17 @@ const DEFAULT: &str = "snapshot.storage.kubernetes.io/is-default-class";
 /// Returns None if the profile lists no class. Existing definitions stay, since deleting them deletes all snapshots.
 pub(crate) fn bundle(shoot: &ValidShoot) -> Option<ManifestSet> {
     let classes = &shoot.profile.spec.provider_config.volume_snapshot_classes;
-    let classes = classes.iter().map(|it| {
+    let classes = classes.iter().map(|class| {
         json!({
             "apiVersion": "snapshot.storage.k8s.io/v1",
             "kind": "VolumeSnapshotClass",
             "metadata": {
-                "name": format!("kubevirt-{}", it.name),
-                "annotations": { DEFAULT: it.is_default_class.to_string() },
+                "name": format!("kubevirt-{}", class.name),
+                "annotations": { DEFAULT: class.is_default_class.to_string() },
             },
             "driver": DRIVER,
-            "deletionPolicy": it.deletion_policy.as_deref().unwrap_or("Delete"),
-            "parameters": { "infraSnapshotClassName": it.name },
+            "deletionPolicy": class.deletion_policy.as_deref().unwrap_or("Delete"),
+            "parameters": { "infraSnapshotClassName": class.name },
         })
     });
     let classes: Vec<Value> = classes.collect();

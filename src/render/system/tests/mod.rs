@@ -209,8 +209,8 @@ fn selectors_match_pods() {
         let selector = selector.as_object().expect("a selector").iter();
         let mut templates = templates.iter();
         let selector: Vec<_> = selector.collect();
-        templates.any(|(_, it)| {
-            let labels = &it["metadata"]["labels"];
+        templates.any(|(_, object)| {
+            let labels = &object["metadata"]["labels"];
             selector
                 .iter()
                 .all(|(key, value)| labels[key.as_str()] == **value)

@@ -128,15 +128,15 @@ fn classes(all: &[Component]) -> Vec<String> {
     let all = objects(all);
     let classes = all.iter().filter(|it| it["kind"] == "StorageClass");
     classes
-        .map(|it| {
-            let annotations = &it["metadata"]["annotations"];
+        .map(|class| {
+            let annotations = &class["metadata"]["annotations"];
             format!(
                 "{} of {}: default={} {} {}",
-                text(&it["metadata"]["name"]),
-                text(&it["parameters"]["infraStorageClassName"]),
+                text(&class["metadata"]["name"]),
+                text(&class["parameters"]["infraStorageClassName"]),
                 text(&annotations["storageclass.kubernetes.io/is-default-class"]),
-                text(&it["volumeBindingMode"]),
-                text(&it["reclaimPolicy"]),
+                text(&class["volumeBindingMode"]),
+                text(&class["reclaimPolicy"]),
             )
         })
         .collect()

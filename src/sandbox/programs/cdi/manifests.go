@@ -7,13 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/go-logr/logr"
+	"kubevirt.io/containerized-data-importer/pkg/operator/resources"
 	"kubevirt.io/containerized-data-importer/pkg/operator/resources/cluster"
 	"sigs.k8s.io/yaml"
 )
 
-// manifests writes one YAML file each for roles, webhooks and API services.
+// manifests writes one YAML file each for CustomResourceDefinitions, roles, webhooks and API services.
 func manifests(dir string) error {
 	files := map[string][]map[string]any{}
 	args := &cluster.FactoryArgs{Namespace: namespace, Logger: logr.Discard()}
@@ -67,7 +69,21 @@ func manifests(dir string) error {
 		}
 		fmt.Printf("%s.yaml: %d objects, %d bytes\n", name, len(list), out.Len())
 	}
-	return nil
+	return os.WriteFile(filepath.Join(dir, "crd-cdi.yaml"), []byte(definitions()), 0o644)
+}
+
+// definitions returns CDI's CustomResourceDefinitions in YAML.
+func definitions() string {
+	names := make([]string, 0, len(resources.CDICRDs))
+	for name := range resources.CDICRDs {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var out strings.Builder
+	for _, name := range names {
+		out.WriteString("---\n" + strings.TrimSpace(resources.CDICRDs[name]) + "\n")
+	}
+	return out.String()
 }
 
 func add(files map[string][]map[string]any, file string, object any) error {

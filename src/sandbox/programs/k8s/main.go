@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	kcm "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -34,7 +33,7 @@ func programs() map[string]func() int {
 		"kube-apiserver":          command(apiserver.NewAPIServerCommand),
 		"kube-controller-manager": command(kcm.NewControllerManagerCommand),
 		"kube-scheduler":          command(func() *cobra.Command { return scheduler.NewSchedulerCommand() }),
-		"kubectl":                 command(kubectl.NewDefaultKubectlCommand),
+		"kubectl":                 command(kubectl),
 		"simulator":               func() int { return simulator.Main(isProgram) },
 		"proxy-server":            konnectivity.ProxyServer,
 		"proxy-agent":             konnectivity.ProxyAgent,

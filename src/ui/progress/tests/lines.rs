@@ -1,7 +1,8 @@
 use super::super::plain_lines::PlainLines;
-use super::script::{at, failure, finish, item, midway, start};
+use super::script::{at, failure, finish, item, item_of, midway, start};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
-use crate::state::plan::REQUEST_SENT;
+use crate::state::key::{ObjectKey, ObjectKind};
+use crate::state::plan::{ItemKind, MachineItem, MachineStep, REQUEST_SENT};
 use crate::ui::Style;
 use snapbox::{assert_data_eq, str};
 use std::time::Duration;
@@ -142,38 +143,46 @@ fn the_longest_running_item_is_printed_every_thirty_seconds() {
 
 #[test]
 fn machines_that_swap_slots_are_printed_once() {
-    let machine = |at, place: &str, title: &str, status, why| {
-        let id = format!("machine/worker/z1/{place}");
-        item(at, &id, title, status, why)
+    let machine = |at, slot: usize, (name, title): (&str, &str), status, why| {
+        let kind = ItemKind::Machine(MachineItem {
+            pool: "worker".into(),
+            zone: 0,
+            zone_name: "a".into(),
+            slot,
+            machine: Some(name.into()),
+            step: MachineStep::Start,
+        });
+        item_of(at, kind, title, status, why)
     };
+    let deleted = ObjectKey::provider(ObjectKind::Machine, "a-0");
     let events = [
-        machine(0.0, "0", "Machine a-0 runs", ItemStatus::Done, ""),
+        machine(0.0, 0, ("a-0", "Machine a-0 runs"), ItemStatus::Done, ""),
         machine(
             0.0,
-            "1",
-            "Create machine a-1 in zone a",
+            1,
+            ("a-1", "Create machine a-1 in zone a"),
             ItemStatus::Working,
             "",
         ),
         machine(
             0.1,
-            "1",
-            "Create machine a-1",
+            1,
+            ("a-1", "Create machine a-1"),
             ItemStatus::Waiting,
             REQUEST_SENT,
         ),
         machine(
             0.2,
-            "1",
-            "Start machine a-1",
+            1,
+            ("a-1", "Start machine a-1"),
             ItemStatus::Waiting,
             "Starting",
         ),
-        machine(2.0, "0", "Machine a-1 runs", ItemStatus::Done, ""),
-        machine(2.0, "1", "Machine a-0 runs", ItemStatus::Done, ""),
-        item(
+        machine(2.0, 0, ("a-1", "Machine a-1 runs"), ItemStatus::Done, ""),
+        machine(2.0, 1, ("a-0", "Machine a-0 runs"), ItemStatus::Done, ""),
+        item_of(
             3.0,
-            "remove/u",
+            ItemKind::deletion(&deleted, &"u".into()),
             "Delete machine a-0",
             ItemStatus::Working,
             "",

@@ -1,8 +1,10 @@
 //! The live view, read back from a terminal emulator.
 
 use super::super::live_view::LiveView;
-use super::script::{at, failure, finish, item, machine, midway, progress, start};
+use super::super::terminal::FrameTerminal;
+use super::script::{at, failure, finish, item, item_of, machine, midway, progress, start};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::state::plan::ItemKind;
 use crate::ui::Style;
 use crate::ui::format::width::Elision;
 use indicatif::TermLike;
@@ -22,18 +24,31 @@ impl Screen {
     }
 
     fn live_view(&self) -> LiveView {
-        let size = (self.width().into(), self.height().into());
+        let screen = self.clone();
         LiveView::new(
-            Box::new(self.clone()),
-            Box::new(move || size),
+            Box::new(FrameTerminal::new(Box::new(self.clone()))),
+            Box::new(move || (screen.width().into(), screen.height().into())),
             Style { on: false },
             Elision::new(true),
         )
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
-        self.0.lock().unwrap().process(text.as_bytes());
-        Ok(())
+    /// Changes the number of columns as most terminals do: rows that the terminal wrapped are joined and wrapped again,
+    /// and the cursor keeps its place in the text.
+    fn resize(&self, columns: u16) {
+        let mut parser = self.0.lock().unwrap();
+        let screen = parser.screen();
+        let (lines, old_columns) = screen.size();
+        let mut text = String::new();
+        for row in 0..=screen.cursor_position().0 {
+            let cells = (0..old_columns).filter_map(|column| screen.cell(row, column));
+            text.extend(cells.map(vt100::Cell::contents));
+            if !screen.row_wrapped(row) && row < screen.cursor_position().0 {
+                text.push_str("\r\n");
+            }
+        }
+        *parser = vt100::Parser::new(lines, columns, 200);
+        parser.process(text.as_bytes());
     }
 
     /// The visible text.
@@ -59,38 +74,27 @@ impl TermLike for Screen {
     fn height(&self) -> u16 {
         self.0.lock().unwrap().screen().size().0
     }
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        match n {
-            0 => Ok(()),
-            _ => self.write(&format!("\x1b[{n}A")),
-        }
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        unreachable!("moves are part of the text of a frame")
     }
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        match n {
-            0 => Ok(()),
-            _ => self.write(&format!("\x1b[{n}B")),
-        }
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        unreachable!("moves are part of the text of a frame")
     }
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        match n {
-            0 => Ok(()),
-            _ => self.write(&format!("\x1b[{n}C")),
-        }
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        unreachable!("moves are part of the text of a frame")
     }
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        match n {
-            0 => Ok(()),
-            _ => self.write(&format!("\x1b[{n}D")),
-        }
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        unreachable!("moves are part of the text of a frame")
     }
-    fn write_line(&self, s: &str) -> io::Result<()> {
-        self.write(&format!("{s}\r\n"))
+    fn write_line(&self, _: &str) -> io::Result<()> {
+        unreachable!("a frame is written at once")
     }
-    fn write_str(&self, s: &str) -> io::Result<()> {
-        self.write(s)
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.0.lock().unwrap().process(text.as_bytes());
+        Ok(())
     }
     fn clear_line(&self) -> io::Result<()> {
-        self.write("\r\x1b[2K")
+        unreachable!("erasing is part of the text of a frame")
     }
     fn flush(&self) -> io::Result<()> {
         Ok(())
@@ -235,6 +239,57 @@ pool worker   0/200 ready
 }
 
 #[test]
+fn a_terminal_of_another_width_shows_one_live_view() {
+    let screen = Screen::new(24, 80);
+    let mut view = screen.live_view();
+    for event in [start(), midway()].concat() {
+        view.event(&event);
+    }
+    view.tick(Duration::from_secs(72));
+    screen.resize(50);
+    view.tick(Duration::from_secs(73));
+    assert_data_eq!(
+        screen.text(),
+        str![[r#"
+done     Apply network tenant-a
+done     Import image ubuntu 24.04
+done     Machine worker-z2-3fa2c-0 runs
+apply dev in …  [=============       ] 4/6  1m13s
+pool worker   1/3 ready
+  waiting     31s  worker-z1-3f…: Virtual…isioner
+  waiting     31s  worker-z3-3f…: the nod… joined
+
+"#]]
+    );
+    screen.resize(100);
+    view.tick(Duration::from_secs(74));
+    assert_data_eq!(
+        screen.text(),
+        str![[r#"
+done     Apply network tenant-a
+done     Import image ubuntu 24.04
+done     Machine worker-z2-3fa2c-0 runs
+apply dev in namespace ci                 [=============       ] 4/6  1m14s
+pool worker   1/3 ready
+  waiting     32s  worker-z1-3fa2c-0: VirtualMachine worker-z1-3fa2c…eClass fast has no provisioner
+  waiting     32s  Start machine worker-z3-3fa2c-0: the node has not joined
+
+"#]]
+    );
+    screen.resize(50);
+    view.close();
+    assert_data_eq!(
+        screen.text(),
+        str![[r#"
+done     Apply network tenant-a
+done     Import image ubuntu 24.04
+done     Machine worker-z2-3fa2c-0 runs
+
+"#]]
+    );
+}
+
+#[test]
 fn wide_letters_take_two_columns() {
     let title = "画像を取り込む".repeat(4);
     let why = "ネットワークがまだ準備できていません".repeat(3);
@@ -259,6 +314,7 @@ pool worker   0/3 ready
 #[test]
 fn items_that_were_done_before_the_run_are_not_printed() {
     let ready = |id, status, why| item(0.1, id, "Deploy scheduler", status, why);
+    let certificate = || ItemKind::Certificate("ca".into());
     let events = [
         start().remove(0),
         ready(
@@ -267,16 +323,16 @@ fn items_that_were_done_before_the_run_are_not_printed() {
             "not observed yet",
         ),
         ready("control-plane/scheduler", ItemStatus::Done, ""),
-        item(
+        item_of(
             0.1,
-            "certificate/ca",
+            certificate(),
             "Issue the certificate of etcd",
             ItemStatus::Working,
             "",
         ),
-        item(
+        item_of(
             0.2,
-            "certificate/ca",
+            certificate(),
             "Issue the certificate of etcd",
             ItemStatus::Done,
             "",

@@ -1,6 +1,7 @@
 //! Sample runs as lists of events.
 
 use crate::flow::{EventKind, ItemStatus, RunEvent};
+use crate::state::plan::{ItemKind, MachineItem, MachineStep};
 use std::time::Duration;
 
 pub(super) fn at(seconds: f64, kind: EventKind) -> RunEvent {
@@ -11,10 +12,21 @@ pub(super) fn at(seconds: f64, kind: EventKind) -> RunEvent {
 }
 
 pub(super) fn item(seconds: f64, id: &str, title: &str, status: ItemStatus, why: &str) -> RunEvent {
+    item_of(seconds, id.to_owned().into(), title, status, why)
+}
+
+pub(super) fn item_of(
+    seconds: f64,
+    kind: ItemKind,
+    title: &str,
+    status: ItemStatus,
+    why: &str,
+) -> RunEvent {
     at(
         seconds,
         EventKind::Item {
-            id: id.to_owned(),
+            id: kind.id().to_string(),
+            kind,
             title: title.to_owned(),
             status,
             why: (!why.is_empty()).then(|| why.to_owned()),
@@ -31,7 +43,6 @@ const PENDING: &str = "VirtualMachine shoot--local--dev-worker-z1-3fa2c-0: DataV
      StorageClass fast has no provisioner";
 
 pub(super) fn machine(seconds: f64, place: usize, status: ItemStatus, why: &str) -> RunEvent {
-    let id = format!("machine/worker/z{place}/1");
     let name = format!("shoot--local--dev-worker-z{place}-3fa2c-0");
     let title = match status {
         ItemStatus::Blocked => format!("Create a machine of pool worker in zone zone-{place}"),
@@ -39,7 +50,18 @@ pub(super) fn machine(seconds: f64, place: usize, status: ItemStatus, why: &str)
         ItemStatus::Waiting | ItemStatus::Failed => format!("Start machine {name}"),
         ItemStatus::Done => format!("Machine {name} runs"),
     };
-    item(seconds, &id, &title, status, why)
+    let kind = ItemKind::Machine(MachineItem {
+        pool: "worker".into(),
+        zone: place - 1,
+        zone_name: format!("zone-{place}").into(),
+        slot: 1,
+        machine: (status != ItemStatus::Blocked).then_some(name.into()),
+        step: match status {
+            ItemStatus::Blocked | ItemStatus::Working => MachineStep::Create,
+            _ => MachineStep::Start,
+        },
+    });
+    item_of(seconds, kind, &title, status, why)
 }
 
 /// A run until the image import has begun.

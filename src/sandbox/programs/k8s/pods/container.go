@@ -77,7 +77,7 @@ func (c *container) restore(pod *v1.Pod) {
 		}
 		c.restarts = old.RestartCount + 1
 		c.last = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			ExitCode: 255, Reason: "Unknown", ContainerID: old.ContainerID, FinishedAt: metav1.Now(),
+			ExitCode: 255, Reason: "Unknown", ContainerID: old.ContainerID, FinishedAt: timestamp(time.Now()),
 		}}
 		if old.State.Running != nil {
 			c.last.Terminated.StartedAt = old.State.Running.StartedAt
@@ -159,7 +159,7 @@ func (w *worker) startContainer(pod *v1.Pod, c *container) error {
 		c.restarts++
 	}
 	c.process, c.ran, c.killing = started, true, false
-	c.state = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(started.started)}}
+	c.running()
 	c.started, c.ready = spec.StartupProbe == nil, false
 	w.probe(pod, c, spec)
 	w.r.recorder.Event(pod, v1.EventTypeNormal, "Started", "Container started")
@@ -168,6 +168,17 @@ func (w *worker) startContainer(pod *v1.Pod, c *container) error {
 		w.wake()
 	}()
 	return nil
+}
+
+// running sets the state of a container whose process has started.
+func (c *container) running() {
+	c.state = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: timestamp(c.process.started)}}
+}
+
+// timestamp returns a time as the API server returns it, in seconds. Otherwise the status would
+// differ from the one that was written before, and be written again with every look.
+func timestamp(at time.Time) metav1.Time {
+	return metav1.NewTime(at).Rfc3339Copy()
 }
 
 // reapExited updates the containers whose processes have exited.
@@ -184,7 +195,7 @@ func (w *worker) ended(c *container) {
 	c.stopProbes()
 	end := c.process
 	state := &v1.ContainerStateTerminated{
-		ExitCode: end.code, StartedAt: metav1.NewTime(end.started), FinishedAt: metav1.NewTime(end.ended), ContainerID: c.id(w), Reason: "Completed",
+		ExitCode: end.code, StartedAt: timestamp(end.started), FinishedAt: timestamp(end.ended), ContainerID: c.id(w), Reason: "Completed",
 	}
 	if end.code != 0 {
 		state.Reason = "Error"

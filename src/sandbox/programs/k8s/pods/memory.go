@@ -12,11 +12,12 @@ import (
 // They are the same in every process, but a process in a root without /proc cannot read them.
 const releaseEnv = "SANDBOX_UNLOAD"
 
-// memorySettings returns environment variables that reduce the memory use of pods, much of
+// memorySettings returns environment variables that limit the memory use of pods, much of
 // which is due to the one binary that contains all programs. The pods' own variables override
-// them.
+// them. Below the limit, garbage is collected rarely, because collecting it is a large part of
+// the work of an API server that starts.
 func memorySettings() []string {
-	env := []string{"GOGC=50"}
+	env := []string{"GOGC=200", "GOMEMLIMIT=256MiB"}
 	program, err := os.Executable()
 	if err != nil {
 		return env

@@ -1,0 +1,48 @@
+//! ResourceQuotas and LimitRanges.
+
+use crate::cluster::objects::metadata::PartialObjectMeta;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialResourceQuota {
+    pub(crate) metadata: PartialObjectMeta,
+    #[serde(default)]
+    pub(crate) spec: ResourceQuotaSpec,
+    #[serde(default)]
+    pub(crate) status: ResourceQuotaStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ResourceQuotaSpec {
+    pub(crate) hard: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ResourceQuotaStatus {
+    pub(crate) used: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialLimitRange {
+    pub(crate) metadata: PartialObjectMeta,
+    #[serde(default)]
+    pub(crate) spec: LimitRangeSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LimitRangeSpec {
+    pub(crate) limits: Vec<LimitRangeItem>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct LimitRangeItem {
+    /// Container, Pod or PersistentVolumeClaim.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) max: BTreeMap<String, String>,
+}

@@ -1,0 +1,67 @@
+//! Installation objects of KubeVirt and CDI, and the configuration of CDI.
+
+use serde::Deserialize;
+
+/// A KubeVirt or CDI object without its settings.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialInstallation {
+    #[serde(default)]
+    pub(crate) status: InstallationStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct InstallationStatus {
+    pub(crate) phase: String,
+    /// The field of KubeVirt has another name than that of CDI.
+    #[serde(alias = "observedKubeVirtVersion")]
+    pub(crate) observed_version: String,
+}
+
+/// A KubeVirt object with its settings.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialKubeVirt {
+    #[serde(default)]
+    pub(crate) spec: KubeVirtSpec,
+    #[serde(default)]
+    pub(crate) status: InstallationStatus,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct KubeVirtSpec {
+    pub(crate) configuration: KubeVirtConfiguration,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct KubeVirtConfiguration {
+    pub(crate) developer_configuration: DeveloperConfiguration,
+    pub(crate) network: PodNetworkConfiguration,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DeveloperConfiguration {
+    pub(crate) feature_gates: Vec<String>,
+    pub(crate) disabled_feature_gates: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PodNetworkConfiguration {
+    /// None means yes.
+    pub(crate) permit_bridge_interface_on_pod_network: Option<bool>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialCdiConfig {
+    #[serde(default)]
+    pub(crate) spec: CdiConfigSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct CdiConfigSpec {
+    pub(crate) feature_gates: Vec<String>,
+}

@@ -1,0 +1,35 @@
+//! CertificateSigningRequests.
+
+use super::metadata::PartialObjectMeta;
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartialSigningRequest {
+    pub(crate) metadata: PartialObjectMeta,
+    pub(crate) spec: SigningRequestSpec,
+    #[serde(default)]
+    pub(crate) status: SigningRequestStatus,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct SigningRequestSpec {
+    #[serde(default)]
+    pub(crate) username: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SigningRequestStatus {
+    pub(crate) conditions: Vec<SigningCondition>,
+    pub(crate) certificate: Option<String>,
+}
+
+/// Its presence is enough: it has no status in old versions.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct SigningCondition {
+    /// Approved, Denied or Failed.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) message: String,
+}

@@ -1,0 +1,72 @@
+//! Parsing of machines and their instances.
+
+use super::deletion::Deletion;
+use super::types::{ParsedInstance, ParsedMachine};
+use crate::cluster::objects::kubevirt::virtual_machine::{
+    PartialVirtualMachine, VirtualMachineSpec,
+};
+use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
+use crate::cluster::objects::metadata::PartialObjectMeta;
+use crate::state::key::ObjectKind;
+use crate::state::names::{self, MachineName};
+use std::sync::Arc;
+
+pub(super) fn machine_name(metadata: &PartialObjectMeta) -> Option<MachineName<'_>> {
+    let id = metadata.label(names::PART_OF).unwrap_or_default();
+    MachineName::parse(id, &metadata.name)
+}
+
+pub(super) fn parse_machine(vm: &PartialVirtualMachine) -> ParsedMachine {
+    let metadata = &vm.metadata;
+    let label = |key: &str| metadata.label(key).unwrap_or_default();
+    let annotation = |key: &str| metadata.annotation(key).unwrap_or_default();
+    let zone: usize = label(names::ZONE_INDEX).parse().unwrap_or(1);
+    let name = machine_name(metadata);
+    let status = vm.status.printable_status.as_str();
+    ParsedMachine {
+        pool: name
+            .as_ref()
+            .map_or(label(names::POOL), |it| it.pool)
+            .into(),
+        zone: name.map_or(zone.saturating_sub(1), |it| it.zone),
+        zone_name: annotation(names::ZONE).into(),
+        ordinal: names::ordinal(&metadata.name).unwrap_or_default(),
+        created: metadata
+            .created()
+            .and_then(|it| u64::try_from(it).ok())
+            .unwrap_or_default(),
+        ready: vm.is_ready(),
+        broken: status == "CrashLoopBackOff",
+        drain_requested: metadata.annotation(names::LEAVING).is_some(),
+        image: vm.image().map(Into::into),
+        networks: vm.networks().map(Into::into).collect(),
+        types: instancetypes(&vm.spec),
+        metadata: annotation(names::POOL_METADATA).into(),
+        status: status.into(),
+        failure_message: vm.failure_message().map(Into::into),
+        deletion: Deletion::of(metadata),
+    }
+}
+
+/// Instancetype and preference in the namespace.
+fn instancetypes(spec: &VirtualMachineSpec) -> Arc<[Arc<str>]> {
+    let matchers = [
+        (&spec.instancetype, ObjectKind::Instancetype),
+        (&spec.preference, ObjectKind::Preference),
+    ];
+    let own = matchers.into_iter().filter_map(|(matcher, kind)| {
+        let (matcher, kind) = (matcher.as_ref()?, kind.to_string());
+        (matcher.kind == kind).then(|| format!("{kind} {}", matcher.name).into())
+    });
+    own.collect()
+}
+
+pub(super) fn parse_instance(instance: &PartialVirtualMachineInstance) -> ParsedInstance {
+    let owner = instance.metadata.owner_uid();
+    ParsedInstance {
+        owner: owner.unwrap_or_default().into(),
+        evacuating: instance.is_evacuating(),
+        host: instance.status.node_name.as_deref().map(Into::into),
+        addresses: instance.addresses().map(Into::into).collect(),
+    }
+}

@@ -1,0 +1,79 @@
+//! A recorded observation of a healthy shoot with three machines, for tests of the commands that read it.
+
+use super::diagnose::cause_chain::CauseChain;
+use super::diagnose::diagnosis::cause_chains;
+use super::list_facts::FactsScope;
+use crate::cluster::client::resources::{Resource, ResourceScope, SHOOT_KINDS};
+use crate::cluster::observe::cache::Cache;
+use crate::state::facts::{Facts, ShootApi};
+use crate::state::key::{ClusterSide, ObjectKind};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Technical ID of the shoot.
+pub(crate) const ID: &str = "shoot--dev--demo";
+/// UID of its record.
+pub(crate) const RECORD_UID: &str = "0b6c2f6e-90a1-4a0e-9a53-2c6a5d0a7c11";
+
+/// The objects of each resource, by side: `observation["shoot"]["nodes"]`.
+pub(crate) fn observation() -> Value {
+    serde_json::from_str(include_str!("observation.json")).expect("the file is JSON")
+}
+
+/// The facts of a command that lists what it needs.
+pub(crate) fn listed_facts(observation: &Value, scope: FactsScope) -> Facts {
+    let cache = Cache::of_record(ID, &RECORD_UID.into());
+    facts(cache, observation, &scope.kinds())
+}
+
+/// The facts of a run, and of `plan` and `why`, which observe every kind.
+pub(crate) fn observed_facts(observation: &Value) -> Facts {
+    let provider = [
+        ObjectKind::Record,
+        ObjectKind::Machine,
+        ObjectKind::VirtualMachineInstance,
+        ObjectKind::ImageVolume,
+        ObjectKind::UserData,
+        ObjectKind::StatefulSet,
+        ObjectKind::Deployment,
+        ObjectKind::Service,
+        ObjectKind::Secret,
+    ];
+    let provider = provider.map(|it| (ClusterSide::Provider, it));
+    let shoot = SHOOT_KINDS.map(|it| (ClusterSide::Shoot, it));
+    facts(
+        Cache::new(ID),
+        observation,
+        &[&provider[..], &shoot].concat(),
+    )
+}
+
+fn facts(mut cache: Cache, observation: &Value, scopes: &[ResourceScope]) -> Facts {
+    for scope in scopes {
+        let (side, kind) = scope;
+        let side = match side {
+            ClusterSide::Provider => "provider",
+            ClusterSide::Shoot => "shoot",
+        };
+        let resource = match kind {
+            ObjectKind::UserData => "user-data",
+            ObjectKind::BootstrapToken => continue,
+            kind => Resource::of(*kind).plural,
+        };
+        let items = observation[side][resource].as_array();
+        let items = items.map_or(&[][..], Vec::as_slice);
+        let listed = cache.list(*scope, "9000", items, Duration::ZERO, None);
+        listed.expect("the objects are valid");
+    }
+    cache.static_facts.shoot_api = ShootApi::Reachable;
+    cache.static_facts.namespace = "clusters".into();
+    // The first of January 2026.
+    cache.static_facts.time = 1_767_225_600;
+    cache.facts(Duration::ZERO)
+}
+
+/// Causes that `why` reports from facts alone.
+pub(crate) fn causes(facts: &Facts) -> Vec<CauseChain> {
+    cause_chains(facts, ID, &HashMap::new())
+}
