@@ -22,6 +22,7 @@ fn a_cluster_with_pools_in_three_zones_is_complete() {
     assert!(took < Duration::from_secs(90), "{took:.1?}");
 
     let api = ShootApi::connect(&provider, &provider.kvshoot(), NAME);
+    taints_of_the_start_are_removed(&provider, &api);
     nodes_have_labels_addresses_and_pod_ranges(&api);
     system_components_are_available(&api);
     assert_eq!(api.anonymous("/version"), 401);
@@ -55,6 +56,15 @@ fn is_true(object: &Value, condition: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|it| it["type"] == condition && it["status"] == "True")
+}
+
+/// On a busy machine, the node lifecycle controller may add `not-ready` after the node has become ready, because it
+/// reads from a cache. Its next round, five seconds later, removes it.
+fn taints_of_the_start_are_removed(provider: &Provider, api: &ShootApi) {
+    provider.wait_for("the taints of all nodes to be removed", |_| {
+        let nodes = api.list(NODE);
+        nodes.iter().all(|it| it.data["spec"]["taints"].is_null())
+    });
 }
 
 fn nodes_have_labels_addresses_and_pod_ranges(api: &ShootApi) {
