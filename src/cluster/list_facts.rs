@@ -82,10 +82,12 @@ impl ApiClient {
         let provider = list_kinds(self, ClusterSide::Provider, scope.provider, &record.name);
         let (provider, shoot) = join(provider, self.list_shoot(scope.shoot, &record.name)).await;
         self.fill(&mut cache, provider?)?;
-        let filled = shoot.and_then(|it| self.fill(&mut cache, it));
-        cache.static_facts.shoot_api = match filled {
+        cache.static_facts.shoot_api = match shoot {
             _ if scope.shoot.is_empty() => ShootApi::Absent,
-            Ok(()) => ShootApi::Reachable,
+            Ok(listed) => {
+                self.fill(&mut cache, listed)?;
+                ShootApi::Reachable
+            }
             Err(error) => ShootApi::Unreachable(error.to_string().into()),
         };
         Ok(self.facts_now(cache))

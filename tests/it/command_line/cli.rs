@@ -183,16 +183,7 @@ supported Kubernetes versions: 1.31 to 1.36
 
 #[test]
 fn the_version_is_printed_without_a_reachable_provider_cluster() {
-    // An address that is reserved for documentation, where no server responds.
-    let kubeconfig = "\
-clusters: [{name: a, cluster: {server: 'https://192.0.2.1:6443'}}]
-contexts: [{name: a, context: {cluster: a, user: a}}]
-users: [{name: a, user: {token: a}}]
-current-context: a
-";
-    let kvshoot = Kvshoot::new()
-        .env("KUBECONFIG", "config")
-        .file("config", kubeconfig);
+    let kvshoot = Kvshoot::with_unreachable_provider();
     let start = std::time::Instant::now();
     let output = kvshoot.run("version");
     assert!(start.elapsed() < std::time::Duration::from_secs(10));

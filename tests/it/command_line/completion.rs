@@ -48,17 +48,7 @@ pub(crate) fn shoots_pools_and_namespaces_are_completed(provider: &Provider) {
 
 #[test]
 fn completion_is_empty_within_three_seconds_if_the_provider_does_not_respond() {
-    // An address that is reserved for documentation, where no server responds.
-    let kubeconfig = "\
-clusters: [{name: a, cluster: {server: 'https://192.0.2.1:6443'}}]
-contexts: [{name: a, context: {cluster: a, user: a}}]
-users: [{name: a, user: {token: a}}]
-current-context: a
-";
-    let kvshoot = Kvshoot::new()
-        .env("KUBECONFIG", "config")
-        .env("COMPLETE", "fish")
-        .file("config", kubeconfig);
+    let kvshoot = Kvshoot::with_unreachable_provider().env("COMPLETE", "fish");
     let start = Instant::now();
     assert_eq!(check(&kvshoot, "delete "), "");
     assert!(start.elapsed() < Duration::from_secs(3));

@@ -30,6 +30,19 @@ impl Kvshoot {
         }
     }
 
+    /// Its kubeconfig names an address that is reserved for documentation, where no server responds.
+    pub(crate) fn with_unreachable_provider() -> Self {
+        let kubeconfig = "\
+clusters: [{name: a, cluster: {server: 'https://192.0.2.1:6443'}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {token: a}}]
+current-context: a
+";
+        Self::new()
+            .env("KUBECONFIG", "config")
+            .file("config", kubeconfig)
+    }
+
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
