@@ -20,11 +20,9 @@ pub(crate) struct Component {
 
 impl Component {
     /// Keys of its objects.
-    pub(crate) fn keys(&self, side: ClusterSide, site: &Site) -> Vec<ObjectKey> {
+    pub(crate) fn keys(&self, side: ClusterSide) -> Vec<ObjectKey> {
         let objects = self.objects.iter();
-        objects
-            .map(|it| finish(side, site, self.name, it.clone()).0)
-            .collect()
+        objects.map(|it| key(side, it)).collect()
     }
 
     /// The complete objects, with their keys and hashes.
@@ -42,13 +40,31 @@ pub(crate) fn hash(side: ClusterSide, object: &Value) -> Hash {
     let address = &object["spec"]["clusterIP"];
     let is_given = side == ClusterSide::Provider && object["kind"] == "Service";
     if !is_given || address.is_null() || address == "None" {
-        return Hash::of(object);
+        return Hash::of_json(object);
     }
     let mut object = object.clone();
     object["spec"]
         .as_object_mut()
         .map(|it| it.remove("clusterIP"));
-    Hash::of(&object)
+    Hash::of_json(&object)
+}
+
+fn key(side: ClusterSide, object: &Value) -> ObjectKey {
+    let kind = object["kind"].as_str().and_then(ObjectKind::generic);
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let namespace = match side {
+        ClusterSide::Provider => None,
+        ClusterSide::Shoot => metadata["namespace"].as_str(),
+    };
+    ObjectKey {
+        side,
+        kind: kind.expect("components are made of kinds that are looked at"),
+        name: match namespace {
+            Some(namespace) => format!("{namespace}/{name}").into(),
+            None => name.into(),
+        },
+    }
 }
 
 pub(crate) fn finish(
@@ -58,8 +74,7 @@ pub(crate) fn finish(
     mut object: Value,
 ) -> (ObjectKey, Hash, Value) {
     let hash = hash(side, &object);
-    let kind = object["kind"].as_str().and_then(ObjectKind::generic);
-    let kind = kind.expect("components are made of kinds that are looked at");
+    let key = key(side, &object);
     let metadata = &mut object["metadata"];
     if side == ClusterSide::Provider {
         metadata["namespace"] = json!(site.namespace);
@@ -79,15 +94,5 @@ pub(crate) fn finish(
         labels[key] = json!(value);
     }
     metadata["annotations"][SPEC_HASH] = json!(hash.to_string());
-    let name = metadata["name"].as_str().unwrap_or_default();
-    let name = match (side, metadata["namespace"].as_str()) {
-        (ClusterSide::Shoot, Some(namespace)) => format!("{namespace}/{name}"),
-        _ => name.to_owned(),
-    };
-    let key = ObjectKey {
-        side,
-        kind,
-        name: name.into(),
-    };
     (key, hash, object)
 }

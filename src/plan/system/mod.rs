@@ -34,7 +34,7 @@ pub(crate) fn add(
     let mut join = vec![cluster.inside, cluster.controllers];
     for component in components(&context) {
         let name = component.name;
-        own.extend(component.keys(ClusterSide::Shoot, &context.site));
+        own.extend(component.keys(ClusterSide::Shoot));
         let needs = [cluster.api_server, cluster.inside];
         let need = component::add(planner, component, ClusterSide::Shoot, &context.site, needs);
         if FOR_JOINING.contains(&name) {

@@ -223,6 +223,7 @@ fn a_signal_ends_the_command_and_deletes_the_cluster() {
 }
 
 #[test]
+#[ignore = "second tier: the first tier has expired clusters of killed runs"]
 fn keep_on_failure_keeps_the_cluster_for_its_duration_and_gc_deletes_it_afterwards() {
     let provider = Provider::new();
     let empty = provider.dump();

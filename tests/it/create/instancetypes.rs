@@ -31,6 +31,7 @@ fn type_of(name: &str, cpus: u32, memory: &str) -> Value {
 }
 
 #[test]
+#[ignore = "second tier: five rolling updates; unit tests of plan and render have copies, changes and deletion"]
 fn instancetypes_follow_their_templates_and_are_deleted_with_their_last_machine() {
     let (provider, templates) = (Provider::new(), Provider::new());
     let empty = provider.dump();

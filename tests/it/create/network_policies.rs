@@ -47,6 +47,7 @@ fn selects(policy: &Value, labels: &BTreeMap<String, String>) -> bool {
 }
 
 #[test]
+#[ignore = "second tier: five applies; unit tests of components have each change, and the first tier sends all policies to the API server"]
 fn policies_are_restored_changed_in_place_and_deleted_with_their_setting_and_their_shoot() {
     let provider = Provider::new();
     let empty = provider.dump();

@@ -62,7 +62,6 @@ fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
             "userData": files,
         });
     });
-    bundle_of_an_incomplete_shoot(&provider);
     provider.assert_applied(&manifest, "created");
     events::are_listed_and_watched(&provider, &manifest);
     create_user_objects(&provider);
@@ -114,7 +113,10 @@ fn events_are_listed_and_a_support_bundle_has_all_data_and_no_secrets() {
 }
 
 /// A shoot after a timed out apply.
-fn bundle_of_an_incomplete_shoot(provider: &Provider) {
+#[test]
+#[ignore = "second tier: a control plane of its own; the first tier has a bundle without an API server"]
+fn a_support_bundle_of_an_incomplete_shoot_names_missing_data() {
+    let provider = Provider::new();
     let manifest = Manifest::small("demo-2");
     let kvshoot = provider.kvshoot_with(&manifest);
     let timed_out = kvshoot.run("apply -f shoot.yaml --timeout 6s");

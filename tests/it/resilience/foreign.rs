@@ -49,26 +49,31 @@ fn others(name: impl Fn(Resource) -> String) -> Vec<(Resource, Value)> {
     .collect()
 }
 
+#[test]
+fn missing_objects_are_created_again_and_objects_of_others_do_not_change() {
+    let provider = Provider::new();
+    let shoot = networked("near").with_size(2);
+    provider.assert_applied(&shoot, "created");
+    only_a_deleted_machine_or_secret_is_created_again(&provider, &shoot);
+    objects_of_others_in_the_namespace_do_not_change(&provider, &shoot);
+}
+
 /// One after the other, on one shoot with two machines and a tenant network.
 #[test]
-fn a_shoot_is_restored_and_objects_of_others_do_not_change() {
+#[ignore = "second tier: 20 applies; the first tier has a deleted machine and a deleted Secret, unit tests have the rest"]
+fn a_shoot_is_restored_after_deletions_and_changes_by_others() {
     let provider = Provider::new();
     let empty = provider.dump();
     let shoot = networked("near").with_size(2);
     provider.assert_applied(&shoot, "created");
-    only_a_deleted_machine_or_secret_is_created_again(&provider, &shoot);
     a_deleted_control_plane_is_created_again_with_the_same_address(&provider, &shoot);
     let shoot = shoot.with_size(1);
     provider.assert_applied(&shoot, "configured");
     a_new_machine_does_not_use_the_disk_of_a_deleted_one(&provider, &shoot);
     changes_by_others_are_reverted(&provider, &shoot);
-    objects_of_others_in_the_namespace_do_not_change(&provider, &shoot);
     provider.delete(provider::CONFIG_MAP, &shoot.id());
     provider.wait_for("all objects of the shoot to be deleted", |it| {
-        let dump = it.dump();
-        let others = |name: &&String| name.ends_with(" other") || name.contains("near-too");
-        let own = dump.keys().filter(|name| !others(name));
-        own.eq(empty.keys())
+        it.dump().keys().eq(empty.keys())
     });
 }
 
@@ -110,9 +115,20 @@ fn names(manifest: &Manifest) -> impl Fn(Resource) -> String {
 
 #[test]
 fn an_existing_object_of_others_is_reported_and_not_overwritten() {
+    assert_not_overwritten(&[provider::CONFIG_MAP, provider::VM]);
+}
+
+#[test]
+#[ignore = "second tier: a control plane for each kind; the first tier has the record and a machine"]
+fn existing_objects_of_each_kind_are_reported_and_not_overwritten() {
+    assert_not_overwritten(&[provider::SECRET, provider::NETWORK, provider::DATA_VOLUME]);
+}
+
+fn assert_not_overwritten(kinds: &[Resource]) {
     let provider = Provider::new();
     let shoot = networked("taken");
-    for (kind, object) in others(names(&shoot)) {
+    let others = others(names(&shoot)).into_iter();
+    for (kind, object) in others.filter(|it| kinds.iter().any(|kind| kind.2 == it.0.2)) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         provider.create(kind, object);
         provider.settled_versions();
