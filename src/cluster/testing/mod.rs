@@ -1,4 +1,6 @@
 //! A recorded observation of a healthy shoot with three machines, for tests of the commands that read it.
+//!
+//! `cargo test --test it observation -- --ignored` records it on the sandbox.
 
 use super::diagnose::cause_chain::CauseChain;
 use super::diagnose::diagnosis::cause_chains;
@@ -16,7 +18,10 @@ pub(crate) const ID: &str = "shoot--dev--demo";
 /// UID of its record.
 pub(crate) const RECORD_UID: &str = "0b6c2f6e-90a1-4a0e-9a53-2c6a5d0a7c11";
 
-/// The objects of each resource, by side: `observation["shoot"]["nodes"]`.
+/// Newer than the resource versions of all objects.
+const LISTED_VERSION: &str = "1000000000";
+
+/// The time of the recording, and the objects of each resource, by side: `observation["shoot"]["nodes"]`.
 pub(crate) fn observation() -> Value {
     serde_json::from_str(include_str!("observation.json")).expect("the file is JSON")
 }
@@ -63,13 +68,12 @@ fn facts(mut cache: Cache, observation: &Value, scopes: &[ResourceScope]) -> Fac
         };
         let items = observation[side][resource].as_array();
         let items = items.map_or(&[][..], Vec::as_slice);
-        let listed = cache.list(*scope, "9000", items, Duration::ZERO, None);
+        let listed = cache.list(*scope, LISTED_VERSION, items, Duration::ZERO, None);
         listed.expect("the objects are valid");
     }
     cache.static_facts.shoot_api = ShootApi::Reachable;
     cache.static_facts.namespace = "clusters".into();
-    // The first of January 2026.
-    cache.static_facts.time = 1_767_225_600;
+    cache.static_facts.time = observation["time"].as_i64().expect("seconds");
     cache.facts(Duration::ZERO)
 }
 

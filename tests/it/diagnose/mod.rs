@@ -3,5 +3,6 @@
 mod causes;
 mod events;
 mod guest_faults;
+mod observation;
 mod permissions;
 mod support_bundle;
