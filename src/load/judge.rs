@@ -109,7 +109,7 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
         report_all(&mut manifest, &documents, verdict, &mut reported);
         converted.extend(pools.into_converted());
     }
-    super::credentials::check(&mut manifest, &shoots);
+    super::credentials::check(&mut manifest, &shoots, context);
     manifest.sort_problems();
     if !manifest.problems().is_empty() {
         valid.clear();

@@ -6,6 +6,7 @@
 mod context;
 mod credentials;
 mod judge;
+mod kubeconfig;
 mod machine_deployments;
 mod needs;
 mod problem;
@@ -14,8 +15,8 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use context::{FetchedValues, LastApplied, LoadContext, ProfileFile};
-pub(crate) use credentials::{ProviderCredentials, provider_credentials};
+pub(crate) use context::{BindingLookup, FetchedValues, LastApplied, LoadContext, ProfileFile};
+pub(crate) use credentials::{ProviderCredentials, misses_binding, provider_credentials};
 pub(crate) use judge::{Loaded, judge};
 pub(crate) use machine_deployments::ConvertedPool;
 pub(crate) use needs::{Needs, needs};

@@ -3,7 +3,8 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::manifests::report::accept;
-use crate::load::{FetchedValues, LoadContext, Loaded, ProfileFile, judge};
+use crate::app::provider::connect::has_option;
+use crate::load::{BindingLookup, FetchedValues, LoadContext, Loaded, ProfileFile, judge};
 use crate::manifest::Manifest;
 use jiff::Timestamp;
 use std::collections::HashSet;
@@ -40,6 +41,10 @@ impl ManifestFiles {
         let load_context = LoadContext {
             values,
             allow_without_shoot,
+            bindings: match has_option(context) {
+                true => BindingLookup::Skipped,
+                false => BindingLookup::Advisory,
+            },
             ..load_context(context)?
         };
         Ok(judge(Manifest::parse(self.read()?), &load_context))
@@ -72,6 +77,7 @@ pub(crate) fn load_context(context: &Context) -> Result<LoadContext, CommandErro
     let profiles = files.into_iter().map(read).collect::<Result<_, _>>();
     Ok(LoadContext {
         profiles: profiles.map_err(cannot)?,
+        allow_exec: context.provider.allow_exec,
         ..LoadContext::at(Timestamp::now())
     })
 }

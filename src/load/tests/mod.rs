@@ -1,5 +1,6 @@
 //! Whole files: texts in, lines of `file:line:column path kind: message` out.
 
+mod credentials;
 mod fuzz;
 mod hostile;
 mod machine_deployments;
@@ -142,6 +143,9 @@ fn each_field_without_effect_gets_a_warning_with_its_reason() {
     );
 }
 
+/// A Secret with a kubeconfig that clients accept.
+const IN_STRING_DATA: &str = "stringData: {kubeconfig: \"{clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}\"}";
+
 /// A Shoot with a SecretBinding to a Secret of that content.
 fn with_secret(content: &str) -> String {
     let shoot = SHOOT.replace("  region", "  secretBindingName: b\n  region");
@@ -153,8 +157,11 @@ fn with_secret(content: &str) -> String {
 #[test]
 fn the_secret_of_a_binding_holds_a_kubeconfig() {
     for (content, expected) in [
-        ("stringData: {kubeconfig: 'clusters: []'}", ""),
-        ("data: {kubeconfig: Y2x1c3RlcnM6IFtdCg==}", ""),
+        (IN_STRING_DATA, ""),
+        (
+            "data: {kubeconfig: Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK}",
+            "",
+        ),
         ("data: {other: YQ==}", "Required: is required"),
         (
             "data: {kubeconfig: '...'}",
