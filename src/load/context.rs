@@ -26,6 +26,8 @@ pub(crate) struct LoadContext {
     pub(crate) allow_without_shoot: bool,
     /// Whether the bindings of Shoots have to be among the manifests.
     pub(crate) bindings: BindingLookup,
+    /// Names of the add-ons, one of which may be the pod network; None if that is not to be judged.
+    pub(crate) addons: Option<Vec<String>>,
     /// Accepts kubeconfigs that run programs or read local files.
     pub(crate) allow_exec: bool,
     /// Decides which versions have expired.
@@ -66,6 +68,7 @@ impl LoadContext {
             values: FetchedValues::Offline,
             allow_without_shoot: false,
             bindings: BindingLookup::Skipped,
+            addons: None,
             allow_exec: false,
             now,
         }

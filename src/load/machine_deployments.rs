@@ -219,7 +219,6 @@ pub(super) struct Pools {
 
 struct ConvertedDeployment {
     document: DocumentId,
-    deployment: Arc<MachineDeployment>,
     pool: Converted,
     knows_zones: bool,
     /// Fields whose problems were found by the conversion.
@@ -250,7 +249,6 @@ pub(super) fn add(
         workers.push(pool.worker.clone());
         converted.push(ConvertedDeployment {
             document: *document,
-            deployment: Arc::clone(deployment),
             reported: pool.errors.iter().map(|it| it.path.clone()).collect(),
             pool,
             knows_zones,
@@ -268,16 +266,6 @@ impl Pools {
             }
             for finding in entry.pool.warnings.drain(..) {
                 manifest.warn(entry.document, problem(finding));
-            }
-        }
-    }
-
-    /// Reports kubelets of another version than the control plane's.
-    pub(super) fn report_kubelets(&self, version: &str, manifest: &mut Manifest) {
-        for entry in &self.converted {
-            let finding = machine_deployment::kubelet(&entry.deployment, version);
-            if let Some(finding) = finding.filter(|_| !version.is_empty()) {
-                manifest.report(entry.document, problem(finding));
             }
         }
     }

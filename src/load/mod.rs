@@ -9,6 +9,7 @@ mod judge;
 mod kubeconfig;
 mod machine_deployments;
 mod needs;
+mod networks;
 mod problem;
 mod record;
 mod report;

@@ -22,6 +22,15 @@ pub(crate) struct ManifestFiles {
     pub(crate) profile: Option<PathBuf>,
 }
 
+/// What is known and judged without a provider cluster.
+pub(crate) struct OfflineScope {
+    pub(crate) values: FetchedValues,
+    /// Accepts MachineDeployments without a Shoot.
+    pub(crate) allow_without_shoot: bool,
+    /// Names of the add-ons; None if the pod network is not judged.
+    pub(crate) addons: Option<Vec<String>>,
+}
+
 /// Names of files with their content.
 pub(crate) type SourceTexts = Vec<(String, Vec<u8>)>;
 
@@ -34,13 +43,13 @@ impl ManifestFiles {
     /// Reads and judges manifests without a provider cluster.
     pub(crate) fn judge_offline(
         &self,
-        values: FetchedValues,
-        allow_without_shoot: bool,
+        scope: OfflineScope,
         context: &Context,
     ) -> Result<Loaded, CommandError> {
         let load_context = LoadContext {
-            values,
-            allow_without_shoot,
+            values: scope.values,
+            allow_without_shoot: scope.allow_without_shoot,
+            addons: scope.addons,
             bindings: match has_option(context) {
                 true => BindingLookup::Skipped,
                 false => BindingLookup::Advisory,
@@ -56,7 +65,12 @@ impl ManifestFiles {
         allow_without_shoot: bool,
         context: &Context,
     ) -> Result<Loaded, CommandError> {
-        let loaded = self.judge_offline(FetchedValues::Offline, allow_without_shoot, context)?;
+        let scope = OfflineScope {
+            values: FetchedValues::Offline,
+            allow_without_shoot,
+            addons: None,
+        };
+        let loaded = self.judge_offline(scope, context)?;
         accept(loaded, context)
     }
 }

@@ -232,3 +232,36 @@ fn a_broken_profile_does_not_make_its_offers_missing() {
     assert!(reported.contains("machinTypes"), "{reported}");
     assert!(!reported.contains("not offered"), "{reported}");
 }
+
+#[test]
+fn a_network_without_manifests_is_told_where_it_is_judged() {
+    let judged = |type_: &str, profile: &str, addons: Option<&[&str]>| {
+        let shoot = SHOOT.replace("type: calico", &format!("type: {type_}"));
+        let files = [("s.yaml", shoot.as_str()), ("p.yaml", profile)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+        let addons = addons.map(|it| it.iter().map(|it| (*it).to_owned()).collect());
+        let context = LoadContext {
+            addons,
+            ..LoadContext::at(today())
+        };
+        lines(&judge(Manifest::parse(files), &context))
+    };
+    let manifests = format!(
+        "kind: CloudProfileConfig\n    networkManifests: [{{type: calico, url: 'https://a/b', digest: '{}'}}]\n",
+        "0".repeat(64)
+    );
+    let offered = PROFILE.replacen("kind: CloudProfileConfig\n", &manifests, 1);
+    for (type_, profile, addons) in [
+        ("flannel", PROFILE, Some(&[][..])),
+        ("none", PROFILE, Some(&[])),
+        ("calico", PROFILE, Some(&["calico"])),
+        ("calico", &offered, Some(&[])),
+        ("calico", PROFILE, None),
+    ] {
+        assert_eq!(judged(type_, profile, addons), "", "{type_} {addons:?}");
+    }
+    assert_eq!(
+        judged("nonsense", &offered, Some(&["cilium"])),
+        "s.yaml:10:11 spec.networking.type NotSupported: no manifests for network \"nonsense\"\n"
+    );
+}

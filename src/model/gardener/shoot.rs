@@ -318,7 +318,7 @@ pub(crate) struct ContainerRuntime {
 pub(crate) struct WorkerKubernetes {
     /// Kubelet settings, which replace those of the shoot
     pub(crate) kubelet: Option<Kubelet>,
-    /// Kubernetes version of the pool
+    /// Kubernetes version of the pool; that of the shoot when absent, and at most three minor versions older
     pub(crate) version: Option<String>,
 }
 
