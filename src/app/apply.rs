@@ -62,8 +62,8 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
                 skip_if: None,
                 started: &Cell::new(false),
             };
-            let applied =
-                apply_shoot(&request, context, &signals, &prepared.provider, shoot).await?;
+            let provider = prepared.providers.of(&shoot.id);
+            let applied = apply_shoot(&request, context, &signals, provider, shoot).await?;
             if applied.exit == Exit::Done {
                 let (name, verb) = (&shoot.name, applied.verb);
                 let result = format!("shoot.core.gardener.cloud/{name} {verb}\n");

@@ -24,6 +24,12 @@ pub(crate) struct LoadContext {
     pub(crate) values: FetchedValues,
     /// Accepts MachineDeployments without a Shoot.
     pub(crate) allow_without_shoot: bool,
+    /// Whether the bindings of Shoots have to be among the manifests.
+    pub(crate) bindings: BindingLookup,
+    /// Names of the add-ons, one of which may be the pod network; None if that is not to be judged.
+    pub(crate) addons: Option<Vec<String>>,
+    /// Accepts kubeconfigs that run programs or read local files.
+    pub(crate) allow_exec: bool,
     /// Decides which versions have expired.
     pub(crate) now: Timestamp,
 }
@@ -37,7 +43,20 @@ pub(crate) enum FetchedValues {
     Skipped,
     /// The values could not be fetched yet: fields that depend on them are not judged.
     Pending,
-    Fetched(HashMap<KeyReference, ResolvedValue>),
+    /// By technical ID of the Shoot that the MachineDeployment belongs to, since each Shoot has its own provider
+    /// cluster. The ID is empty for a reference that decides which Shoot that is.
+    Fetched(HashMap<(String, KeyReference), ResolvedValue>),
+}
+
+/// Whether the bindings of Shoots have to be among the manifests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BindingLookup {
+    /// Bindings are not used: an option selects the provider cluster, or it is known already.
+    Skipped,
+    /// The command does not connect: a missing binding is a warning.
+    Advisory,
+    /// A missing binding is an error.
+    Required,
 }
 
 impl LoadContext {
@@ -48,19 +67,23 @@ impl LoadContext {
             records: HashMap::new(),
             values: FetchedValues::Offline,
             allow_without_shoot: false,
+            bindings: BindingLookup::Skipped,
+            addons: None,
+            allow_exec: false,
             now,
         }
     }
 }
 
 impl FetchedValues {
-    pub(super) fn resolve(&self, reference: &KeyReference) -> ResolvedValue {
+    /// Resolves a reference of a MachineDeployment of the Shoot with this technical ID.
+    pub(super) fn resolve(&self, shoot: &str, reference: &KeyReference) -> ResolvedValue {
         match self {
             FetchedValues::Offline => ResolvedValue::Offline,
             FetchedValues::Skipped => ResolvedValue::Skipped,
             FetchedValues::Pending => ResolvedValue::Pending,
             FetchedValues::Fetched(values) => values
-                .get(reference)
+                .get(&(shoot.to_owned(), reference.clone()))
                 .cloned()
                 .unwrap_or(ResolvedValue::Offline),
         }

@@ -5,54 +5,123 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
+use super::context::{BindingLookup, LoadContext};
+use super::kubeconfig;
+use super::machine_deployments;
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{
-    ConfigVar, ConfigVarValue, FieldPath, FindingKind, ReferenceKind, Secret, SecretBinding, Shoot,
+    ConfigVar, ConfigVarValue, FieldPath, FindingKind, MachineDeployment, ReferenceKind, Secret,
+    Shoot,
 };
+use crate::state::hash::Hash;
+use crate::validate;
 
-/// Where the manifests say that the credentials of the provider cluster are.
+/// Where the manifests say that the credentials of a Shoot's provider cluster are.
 #[derive(Debug, Default)]
 pub(crate) struct ProviderCredentials {
-    /// The kubeconfig in the Secret that a Shoot's binding names, if both are among the documents.
+    /// The kubeconfig in the Secret that the Shoot's binding names, if both are among the documents.
     pub(crate) kubeconfig: Option<SecretString>,
-    /// The kubeconfig that a MachineDeployment holds.
+    /// The kubeconfig that a MachineDeployment of the Shoot holds.
     pub(crate) machine_kubeconfig: Option<SecretString>,
-    /// Name and key of a Secret to read from the provider cluster.
-    pub(crate) secret: Option<(String, String)>,
+    /// A Secret to read from the provider cluster.
+    pub(crate) secret: Option<SecretLocation>,
 }
 
-/// Finds the credentials of the provider cluster among the documents.
-pub(crate) fn provider_credentials(manifest: &Manifest) -> ProviderCredentials {
-    let shoots = || {
-        manifest
-            .documents()
-            .filter_map(|(_, content)| match content {
-                Content::Shoot(shoot) => Some(shoot),
-                _ => None,
-            })
+impl ProviderCredentials {
+    /// Hash of what selects the provider cluster: equal for Shoots on the same one.
+    pub(crate) fn identity(&self) -> Hash {
+        let text = |it: &Option<SecretString>| it.as_ref().map(|it| it.expose_secret().to_owned());
+        let secret = self.secret.as_ref();
+        let secret = secret.filter(|_| self.kubeconfig.is_none());
+        Hash::of(&(
+            text(&self.kubeconfig),
+            text(&self.machine_kubeconfig),
+            secret.map(|it| (&it.name, &it.key, it.binding.is_some())),
+        ))
+    }
+}
+
+/// A Secret in the provider cluster with a kubeconfig.
+#[derive(Debug)]
+pub(crate) struct SecretLocation {
+    pub(crate) name: String,
+    pub(crate) key: String,
+    /// The binding that names it, such as `SecretBinding "a"`; None if a MachineDeployment does.
+    pub(crate) binding: Option<String>,
+}
+
+/// The binding that a Shoot names, and the field that names it.
+struct BindingReference<'m> {
+    field: &'static str,
+    kind: &'static str,
+    name: &'m str,
+}
+
+/// A binding among the documents.
+struct Binding<'m> {
+    namespace: Option<&'m str>,
+    /// Name and namespace of its Secret.
+    secret: (&'m str, Option<&'m str>),
+}
+
+/// The credentials of each Shoot by technical ID, in the order of the documents.
+pub(crate) fn provider_credentials(manifest: &Manifest) -> Vec<(String, ProviderCredentials)> {
+    let shoots = shoots(manifest);
+    let all = shoots.iter().enumerate();
+    all.map(|(index, (_, shoot))| {
+        let own = machine_deployments::of_shoot(manifest, &shoots, index);
+        (validate::id(shoot), of_shoot(manifest, shoot, &own))
+    })
+    .collect()
+}
+
+/// Returns true if a Shoot names a binding that is not among the documents.
+pub(crate) fn misses_binding(manifest: &Manifest) -> bool {
+    let shoots = shoots(manifest);
+    let mut all = shoots.iter();
+    all.any(|(_, shoot)| reference(shoot).is_some() && binding_of(manifest, shoot).is_none())
+}
+
+fn shoots(manifest: &Manifest) -> Vec<(DocumentId, Arc<Shoot>)> {
+    let shoot = |(document, content): (DocumentId, &Content)| match content {
+        Content::Shoot(shoot) => Some((document, Arc::clone(shoot))),
+        _ => None,
     };
-    let of_secret = |shoot| kubeconfig(secret_of(manifest, shoot)?.1);
-    let of_machines = of_machines(manifest).map(ConfigVar::resolve);
+    manifest.documents().filter_map(shoot).collect()
+}
+
+fn of_shoot(
+    manifest: &Manifest,
+    shoot: &Shoot,
+    deployments: &[Arc<MachineDeployment>],
+) -> ProviderCredentials {
     let (mut machine_kubeconfig, mut machine_secret) = (None, None);
-    for value in of_machines {
-        match value {
+    for value in deployments.iter().filter_map(|it| of_machines(it)) {
+        match value.resolve() {
             ConfigVarValue::Inline(text) => {
                 machine_kubeconfig = machine_kubeconfig.or_else(|| decoded(&text));
             }
             ConfigVarValue::Reference(it) if it.kind == ReferenceKind::Secret => {
-                machine_secret = machine_secret.or(Some((it.name, it.key)));
+                machine_secret = machine_secret.or(Some(SecretLocation {
+                    name: it.name,
+                    key: it.key,
+                    binding: None,
+                }));
             }
             ConfigVarValue::Reference(_) => {}
         }
     }
-    let bound = shoots().find_map(|shoot| binding_of(manifest, shoot));
-    let bound = bound.map(|binding| (binding.secret_ref.name.clone(), KEY.to_owned()));
+    let bound = binding_of(manifest, shoot).zip(reference(shoot));
+    let bound = bound.map(|(binding, reference)| SecretLocation {
+        name: binding.secret.0.to_owned(),
+        key: KEY.to_owned(),
+        binding: Some(format!("{} {:?}", reference.kind, reference.name)),
+    });
+    let kubeconfig = secret_of(manifest, shoot).and_then(|(_, secret)| text_of(secret));
     ProviderCredentials {
-        kubeconfig: shoots()
-            .find_map(|shoot| of_secret(shoot))
-            .map(SecretString::from),
+        kubeconfig: kubeconfig.map(SecretString::from),
         machine_kubeconfig: machine_kubeconfig.map(SecretString::from),
         secret: bound.or(machine_secret),
     }
@@ -61,18 +130,59 @@ pub(crate) fn provider_credentials(manifest: &Manifest) -> ProviderCredentials {
 /// The key of a kubeconfig in a Secret.
 const KEY: &str = "kubeconfig";
 
-/// Reports Secrets of bindings without a valid kubeconfig.
-pub(super) fn check(manifest: &mut Manifest, shoots: &[(DocumentId, Arc<Shoot>)]) {
+/// Reports bindings that are missing, Secrets of bindings without a valid kubeconfig, and invalid kubeconfigs of
+/// MachineDeployments.
+pub(super) fn check(
+    manifest: &mut Manifest,
+    shoots: &[(DocumentId, Arc<Shoot>)],
+    context: &LoadContext,
+) {
     let mut problems = Vec::new();
     for (_, shoot) in shoots {
-        problems.extend(find_problem(manifest, shoot));
+        problems.extend(problem_of_secret(manifest, shoot, context.allow_exec));
+    }
+    for (document, content) in manifest.documents() {
+        if let Content::MachineDeployment(it) = content {
+            let problem = problem_of_machines(it, context.allow_exec);
+            problems.extend(problem.map(|it| (document, it)));
+        }
     }
     for (document, problem) in problems {
         manifest.report(document, problem);
     }
+    for (document, shoot) in shoots {
+        report_missing_binding(manifest, *document, shoot, context.bindings);
+    }
 }
 
-fn find_problem(manifest: &Manifest, shoot: &Shoot) -> Option<(DocumentId, Problem)> {
+fn report_missing_binding(
+    manifest: &mut Manifest,
+    document: DocumentId,
+    shoot: &Shoot,
+    lookup: BindingLookup,
+) {
+    let Some(BindingReference { field, kind, name }) = reference(shoot) else {
+        return;
+    };
+    if lookup == BindingLookup::Skipped || binding_of(manifest, shoot).is_some() {
+        return;
+    }
+    let path = FieldPath::root().child("spec").child(field);
+    let message = format!("{kind} {name:?} not found among the manifests");
+    let hint = "pass it with -f, select the provider cluster with --kubeconfig, or remove the field to use KUBECONFIG";
+    let problem = Problem::new(path, FindingKind::Required, "shoot/binding", message);
+    let problem = problem.hint(Some(hint));
+    match lookup {
+        BindingLookup::Required => manifest.report(document, problem),
+        _ => manifest.warn(document, problem),
+    }
+}
+
+fn problem_of_secret(
+    manifest: &Manifest,
+    shoot: &Shoot,
+    allow_exec: bool,
+) -> Option<(DocumentId, Problem)> {
     let (document, secret) = secret_of(manifest, shoot)?;
     let root = FieldPath::root();
     if !secret.data.contains_key(KEY) && !secret.string_data.contains_key(KEY) {
@@ -93,16 +203,29 @@ fn find_problem(manifest: &Manifest, shoot: &Shoot) -> Option<(DocumentId, Probl
     } else {
         "data"
     };
-    let why = match kubeconfig(secret) {
-        None => "is not base64-encoded text",
-        Some(text) if !is_kubeconfig(&text) => "is not a kubeconfig",
-        Some(_) => return None,
-    };
     let path = root.child(key).child(KEY);
-    Some((
-        document,
-        Problem::new(path, FindingKind::Invalid, "secret/kubeconfig", why),
-    ))
+    let problem = match text_of(secret) {
+        None => Problem::new(
+            path,
+            FindingKind::Invalid,
+            "secret/kubeconfig",
+            "is not base64-encoded text",
+        ),
+        Some(text) => kubeconfig::problem(&text, path, "secret/kubeconfig", allow_exec)?,
+    };
+    Some((document, problem))
+}
+
+/// A text that is not base64 is reported by the conversion.
+fn problem_of_machines(deployment: &MachineDeployment, allow_exec: bool) -> Option<Problem> {
+    let ConfigVarValue::Inline(text) = of_machines(deployment)?.resolve() else {
+        return None;
+    };
+    let steps = "spec.template.spec.providerSpec.value.cloudProviderSpec.auth.kubeconfig";
+    let path = steps.split('.');
+    let path = path.fold(FieldPath::root(), |it, step| it.child(step));
+    let code = "machine-deployment/kubeconfig";
+    kubeconfig::problem(&decoded(&text)?, path, code, allow_exec)
 }
 
 /// An absent namespace matches any, since manifests are written by hand.
@@ -110,30 +233,57 @@ fn is_same(given: Option<&str>, wanted: Option<&str>) -> bool {
     given.is_none() || wanted.is_none() || given == wanted
 }
 
-/// The SecretBinding that a Shoot names, if it is among the documents.
-fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<&'m SecretBinding> {
-    let name = shoot.spec.secret_binding_name.as_deref()?;
+/// The binding that a Shoot names; an empty name is none.
+fn reference(shoot: &Shoot) -> Option<BindingReference<'_>> {
+    let spec = &shoot.spec;
+    let named = [
+        (
+            "credentialsBindingName",
+            "CredentialsBinding",
+            &spec.credentials_binding_name,
+        ),
+        (
+            "secretBindingName",
+            "SecretBinding",
+            &spec.secret_binding_name,
+        ),
+    ];
+    let mut named = named.into_iter().filter_map(|(field, kind, name)| {
+        let name = name.as_deref().filter(|it| !it.is_empty())?;
+        Some(BindingReference { field, kind, name })
+    });
+    named.next()
+}
+
+/// The binding that a Shoot names, if it is among the documents.
+fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> {
+    let wanted = reference(shoot)?;
     let namespace = shoot.metadata.namespace.as_deref();
-    manifest.documents().find_map(|(_, content)| match content {
-        Content::SecretBinding(binding) => {
-            let found = binding.metadata.name == name
-                && is_same(binding.metadata.namespace.as_deref(), namespace);
-            found.then_some(binding.as_ref())
-        }
-        _ => None,
+    manifest.documents().find_map(|(_, content)| {
+        let (metadata, secret) = match content {
+            Content::SecretBinding(it) if wanted.kind == "SecretBinding" => {
+                (&it.metadata, &it.secret_ref)
+            }
+            _ => return None,
+        };
+        let own = metadata.namespace.as_deref();
+        let found = metadata.name == wanted.name && is_same(own, namespace);
+        found.then_some(Binding {
+            namespace: own,
+            secret: (secret.name.as_str(), secret.namespace.as_deref()),
+        })
     })
 }
 
 /// The Secret that a Shoot's binding names, if it is among the documents.
 fn secret_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<(DocumentId, &'m Secret)> {
-    let binding = binding_of(manifest, shoot)?;
-    let own = binding.metadata.namespace.as_deref();
-    let wanted = binding.secret_ref.namespace.as_deref().or(own);
+    let Binding { namespace, secret } = binding_of(manifest, shoot)?;
+    let (name, wanted) = (secret.0, secret.1.or(namespace));
     manifest
         .documents()
         .find_map(|(id, content)| match content {
             Content::Secret(secret) => {
-                let found = secret.metadata.name == binding.secret_ref.name
+                let found = secret.metadata.name == name
                     && is_same(secret.metadata.namespace.as_deref(), wanted);
                 found.then_some((id, secret.as_ref()))
             }
@@ -142,7 +292,7 @@ fn secret_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<(DocumentId, &
 }
 
 /// The kubeconfig in a Secret.
-fn kubeconfig(secret: &Secret) -> Option<String> {
+fn text_of(secret: &Secret) -> Option<String> {
     if let Some(text) = secret.string_data.get(KEY) {
         return Some(text.clone());
     }
@@ -156,21 +306,8 @@ fn decoded(text: &str) -> Option<String> {
     Some(text).filter(|it| !it.is_empty())
 }
 
-/// The kubeconfig fields of MachineDeployments.
-fn of_machines(manifest: &Manifest) -> impl Iterator<Item = &ConfigVar> {
-    manifest
-        .documents()
-        .filter_map(|(_, content)| match content {
-            Content::MachineDeployment(deployment) => {
-                let value = &deployment.spec.template.spec.provider_spec.value;
-                value.cloud_provider_spec.auth.as_ref()?.kubeconfig.as_ref()
-            }
-            _ => None,
-        })
-}
-
-/// A shallow check for typing mistakes; connecting reads it completely.
-fn is_kubeconfig(text: &str) -> bool {
-    let parsed = serde_yaml::from_str::<serde_json::Value>(text);
-    parsed.is_ok_and(|it| it.get("clusters").is_some_and(serde_json::Value::is_array))
+/// The kubeconfig field of a MachineDeployment.
+fn of_machines(deployment: &MachineDeployment) -> Option<&ConfigVar> {
+    let value = &deployment.spec.template.spec.provider_spec.value;
+    value.cloud_provider_spec.auth.as_ref()?.kubeconfig.as_ref()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::context::LoadContext;
 use super::machine_deployments::{self, ConvertedPool};
+use super::networks;
 use super::report::{Documents, Reported, report_all};
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{CloudProfile, FieldPath, FindingKind, Shoot};
@@ -70,9 +71,9 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
                 now: context.now,
             }),
         };
-        let given = &shoot.spec.kubernetes.version;
-        let version = verdict.shoot.as_ref().map_or(given, |it| &it.kubernetes);
-        pools.report_kubelets(version, &mut manifest);
+        if let Some(addons) = &context.addons {
+            networks::check(&mut manifest, *document, &shoot, profile, addons);
+        }
         let documents = Documents {
             shoot: Some(*document),
             profile: offered.and_then(|it| it.0),
@@ -109,7 +110,7 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
         report_all(&mut manifest, &documents, verdict, &mut reported);
         converted.extend(pools.into_converted());
     }
-    super::credentials::check(&mut manifest, &shoots);
+    super::credentials::check(&mut manifest, &shoots, context);
     manifest.sort_problems();
     if !manifest.problems().is_empty() {
         valid.clear();

@@ -24,6 +24,9 @@ pub(crate) struct ConvertedPool {
     pub(crate) knows_zones: bool,
 }
 
+/// In place of a technical ID, for the reference that decides which Shoot a MachineDeployment belongs to.
+const UNKNOWN_SHOOT: &str = "";
+
 /// Surrounds pools without a Shoot. Its own findings are dropped.
 const PLACEHOLDER: &str = "\
 apiVersion: core.gardener.cloud/v1beta1
@@ -45,11 +48,12 @@ fn given(manifest: &Manifest) -> Vec<Deployment> {
     manifest.documents().filter_map(deployment).collect()
 }
 
-/// Returns the keys of Secrets and ConfigMaps that the MachineDeployments of Shoots refer to.
+/// Returns the keys of Secrets and ConfigMaps that the MachineDeployments of Shoots refer to, with the technical ID of
+/// the Shoot; all Shoots are possible while that is unknown.
 pub(super) fn references(
     manifest: &Manifest,
     shoots: &[(DocumentId, Arc<Shoot>)],
-) -> BTreeSet<KeyReference> {
+) -> BTreeSet<(String, KeyReference)> {
     let mut references = BTreeSet::new();
     for (_, deployment) in given(manifest) {
         let Ok(owner) = owner(&deployment, shoots, &FetchedValues::Pending) else {
@@ -58,22 +62,45 @@ pub(super) fn references(
         if owner.is_none()
             && let Some(ConfigVarValue::Reference(reference)) = cluster_name(&deployment)
         {
-            references.insert(reference);
+            references.insert((UNKNOWN_SHOOT.to_owned(), reference));
         }
-        references.extend(convert(&deployment, Vec::new(), &FetchedValues::Pending).references);
+        let possible = match owner {
+            Some(index) => &shoots[index..=index],
+            None => shoots,
+        };
+        let found = convert(&deployment, Vec::new(), "", &FetchedValues::Pending).references;
+        for (_, shoot) in possible {
+            let id = validate::id(shoot);
+            references.extend(found.iter().map(|it| (id.clone(), it.clone())));
+        }
     }
     references
+}
+
+/// The MachineDeployments that certainly belong to a Shoot, by its index.
+pub(super) fn of_shoot(
+    manifest: &Manifest,
+    shoots: &[(DocumentId, Arc<Shoot>)],
+    index: usize,
+) -> Vec<Arc<MachineDeployment>> {
+    let is_own = |it: &Deployment| {
+        let owner = owner(&it.1, shoots, &FetchedValues::Pending);
+        matches!(owner, Ok(Some(found)) if found == index)
+    };
+    let own = given(manifest).into_iter().filter(is_own);
+    own.map(|it| it.1).collect()
 }
 
 fn convert(
     deployment: &MachineDeployment,
     zones: Vec<String>,
+    shoot: &str,
     values: &FetchedValues,
 ) -> Converted {
     machine_deployment::convert(&ConversionInput {
         deployment,
         zones,
-        lookup: &|reference| values.resolve(reference),
+        lookup: &|reference| values.resolve(shoot, reference),
     })
 }
 
@@ -114,11 +141,13 @@ fn owner(
     let wanted = match cluster_name(deployment) {
         None => String::new(),
         Some(ConfigVarValue::Inline(text)) => text,
-        Some(ConfigVarValue::Reference(reference)) => match values.resolve(&reference) {
-            ResolvedValue::Found(text) => text,
-            ResolvedValue::Pending | ResolvedValue::Skipped => return Ok(None),
-            ResolvedValue::Missing(_) | ResolvedValue::Offline => String::new(),
-        },
+        Some(ConfigVarValue::Reference(reference)) => {
+            match values.resolve(UNKNOWN_SHOOT, &reference) {
+                ResolvedValue::Found(text) => text,
+                ResolvedValue::Pending | ResolvedValue::Skipped => return Ok(None),
+                ResolvedValue::Missing(_) | ResolvedValue::Offline => String::new(),
+            }
+        }
     };
     let ids: Vec<String> = shoots.iter().map(|(_, it)| validate::id(it)).collect();
     let hint = || format!("set clusterName to one of {}", ids.join(", "));
@@ -190,7 +219,6 @@ pub(super) struct Pools {
 
 struct ConvertedDeployment {
     document: DocumentId,
-    deployment: Arc<MachineDeployment>,
     pool: Converted,
     knows_zones: bool,
     /// Fields whose problems were found by the conversion.
@@ -216,12 +244,11 @@ pub(super) fn add(
         if !knows_zones {
             zones.push(machine_deployment::some_zone(deployment));
         }
-        let pool = convert(deployment, zones, &context.values);
+        let pool = convert(deployment, zones, &validate::id(shoot), &context.values);
         let workers = &mut Arc::make_mut(&mut whole).spec.provider.workers;
         workers.push(pool.worker.clone());
         converted.push(ConvertedDeployment {
             document: *document,
-            deployment: Arc::clone(deployment),
             reported: pool.errors.iter().map(|it| it.path.clone()).collect(),
             pool,
             knows_zones,
@@ -239,16 +266,6 @@ impl Pools {
             }
             for finding in entry.pool.warnings.drain(..) {
                 manifest.warn(entry.document, problem(finding));
-            }
-        }
-    }
-
-    /// Reports kubelets of another version than the control plane's.
-    pub(super) fn report_kubelets(&self, version: &str, manifest: &mut Manifest) {
-        for entry in &self.converted {
-            let finding = machine_deployment::kubelet(&entry.deployment, version);
-            if let Some(finding) = finding.filter(|_| !version.is_empty()) {
-                manifest.report(entry.document, problem(finding));
             }
         }
     }

@@ -6,16 +6,18 @@
 mod context;
 mod credentials;
 mod judge;
+mod kubeconfig;
 mod machine_deployments;
 mod needs;
+mod networks;
 mod problem;
 mod record;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use context::{FetchedValues, LastApplied, LoadContext, ProfileFile};
-pub(crate) use credentials::{ProviderCredentials, provider_credentials};
+pub(crate) use context::{BindingLookup, FetchedValues, LastApplied, LoadContext, ProfileFile};
+pub(crate) use credentials::{ProviderCredentials, misses_binding, provider_credentials};
 pub(crate) use judge::{Loaded, judge};
 pub(crate) use machine_deployments::ConvertedPool;
 pub(crate) use needs::{Needs, needs};

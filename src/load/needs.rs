@@ -12,8 +12,9 @@ use crate::validate;
 pub(crate) struct Needs {
     /// Technical IDs of the Shoots, whose records may exist.
     pub(crate) records: Vec<String>,
-    /// Keys of Secrets and ConfigMaps that MachineDeployments refer to.
-    pub(crate) references: BTreeSet<KeyReference>,
+    /// Keys of Secrets and ConfigMaps that MachineDeployments refer to, with the technical ID of their Shoot; empty for a
+    /// reference that decides which Shoot that is.
+    pub(crate) references: BTreeSet<(String, KeyReference)>,
 }
 
 /// Returns what judging the manifests depends on.

@@ -10,6 +10,7 @@ mod names;
 pub(crate) mod network_policy;
 mod pool;
 mod profile;
+mod releases;
 mod report;
 mod rules;
 mod shoot;
@@ -29,6 +30,7 @@ pub(crate) use pool::cloud_config;
 #[cfg(test)]
 pub(crate) use profile::component_images;
 pub(crate) use profile::index::read_from;
+pub(crate) use profile::network_manifests::OWN as BUILT_IN_NETWORKS;
 pub(crate) use shoot::control_plane;
 pub(crate) use shoot::kubernetes::KNOWN_MINORS;
 pub(crate) use shoot::metadata::EXPIRES;
@@ -156,7 +158,8 @@ fn check(input: &Input, report: &mut FindingSink) -> Option<ValidShoot> {
         let at = &provider.key("controlPlaneConfig");
         network_policy::check_address(&network_policies, it, &at.key("nodeAddress"), report);
     }
-    let pools = pool::check(&context, &provider.key("workers"), report);
+    let workers = &provider.key("workers");
+    let pools = pool::check(&context, kubernetes.as_deref(), workers, report);
 
     let (kubernetes, pools) = (kubernetes?, pools?);
     Some(ValidShoot {
@@ -187,6 +190,14 @@ fn with_choices(given: &Arc<Shoot>, kubernetes: &str, pools: &[PoolSpec]) -> Arc
     for (index, pool) in pools.iter().enumerate() {
         let image = given.spec.provider.workers[index].machine.image.as_ref();
         let is_open = image.is_none_or(|it| it.version.as_ref() != Some(&pool.image.version));
+        let own = given.spec.provider.workers[index].kubernetes.as_ref();
+        let version = own.and_then(|it| it.version.as_ref());
+        if version.is_some_and(|it| *it != pool.kubernetes) {
+            let workers = &mut Arc::make_mut(&mut shoot).spec.provider.workers;
+            if let Some(own) = &mut workers[index].kubernetes {
+                own.version = Some(pool.kubernetes.clone());
+            }
+        }
         if is_open {
             let workers = &mut Arc::make_mut(&mut shoot).spec.provider.workers;
             workers[index].machine.image = Some(model::Image {

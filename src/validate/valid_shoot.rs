@@ -72,6 +72,8 @@ pub(crate) enum Network {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolSpec {
     pub(crate) name: String,
+    /// Full version of the kubelets, such as 1.33.5; that of the control plane or older.
+    pub(crate) kubernetes: String,
     pub(crate) zones: Vec<String>,
     pub(crate) minimum: usize,
     pub(crate) maximum: usize,

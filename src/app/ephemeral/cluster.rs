@@ -101,7 +101,7 @@ async fn prepare_and_run(
     };
     let prepared = prepare(texts, context);
     let Prepared {
-        provider,
+        providers,
         mut loaded,
         ..
     } = signals.or_interrupted("find the shoot", prepared).await?;
@@ -114,14 +114,15 @@ async fn prepare_and_run(
         );
         return Err(CommandError::new(Exit::Manifest, message));
     };
-    collect_expired(options, context, signals, &provider).await?;
-    let end = set_expiry(shoot, options, &provider)?;
+    let provider = providers.of(&shoot.id);
+    collect_expired(options, context, signals, provider).await?;
+    let end = set_expiry(shoot, options, provider)?;
     let name = display_name(&shoot.id);
     let cluster = TemporaryCluster {
         options,
         context,
         signals,
-        provider: &provider,
+        provider,
         shoot,
         end,
         cleanup: context.full_command(&["delete", &name, "--yes"]),

@@ -6,6 +6,7 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::manifest::ManifestObjects;
 use crate::validate::{ManifestSet, ValidShoot};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,12 +26,10 @@ pub(crate) async fn attach(
     shoots: &mut [ValidShoot],
     context: &Context,
 ) -> Result<(), CommandError> {
-    let addons = match directory {
-        Some(directory) => read(directory, context)?,
-        None => Vec::new(),
-    };
+    let addons = read_all(directory, context)?;
     for shoot in shoots {
         shoot.manifest_sets = addons.clone();
+        warn_of_policies(shoot, &addons, context);
         let wanted = shoot.networking.type_.as_str();
         let is_given = addons.iter().any(|addon| addon.name == wanted);
         if !is_given && let Some(network) = network_manifest::of(shoot, context).await? {
@@ -39,6 +38,36 @@ pub(crate) async fn attach(
         check_network(shoot)?;
     }
     Ok(())
+}
+
+/// Parts of images of programs that enforce NetworkPolicies.
+const ENFORCERS: [&str; 6] = [
+    "kube-network-policies",
+    "kube-router",
+    "calico",
+    "cilium",
+    "antrea",
+    "kube-ovn",
+];
+
+/// Returns true if add-ons have NetworkPolicies and nothing that enforces them: flannel does not.
+fn has_unenforced_policies(addons: &[ManifestSet]) -> bool {
+    let objects = || addons.iter().flat_map(|addon| &addon.objects);
+    let enforces = |object: &Value| {
+        let text = object.to_string();
+        object["kind"] == "DaemonSet" && ENFORCERS.iter().any(|it| text.contains(it))
+    };
+    objects().any(|it| it["kind"] == "NetworkPolicy") && !objects().any(enforces)
+}
+
+/// Warns about NetworkPolicies of add-ons that have no effect in a shoot.
+pub(crate) fn warn_of_policies(shoot: &ValidShoot, addons: &[ManifestSet], context: &Context) {
+    if shoot.networking.type_ == "flannel" && has_unenforced_policies(addons) {
+        context.ui.warn(&format!(
+            "shoot {}: NetworkPolicies of the add-ons have no effect: flannel does not enforce them",
+            shoot.name
+        ));
+    }
 }
 
 /// A cluster has exactly one network: the built-in one, or an add-on named after its type.
@@ -63,6 +92,18 @@ fn check_network(shoot: &ValidShoot) -> Result<(), CommandError> {
                 .hint("or set networking.type to flannel, which is built in, or to none to install a network yourself"))
         }
     }
+}
+
+/// Reads every add-on of a directory, if one is given.
+///
+/// # Errors
+///
+/// An add-on cannot be read.
+pub(crate) fn read_all(
+    directory: Option<&Path>,
+    context: &Context,
+) -> Result<Vec<ManifestSet>, CommandError> {
+    directory.map_or(Ok(Vec::new()), |it| read(it, context))
 }
 
 /// Reads every add-on of a directory, by name.
@@ -139,4 +180,28 @@ fn name_of(path: &Path) -> Result<String, CommandError> {
     Err(CommandError::new(Exit::Manifest, message).hint(format!(
         "use at most {MAX_NAME} lower-case letters, digits and hyphens, for example calico.yaml"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn policies_are_unenforced_unless_an_add_on_enforces_them() {
+        let addon = |objects: &[Value]| ManifestSet {
+            name: "a".to_owned(),
+            objects: objects.to_vec(),
+        };
+        let policy = json!({ "kind": "NetworkPolicy" });
+        let daemon = |image: &str| {
+            let containers = json!([{ "image": image }]);
+            json!({ "kind": "DaemonSet", "spec": { "template": { "spec": { "containers": containers } } } })
+        };
+        assert!(!has_unenforced_policies(&[addon(&[daemon("a/b")])]));
+        let other = [addon(&[policy.clone()]), addon(&[daemon("a/b")])];
+        assert!(has_unenforced_policies(&other));
+        let enforced = [addon(&[policy]), addon(&[daemon("a/kube-router:v2")])];
+        assert!(!has_unenforced_policies(&enforced));
+    }
 }

@@ -3,7 +3,8 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::manifests::report::accept;
-use crate::load::{FetchedValues, LoadContext, Loaded, ProfileFile, judge};
+use crate::app::provider::connect::has_option;
+use crate::load::{BindingLookup, FetchedValues, LoadContext, Loaded, ProfileFile, judge};
 use crate::manifest::Manifest;
 use jiff::Timestamp;
 use std::collections::HashSet;
@@ -21,6 +22,15 @@ pub(crate) struct ManifestFiles {
     pub(crate) profile: Option<PathBuf>,
 }
 
+/// What is known and judged without a provider cluster.
+pub(crate) struct OfflineScope {
+    pub(crate) values: FetchedValues,
+    /// Accepts MachineDeployments without a Shoot.
+    pub(crate) allow_without_shoot: bool,
+    /// Names of the add-ons; None if the pod network is not judged.
+    pub(crate) addons: Option<Vec<String>>,
+}
+
 /// Names of files with their content.
 pub(crate) type SourceTexts = Vec<(String, Vec<u8>)>;
 
@@ -33,13 +43,17 @@ impl ManifestFiles {
     /// Reads and judges manifests without a provider cluster.
     pub(crate) fn judge_offline(
         &self,
-        values: FetchedValues,
-        allow_without_shoot: bool,
+        scope: OfflineScope,
         context: &Context,
     ) -> Result<Loaded, CommandError> {
         let load_context = LoadContext {
-            values,
-            allow_without_shoot,
+            values: scope.values,
+            allow_without_shoot: scope.allow_without_shoot,
+            addons: scope.addons,
+            bindings: match has_option(context) {
+                true => BindingLookup::Skipped,
+                false => BindingLookup::Advisory,
+            },
             ..load_context(context)?
         };
         Ok(judge(Manifest::parse(self.read()?), &load_context))
@@ -51,7 +65,12 @@ impl ManifestFiles {
         allow_without_shoot: bool,
         context: &Context,
     ) -> Result<Loaded, CommandError> {
-        let loaded = self.judge_offline(FetchedValues::Offline, allow_without_shoot, context)?;
+        let scope = OfflineScope {
+            values: FetchedValues::Offline,
+            allow_without_shoot,
+            addons: None,
+        };
+        let loaded = self.judge_offline(scope, context)?;
         accept(loaded, context)
     }
 }
@@ -72,6 +91,7 @@ pub(crate) fn load_context(context: &Context) -> Result<LoadContext, CommandErro
     let profiles = files.into_iter().map(read).collect::<Result<_, _>>();
     Ok(LoadContext {
         profiles: profiles.map_err(cannot)?,
+        allow_exec: context.provider.allow_exec,
         ..LoadContext::at(Timestamp::now())
     })
 }

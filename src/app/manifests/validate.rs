@@ -1,20 +1,31 @@
 //! `kvshoot validate`.
 
-use super::files::ManifestFiles;
+use super::addons;
+use super::files::{ManifestFiles, OfflineScope};
 use super::report::report;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::load::{FetchedValues, Loaded};
 use crate::manifest::Content;
 use crate::ui::problems;
+use std::path::Path;
 
 /// Checks manifests without a cluster, and prints the problems as text or as JSON.
 pub(crate) fn validate(
     files: &ManifestFiles,
+    addons: Option<&Path>,
     as_json: bool,
     context: &Context,
 ) -> Result<Exit, CommandError> {
-    let loaded = files.judge_offline(FetchedValues::Skipped, false, context)?;
+    let addons = addons::read_all(addons, context)?;
+    let scope = OfflineScope {
+        values: FetchedValues::Skipped,
+        allow_without_shoot: false,
+        addons: Some(addons.iter().map(|it| it.name.clone()).collect()),
+    };
+    let loaded = files.judge_offline(scope, context)?;
+    let shoots = loaded.shoots.iter();
+    shoots.for_each(|shoot| addons::warn_of_policies(shoot, &addons, context));
     if as_json {
         let manifest = &loaded.manifest;
         let (errors, warnings) = (manifest.problems(), manifest.warnings());

@@ -48,7 +48,8 @@ pub(crate) fn plan(options: &PlanOptions, context: &Context) -> Result<Exit, Com
                 let mut previews = Vec::new();
                 for shoot in shoots.iter() {
                     let last = prepared.records.get(&shoot.id);
-                    previews.push(preview(&prepared.provider, shoot, last).await?);
+                    let provider = prepared.providers.of(&shoot.id);
+                    previews.push(preview(provider, shoot, last).await?);
                 }
                 Ok(previews)
             })

@@ -2,7 +2,7 @@
 
 use super::sandbox;
 use crate::app::context::Context;
-use crate::app::error::{CommandError, failed};
+use crate::app::error::{CommandError, Exit, failed};
 use crate::cluster::{
     ApiClient, KubeconfigFiles, KubeconfigOverrides, KubeconfigSource, Permission,
 };
@@ -30,8 +30,12 @@ pub(crate) async fn connect_quietly(
     provider.ok()
 }
 
-/// Connects to the provider cluster of manifests: an explicit option wins, then the Secret of the SecretBinding among
-/// the documents, then that Secret in the provider cluster of the environment.
+/// Connects to the provider cluster of a Shoot: an explicit option wins, then the Secret of its binding among the
+/// documents, then that Secret in the provider cluster of the environment.
+///
+/// # Errors
+///
+/// The Secret of a binding cannot be read: another provider cluster must not be taken instead.
 pub(crate) async fn connect_for(
     context: &Context,
     credentials: ProviderCredentials,
@@ -40,17 +44,27 @@ pub(crate) async fn connect_for(
     let machines = credentials.machine_kubeconfig;
     if machines.is_some() && (is_settled || environment_has_kubeconfig(context)) {
         context.ui.warn(
-            "auth.kubeconfig of the MachineDeployment is ignored: options, SecretBinding or environment select the provider cluster",
+            "auth.kubeconfig of the MachineDeployment is ignored: options, binding or environment select the provider cluster",
         );
     }
     let source_of_all = source(context, credentials.kubeconfig, machines).await?;
     let provider = connect_to(context, source_of_all).await?;
-    let Some((name, key)) = credentials.secret.filter(|_| !is_settled) else {
+    let Some(secret) = credentials.secret.filter(|_| !is_settled) else {
         return Ok(provider);
     };
-    match provider.kubeconfig(&name, &key).await.map_err(failed)? {
-        Some(text) => connect_to(context, source(context, Some(text), None).await?).await,
-        None => Ok(provider),
+    let found = provider.kubeconfig(&secret.name, &secret.key).await;
+    match (found.map_err(failed)?, secret.binding) {
+        (Some(text), _) => connect_to(context, source(context, Some(text), None).await?).await,
+        (None, None) => Ok(provider),
+        (None, Some(binding)) => {
+            let (name, namespace) = (&secret.name, provider.namespace());
+            let message = format!(
+                "Secret {name:?} of {binding} not found or not readable in namespace {namespace:?}"
+            );
+            Err(CommandError::new(Exit::Precondition, message).hint(
+                "add the Secret to the manifests, or select the provider cluster with --kubeconfig",
+            ))
+        }
     }
 }
 
@@ -130,6 +144,7 @@ fn environment_has_kubeconfig(context: &Context) -> bool {
     files.any(|file| file.exists()) || context.config.in_cluster()
 }
 
-fn has_option(context: &Context) -> bool {
+/// Whether an option selects the provider cluster, so that manifests do not.
+pub(crate) fn has_option(context: &Context) -> bool {
     context.provider.kubeconfig.is_some() || context.provider.sandbox.is_some()
 }

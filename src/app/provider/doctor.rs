@@ -1,7 +1,7 @@
 //! `kvshoot doctor`.
 
 use super::connect::connect;
-use super::prepare::prepare;
+use super::prepare::{Prepared, prepare};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
@@ -58,7 +58,7 @@ async fn check(
     let (provider, shoots) = match subject {
         DoctorSubject::Manifests(files) => {
             let prepared = prepare(files.read()?, context).await?;
-            (prepared.provider, prepared.loaded.shoots)
+            return check_each(&prepared).await;
         }
         DoctorSubject::Shoot(name) => {
             let provider = connect(context).await?;
@@ -72,6 +72,25 @@ async fn check(
         .run_checks(&requirements(&shoots))
         .await
         .map_err(failed)
+}
+
+/// Checks each provider cluster of manifests; messages name it if there are several.
+async fn check_each(prepared: &Prepared) -> Result<Vec<CheckResult>, CommandError> {
+    let is_one = prepared.providers.all().count() == 1;
+    let mut results = Vec::new();
+    for (provider, has) in prepared.providers.all() {
+        let own = prepared.loaded.shoots.iter().filter(|it| has(&it.id));
+        let own: Vec<ValidShoot> = own.cloned().collect();
+        let mut found = provider
+            .run_checks(&requirements(&own))
+            .await
+            .map_err(failed)?;
+        for result in found.iter_mut().filter(|_| !is_one) {
+            result.message = format!("{}: {}", provider.server(), result.message);
+        }
+        results.append(&mut found);
+    }
+    Ok(results)
 }
 
 /// The checks as text, for support bundles.

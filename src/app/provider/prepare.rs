@@ -1,46 +1,83 @@
 //! Manifests judged against the provider cluster that they are for.
 
-use super::connect::connect_for;
+use super::connect::{connect_for, has_option};
 use crate::app::context::Context;
-use crate::app::error::{CommandError, failed};
+use crate::app::error::{CommandError, Exit, failed};
 use crate::app::manifests::files::{SourceTexts, load_context};
 use crate::app::manifests::report::accept;
 use crate::cluster::{ApiClient, Error};
 use crate::load::{
-    FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied, needs,
-    provider_credentials,
+    BindingLookup, FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied,
+    misses_binding, needs, provider_credentials,
 };
 use crate::manifest::Manifest;
 use crate::model::{KeyReference, ReferenceKind};
 use crate::validate::machine_deployment::ResolvedValue;
 use std::collections::HashMap;
 
-/// Manifests judged against what was last applied, and their provider cluster.
+/// Manifests judged against what was last applied, and their provider clusters.
 pub(crate) struct Prepared {
-    pub(crate) provider: ApiClient,
     pub(crate) loaded: Loaded,
     /// Shoots that already exist, by technical ID.
     pub(crate) records: HashMap<String, LastApplied>,
+    pub(crate) providers: Providers,
 }
 
-/// Connects to the provider cluster, fetches what the manifests depend on, and judges them.
+/// The provider clusters of manifests; at least one.
+pub(crate) struct Providers {
+    /// That of the first Shoot, or of the environment if there is none.
+    first: ApiClient,
+    others: Vec<ApiClient>,
+    /// Index in `others` by technical ID; Shoots on the first one are absent.
+    of_shoots: HashMap<String, usize>,
+}
+
+impl Providers {
+    /// The provider cluster of the Shoot with this technical ID.
+    pub(crate) fn of(&self, id: &str) -> &ApiClient {
+        let other = self.of_shoots.get(id).map(|index| &self.others[*index]);
+        other.unwrap_or(&self.first)
+    }
+
+    /// Each provider cluster, with a test for the Shoots on it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&ApiClient, impl Fn(&str) -> bool)> {
+        let all = std::iter::once(&self.first).chain(&self.others);
+        all.map(move |provider| {
+            (provider, move |id: &str| {
+                std::ptr::eq(self.of(id), provider)
+            })
+        })
+    }
+}
+
+/// Connects to the provider clusters, fetches what the manifests depend on, and judges them.
 ///
-/// When the provider cluster cannot be reached, problems of the manifests alone are still reported.
+/// When a provider cluster cannot be reached, problems of the manifests alone are still reported.
 pub(crate) async fn prepare(
     texts: SourceTexts,
     context: &Context,
 ) -> Result<Prepared, CommandError> {
     let manifest = Manifest::parse(texts);
-    let load_context = load_context(context)?;
-    let fetched = fetch(&manifest, context).await;
-    let (provider, records, values) = match fetched {
+    let load_context = LoadContext {
+        bindings: match has_option(context) {
+            true => BindingLookup::Skipped,
+            false => BindingLookup::Required,
+        },
+        ..load_context(context)?
+    };
+    let pending = LoadContext {
+        values: FetchedValues::Pending,
+        ..load_context.clone()
+    };
+    // The provider cluster of the environment must not be asked instead.
+    if load_context.bindings == BindingLookup::Required && misses_binding(&manifest) {
+        accept(judge(manifest, &pending), context)?;
+        return Err(CommandError::silent(Exit::Manifest));
+    }
+    let (providers, records, values) = match fetch(&manifest, context).await {
         Ok(fetched) => fetched,
         Err(error) => {
-            let load_context = LoadContext {
-                values: FetchedValues::Pending,
-                ..load_context
-            };
-            accept(judge(manifest, &load_context), context)?;
+            accept(judge(manifest, &pending), context)?;
             return Err(error);
         }
     };
@@ -50,16 +87,16 @@ pub(crate) async fn prepare(
         ..load_context
     };
     Ok(Prepared {
-        provider,
+        providers,
         loaded: accept(judge(manifest, &load_context), context)?,
         records: load_context.records,
     })
 }
 
 type Fetched = (
-    ApiClient,
+    Providers,
     HashMap<String, LastApplied>,
-    HashMap<KeyReference, ResolvedValue>,
+    HashMap<(String, KeyReference), ResolvedValue>,
 );
 
 async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, CommandError> {
@@ -67,19 +104,47 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
         records: ids,
         references,
     } = needs(manifest);
-    let provider = connect_for(context, provider_credentials(manifest)).await?;
+    let providers = connect_all(manifest, context).await?;
     let mut records = HashMap::new();
     for id in ids {
-        if let Some(record) = provider.record(&id).await.map_err(failed)? {
+        let record = providers.of(&id).record(&id).await.map_err(failed)?;
+        if let Some(record) = record {
             records.extend(last_applied(&record.data).map(|applied| (id, applied)));
         }
     }
     let mut values = HashMap::new();
-    for reference in references {
-        let value = fetch_value(&provider, &reference, context).await?;
-        values.insert(reference, value);
+    for (id, reference) in references {
+        let value = fetch_value(providers.of(&id), &reference, context).await?;
+        values.insert((id, reference), value);
     }
-    Ok((provider, records, values))
+    Ok((providers, records, values))
+}
+
+/// Connects to the provider cluster of each Shoot; Shoots with the same credentials share a connection.
+async fn connect_all(manifest: &Manifest, context: &Context) -> Result<Providers, CommandError> {
+    let mut credentials = provider_credentials(manifest).into_iter();
+    let (_, of_first) = credentials.next().unwrap_or_default();
+    let mut known = vec![(of_first.identity(), None)];
+    let mut providers = Providers {
+        first: connect_for(context, of_first).await?,
+        others: Vec::new(),
+        of_shoots: HashMap::new(),
+    };
+    // An option selects one provider cluster for all.
+    for (id, own) in credentials.filter(|_| !has_option(context)) {
+        let identity = own.identity();
+        let index = match known.iter().find(|it| it.0 == identity) {
+            Some((_, index)) => *index,
+            None => {
+                providers.others.push(connect_for(context, own).await?);
+                let index = Some(providers.others.len() - 1);
+                known.push((identity, index));
+                index
+            }
+        };
+        providers.of_shoots.extend(index.map(|it| (id, it)));
+    }
+    Ok(providers)
 }
 
 /// Fetches a value that a MachineDeployment refers to, from the provider's namespace: Kubermatic's namespaces are of

@@ -3,13 +3,15 @@
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::manifests::validate;
-use crate::commands::arguments::ManifestArgs;
+use crate::commands::arguments::{AddonsArgs, ManifestArgs};
 
 /// Check manifests without a cluster
 #[derive(Debug, clap::Args)]
 pub(in crate::commands) struct ValidateArgs {
     #[command(flatten)]
     manifests: ManifestArgs,
+    #[command(flatten)]
+    addons: AddonsArgs,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: ProblemFormat,
@@ -28,5 +30,6 @@ pub(in crate::commands) fn run(
     context: &Context,
 ) -> Result<Exit, CommandError> {
     let as_json = args.output == ProblemFormat::Json;
-    validate::validate(&args.manifests.files(), as_json, context)
+    let addons = args.addons.addons.as_deref();
+    validate::validate(&args.manifests.files(), addons, as_json, context)
 }

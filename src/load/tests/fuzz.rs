@@ -17,7 +17,7 @@ fn variable(name: &str) -> Option<u64> {
 /// Nothing panics or takes long, every problem has a place, and the types can read what the schema accepts.
 #[test]
 fn no_text_causes_a_panic_or_a_hang() {
-    let secrets = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {kubeconfig: 'clusters: []'}\n---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {name: b}\nsecretRef: {name: s}\n";
+    let secrets = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {kubeconfig: \"{clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}\"}\n---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {name: b}\nsecretRef: {name: s}\n";
     let whole = format!("{SHOOT}---\n{PROFILE}");
     let wide = format!("{WIDE}---\n{PROFILE}---\n{secrets}");
     let seeds: Vec<Vec<u8>> = [whole.as_str(), &wide, PROFILE, secrets, WIDE]

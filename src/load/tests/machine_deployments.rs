@@ -27,7 +27,7 @@ spec:
           operatingSystemSpec: {}
           cloudProviderSpec:
             auth:
-              kubeconfig: Y2x1c3RlcnM6IFtdCg==
+              kubeconfig: Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK
             virtualMachine:
               template:
                 cpus: \"1\"
@@ -215,21 +215,27 @@ fn its_kubeconfig_is_never_shown() {
     const KEY: &str = "aHVudGVyMg==";
     for (from, to) in [
         (
-            "Y2x1c3RlcnM6IFtdCg==\n",
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n",
             "aHVudGVyMg==\n              more: 1\n",
         ),
         (
-            "Y2x1c3RlcnM6IFtdCg==\n            virtualMachine:",
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n            virtualMachine:",
             "aHVudGVyMg==\n            virtualMachines:",
         ),
-        ("Y2x1c3RlcnM6IFtdCg==\n", "{value: aHVudGVyMg==, valu: 1}\n"),
         (
-            "Y2x1c3RlcnM6IFtdCg==\n",
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n",
+            "{value: aHVudGVyMg==, valu: 1}\n",
+        ),
+        (
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n",
             "\n                value: aHVudGVyMg==!\n",
         ),
-        ("Y2x1c3RlcnM6IFtdCg==\n", "[aHVudGVyMg==]\n"),
         (
-            "Y2x1c3RlcnM6IFtdCg==\n",
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n",
+            "[aHVudGVyMg==]\n",
+        ),
+        (
+            "Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK\n",
             "\n                value: >-\n                  aHVudGVyMg==\n                  aHVudGVyMg==\n                other:\n",
         ),
     ] {

@@ -1,5 +1,6 @@
 //! Whole files: texts in, lines of `file:line:column path kind: message` out.
 
+mod credentials;
 mod fuzz;
 mod hostile;
 mod machine_deployments;
@@ -142,6 +143,9 @@ fn each_field_without_effect_gets_a_warning_with_its_reason() {
     );
 }
 
+/// A Secret with a kubeconfig that clients accept.
+const IN_STRING_DATA: &str = "stringData: {kubeconfig: \"{clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}\"}";
+
 /// A Shoot with a SecretBinding to a Secret of that content.
 fn with_secret(content: &str) -> String {
     let shoot = SHOOT.replace("  region", "  secretBindingName: b\n  region");
@@ -153,8 +157,11 @@ fn with_secret(content: &str) -> String {
 #[test]
 fn the_secret_of_a_binding_holds_a_kubeconfig() {
     for (content, expected) in [
-        ("stringData: {kubeconfig: 'clusters: []'}", ""),
-        ("data: {kubeconfig: Y2x1c3RlcnM6IFtdCg==}", ""),
+        (IN_STRING_DATA, ""),
+        (
+            "data: {kubeconfig: Y2x1c3RlcnM6IFt7bmFtZTogYywgY2x1c3Rlcjoge3NlcnZlcjogJ2h0dHBzOi8vMTkyLjAuMi4xJ319XQpjb250ZXh0czogW3tuYW1lOiBjLCBjb250ZXh0OiB7Y2x1c3RlcjogY319XQpjdXJyZW50LWNvbnRleHQ6IGMK}",
+            "",
+        ),
         ("data: {other: YQ==}", "Required: is required"),
         (
             "data: {kubeconfig: '...'}",
@@ -224,4 +231,37 @@ fn a_broken_profile_does_not_make_its_offers_missing() {
     let reported = lines(&load(&[("s.yaml", SHOOT), ("p.yaml", &profile)]));
     assert!(reported.contains("machinTypes"), "{reported}");
     assert!(!reported.contains("not offered"), "{reported}");
+}
+
+#[test]
+fn a_network_without_manifests_is_told_where_it_is_judged() {
+    let judged = |type_: &str, profile: &str, addons: Option<&[&str]>| {
+        let shoot = SHOOT.replace("type: calico", &format!("type: {type_}"));
+        let files = [("s.yaml", shoot.as_str()), ("p.yaml", profile)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+        let addons = addons.map(|it| it.iter().map(|it| (*it).to_owned()).collect());
+        let context = LoadContext {
+            addons,
+            ..LoadContext::at(today())
+        };
+        lines(&judge(Manifest::parse(files), &context))
+    };
+    let manifests = format!(
+        "kind: CloudProfileConfig\n    networkManifests: [{{type: calico, url: 'https://a/b', digest: '{}'}}]\n",
+        "0".repeat(64)
+    );
+    let offered = PROFILE.replacen("kind: CloudProfileConfig\n", &manifests, 1);
+    for (type_, profile, addons) in [
+        ("flannel", PROFILE, Some(&[][..])),
+        ("none", PROFILE, Some(&[])),
+        ("calico", PROFILE, Some(&["calico"])),
+        ("calico", &offered, Some(&[])),
+        ("calico", PROFILE, None),
+    ] {
+        assert_eq!(judged(type_, profile, addons), "", "{type_} {addons:?}");
+    }
+    assert_eq!(
+        judged("nonsense", &offered, Some(&["cilium"])),
+        "s.yaml:10:11 spec.networking.type NotSupported: no manifests for network \"nonsense\"\n"
+    );
 }

@@ -60,9 +60,9 @@ pub(crate) struct ShootSpec {
     pub(crate) cloud_profile_name: Option<String>,
     /// Reference to the CloudProfile
     pub(crate) cloud_profile: Option<CloudProfileReference>,
-    /// SecretBinding of the provider credentials; used if neither flags nor environment set a kubeconfig
+    /// SecretBinding of the provider credentials; --kubeconfig and --sandbox win, the environment does not
     pub(crate) secret_binding_name: Option<String>,
-    /// No effect: use secretBindingName
+    /// CredentialsBinding of the provider credentials, in place of secretBindingName
     pub(crate) credentials_binding_name: Option<String>,
     /// Region of the CloudProfile
     #[schemars(length(min = 1))]
@@ -318,7 +318,7 @@ pub(crate) struct ContainerRuntime {
 pub(crate) struct WorkerKubernetes {
     /// Kubelet settings, which replace those of the shoot
     pub(crate) kubelet: Option<Kubelet>,
-    /// Kubernetes version of the pool
+    /// Kubernetes version of the pool; that of the shoot when absent, and at most three minor versions older
     pub(crate) version: Option<String>,
 }
 

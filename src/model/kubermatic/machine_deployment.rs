@@ -133,7 +133,7 @@ pub(crate) struct MachineSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Versions {
-    /// Must match the Kubernetes version of the Shoot
+    /// Kubernetes version of the pool: that of the Shoot, or at most three minor versions older
     #[schemars(length(min = 1))]
     pub(crate) kubelet: String,
     /// No effect: the version of the control plane is that of the Shoot

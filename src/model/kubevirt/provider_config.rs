@@ -157,7 +157,7 @@ pub(crate) struct MachineImageSourceVersion {
     /// Version of the machine image
     #[schemars(length(min = 1))]
     pub(crate) version: String,
-    /// URL that CDI imports the image from: https://…, http://… or docker://…
+    /// URL that CDI imports the image from: https://…, http://…, or a registry: docker://… or oci://…
     #[serde(rename = "sourceURL")]
     #[schemars(length(min = 1))]
     pub(crate) source_url: String,
@@ -209,7 +209,7 @@ pub(crate) struct PreAllocatedDataVolume {
     /// Name of the disk
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// URL of the image: https://… or docker://…
+    /// URL of the image: https://…, or a registry: docker://… or oci://…
     #[schemars(length(min = 1))]
     pub(crate) url: String,
     /// Size of the disk

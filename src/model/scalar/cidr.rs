@@ -78,6 +78,13 @@ impl Cidr {
     }
 }
 
+impl Cidr {
+    /// Returns true if all addresses of the other range are in this one.
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self.length <= other.length && self.overlaps(other)
+    }
+}
+
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.length)

@@ -18,17 +18,18 @@ const CNI_PLUGINS: &str = "1.8.0";
 pub(crate) fn table(join: &JoinConfig) -> String {
     let lines = ARCHITECTURES
         .iter()
-        .flat_map(|it| downloads(join.shoot, it));
+        .flat_map(|it| downloads(join.shoot, &join.pool.kubernetes, it));
     lines.collect()
 }
 
 fn downloads<'a>(
     shoot: &'a ValidShoot,
+    kubernetes: &str,
     architecture: &'a str,
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = String> + use<'a> {
     let given = &shoot.profile.spec.provider_config.downloads;
     let known = known();
-    urls(&shoot.kubernetes, architecture)
+    urls(kubernetes, architecture)
         .into_iter()
         .map(move |(name, url)| {
             let own = given.as_ref().and_then(|it| it.digests.get(&url));

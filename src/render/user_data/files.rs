@@ -73,7 +73,7 @@ fn settings(join: &JoinConfig) -> String {
     let word = |is: bool| if is { "yes" } else { "no" };
     format!(
         "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
-        join.shoot.kubernetes,
+        join.pool.kubernetes,
         join.node_address.url(),
         join.machine,
         word(swaps),

@@ -37,7 +37,7 @@ pub(crate) fn pool_hash(
         .map(|it| json!([it.name, volume(&it.volume)]))
         .collect();
     Hash::of(&json!({
-        "kubernetes": shoot.kubernetes,
+        "kubernetes": pool.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
         "root": volume(&pool.root),

@@ -198,7 +198,7 @@ fn root(disk: &PrimaryDisk, at: &FieldCursor, values: &mut ValueResolver) -> Roo
 
 /// Same logic as in Kubermatic; an image that is not known yet may be from a registry.
 fn is_of_registry(root: &RootDisk) -> bool {
-    const SCHEMES: [&str; 2] = ["docker://", "oci-archive://"];
+    const SCHEMES: [&str; 3] = ["docker://", "oci-archive://", "oci://"];
     match (root.source.as_deref(), root.os_image.as_deref()) {
         (Some(source), _) => source == "registry",
         (None, Some(image)) => SCHEMES.iter().any(|it| image.starts_with(it)),

@@ -14,10 +14,10 @@ mod zones;
 use crate::model::{
     self, DocumentKind, Duration, FieldPath, Finding, FindingKind, KeyReference,
     MachineControllerManager, MachineDeployment, MachineDeploymentSpec, MachineSpec,
-    ProviderSpecValue, VirtualMachine, Worker, WorkerConfig,
+    ProviderSpecValue, VirtualMachine, Worker, WorkerConfig, WorkerKubernetes,
 };
 
-use super::report::{FieldCursor, FindingSink};
+use super::report::FieldCursor;
 pub(crate) use field_map::FieldMap;
 pub(crate) use secrets::Secrets;
 pub(crate) use values::ResolvedValue;
@@ -103,33 +103,6 @@ pub(crate) fn convert(given: &ConversionInput) -> Converted {
     }
 }
 
-/// Reports a kubelet version that differs from that of the Shoot, which is a full or a minor version.
-pub(crate) fn kubelet(deployment: &MachineDeployment, version: &str) -> Option<Finding> {
-    let given = deployment.spec.template.spec.versions.kubelet.as_str();
-    let kubelet = given.strip_prefix('v').unwrap_or(given);
-    let is_open = version.split('.').count() == 2;
-    let is_patch = || kubelet.strip_prefix(version)?.strip_prefix('.');
-    if given.is_empty() || kubelet == version || is_open && is_patch().is_some() {
-        return None;
-    }
-    let mut report = FindingSink::default();
-    let at = &FieldCursor::root(DocumentKind::MachineDeployment);
-    let at = &at.key("spec");
-    let at = &at.key("template");
-    let at = &at.key("spec");
-    let at = &at.key("versions");
-    let message = format!("must match the Shoot's Kubernetes version {version} (is {given})");
-    report
-        .error(
-            &at.key("kubelet"),
-            FindingKind::Invalid,
-            "machine-deployment/kubelet",
-            message,
-        )
-        .hint("set the same version in both");
-    report.errors.pop()
-}
-
 fn worker(given: &ConversionInput, config: WorkerConfig) -> Worker {
     let spec = &given.deployment.spec;
     let of_machines = &spec.template.spec;
@@ -166,7 +139,7 @@ fn worker(given: &ConversionInput, config: WorkerConfig) -> Worker {
         kubelet_data_volume_name: None,
         ca_bundle: None,
         cri: None,
-        kubernetes: None,
+        kubernetes: Some(Box::new(kubelets(of_machines))),
         system_components: None,
         machine_controller_manager: of_machines.node_drain_timeout.clone().map(draining),
         provider_config: Some(Box::new(config)),
@@ -175,6 +148,15 @@ fn worker(given: &ConversionInput, config: WorkerConfig) -> Worker {
         priority: None,
         update_strategy: None,
         control_plane: None,
+    }
+}
+
+/// The version of the kubelets, which may lag behind that of the Shoot.
+fn kubelets(spec: &MachineSpec) -> WorkerKubernetes {
+    let given = spec.versions.kubelet.as_str();
+    WorkerKubernetes {
+        kubelet: None,
+        version: Some(given.strip_prefix('v').unwrap_or(given).to_owned()),
     }
 }
 
@@ -241,6 +223,9 @@ fn nodes(spec: &MachineSpec, at: &FieldCursor, values: &mut ValueResolver) {
         .field_map
         .put("annotations", &at_metadata.key("annotations"));
     values.field_map.put("taints", &at.key("taints"));
+    let at_version = &at.key("versions");
+    let to = "kubernetes.version";
+    values.field_map.put(to, &at_version.key("kubelet"));
     if spec.node_drain_timeout.is_some() {
         let to = "machineControllerManager.machineDrainTimeout";
         values.field_map.put(to, &at.key("nodeDrainTimeout"));

@@ -1,4 +1,4 @@
-use super::{ConversionInput, Converted, ResolvedValue, convert, kubelet};
+use super::{ConversionInput, Converted, ResolvedValue, convert};
 use crate::manifest::{Content, Manifest};
 use crate::model::{
     Finding, FindingKind, IntOrString, KeyReference, KubevirtMatcher, MachineDeployment,
@@ -298,25 +298,9 @@ fn a_value_of_a_secret_is_looked_up_with_a_warning_and_never_shown() {
 }
 
 #[test]
-fn the_kubelet_has_the_version_of_the_shoot() {
-    let deployment = read(DEPLOYMENT);
-    assert_eq!(kubelet(&deployment, "1.34.2"), None);
-    assert_eq!(
-        kubelet(&deployment, "1.34"),
-        None,
-        "it is the newest perhaps"
-    );
-    for other in ["1.34.1", "1.3", "1.33"] {
-        let finding = kubelet(&deployment, other).expect(other);
-        assert_eq!(
-            finding.path.to_string(),
-            "spec.template.spec.versions.kubelet"
-        );
-        assert_eq!(
-            finding.message,
-            format!("must match the Shoot's Kubernetes version {other} (is v1.34.2)")
-        );
-    }
+fn the_kubelet_has_a_version_of_its_own() {
+    let kubernetes = converted("", "").worker.kubernetes.expect("it is set");
+    assert_eq!(kubernetes.version.as_deref(), Some("1.34.2"), "without v");
 }
 
 #[test]

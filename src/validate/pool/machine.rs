@@ -275,11 +275,6 @@ fn source(index: &ProfileIndex, name: &str, version: &str) -> Option<PoolImage> 
     Some(PoolImage {
         name: name.to_owned(),
         version: version.to_owned(),
-        source: ImageSource::Http {
-            url: (*url).to_owned(),
-            headers: Vec::new(),
-            headers_secret: None,
-            secret: None,
-        },
+        source: image_source::of_url(url),
     })
 }

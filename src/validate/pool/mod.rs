@@ -8,6 +8,7 @@ mod size;
 mod system_components;
 mod taints;
 mod template;
+mod version;
 mod volumes;
 mod worker_config;
 mod zones;
@@ -19,17 +20,19 @@ use crate::model::{FindingKind, Worker};
 
 use context::{PoolContext, ValidationContext};
 
-use super::names;
 use super::report::{FieldCursor, FindingSink};
 use super::shoot::{kubernetes, metadata};
 use super::valid_shoot::PoolSpec;
+use super::{names, releases};
 
 const MAX_NAME: usize = 15;
 const CREATION_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
+/// `control_plane` is the resolved version of the control plane, if there is one.
 pub(crate) fn check(
     context: &ValidationContext,
+    control_plane: Option<&str>,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<Vec<PoolSpec>> {
@@ -73,7 +76,7 @@ pub(crate) fn check(
                 )
                 .see(&at.index(first).key("name"), "first defined here");
         }
-        pools.extend(check_one(context, &pool, report));
+        pools.extend(check_one(context, control_plane, &pool, report));
     }
     system_components::check(workers, at, report);
     size::autoscaling(workers, at, report);
@@ -104,6 +107,7 @@ fn max_name_length(context: &ValidationContext, pool: &PoolContext) -> usize {
 
 fn check_one(
     context: &ValidationContext,
+    control_plane: Option<&str>,
     pool: &PoolContext,
     report: &mut FindingSink,
 ) -> Option<PoolSpec> {
@@ -114,7 +118,8 @@ fn check_one(
     names::check_annotations(&at.key("annotations"), &worker.annotations, report);
     taints::check(&worker.taints, &at.key("taints"), report);
     zones::check(context, pool, report);
-    settings(pool, report);
+    let version = version::check(context, pool, control_plane, report);
+    settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
     let machine_type = machine::machine_type(context, pool, report);
     let image = machine::image(context, pool, report);
@@ -134,6 +139,7 @@ fn check_one(
     let timeout = |of: Option<&crate::model::Duration>, default| of.map_or(default, |it| it.value);
     Some(PoolSpec {
         name: worker.name.clone(),
+        kubernetes: version?,
         zones: worker.zones.clone(),
         minimum,
         maximum,
@@ -172,7 +178,7 @@ fn kubelet(context: &ValidationContext, worker: &Worker) -> Option<crate::model:
         .cloned()
 }
 
-fn settings(pool: &PoolContext, report: &mut FindingSink) {
+fn settings(pool: &PoolContext, version: Option<&str>, report: &mut FindingSink) {
     let (worker, at) = (pool.worker, &pool.at);
     if let Some(cri) = worker
         .cri
@@ -201,9 +207,10 @@ fn settings(pool: &PoolContext, report: &mut FindingSink) {
         );
     }
     if let Some(own) = &worker.kubernetes {
+        let minor = version.and_then(releases::minor);
         let at = &at.key("kubernetes");
         if let Some(it) = &own.kubelet {
-            kubernetes::kubelet(it, &at.key("kubelet"), report);
+            kubernetes::kubelet(it, minor, &at.key("kubelet"), report);
         }
     }
     if let Some(retries) = worker

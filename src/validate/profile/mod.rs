@@ -3,7 +3,7 @@
 pub(crate) mod component_images;
 mod downloads;
 pub(super) mod index;
-mod network_manifests;
+pub(super) mod network_manifests;
 mod provider_config;
 mod spec;
 mod storage_classes;

@@ -7,7 +7,7 @@ use crate::model::{CloudProfile, FindingKind};
 use crate::validate::report::{FieldCursor, FindingSink};
 
 /// Built-in pod networks.
-const OWN: [&str; 2] = ["flannel", "none"];
+pub(crate) const OWN: [&str; 2] = ["flannel", "none"];
 
 pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut FindingSink) {
     let at = &at.key("networkManifests");

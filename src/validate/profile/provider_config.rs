@@ -200,7 +200,7 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
             .hint("serve the image without authentication, or from inside the provider cluster");
     } else if authority.is_empty() {
         report.error(at, FindingKind::Invalid, "profile/url", "URL has no host");
-    } else if !["http", "https", "docker"].contains(&scheme.to_ascii_lowercase().as_str()) {
+    } else if !["http", "https", "docker", "oci"].contains(&scheme.to_ascii_lowercase().as_str()) {
         report
             .error(
                 at,
@@ -208,7 +208,7 @@ fn url(version: &MachineImageSourceVersion, at: &FieldCursor, report: &mut Findi
                 "profile/url-scheme",
                 format!("unsupported URL scheme {scheme:?}"),
             )
-            .hint("supported schemes: https, http, docker");
+            .hint("supported schemes: https, http, docker, oci");
     } else if scheme.eq_ignore_ascii_case("http") {
         report
             .warning(

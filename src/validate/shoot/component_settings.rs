@@ -2,8 +2,9 @@
 
 use crate::model::{
     EncryptionConfig, FindingKind, HorizontalPodAutoscaler, KubeApiServer, KubeScheduler,
-    Kubernetes, OidcConfig, Version,
+    Kubernetes, OidcConfig,
 };
+use crate::validate::releases;
 use crate::validate::report::{FieldCursor, FindingSink};
 
 const REFUSED: &str = "kubernetes/not-supported";
@@ -23,14 +24,30 @@ pub(crate) fn check(kubernetes: &Kubernetes, at: &FieldCursor, report: &mut Find
         refuse(at, report, "static tokens are not supported")
             .hint("use `kvshoot kubeconfig get`, which issues short-lived certificates");
     }
+    let minor = releases::minor(&kubernetes.version);
     if let Some(it) = &kubernetes.kube_api_server {
-        let minor = Version::parse(&kubernetes.version).map(|it| it.minor().1);
-        api_server(it, minor, &at.key("kubeAPIServer"), report);
+        let at = &at.key("kubeAPIServer");
+        api_server(it, minor, at, report);
+        let gates = it.feature_gates.as_ref();
+        releases::check_feature_gates("kube-apiserver", minor, gates, at, report);
+        let apis = it.runtime_config.as_ref();
+        releases::check_runtime_config(minor, apis, &at.key("runtimeConfig"), report);
     }
     if let Some(it) = &kubernetes.kube_scheduler {
-        scheduler(it, &at.key("kubeScheduler"), report);
+        let at = &at.key("kubeScheduler");
+        scheduler(it, at, report);
+        let gates = it.feature_gates.as_ref();
+        releases::check_feature_gates("kube-scheduler", minor, gates, at, report);
     }
     let manager = kubernetes.kube_controller_manager.as_ref();
+    if let Some(it) = manager {
+        let (at, gates) = (&at.key("kubeControllerManager"), it.feature_gates.as_ref());
+        releases::check_feature_gates("kube-controller-manager", minor, gates, at, report);
+    }
+    if let Some(it) = &kubernetes.kube_proxy {
+        let (at, gates) = (&at.key("kubeProxy"), it.feature_gates.as_ref());
+        releases::check_feature_gates("kube-proxy", minor, gates, at, report);
+    }
     if let Some(it) = manager.and_then(|it| it.horizontal_pod_autoscaler.as_ref()) {
         let at = &at.key("kubeControllerManager");
         autoscaler(it, &at.key("horizontalPodAutoscaler"), report);
@@ -107,13 +124,19 @@ fn api_server(
         )
         .hint("list resources with size 0 to disable their caches");
     }
-    plugins(settings, &at.key("admissionPlugins"), report);
+    plugins(settings, minor, &at.key("admissionPlugins"), report);
     counts(settings, at, report);
 }
 
-fn plugins(settings: &KubeApiServer, at: &FieldCursor, report: &mut FindingSink) {
+fn plugins(
+    settings: &KubeApiServer,
+    minor: Option<u64>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
     for (index, plugin) in settings.admission_plugins.iter().enumerate() {
         let at = &at.index(index);
+        releases::check_admission_plugin(&plugin.name, minor, &at.key("name"), report);
         if plugin.kubeconfig_secret_name.is_some() {
             refuse(&at.key("kubeconfigSecretName"), report, "not supported")
                 .hint("remove it; webhooks in the cluster need no kubeconfig");

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::model::{self, FindingKind, Quantity};
 use crate::validate::context::Input;
+use crate::validate::releases;
 use crate::validate::report::{FieldCursor, FindingSink};
 
 /// Settings of the control plane from Shoot and CloudProfile, with all defaults.
@@ -73,6 +74,8 @@ impl fmt::Display for Address {
 /// Port of the API server, internal and external, unless a NodePort is used.
 pub(crate) const API_PORT: u16 = 6443;
 
+const CLOUD_CONTROLLER_IMAGE: &str = "kubevirt-cloud-controller-manager";
+
 const ETCD_SIZE: &str = "10Gi";
 
 pub(crate) fn check(
@@ -116,9 +119,24 @@ pub(crate) fn check(
         images: input.profile.spec.provider_config.component_images.clone(),
         cloud_controller_gates: given
             .and_then(|it| it.cloud_controller_manager.as_ref())
-            .map(|it| it.feature_gates.clone())
+            .map(|it| cloud_controller_gates(input, it, at, report))
             .unwrap_or_default(),
     })
+}
+
+/// An image of the profile's own may know other gates.
+fn cloud_controller_gates(
+    input: &Input,
+    given: &model::CloudControllerManager,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> BTreeMap<String, bool> {
+    let images = &input.profile.spec.provider_config.component_images;
+    if images.contains_key(CLOUD_CONTROLLER_IMAGE) {
+        return given.feature_gates.clone();
+    }
+    let at = &at.key("cloudControllerManager");
+    releases::cloud_controller_gates(&given.feature_gates, &at.key("featureGates"), report)
 }
 
 fn tolerance(

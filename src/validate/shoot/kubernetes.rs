@@ -4,21 +4,47 @@ use super::component_settings;
 use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, suggest};
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
+use crate::validate::releases;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, some_of};
 
 /// Minor versions of Kubernetes that kvshoot supports.
 pub(crate) const KNOWN_MINORS: std::ops::RangeInclusive<u64> = 31..=36;
 
-/// Resolves the version to a full version.
+/// A version that a manifest asks for.
+pub(crate) struct VersionRequest<'a> {
+    /// `1.34` or `1.34.2`.
+    pub(crate) wanted: &'a str,
+    /// The full version that was last applied, which stays even if the profile no longer contains it.
+    pub(crate) before: Option<&'a str>,
+    /// The newest version that `1.34` may stand for.
+    pub(crate) newest: Option<Version>,
+}
+
+/// Resolves the version of the control plane to a full version.
 pub(crate) fn version(
     input: &Input,
     index: &ProfileIndex,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<String> {
-    let at = &at.key("version");
-    let wanted = input.shoot.spec.kubernetes.version.as_str();
+    let request = VersionRequest {
+        wanted: input.shoot.spec.kubernetes.version.as_str(),
+        before: input.previous.map(|it| it.spec.kubernetes.version.as_str()),
+        newest: None,
+    };
+    resolve(input, index, &request, &at.key("version"), report)
+}
+
+/// Resolves a version to a full version.
+pub(crate) fn resolve(
+    input: &Input,
+    index: &ProfileIndex,
+    request: &VersionRequest,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) -> Option<String> {
+    let wanted = request.wanted;
     let Some(version) = Version::parse(wanted).filter(|_| has_form(wanted)) else {
         if !wanted.is_empty() {
             let message = format!("{wanted:?} is not a valid Kubernetes version");
@@ -28,11 +54,11 @@ pub(crate) fn version(
         }
         return None;
     };
-    if let Some(kept) = kept(input, wanted) {
+    if let Some(kept) = kept(request) {
         return Some(kept.to_owned());
     }
     let found = if wanted.matches('.').count() == 1 {
-        newest_patch(input, index, &version)
+        newest_patch(input, index, &version, request.newest.as_ref())
     } else {
         named(input, index, wanted)
     };
@@ -75,10 +101,10 @@ fn has_form(text: &str) -> bool {
 }
 
 /// Keeps the current version, even if the profile no longer contains it.
-fn kept<'a>(input: &Input<'a>, wanted: &str) -> Option<&'a str> {
-    let before = input.previous?.spec.kubernetes.version.as_str();
+fn kept<'a>(request: &VersionRequest<'a>) -> Option<&'a str> {
+    let before = request.before?;
     let is_patch_of = before
-        .strip_prefix(wanted)
+        .strip_prefix(request.wanted)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     (is_patch_of && before.matches('.').count() == 2).then_some(before)
 }
@@ -89,7 +115,12 @@ fn named<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &str) -> Option<&'
     (!is_expired(found.expiration_date.as_deref(), input.now)).then_some(found.version.as_str())
 }
 
-fn newest_patch<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &Version) -> Option<&'a str> {
+fn newest_patch<'a>(
+    input: &Input,
+    index: &ProfileIndex<'a>,
+    wanted: &Version,
+    newest: Option<&Version>,
+) -> Option<&'a str> {
     let versions = &index.profile.spec.kubernetes.versions;
     versions
         .iter()
@@ -97,6 +128,7 @@ fn newest_patch<'a>(input: &Input, index: &ProfileIndex<'a>, wanted: &Version) -
         .filter(|it| !is_preview(it.classification.as_deref()))
         .filter_map(|it| Some((Version::parse(&it.version)?, it.version.as_str())))
         .filter(|(version, _)| version.minor() == wanted.minor())
+        .filter(|(version, _)| newest.is_none_or(|newest| version <= newest))
         .max()
         .map(|(_, text)| text)
 }
@@ -113,7 +145,8 @@ fn offered(input: &Input, index: &ProfileIndex) -> String {
 pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
     let kubernetes = &input.shoot.spec.kubernetes;
     if let Some(it) = &kubernetes.kubelet {
-        kubelet(it, &at.key("kubelet"), report);
+        let minor = releases::minor(&kubernetes.version);
+        kubelet(it, minor, &at.key("kubelet"), report);
     }
     if let Some(it) = &kubernetes.kube_proxy {
         kube_proxy(it, &at.key("kubeProxy"), report);
@@ -182,7 +215,15 @@ pub(crate) fn most_pods(input: &Input) -> i32 {
     settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
 }
 
-pub(crate) fn kubelet(settings: &Kubelet, at: &FieldCursor, report: &mut FindingSink) {
+/// Checks the settings of kubelets of a minor version.
+pub(crate) fn kubelet(
+    settings: &Kubelet,
+    minor: Option<u64>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let gates = settings.feature_gates.as_ref();
+    releases::check_feature_gates("kubelet", minor, gates, at, report);
     let mut least = |name: &str, value: Option<i64>, least: i64| {
         if let Some(value) = value.filter(|value| *value < least) {
             let message = format!("must be at least {least} (is {value})");

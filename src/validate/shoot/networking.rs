@@ -1,6 +1,7 @@
 //! `spec.networking`: the address ranges of nodes, pods and services.
 
-use crate::model::{Cidr, FindingKind};
+use super::cni;
+use crate::model::{Cidr, DocumentKind, FindingKind, Shoot, TenantNetwork};
 use crate::validate::context::Input;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::valid_shoot::NetworkRanges;
@@ -39,6 +40,13 @@ pub(crate) fn check(
             )
             .hint("use a prefix length of at most 28");
     }
+    tenant_networks(
+        input,
+        [("pods", pods), ("services", services)],
+        nodes,
+        at,
+        report,
+    );
     if nodes.is_none() || pods.is_none() || services.is_none() {
         return None;
     }
@@ -97,6 +105,74 @@ fn disjoint(
             )
             .see(&at.key(other_name), format!("{other_name} range {other}"));
     }
+}
+
+/// Checks the ranges against the addresses that tenant networks assign to the machines. What was applied before is not
+/// judged again.
+fn tenant_networks(
+    input: &Input,
+    inside: [(&str, Option<Cidr>); 2],
+    nodes: Option<Cidr>,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let spec = &FieldCursor::root(DocumentKind::Shoot);
+    let spec = &spec.key("spec");
+    let provider = &spec.key("provider");
+    let config = &provider.key("infrastructureConfig");
+    let networks = &config.key("networks");
+    let list = &networks.key("tenantNetworks");
+    let is_same = |it: &&Shoot| it.spec.networking == input.shoot.spec.networking;
+    let before = input.previous.filter(is_same).map_or(&[][..], networks_of);
+    for (i, network) in networks_of(input.shoot).iter().enumerate() {
+        if before
+            .iter()
+            .any(|it| it.config == network.config && it.default == network.default)
+        {
+            continue;
+        }
+        let at_config = &list.index(i);
+        let at_config = &at_config.key("config");
+        for subnet in cni::subnets(&network.config) {
+            let mut refuse = |name: &str, message: String, hint: &str| {
+                report
+                    .error(
+                        &at.key(name),
+                        FindingKind::Invalid,
+                        "networking/tenant-network",
+                        message,
+                    )
+                    .see(at_config, format!("assigns addresses of {subnet}"))
+                    .hint(hint);
+            };
+            for (name, range) in inside {
+                if let Some(range) = range.filter(|it| it.overlaps(subnet)) {
+                    let message = format!(
+                        "{range} overlaps with {subnet} of tenant network {:?}",
+                        network.name
+                    );
+                    refuse(
+                        name,
+                        message,
+                        "machines would not reach each other; choose another range",
+                    );
+                }
+            }
+            if let Some(nodes) = nodes.filter(|it| network.default && !it.contains(subnet)) {
+                let message = format!(
+                    "{nodes} does not contain {subnet}, from which tenant network {:?} assigns the addresses of the nodes",
+                    network.name
+                );
+                refuse("nodes", message, &format!("write {subnet}"));
+            }
+        }
+    }
+}
+
+fn networks_of(shoot: &Shoot) -> &[TenantNetwork] {
+    let config = shoot.spec.provider.infrastructure_config.as_ref();
+    let networks = config.and_then(|it| it.networks.as_ref());
+    networks.map_or(&[][..], |it| &it.tenant_networks)
 }
 
 /// Checks that the pod range has room for all nodes.

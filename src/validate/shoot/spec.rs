@@ -18,6 +18,7 @@ pub(crate) fn check(
     let shoot = input.shoot;
     provider(input, at, report);
     profile_name(shoot, at, report);
+    bindings(shoot, at, report);
     region(input, index, &at.key("region"), report);
     if let Some(purpose) = shoot
         .spec
@@ -124,6 +125,21 @@ fn profile_name(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
                 ),
             )
             .see(&at_reference.key("name"), "set here")
+            .hint("remove one of them");
+    }
+}
+
+fn bindings(shoot: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
+    let is_set = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+    if is_set(&shoot.spec.secret_binding_name) && is_set(&shoot.spec.credentials_binding_name) {
+        report
+            .error(
+                &at.key("secretBindingName"),
+                FindingKind::Forbidden,
+                "shoot/two-bindings",
+                "cannot be combined with credentialsBindingName",
+            )
+            .see(&at.key("credentialsBindingName"), "set here")
             .hint("remove one of them");
     }
 }

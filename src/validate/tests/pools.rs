@@ -1,4 +1,4 @@
-use super::{SHOOT, check, table, valid_for_tests};
+use super::{PROFILE, SHOOT, check, check_update, lines, table, valid_for_tests, verdict};
 use crate::model::{Amount, CpuFeature};
 
 const POOL: &str = "spec.provider.workers[0]";
@@ -318,4 +318,66 @@ fn duplicate_pools_and_missing_autoscaling_are_reported() {
         "spec.provider.workers[1].name Duplicate: duplicate pool \"cpu\"\n\
          warning: spec.provider.workers[0].maximum: no autoscaler runs: pool \"cpu\" will not scale above its minimum\n"
     );
+}
+
+#[test]
+fn a_pool_may_lag_behind_the_control_plane() {
+    let own =
+        |version: &str| format!("    - name: cpu\n      kubernetes: {{version: \"{version}\"}}\n");
+    let with = |version: &str| check(&[("    - name: cpu\n", &own(version))]);
+    let resolved = |version: &str| {
+        let text = SHOOT.replacen("    - name: cpu\n", &own(version), 1);
+        let shoot = valid_for_tests(&text);
+        let recorded = &shoot.manifest.spec.provider.workers[0].kubernetes;
+        let recorded = recorded.as_ref().and_then(|it| it.version.clone());
+        assert_eq!(recorded.as_ref(), Some(&shoot.pools[0].kubernetes));
+        shoot.pools[0].kubernetes.clone()
+    };
+    assert_eq!(valid_for_tests(SHOOT).pools[0].kubernetes, "1.34.2");
+    assert_eq!(resolved("1.34.1"), "1.34.1");
+    assert_eq!(resolved("1.34"), "1.34.2");
+    let path = "spec.provider.workers[0].kubernetes.version";
+    for (version, expected) in [
+        (
+            "1.35.0",
+            "Forbidden: must not be newer than Kubernetes 1.34.2 of the control plane (is 1.35.0)",
+        ),
+        (
+            "1.99.0",
+            "NotSupported: Kubernetes version \"1.99.0\" not found in CloudProfile \"kubevirt\"",
+        ),
+        ("new", "Invalid: \"new\" is not a valid Kubernetes version"),
+    ] {
+        assert_eq!(with(version), format!("{path} {expected}\n"), "{version}");
+    }
+}
+
+#[test]
+fn a_pool_lags_by_at_most_three_minor_versions_and_is_never_downgraded() {
+    let lag = |version: &str| {
+        let own = format!("    - name: cpu\n      kubernetes: {{version: {version}}}\n");
+        let profile = PROFILE.replace(
+            "- version: 1.34.2",
+            "- version: 1.31.0\n    - version: 1.32.0\n    - version: 1.34.2",
+        );
+        let shoot = SHOOT
+            .replacen("    - name: cpu\n", &own, 1)
+            .replace("version: \"1.34\"", "version: 1.35.0");
+        lines(&verdict(&format!("{shoot}---\n{profile}")))
+    };
+    assert_eq!(lag("1.32.0"), "");
+    assert_eq!(
+        lag("1.31.0"),
+        "spec.provider.workers[0].kubernetes.version Forbidden: must be at most 3 minor versions older than Kubernetes 1.35.0 of the control plane (is 1.31.0)\n"
+    );
+    let own = (
+        "    - name: cpu\n",
+        "    - name: cpu\n      kubernetes: {version: 1.34.1}\n",
+    );
+    assert_eq!(
+        check_update(&[], &[own]),
+        "spec.provider.workers[0].kubernetes.version Forbidden: cannot be downgraded from 1.34.2 (is 1.34.1)\n"
+    );
+    assert_eq!(check_update(&[own], &[]), "", "a pool catches up");
+    assert_eq!(check_update(&[own], &[own]), "");
 }

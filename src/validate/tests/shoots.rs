@@ -1,4 +1,4 @@
-use super::{check, table};
+use super::{SHOOT, check, lines, table, verdict};
 
 #[test]
 fn shoot_names_are_valid_and_leave_room_for_machine_names() {
@@ -273,5 +273,108 @@ fn networks_and_their_cni_configuration_are_validated() {
     assert_eq!(
         with("{sharedNetworks: [{name: a}, {name: a, namespace: b}, {name: a}]}"),
         format!("{path}.sharedNetworks[2] Duplicate: duplicate shared network \"a\"\n")
+    );
+}
+
+#[test]
+fn ranges_fit_the_addresses_of_tenant_networks() {
+    let with = |default: bool, ranges: &str| {
+        let cni = r#"'{"cniVersion": "0.4.0", "type": "bridge", "ipam": {"type": "host-local", "subnet": "10.100.0.0/16"}}'"#;
+        let networks =
+            format!("{{tenantNetworks: [{{name: a, config: {cni}, default: {default}}}]}}");
+        let config = format!(
+            "    type: kubevirt\n    infrastructureConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: InfrastructureConfig\n      networks: {networks}\n"
+        );
+        check(&[
+            ("    type: kubevirt\n", &config),
+            ("    nodes: 10.244.0.0/16\n", ranges),
+        ])
+    };
+    assert_eq!(with(true, "    nodes: 10.100.0.0/16\n"), "");
+    assert_eq!(with(true, "    nodes: 10.96.0.0/12\n"), "");
+    assert_eq!(with(false, "    nodes: 10.225.128.0/17\n"), "");
+    assert_eq!(
+        with(true, "    nodes: 10.225.128.0/17\n"),
+        "spec.networking.nodes Invalid: 10.225.128.0/17 does not contain 10.100.0.0/16, from which tenant network \"a\" assigns the addresses of the nodes\n"
+    );
+    assert_eq!(
+        with(
+            false,
+            "    nodes: 10.225.128.0/17\n    pods: 10.100.0.0/16\n"
+        ),
+        "spec.networking.pods Invalid: 10.100.0.0/16 overlaps with 10.100.0.0/16 of tenant network \"a\"\n"
+    );
+}
+
+#[test]
+fn components_have_only_what_their_version_knows() {
+    let with = |settings: &str| {
+        check(&[(
+            "    version: \"1.34\"\n",
+            &format!("    version: \"1.34\"\n    {settings}\n"),
+        )])
+    };
+    for (settings, expected) in [
+        (
+            "kubeAPIServer: {featureGates: {WatchList: true, AllBeta: false}}",
+            "",
+        ),
+        (
+            "kubeAPIServer: {featureGates: {A: true}}",
+            "kubeAPIServer.featureGates.A NotSupported: kube-apiserver 1.34 has no feature gate \"A\"",
+        ),
+        (
+            "kubeScheduler: {featureGates: {A: true}}",
+            "kubeScheduler.featureGates.A NotSupported: kube-scheduler 1.34 has no feature gate \"A\"",
+        ),
+        (
+            "kubeControllerManager: {featureGates: {A: true}}",
+            "kubeControllerManager.featureGates.A NotSupported: kube-controller-manager 1.34 has no feature gate \"A\"",
+        ),
+        (
+            "kubeProxy: {featureGates: {A: true}}",
+            "kubeProxy.featureGates.A NotSupported: kube-proxy 1.34 has no feature gate \"A\"",
+        ),
+        (
+            "kubelet: {featureGates: {A: true}}",
+            "kubelet.featureGates.A NotSupported: kubelet 1.34 has no feature gate \"A\"",
+        ),
+        (
+            "kubeAPIServer: {admissionPlugins: [{name: PodSecurity}, {name: JobValidation}]}",
+            "kubeAPIServer.admissionPlugins[1].name NotSupported: kube-apiserver 1.34 has no admission plugin \"JobValidation\"",
+        ),
+        (
+            "kubeAPIServer: {runtimeConfig: {api/beta: true, resource.k8s.io/v1beta2/deviceclasses: true, apps/v2: true}}",
+            "kubeAPIServer.runtimeConfig[apps/v2] NotSupported: kube-apiserver 1.34 has no API version \"apps/v2\"",
+        ),
+    ] {
+        let expected = match expected {
+            "" => String::new(),
+            it => format!("spec.kubernetes.{it}\n"),
+        };
+        assert_eq!(with(settings), expected, "{settings}");
+    }
+}
+
+#[test]
+fn gates_that_the_cloud_controller_manager_does_not_know_are_dropped() {
+    let config = "    type: kubevirt\n    controlPlaneConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: ControlPlaneConfig\n      cloudControllerManager: {featureGates: {CustomResourceValidation: true, ContextualLogging: false, DryRun: false}}\n";
+    let verdict = verdict(&SHOOT.replacen("    type: kubevirt\n", config, 1));
+    let path = "warning: spec.provider.controlPlaneConfig.cloudControllerManager.featureGates";
+    assert_eq!(
+        lines(&verdict),
+        format!(
+            "{path}.CustomResourceValidation: feature gate \"CustomResourceValidation\" is not set: the cloud controller manager does not know it\n\
+             {path}.DryRun: feature gate \"DryRun\" is not set: the cloud controller manager cannot disable it\n"
+        )
+    );
+    let gates = verdict
+        .shoot
+        .expect("it is valid")
+        .control_plane
+        .cloud_controller_gates;
+    assert_eq!(
+        gates,
+        std::collections::BTreeMap::from([("ContextualLogging".to_owned(), false)])
     );
 }

@@ -278,7 +278,7 @@ fn settings_without_a_flag_are_rejected() {
             "kubeAPIServer.structuredAuthorization",
         ),
         (
-            "kubeAPIServer: {admissionPlugins: [{name: A, kubeconfigSecretName: a}]}",
+            "kubeAPIServer: {admissionPlugins: [{name: PodSecurity, kubeconfigSecretName: a}]}",
             "kubeAPIServer.admissionPlugins[0].kubeconfigSecretName",
         ),
         (

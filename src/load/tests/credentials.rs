@@ -1,0 +1,129 @@
+//! Bindings of Shoots, and the kubeconfigs in their Secrets.
+
+use secrecy::ExposeSecret;
+
+use super::{lines, load};
+use crate::load::{
+    BindingLookup, LoadContext, ProviderCredentials, judge, misses_binding, provider_credentials,
+};
+use crate::manifest::Manifest;
+use crate::validate::testing::{PROFILE, SHOOT, today};
+
+fn bound(name: &str, binding: &str) -> String {
+    let shoot = SHOOT.replace("name: demo", &format!("name: {name}"));
+    let field = format!("  secretBindingName: {binding}\n  region");
+    shoot.replacen("  region", &field, 1)
+}
+
+/// A SecretBinding and its Secret, whose kubeconfig is of this server.
+fn binding(name: &str, server: &str) -> String {
+    format!(
+        "\
+---
+apiVersion: core.gardener.cloud/v1beta1
+kind: SecretBinding
+metadata: {{name: {name}}}
+secretRef: {{name: of-{name}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: of-{name}}}
+stringData:
+  kubeconfig: |
+    clusters: [{{name: c, cluster: {{server: '{server}'}}}}]
+    contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+    users: [{{name: u, user: {{token: hunter2}}}}]
+    current-context: c
+"
+    )
+}
+
+fn judged(text: &str, bindings: BindingLookup) -> String {
+    let files = [("s.yaml", text), ("p.yaml", PROFILE)];
+    let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+    let context = LoadContext {
+        bindings,
+        ..LoadContext::at(today())
+    };
+    lines(&judge(Manifest::parse(files), &context))
+}
+
+#[test]
+fn a_binding_that_is_not_found_is_an_error_where_one_connects_and_a_warning_elsewhere() {
+    let line = "s.yaml:8:22 spec.secretBindingName Required: SecretBinding \"b\" not found among the manifests\n";
+    let missing = bound("demo", "b");
+    assert_eq!(judged(&missing, BindingLookup::Required), line);
+    let warning = format!("warning: {line}");
+    assert_eq!(judged(&missing, BindingLookup::Advisory), warning);
+    assert_eq!(judged(&missing, BindingLookup::Skipped), "");
+    let found = missing + &binding("b", "https://192.0.2.1");
+    assert_eq!(judged(&found, BindingLookup::Required), "");
+}
+
+#[test]
+fn a_credentials_binding_that_is_not_found_is_told_at_its_own_field() {
+    let text = bound("demo", "b").replace("secretBindingName", "credentialsBindingName");
+    // A SecretBinding of that name is another object.
+    let text = text + &binding("b", "https://192.0.2.1");
+    assert_eq!(
+        judged(&text, BindingLookup::Required),
+        "s.yaml:8:27 spec.credentialsBindingName Required: CredentialsBinding \"b\" not found among the manifests\n"
+    );
+}
+
+#[test]
+fn each_shoot_has_the_kubeconfig_of_its_own_binding() {
+    let text = [
+        bound("one", "a"),
+        binding("a", "https://192.0.2.1"),
+        "---\n".to_owned() + &bound("two", "b"),
+        binding("b", "https://192.0.2.2"),
+        "---\n".to_owned() + &bound("three", "a"),
+    ]
+    .concat();
+    let manifest = Manifest::parse([("s.yaml".to_owned(), text.into_bytes())]);
+    let all = provider_credentials(&manifest);
+    let server = |it: &ProviderCredentials| {
+        let text = it.kubeconfig.as_ref().expect("the Secret is there");
+        let text = text.expose_secret();
+        let at = text.find("192.0.2.").expect("the server");
+        text[at..at + 9].to_owned()
+    };
+    let found: Vec<_> = all
+        .iter()
+        .map(|it| (it.0.as_str(), server(&it.1)))
+        .collect();
+    let expected = [
+        ("shoot--dev--one", "192.0.2.1"),
+        ("shoot--dev--two", "192.0.2.2"),
+        ("shoot--dev--three", "192.0.2.1"),
+    ];
+    assert_eq!(found, expected.map(|(id, it)| (id, it.to_owned())));
+    let same = |a: usize, b: usize| all[a].1.identity() == all[b].1.identity();
+    assert!(
+        same(0, 2) && !same(0, 1),
+        "equal credentials share a connection"
+    );
+    assert!(!misses_binding(&manifest));
+}
+
+#[test]
+fn a_kubeconfig_that_clients_reject_is_told_at_its_line() {
+    for (from, to, expected) in [
+        (
+            "token: hunter2",
+            "exec: {command: hunter2}",
+            "Forbidden: kubeconfig must not use an exec plugin",
+        ),
+        (
+            "current-context: c",
+            "current-context: hunter2",
+            "Invalid: current-context of the kubeconfig is not in contexts",
+        ),
+    ] {
+        let text = bound("demo", "b") + &binding("b", "https://192.0.2.1").replace(from, to);
+        let reported = lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)]));
+        let place = "s.yaml:35:5 stringData.kubeconfig ";
+        assert_eq!(reported, format!("{place}{expected}\n"));
+    }
+}
