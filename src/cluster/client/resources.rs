@@ -52,6 +52,7 @@ resources! {
         EVENT = "Event", "events";
         QUOTA = "ResourceQuota", "resourcequotas";
         LIMIT_RANGE = "LimitRange", "limitranges";
+        ENDPOINTS = "Endpoints", "endpoints" of Endpoints;
     }
     "admissionregistration.k8s.io" "v1" {
         VALIDATING_WEBHOOK = "ValidatingWebhookConfiguration", "validatingwebhookconfigurations" of ValidatingWebhook;
@@ -200,7 +201,7 @@ pub(crate) const INSTANCETYPE_KINDS: [ObjectKind; 2] =
     [ObjectKind::Instancetype, ObjectKind::Preference];
 
 /// Kinds that are watched in a shoot.
-pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
+pub(crate) const SHOOT_KINDS: [ObjectKind; 19] = [
     ObjectKind::Node,
     ObjectKind::BootstrapToken,
     ObjectKind::Secret,
@@ -216,6 +217,7 @@ pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
     ObjectKind::PodDisruptionBudget,
     ObjectKind::NetworkPolicy,
     ObjectKind::EndpointSlice,
+    ObjectKind::Endpoints,
     ObjectKind::StorageClass,
     ObjectKind::CsiDriver,
     ObjectKind::ApiService,

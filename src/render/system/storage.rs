@@ -5,7 +5,7 @@
 
 use super::context::SystemContext;
 use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
-use super::pods::{field, host_path, mount, on_every_node};
+use super::pods::{PROBE_SECONDS, field, host_path, mount, on_every_node};
 use crate::render::component::Component;
 use crate::render::images::{KUBEVIRT_CSI, image};
 use crate::render::storage_classes::offered;
@@ -134,7 +134,7 @@ fn node_driver(context: &SystemContext) -> Value {
         "livenessProbe": {
             "httpGet": { "path": "/healthz", "port": HEALTH_PORT },
             "initialDelaySeconds": 10,
-            "timeoutSeconds": 3,
+            "timeoutSeconds": PROBE_SECONDS,
             "failureThreshold": 5,
         },
         "ports": [{ "name": "healthz", "containerPort": HEALTH_PORT, "protocol": "TCP" }],
