@@ -124,6 +124,14 @@ resources! {
         PREFERENCE = "VirtualMachinePreference", "virtualmachinepreferences" of Preference;
         CLUSTER_PREFERENCE = "VirtualMachineClusterPreference", "virtualmachineclusterpreferences";
     }
+    "cilium.io" "v2" {
+        /// Served by Cilium only.
+        CILIUM_ENDPOINT = "CiliumEndpoint", "ciliumendpoints";
+    }
+    "security.openshift.io" "v1" {
+        /// Served by OpenShift only.
+        SECURITY_CONTEXT_CONSTRAINTS = "SecurityContextConstraints", "securitycontextconstraints";
+    }
     "cdi.kubevirt.io" "v1beta1" {
         DATA_VOLUME = "DataVolume", "datavolumes" of ImageVolume | ProviderDataVolume;
         /// Permission to clone a volume.
