@@ -53,7 +53,7 @@ pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
     objects
 }
 
-/// What `kvshoot doctor --rbac` suggests for CSI drivers, here for those of all namespaces.
+/// The permission that `kvshoot doctor --rbac` prints for CSI drivers, here for those of all namespaces.
 fn volume_rights() -> [Value; 2] {
     let (api, name) = ("rbac.authorization.k8s.io", "kvshoot-volumes");
     [

@@ -24,7 +24,7 @@ pub(crate) enum ServiceTranslation {
 }
 
 impl ServiceTranslation {
-    /// What is wrong and what to do, as a sentence fragment; None if machines reach Services.
+    /// Returns the problem and the remedy as a lower-case fragment; None if machines reach Services.
     pub(crate) fn problem(self) -> Option<String> {
         match self {
             ServiceTranslation::Packets => None,

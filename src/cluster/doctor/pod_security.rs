@@ -1,4 +1,4 @@
-//! Whether the namespace's Pod Security Standard lets VMs run.
+//! Admission of VMs by the namespace's Pod Security Standard.
 
 use super::check_result::{CheckResult, failed, passed, warning};
 use crate::cluster::client::api_client::ApiClient;
@@ -23,7 +23,7 @@ pub(crate) enum VmAdmission {
 }
 
 impl VmAdmission {
-    /// What is wrong and what to do, as a lower-case fragment; None if VMs are accepted.
+    /// Returns the problem and the remedy as a lower-case fragment; None if VMs are accepted.
     pub(crate) fn problem(self, namespace: &str) -> Option<String> {
         let effect = match self {
             VmAdmission::Accepted => return None,

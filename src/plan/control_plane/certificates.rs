@@ -22,9 +22,9 @@ use std::sync::Arc;
 /// Dependencies of certificates.
 pub(crate) struct CertificateNeeds<'a> {
     pub(crate) record: Dependency,
-    /// Of all certificates: the addresses inside the provider cluster.
+    /// Dependencies of all certificates: the addresses inside the provider cluster.
     pub(crate) addresses: &'a [Dependency],
-    /// Of the API server's serving certificate.
+    /// Dependencies of the API server's serving certificate.
     pub(crate) serving: &'a [Dependency],
 }
 

@@ -1,4 +1,4 @@
-//! What a control plane that does not exist yet requests, for the comparison with quotas.
+//! Resources that a control plane requests which does not exist yet, for the comparison with quotas.
 
 use crate::model::Quantity;
 use crate::render::control_plane::context::ControlPlaneContext;

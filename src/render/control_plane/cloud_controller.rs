@@ -96,7 +96,7 @@ fn manager(context: &ControlPlaneContext, own: &PodVolume, config: &PodVolume) -
         .set("cluster-name", &context.shoot.id)
         .set("configure-cloud-routes", false)
         // A restarted VM has another address. By default its node would keep the old one for five minutes, in which logs
-        // and exec reach nobody, or a stranger.
+        // and exec do not work, or reach a machine of another owner.
         .set("node-status-update-frequency", "30s")
         .set("leader-elect", true)
         .pairs("feature-gates", Some(gates))

@@ -36,7 +36,7 @@ pub(crate) struct Limit {
     pub(crate) ratio: BTreeMap<String, Quantity>,
 }
 
-/// What a namespace requires of the containers in it, for one resource.
+/// Requirements of a namespace for the containers in it, for one resource.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ContainerRule {
     pub(crate) needs_limit: bool,
