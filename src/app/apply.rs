@@ -5,12 +5,13 @@ use super::error::{CommandError, Exit, failed};
 use super::manifests::addons;
 use super::manifests::files::ManifestFiles;
 use super::provider::connect::format_missing;
+use super::provider::doctor::used_features;
 use super::provider::prepare::prepare;
 use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
-use crate::cluster::{ApiClient, ProviderContext};
+use crate::cluster::{ApiClient, ProviderContext, VmAdmission};
 use crate::flow::{self, Outcome};
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
@@ -151,6 +152,11 @@ pub(crate) async fn apply_shoot(
         let result = RunResult::refused(Exit::Precondition, &why, None);
         return finish(session, result, "refused").await;
     }
+    if first.record.is_none()
+        && let Some(result) = check_admission(provider, &session).await?
+    {
+        return finish(session, result, "refused").await;
+    }
     // Only shoots with instancetypes of their own need these permissions.
     let applies_types = instancetypes::is_missing(shoot, &first);
     if first.record.is_none() || applies_types {
@@ -201,6 +207,23 @@ pub(crate) async fn apply_shoot(
     finish(session, result, verb).await
 }
 
+/// A shoot is not started if the namespace refuses its machines. What cannot be found out is only noted.
+async fn check_admission(
+    provider: &ApiClient,
+    session: &Session<'_>,
+) -> Result<Option<RunResult>, CommandError> {
+    let admission = provider.vm_admission().await.map_err(failed)?;
+    let Some(problem) = admission.problem(provider.namespace()) else {
+        return Ok(None);
+    };
+    if admission == VmAdmission::Unknown {
+        session.note(problem);
+        return Ok(None);
+    }
+    let result = RunResult::refused(Exit::Precondition, &problem, session.resume());
+    Ok(Some(result))
+}
+
 /// A shoot is not started if it cannot be finished for lack of permissions.
 async fn check_permissions(
     shoot: &ValidShoot,
@@ -210,7 +233,7 @@ async fn check_permissions(
 ) -> Result<Option<RunResult>, CommandError> {
     let mut missing = Vec::new();
     if session.facts().record.is_none() {
-        let rights = provider.missing_permissions(!shoot.networks.is_empty());
+        let rights = provider.missing_permissions(used_features(shoot));
         missing = rights.await.map_err(failed)?;
     }
     if applies_types {

@@ -34,10 +34,14 @@ fn provider(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> (A
                 // Stays silent.
                 return futures::future::pending().await;
             }
-            log.lock()
-                .expect("no test panics while holding it")
-                .push(format!("{method} {path}"));
-            let (code, body) = answer(&method, &path).map_err(std::io::Error::other)?;
+            let (code, body) = if path.ends_with("/subjectaccessreviews") {
+                (201, json!({ "status": { "allowed": false } }))
+            } else {
+                log.lock()
+                    .expect("no test panics while holding it")
+                    .push(format!("{method} {path}"));
+                answer(&method, &path).map_err(std::io::Error::other)?
+            };
             let body = Body::from(body.to_string().into_bytes());
             Ok::<_, std::io::Error>(
                 http::Response::builder()
@@ -292,6 +296,10 @@ async fn doctor_reports_an_invalid_installation_and_goes_on() {
             let resources = json!([{ "name": "virtualmachines" }]);
             Ok((200, json!({ "resources": resources })))
         }
+        "/api/v1/namespaces/ns" => Ok((
+            200,
+            json!({ "metadata": { "name": "ns", "uid": "1", "resourceVersion": "1" } }),
+        )),
         "/apis/kubevirt.io/v1/kubevirts" => Ok((200, json!({ "items": [kubevirt] }))),
         path if path.ends_with("/v1") || path.ends_with("/v1beta1") => status(404, "NotFound", ""),
         _ => Ok((200, json!({ "items": [] }))),

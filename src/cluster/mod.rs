@@ -30,8 +30,10 @@ pub(crate) use client::tunnel::Tunnel;
 pub(crate) use diagnose::cause_chain::{Advice, Cause, CauseChain};
 pub(crate) use doctor::check_result::{CheckResult, CheckStatus, ShootRequirements};
 pub(crate) use doctor::permissions::{
-    Permission, manifest as rbac, rules_for_placement, rules_to_apply, rules_to_delete,
+    Permission, UsedFeatures, manifest as rbac, rules_for_placement, rules_to_apply,
+    rules_to_delete,
 };
+pub(crate) use doctor::pod_security::VmAdmission;
 pub(crate) use doctor::version::ProviderVersions;
 pub(crate) use event::KubernetesEvent;
 pub(crate) use event_stream::EventStream;

@@ -92,7 +92,7 @@ impl Observer {
             .map(|kind| Watcher::new(provider, &store, (ClusterSide::Provider, kind), id));
         let first = watchers.map(async |watcher| Ok((initial_list(&watcher).await?, watcher)));
         let (mut static_facts, first) = futures::future::try_join(
-            static_facts(provider, &context, has_networks),
+            static_facts(provider, id, &context, has_networks),
             try_join_all(first),
         )
         .await?;
@@ -164,11 +164,19 @@ impl Observer {
     }
 }
 
+/// Kinds that not every shoot needs, and that a tenant of the provider may not be allowed to list.
+const OPTIONAL_KINDS: [ObjectKind; 4] = [
+    ObjectKind::Instancetype,
+    ObjectKind::Preference,
+    ObjectKind::NetworkAttachmentDefinition,
+    ObjectKind::VolumeSnapshot,
+];
+
 /// The version to watch a kind from; or the failure, for kinds that not every shoot needs.
 async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
     match watcher.initial_list().await {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if resources::INSTANCETYPE_KINDS.contains(&watcher.scope.1) =>
+            if OPTIONAL_KINDS.contains(&watcher.scope.1) =>
         {
             Ok(Err(error.failure()))
         }
@@ -179,6 +187,7 @@ async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Erro
 /// Reads once: StorageClasses, zones and shared networks.
 async fn static_facts(
     provider: &ApiClient,
+    id: &str,
     context: &ProviderContext,
     has_networks: bool,
 ) -> Result<Facts, Error> {
@@ -195,9 +204,16 @@ async fn static_facts(
             false => namespace_limits::read_limits(provider).await,
         }
     };
+    let expands = async {
+        match context.is_deletion {
+            true => Ok(false),
+            false => prerequisites::may_expand_volumes(provider, id).await,
+        }
+    };
+    let bounds = futures::future::try_join(bounds, expands);
     let (classes, hosts, shared, relied, bounds) = futures::future::join5(
         provider.list(ResourceRef::all(&resources::STORAGE_CLASS, None), None),
-        provider.list_metadata(
+        provider.list(
             ResourceRef::all(&resources::NODE, None),
             Some(names::ZONE_LABEL),
         ),
@@ -210,6 +226,7 @@ async fn static_facts(
         bounds,
     )
     .await;
+    let (namespace_limits, expands_volumes) = bounds?;
     let classes = empty_if_forbidden(classes.map(|it| it.items))?;
     let hosts = empty_if_forbidden(hosts.map(|it| it.items))?;
     Ok(Facts {
@@ -221,7 +238,8 @@ async fn static_facts(
         hosts: hosts_by_zone(&read_all(&resources::NODE, &hosts)?),
         shared_networks: shared.into_iter().collect::<Result<_, Error>>()?,
         prerequisites: relied?,
-        namespace_limits: bounds?,
+        namespace_limits,
+        expands_volumes,
         time: provider.server_time().unwrap_or_default(),
         ..Facts::default()
     })

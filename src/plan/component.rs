@@ -4,7 +4,8 @@ use crate::plan::deletion::{removal, title};
 use crate::plan::planner::Planner;
 use crate::render::component::Component;
 use crate::state::action::{Action, Desired, Payload};
-use crate::state::facts::{ObjectStatus, ShootApi};
+use crate::state::facts::{Facts, ObjectStatus, ShootApi};
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use crate::state::names::{self};
@@ -13,6 +14,10 @@ use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Time that a load balancer may take to get an address, from the beginning of a run.
+pub(super) const BALANCER_LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// Adds the item of a component: due while an object differs from its desired content, then waiting until everything
 /// runs.
@@ -35,6 +40,12 @@ pub(crate) fn add(
     let title = component.title.clone();
     let objects = component.finished(side, site);
     let state = state(planner.observed, key, &objects);
+    if matches!(state, ItemState::Waiting(_)) && planner.observed.now < BALANCER_LIMIT {
+        let is_pending = pending_balancer(&planner.observed.facts, &objects).is_some();
+        if is_pending {
+            planner.plan.wake_at(BALANCER_LIMIT);
+        }
+    }
     planner
         .plan
         .parts
@@ -94,12 +105,48 @@ fn state(observed: &Observed, key: ObjectKey, objects: &[(ObjectKey, Hash, Value
     let Some(waits) = waits else {
         return ItemState::Done;
     };
+    if observed.now >= BALANCER_LIMIT
+        && let Some(key) = pending_balancer(facts, objects)
+    {
+        return ItemState::Failed(Failure::new(
+            ErrorClass::Infrastructure,
+            without_address(key),
+        ));
+    }
     // Without a node nothing in the shoot can run: other items wait for nodes or have failed.
     let is_idle = !facts.nodes.values().any(|it| it.serves);
     match key.side == ClusterSide::Shoot && is_idle {
         true => ItemState::Blocked,
         false => ItemState::Waiting(waits),
     }
+}
+
+/// A Service of type LoadBalancer without an address.
+fn pending_balancer<'a>(
+    facts: &Facts,
+    objects: &'a [(ObjectKey, Hash, Value)],
+) -> Option<&'a ObjectKey> {
+    let is_pending = |(key, _, object): &&(ObjectKey, Hash, Value)| {
+        let status = facts.objects.get(key).map(|it| &it.status);
+        let has_none = matches!(status, Some(ObjectStatus::Service(it)) if it.ingress.is_none());
+        has_none && object["spec"]["type"] == "LoadBalancer"
+    };
+    objects.iter().find(is_pending).map(|it| &it.0)
+}
+
+fn without_address(key: &ObjectKey) -> String {
+    let other = match key.side {
+        ClusterSide::Provider => {
+            ", or set controlPlaneConfig.exposure.type of the Shoot to NodePort or None"
+        }
+        ClusterSide::Shoot => "",
+    };
+    format!(
+        "{} {:?} got no address within {} minutes: install a load balancer in the provider cluster{other}",
+        key.kind,
+        &*key.name,
+        BALANCER_LIMIT.as_secs() / 60
+    )
 }
 
 /// Reason why an up-to-date object is not ready yet.

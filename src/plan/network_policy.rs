@@ -41,6 +41,6 @@ pub(crate) fn isolate(
         component,
         ClusterSide::Provider,
         &site,
-        [cluster.services],
+        cluster.addresses.as_slice(),
     ))
 }

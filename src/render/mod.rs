@@ -105,6 +105,7 @@ fn machine(
         hash: wanted.hash,
         zone,
         name: &wanted.key.name,
+        mtu: shoot.profile.spec.provider_config.mtu,
         attachments: &desired::attachments(shoot, facts),
         golden: golden.as_ref(),
         instancetype: instancetype::matcher(shoot, facts, pool, PrerequisiteKind::Instancetype),
@@ -127,6 +128,7 @@ fn user_data(
     let known = known(shoot, facts);
     let join = JoinConfig {
         machine: &wanted.key.name,
+        namespace: site.namespace,
         pool,
         shoot,
         node_address: &known.node_address,

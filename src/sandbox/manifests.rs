@@ -40,6 +40,7 @@ pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
         "metadata": {"name": "standard", "annotations": {"snapshot.storage.kubernetes.io/is-default-class": "true"}},
         "driver": PROVISIONER, "deletionPolicy": "Delete",
     }));
+    objects.extend(volume_rights());
     for (namespace, name, port) in [
         ("kubevirt", "virt-api", ports.virt_api()),
         ("cdi", "cdi-api", ports.cdi_api()),
@@ -50,6 +51,22 @@ pub(super) fn basics(ports: Ports, ca: &str) -> Vec<Value> {
         }));
     }
     objects
+}
+
+/// The permission that `kvshoot doctor --rbac` prints for CSI drivers, here for those of all namespaces.
+fn volume_rights() -> [Value; 2] {
+    let (api, name) = ("rbac.authorization.k8s.io", "kvshoot-volumes");
+    [
+        json!({
+            "apiVersion": format!("{api}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
+            "rules": [{"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"]}],
+        }),
+        json!({
+            "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": api, "kind": "Group", "name": "system:serviceaccounts"}],
+        }),
+    ]
 }
 
 /// The KubeVirt object, as after an installation by virt-operator.

@@ -1,7 +1,7 @@
 //! Health of a shoot as conditions in Gardener's style.
 
 use crate::state::facts::{Facts, ObjectStatus, ObservedMachine, ShootApi};
-use crate::state::key::{ClusterSide, ObjectKind};
+use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
 use std::sync::Arc;
 
 /// Certificates that expire sooner need renewal; any apply renews them.
@@ -118,6 +118,21 @@ impl HealthInput {
         }
     }
 
+    /// Adds a workload that should exist and does not. Those of a shoot that does not answer are unknown.
+    pub(crate) fn add_missing(&mut self, key: &ObjectKey) {
+        let missing = ComponentHealth {
+            name: short_name(key).into(),
+            why: Some("not found".into()),
+        };
+        match (key.side, &mut self.inside) {
+            (ClusterSide::Provider, _) => self.control_plane.push(missing),
+            (ClusterSide::Shoot, ShootHealth::Reachable { workloads, .. }) => {
+                workloads.push(missing);
+            }
+            (ClusterSide::Shoot, ShootHealth::Unreachable(_)) => {}
+        }
+    }
+
     /// Number of healthy nodes. None while the shoot's API server does not answer.
     pub(crate) fn ready_nodes(&self) -> Option<usize> {
         let ShootHealth::Reachable { nodes, .. } = &self.inside else {
@@ -169,6 +184,11 @@ fn join(status: &str, reason: Option<&Arc<str>>) -> Arc<str> {
 }
 
 /// Workloads or APIServices of the shoot, by name.
+/// Without the namespace.
+fn short_name(key: &ObjectKey) -> &str {
+    key.name.rsplit_once('/').map_or(&*key.name, |it| it.1)
+}
+
 fn components(facts: &Facts, side: ClusterSide, kind: ObjectKind) -> Vec<ComponentHealth> {
     let objects = facts
         .objects
@@ -180,9 +200,8 @@ fn components(facts: &Facts, side: ClusterSide, kind: ObjectKind) -> Vec<Compone
             ObjectStatus::Answer(why) => why.clone(),
             _ => return None,
         };
-        let name = key.name.rsplit_once('/').map_or(&*key.name, |it| it.1);
         Some(ComponentHealth {
-            name: name.into(),
+            name: short_name(key).into(),
             why,
         })
     });
@@ -370,6 +389,21 @@ mod tests {
         };
         nodes.pop();
         assert_eq!(wrong(&input), [NODES]);
+    }
+
+    #[test]
+    fn a_workload_that_was_deleted_counts() {
+        let mut input = well();
+        let name = "kube-system/kubevirt-csi-node";
+        input.add_missing(&ObjectKey::shoot(ObjectKind::DaemonSet, name));
+        assert_eq!(wrong(&input), [COMPONENTS]);
+        let message = &conditions(&input)[6].message;
+        assert!(
+            message.ends_with("kubevirt-csi-node: not found"),
+            "{message}"
+        );
+        input.add_missing(&ObjectKey::provider(ObjectKind::Deployment, "a-csi"));
+        assert_eq!(wrong(&input), [CONTROL_PLANE, COMPONENTS]);
     }
 
     #[test]

@@ -113,6 +113,7 @@ object_kinds! {
         PodDisruptionBudget = "PodDisruptionBudget",
         NetworkPolicy = "NetworkPolicy",
         EndpointSlice = "EndpointSlice",
+        Endpoints = "Endpoints",
         StorageClass = "StorageClass",
         CsiDriver = "CSIDriver",
         IngressClass = "IngressClass",

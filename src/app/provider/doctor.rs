@@ -7,9 +7,10 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::inspect::shoot_summary::find;
 use crate::app::manifests::files::ManifestFiles;
 use crate::cluster::{
-    self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements,
+    self, ApiClient, CheckResult, CheckStatus, RecordSnapshot, ShootRequirements, UsedFeatures,
 };
 use crate::load::recorded_shoot;
+use crate::model::Version;
 use crate::ui::{Format, ListRow, Style};
 use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::{Network, ValidShoot};
@@ -113,10 +114,23 @@ fn recorded(record: &RecordSnapshot) -> Vec<ValidShoot> {
     shoot.into_iter().collect()
 }
 
+/// Features of a shoot that need permissions of their own.
+pub(crate) fn used_features(shoot: &ValidShoot) -> UsedFeatures {
+    let config = &shoot.profile.spec.provider_config;
+    UsedFeatures {
+        networks: !shoot.networks.is_empty(),
+        snapshots: !config.volume_snapshot_classes.is_empty(),
+    }
+}
+
 fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
     let mut uses = ShootRequirements::default();
     for shoot in shoots {
-        uses.networks |= !shoot.networks.is_empty();
+        let features = used_features(shoot);
+        uses.features.networks |= features.networks;
+        uses.features.snapshots |= features.snapshots;
+        let version = Version::parse(&shoot.kubernetes);
+        uses.minors.extend(version.map(|it| it.minor().1));
         let exposure = &shoot.control_plane.exposure;
         uses.load_balancer |= matches!(exposure, ApiServerExposure::LoadBalancer { .. });
         uses.classes

@@ -11,6 +11,8 @@ pub(super) struct AdviceContext<'a> {
     pub(super) name: String,
     /// The holder of the lock.
     pub(super) writer: Option<String>,
+    /// Why machines may not reach their API server, by the settings of the provider's pod network.
+    pub(super) network_problem: Option<String>,
 }
 
 impl AdviceContext<'_> {
@@ -34,7 +36,13 @@ impl AdviceContext<'_> {
             Advice::Image => {
                 "check that the URL of the image in the CloudProfile is reachable".to_owned()
             }
-            Advice::Console => format!("open the console: virtctl console {object} -n {namespace}"),
+            Advice::Console => {
+                let console = format!("open the console: virtctl console {object} -n {namespace}");
+                match &self.network_problem {
+                    Some(problem) => format!("{problem}; if that is not it, {console}"),
+                    None => console,
+                }
+            }
             Advice::Finalizer => format!(
                 "the owner of the finalizer has to remove it from {} {object}",
                 cause.kind

@@ -98,6 +98,15 @@ pub(crate) async fn deletion_causes(
     with_hints(chains, provider, id, context).await
 }
 
+/// Asked only if a machine runs without a node. What cannot be found out is left out.
+async fn network_problem(chains: &[CauseChain], provider: &ApiClient) -> Option<String> {
+    let is_silent = |it: &CauseChain| matches!(it.advice, Some(Advice::Console));
+    if !chains.iter().any(is_silent) {
+        return None;
+    }
+    provider.cilium_translation().await.ok()??.problem()
+}
+
 async fn with_hints(
     chains: Vec<CauseChain>,
     provider: &ApiClient,
@@ -109,6 +118,7 @@ async fn with_hints(
         context,
         name: names::display_name(id),
         writer: provider.current_holder(id).await.ok().flatten(),
+        network_problem: network_problem(&chains, provider).await,
     };
     let root_cause = |chain: CauseChain| RootCause {
         hint: advice.hint(&chain),

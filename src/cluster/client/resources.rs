@@ -52,6 +52,7 @@ resources! {
         EVENT = "Event", "events";
         QUOTA = "ResourceQuota", "resourcequotas";
         LIMIT_RANGE = "LimitRange", "limitranges";
+        ENDPOINTS = "Endpoints", "endpoints" of Endpoints;
     }
     "admissionregistration.k8s.io" "v1" {
         VALIDATING_WEBHOOK = "ValidatingWebhookConfiguration", "validatingwebhookconfigurations" of ValidatingWebhook;
@@ -122,6 +123,14 @@ resources! {
         CLUSTER_INSTANCETYPE = "VirtualMachineClusterInstancetype", "virtualmachineclusterinstancetypes";
         PREFERENCE = "VirtualMachinePreference", "virtualmachinepreferences" of Preference;
         CLUSTER_PREFERENCE = "VirtualMachineClusterPreference", "virtualmachineclusterpreferences";
+    }
+    "cilium.io" "v2" {
+        /// Served by Cilium only.
+        CILIUM_ENDPOINT = "CiliumEndpoint", "ciliumendpoints";
+    }
+    "security.openshift.io" "v1" {
+        /// Served by OpenShift only.
+        SECURITY_CONTEXT_CONSTRAINTS = "SecurityContextConstraints", "securitycontextconstraints";
     }
     "cdi.kubevirt.io" "v1beta1" {
         DATA_VOLUME = "DataVolume", "datavolumes" of ImageVolume | ProviderDataVolume;
@@ -200,7 +209,7 @@ pub(crate) const INSTANCETYPE_KINDS: [ObjectKind; 2] =
     [ObjectKind::Instancetype, ObjectKind::Preference];
 
 /// Kinds that are watched in a shoot.
-pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
+pub(crate) const SHOOT_KINDS: [ObjectKind; 19] = [
     ObjectKind::Node,
     ObjectKind::BootstrapToken,
     ObjectKind::Secret,
@@ -216,6 +225,7 @@ pub(crate) const SHOOT_KINDS: [ObjectKind; 18] = [
     ObjectKind::PodDisruptionBudget,
     ObjectKind::NetworkPolicy,
     ObjectKind::EndpointSlice,
+    ObjectKind::Endpoints,
     ObjectKind::StorageClass,
     ObjectKind::CsiDriver,
     ObjectKind::ApiService,

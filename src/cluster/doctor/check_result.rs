@@ -1,5 +1,6 @@
 //! Results of doctor's checks.
 
+use super::permissions::UsedFeatures;
 use std::collections::BTreeSet;
 
 /// Result of one check.
@@ -23,10 +24,12 @@ pub(crate) enum CheckStatus {
 /// Features of the provider cluster that a shoot uses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShootRequirements {
-    pub(crate) networks: bool,
+    pub(crate) features: UsedFeatures,
     /// Names of StorageClasses; empty for the default class.
     pub(crate) classes: BTreeSet<String>,
     pub(crate) load_balancer: bool,
+    /// Minor versions of Kubernetes: 34 for 1.34. Empty if no shoot is checked.
+    pub(crate) minors: BTreeSet<u64>,
     /// Machines use the pod network of the provider cluster.
     pub(crate) pod_network: bool,
     /// Machines have dedicated CPUs.

@@ -1,6 +1,7 @@
 //! Checks of a provider cluster: versions, installed products, storage, permissions.
 
 use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
+use super::end_of_life::check_maintenance;
 use super::feature_gates;
 use super::permissions;
 use super::version::parse_version;
@@ -49,6 +50,11 @@ impl ApiClient {
         findings.extend(self.check_storage(requirements).await?);
         findings.push(self.check_zones().await?);
         findings.push(self.check_namespace().await?);
+        findings.push(self.check_pod_security().await?);
+        if requirements.pod_network || requirements.minors.is_empty() {
+            findings.extend(self.check_service_translation().await?);
+        }
+        findings.extend(check_maintenance(&requirements.minors, self.current_time()));
         findings.extend(self.check_permissions(requirements).await?);
         findings.push(self.check_load_balancers(requirements).await?);
         Ok(findings)
@@ -108,7 +114,7 @@ impl ApiClient {
         Ok(
             match (
                 self.serves(&resources::NETWORK).await?,
-                requirements.networks,
+                requirements.features.networks,
             ) {
                 (true, _) => passed(SUBJECT, "installed"),
                 (false, true) => not_installed(SUBJECT),
@@ -219,7 +225,7 @@ impl ApiClient {
         requirements: &ShootRequirements,
     ) -> Result<Vec<CheckResult>, Error> {
         const SUBJECT: &str = "permissions";
-        let missing = self.missing_permissions(requirements.networks).await?;
+        let missing = self.missing_permissions(requirements.features).await?;
         let missing_optional = self
             .missing_among(permissions::used_for_diagnostics())
             .await?;

@@ -27,6 +27,8 @@ enum PermissionScope {
     Namespace,
     /// Needed in the namespace of shoots with networks.
     Networks,
+    /// Needed in the namespace of shoots with snapshots of volumes.
+    Snapshots,
     /// Optional in the namespace: without it diagnostics have less detail.
     Diagnostics,
     /// Needed in the namespace of shoots that own instancetypes or preferences.
@@ -117,18 +119,19 @@ const RULES: &[PermissionRule] = &[
     ),
     PermissionRule {
         to_delete: &["get", "list", "watch", "delete"],
+        scope: PermissionScope::Snapshots,
         ..rule(
-            "snapshots of the CSI driver",
+            "snapshots of the CSI driver; needed if the CloudProfile lists volumeSnapshotClasses",
             &[&resources::VOLUME_SNAPSHOT],
             &["get", "list", "watch", "create", "delete"],
         )
     },
     PermissionRule {
-        to_delete: &["list", "delete"],
+        to_delete: &["list"],
         ..rule(
-            "endpoints of load balancers, managed by the cloud controller manager",
+            "verification that no endpoints of load balancers remain",
             &[&resources::ENDPOINT_SLICE],
-            ALL,
+            &["get", "list"],
         )
     },
     PermissionRule {
@@ -210,7 +213,7 @@ const RULES: &[PermissionRule] = &[
     PermissionRule {
         scope: PermissionScope::Cluster,
         ..rule(
-            "permission of machines to clone volumes of other namespaces",
+            "permission of machines to clone volumes of other namespaces, and of CSI drivers to expand volumes",
             &[&resources::ACCESS_REVIEW],
             &["create"],
         )
@@ -264,12 +267,37 @@ const fn rule(
     }
 }
 
+/// Features of shoots that need permissions of their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct UsedFeatures {
+    /// Networks of the shoot.
+    pub(crate) networks: bool,
+    /// Snapshots of volumes.
+    pub(crate) snapshots: bool,
+}
+
+impl UsedFeatures {
+    #[cfg(test)]
+    const ALL: UsedFeatures = UsedFeatures {
+        networks: true,
+        snapshots: true,
+    };
+
+    fn require(self, scope: PermissionScope) -> bool {
+        match scope {
+            PermissionScope::Namespace => true,
+            PermissionScope::Networks => self.networks,
+            PermissionScope::Snapshots => self.snapshots,
+            PermissionScope::Diagnostics
+            | PermissionScope::Instancetypes
+            | PermissionScope::Cluster => false,
+        }
+    }
+}
+
 /// Permissions of apply and delete in the namespace.
-pub(crate) fn required(uses_networks: bool) -> impl Iterator<Item = Permission> {
-    permissions_of(
-        move |scope| is_required(scope, uses_networks),
-        |it| it.verbs,
-    )
+pub(crate) fn required(used: UsedFeatures) -> impl Iterator<Item = Permission> {
+    permissions_of(move |scope| used.require(scope), |it| it.verbs)
 }
 
 /// Additional permissions of apply for instancetypes and preferences that a shoot owns.
@@ -281,21 +309,8 @@ pub(crate) fn required_for_instancetypes() -> impl Iterator<Item = Permission> {
 }
 
 /// Permissions of delete and gc in the namespace.
-pub(crate) fn required_to_delete(uses_networks: bool) -> impl Iterator<Item = Permission> {
-    permissions_of(
-        move |scope| is_required(scope, uses_networks),
-        |it| it.to_delete,
-    )
-}
-
-fn is_required(scope: PermissionScope, uses_networks: bool) -> bool {
-    match scope {
-        PermissionScope::Namespace => true,
-        PermissionScope::Networks => uses_networks,
-        PermissionScope::Diagnostics
-        | PermissionScope::Instancetypes
-        | PermissionScope::Cluster => false,
-    }
+pub(crate) fn required_to_delete(used: UsedFeatures) -> impl Iterator<Item = Permission> {
+    permissions_of(move |scope| used.require(scope), |it| it.to_delete)
 }
 
 /// Permissions that only improve diagnostics.
@@ -339,7 +354,8 @@ impl fmt::Display for Permission {
     }
 }
 
-/// A Role and a ClusterRole with the complete table, as YAML with the purpose of each rule.
+/// A Role and a ClusterRole with the complete table, and the ClusterRole of CSI drivers, as YAML with the purpose of each
+/// rule.
 pub(crate) fn manifest(namespace: Option<&str>) -> String {
     let mut text =
         "# Permissions that kvshoot needs in the namespace of its shoots (kvshoot doctor --rbac)\n\
@@ -357,6 +373,13 @@ pub(crate) fn manifest(namespace: Option<&str>) -> String {
     text += "---\n# Optional: without it kvshoot knows neither zones nor StorageClasses and creates no namespaces.\n\
         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot\nrules:\n";
     rules(&mut text, |it| it == PermissionScope::Cluster);
+    let volumes = resources::VOLUME.plural;
+    text += &format!(
+        "---\n# Optional: without it volumes inside shoots cannot be expanded. For the CSI drivers of all shoots in a namespace:\n\
+        # kubectl create clusterrolebinding kvshoot-volumes-NAMESPACE --clusterrole=kvshoot-volumes --group=system:serviceaccounts:NAMESPACE\n\
+        apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: kvshoot-volumes\nrules:\n  \
+        # capacity of the volumes behind those of shoots\n  - apiGroups: [\"\"]\n    resources: [{volumes}]\n    verbs: [get]\n"
+    );
     text
 }
 
@@ -372,7 +395,12 @@ pub(crate) fn rules_to_apply() -> String {
 pub(crate) fn rules_for_placement() -> String {
     let decides = |it: &&PermissionRule| {
         let mut resources = it.resources.iter();
-        resources.any(|it| [&resources::NODE, &resources::STORAGE_CLASS].contains(it))
+        let decisive = [
+            &resources::NODE,
+            &resources::STORAGE_CLASS,
+            &resources::ACCESS_REVIEW,
+        ];
+        resources.any(|it| decisive.contains(it))
     };
     let rules = RULES.iter().filter(decides);
     rules.map(|it| format_rule(it, it.verbs)).collect()
@@ -431,12 +459,31 @@ mod tests {
 
     #[test]
     fn each_permission_is_listed_once() {
-        let all: Vec<String> = required(true).map(|it| it.to_string()).collect();
+        let all: Vec<String> = required(UsedFeatures::ALL)
+            .map(|it| it.to_string())
+            .collect();
         let mut once = all.clone();
         once.sort();
         once.dedup();
         assert_eq!(all.len(), once.len());
-        assert!(!required(false).any(|it| it.resource == &resources::NETWORK));
+        let plain = || required(UsedFeatures::default());
+        assert!(!plain().any(|it| it.resource == &resources::NETWORK));
+        assert!(!plain().any(|it| it.resource == &resources::VOLUME_SNAPSHOT));
+    }
+
+    /// What Kubernetes' ClusterRole `admin` does not grant, or only reads.
+    #[test]
+    fn nothing_is_demanded_that_a_tenant_with_the_role_admin_lacks() {
+        let writes = |it: &Permission| !["get", "list", "watch"].contains(&it.verb);
+        let denied = required(UsedFeatures::default()).filter(|it| {
+            let resource = it.resource;
+            let only_read = resource == &resources::ENDPOINT_SLICE;
+            let third_party = resource == &resources::VOLUME_SNAPSHOT
+                || resource == &resources::NETWORK
+                || resource == &resources::NODE;
+            (only_read && writes(it)) || third_party
+        });
+        assert_eq!(denied.map(|it| it.to_string()).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]
@@ -445,15 +492,18 @@ mod tests {
         let roles: Vec<Value> = serde_yaml::Deserializer::from_str(&text)
             .map(|it| Value::deserialize(it).unwrap())
             .collect();
-        let [role, cluster] = &roles[..] else {
+        let [role, cluster, volumes] = &roles[..] else {
             panic!("{text}")
         };
+        let reads =
+            json!([{ "apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"] }]);
+        assert_eq!(volumes["rules"], reads);
         assert_eq!(role["metadata"]["namespace"], "shoots");
         let has = |role: &Value, right: &Permission| {
             let rules: Vec<ResourceRule> = serde_json::from_value(role["rules"].clone()).unwrap();
             rules.iter().any(|it| right.is_granted_by(it))
         };
-        for right in required(true)
+        for right in required(UsedFeatures::ALL)
             .chain(required_for_instancetypes())
             .chain(used_for_diagnostics())
         {

@@ -1,6 +1,8 @@
 //! Checks before the first write: installed products and permissions.
 
-use super::permissions::{Permission, required, required_for_instancetypes, required_to_delete};
+use super::permissions::{
+    Permission, UsedFeatures, required, required_for_instancetypes, required_to_delete,
+};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ResourceRef, WRITE_TIMEOUT};
@@ -47,9 +49,9 @@ impl ApiClient {
     /// Permissions in the namespace that a run lacks.
     pub(crate) async fn missing_permissions(
         &self,
-        uses_networks: bool,
+        used: UsedFeatures,
     ) -> Result<Vec<Permission>, Error> {
-        self.missing_among(required(uses_networks)).await
+        self.missing_among(required(used)).await
     }
 
     /// Permissions on instancetypes and preferences that a run lacks.
@@ -67,8 +69,11 @@ impl ApiClient {
     ///
     /// The server does not answer.
     pub(crate) async fn missing_delete_permissions(&self) -> Result<Vec<Permission>, Error> {
-        let has_networks = self.serves(&resources::NETWORK).await?;
-        self.missing_among(required_to_delete(has_networks)).await
+        let used = UsedFeatures {
+            networks: self.serves(&resources::NETWORK).await?,
+            snapshots: self.serves(&resources::VOLUME_SNAPSHOT).await?,
+        };
+        self.missing_among(required_to_delete(used)).await
     }
 
     /// The permissions of these that are not granted in the namespace. One request; empty if the server cannot decide.

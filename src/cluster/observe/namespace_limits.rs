@@ -9,20 +9,26 @@ use crate::cluster::objects::core::limits::{PartialLimitRange, PartialResourceQu
 use crate::cluster::objects::reader::read_all;
 use crate::state::facts::amounts;
 use crate::state::facts::{Limit, NamespaceLimits, Quota};
-use futures::future::try_join;
+use futures::future::try_join3;
 
-/// Empty if they may not be read.
+/// Without quotas and limits if they may not be read.
 pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits, Error> {
     let list = async |resource: &'static Resource| {
         let resource_ref = ResourceRef::all(resource, Some(provider.namespace()));
         empty_if_forbidden(provider.list(resource_ref, None).await.map(|it| it.items))
     };
-    let (quotas, ranges) = try_join(list(&resources::QUOTA), list(&resources::LIMIT_RANGE)).await?;
+    let (quotas, ranges, assigns_users) = try_join3(
+        list(&resources::QUOTA),
+        list(&resources::LIMIT_RANGE),
+        provider.serves(&resources::SECURITY_CONTEXT_CONSTRAINTS),
+    )
+    .await?;
     let quotas: Vec<PartialResourceQuota> = read_all(&resources::QUOTA, &quotas)?;
     let ranges: Vec<PartialLimitRange> = read_all(&resources::LIMIT_RANGE, &ranges)?;
     Ok(NamespaceLimits {
         quotas: quotas.into_iter().map(quota).collect(),
         limits: ranges.iter().flat_map(limits).collect(),
+        assigns_users,
     })
 }
 
@@ -39,5 +45,8 @@ fn limits(range: &PartialLimitRange) -> impl Iterator<Item = Limit> {
         name: range.metadata.name.clone(),
         of: it.kind.clone(),
         most: amounts(&it.max),
+        least: amounts(&it.min),
+        usual: amounts(&it.default),
+        ratio: amounts(&it.max_limit_request_ratio),
     })
 }

@@ -1,6 +1,6 @@
 //! Offers of the provider cluster: its StorageClasses, and its nodes by zone.
 
-use crate::cluster::objects::metadata::PartialObject;
+use crate::cluster::objects::core::node::PartialNode;
 use crate::cluster::objects::storage::PartialStorageClass;
 use crate::state::facts::{OfferedStorageClass, StorageClass, ZoneHosts};
 use crate::state::names;
@@ -26,23 +26,68 @@ fn class_offer(class: &PartialStorageClass) -> Option<OfferedStorageClass> {
     })
 }
 
-pub(crate) fn hosts_by_zone(nodes: &[PartialObject]) -> BTreeMap<Arc<str>, ZoneHosts> {
-    let mut zones: BTreeMap<Arc<str>, [Vec<Arc<str>>; 2]> = BTreeMap::new();
-    for PartialObject { metadata } in nodes {
-        let control_plane = metadata.label("node-role.kubernetes.io/control-plane");
-        let zone = metadata.label(names::ZONE_LABEL).unwrap_or_default();
-        let zone = zones.entry(zone.into()).or_default();
-        zone[usize::from(control_plane.is_some())].push(metadata.name.as_str().into());
+/// virt-handler sets it on nodes that run VMs.
+const SCHEDULABLE: &str = "kubevirt.io/schedulable";
+
+pub(crate) fn hosts_by_zone(nodes: &[PartialNode]) -> BTreeMap<Arc<str>, ZoneHosts> {
+    let has_labels = nodes
+        .iter()
+        .any(|it| it.metadata.label(SCHEDULABLE).is_some());
+    let runs_vms = |node: &PartialNode| {
+        let is_labelled = node.metadata.label(SCHEDULABLE) == Some("true");
+        node.accepts_pods() && (is_labelled || !has_labels)
+    };
+    let mut zones: BTreeMap<&str, [Vec<&PartialNode>; 2]> = BTreeMap::new();
+    for node in nodes {
+        let control_plane = node.metadata.label("node-role.kubernetes.io/control-plane");
+        let zone = node.metadata.label(names::ZONE_LABEL).unwrap_or_default();
+        zones.entry(zone).or_default()[usize::from(control_plane.is_some())].push(node);
     }
-    let hosts = |[workers, masters]: [Vec<Arc<str>>; 2]| {
+    let hosts = |[workers, masters]: [Vec<&PartialNode>; 2]| {
         let hosts = if workers.is_empty() { masters } else { workers };
+        let name = |it: &&PartialNode| it.metadata.name.clone();
+        let usable = hosts.iter().filter(|it| runs_vms(it)).map(name).min();
+        let first = usable.or_else(|| hosts.iter().map(name).min());
         ZoneHosts {
-            first: hosts.iter().min().cloned().unwrap_or_default(),
+            first: first.unwrap_or_default().into(),
             count: hosts.len(),
         }
     };
     zones
         .into_iter()
-        .map(|(zone, nodes)| (zone, hosts(nodes)))
+        .map(|(zone, nodes)| (zone.into(), hosts(nodes)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::objects::testing::object;
+    use serde_json::{Value, json};
+
+    fn node(name: &str, schedulable: &str, spec: Value) -> PartialNode {
+        let labels = json!({ names::ZONE_LABEL: "a", SCHEDULABLE: schedulable });
+        object(json!({ "metadata": { "name": name, "labels": labels }, "spec": spec }))
+    }
+
+    /// A volume that waits for its first consumer is provisioned on this host.
+    #[test]
+    fn the_first_host_is_one_that_runs_machines() {
+        let taint = json!({ "taints": [{ "key": "gpu", "effect": "NoSchedule" }] });
+        let soft = json!({ "taints": [{ "key": "old", "effect": "PreferNoSchedule" }] });
+        let nodes = [
+            node("a", "true", json!({ "unschedulable": true })),
+            node("b", "false", json!({})),
+            node("c", "true", taint),
+            node("d", "true", soft),
+            node("e", "true", json!({})),
+        ];
+        let expected = |first: &str, count| ZoneHosts {
+            first: first.into(),
+            count,
+        };
+        assert_eq!(hosts_by_zone(&nodes)["a"], expected("d", 5));
+        // Better one that may be uncordoned than none.
+        assert_eq!(hosts_by_zone(&nodes[..2])["a"], expected("a", 2));
+    }
 }

@@ -143,40 +143,58 @@ async fn find_clone_permission(
     let Some((namespace, name)) = name.split_once('/') else {
         return Ok(None);
     };
+    let own = provider.namespace();
     for (group, resource, subresource) in [
         ("cdi.kubevirt.io", "datavolumes", "source"),
         ("", "pods", ""),
     ] {
-        let own = provider.namespace();
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": resources::ACCESS_REVIEW.kind,
-            "spec": {
-                "user": format!("system:serviceaccount:{own}:default"),
-                "groups": [
-                    "system:serviceaccounts",
-                    format!("system:serviceaccounts:{own}"),
-                    "system:authenticated",
-                ],
-                "resourceAttributes": {
-                    "verb": "create", "namespace": namespace, "name": name,
-                    "group": group, "resource": resource, "subresource": subresource,
-                },
-            },
+        let attributes = json!({
+            "verb": "create", "namespace": namespace, "name": name,
+            "group": group, "resource": resource, "subresource": subresource,
         });
-        let resource_ref = ResourceRef::all(&resources::ACCESS_REVIEW, None);
-        let is_allowed = match provider.review(resource_ref, &review).await {
-            Err(Error::Forbidden { .. }) => true,
-            other => {
-                let review: PartialAccessReview = read(&resources::ACCESS_REVIEW, &other?)?;
-                review.status.allowed
-            }
-        };
-        if is_allowed {
+        if is_allowed(provider, (own, "default"), attributes).await? != Some(false) {
             return Ok(Some(resources::DATA_VOLUME_SOURCE.kind));
         }
     }
     Ok(None)
+}
+
+/// Returns whether the CSI driver of a shoot may read PersistentVolumes: it reads the capacity there before and after it
+/// expands a volume. False if the check is forbidden, since a volume that never expands is worse than one that says so.
+pub(crate) async fn may_expand_volumes(provider: &ApiClient, id: &str) -> Result<bool, Error> {
+    let account = names::control_plane(id, names::part::CSI_CONTROLLER);
+    let attributes = json!({ "verb": "get", "group": "", "resource": resources::VOLUME.plural });
+    let account = (&**provider.namespace(), account.as_str());
+    Ok(is_allowed(provider, account, attributes).await? == Some(true))
+}
+
+/// Returns whether a service account, given by namespace and name, may do this. None if the check is forbidden.
+async fn is_allowed(
+    provider: &ApiClient,
+    (namespace, account): (&str, &str),
+    attributes: Value,
+) -> Result<Option<bool>, Error> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": resources::ACCESS_REVIEW.kind,
+        "spec": {
+            "user": format!("system:serviceaccount:{namespace}:{account}"),
+            "groups": [
+                "system:serviceaccounts",
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated",
+            ],
+            "resourceAttributes": attributes,
+        },
+    });
+    let resource_ref = ResourceRef::all(&resources::ACCESS_REVIEW, None);
+    match provider.review(resource_ref, &review).await {
+        Err(Error::Forbidden { .. }) => Ok(None),
+        other => {
+            let review: PartialAccessReview = read(&resources::ACCESS_REVIEW, &other?)?;
+            Ok(Some(review.status.allowed))
+        }
+    }
 }
 
 async fn exists(provider: &ApiClient, resource_ref: ResourceRef<'_>) -> Result<bool, Error> {

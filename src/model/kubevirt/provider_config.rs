@@ -72,6 +72,10 @@ pub(crate) struct CloudProfileConfig {
     pub(crate) disable_default_preferences: bool,
     /// Download locations of kubelet, containerd and other binaries that images lack
     pub(crate) downloads: Option<Downloads>,
+    /// HTTP proxy of machines, for downloads, packages and container images
+    pub(crate) proxy: Option<HttpProxy>,
+    /// MTU of the interfaces of new machines, 1280 to 9000; as announced by the provider when absent
+    pub(crate) mtu: Option<u32>,
     /// Manifests of pod networks that are not built in
     #[serde(default)]
     pub(crate) network_manifests: Vec<NetworkManifest>,
@@ -138,6 +142,21 @@ pub(crate) struct Downloads {
     /// SHA-256 digests in hexadecimal by original URL, for versions unknown to kvshoot; the digest published next to the file when absent
     #[serde(default)]
     pub(crate) digests: BTreeMap<String, String>,
+}
+
+/// HTTP proxy of machines
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HttpProxy {
+    /// Proxy for http URLs, such as `http://proxy.example.org:3128`
+    #[schemars(length(min = 1))]
+    pub(crate) http: Option<String>,
+    /// Proxy for https URLs
+    #[schemars(length(min = 1))]
+    pub(crate) https: Option<String>,
+    /// Hosts, domains and address ranges that are reached directly, besides the API server, Services and pods
+    #[serde(default)]
+    pub(crate) no_proxy: Vec<String>,
 }
 
 /// Sources of a machine image

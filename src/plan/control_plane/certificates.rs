@@ -19,14 +19,24 @@ use crate::validate::ValidShoot;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// CAs and keys depend on the record alone, leaf certificates on their CA and the Services.
+/// Dependencies of certificates.
+pub(crate) struct CertificateNeeds<'a> {
+    pub(crate) record: Dependency,
+    /// Dependencies of all certificates: the addresses inside the provider cluster.
+    pub(crate) addresses: &'a [Dependency],
+    /// Dependencies of the API server's serving certificate.
+    pub(crate) serving: &'a [Dependency],
+}
+
+/// CAs and keys depend on the record alone, leaf certificates on their CA and on the addresses in them.
 pub(crate) fn add(
     planner: &mut Planner,
     shoot: &ValidShoot,
     site: &Site,
     reach: Option<&ApiServerAddresses>,
-    (record, services): (Dependency, Dependency),
+    given: &CertificateNeeds,
 ) -> Vec<Dependency> {
+    let record = given.record;
     let observed = planner.observed;
     let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
         let state = match issued {
@@ -59,7 +69,11 @@ pub(crate) fn add(
     }
     for CertificateSubject { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
-        let held_back: Vec<Dependency> = root.into_iter().copied().chain([services]).collect();
+        let addresses = match part == names::part::API_SERVER {
+            true => given.serving,
+            false => given.addresses,
+        };
+        let held_back: Vec<Dependency> = root.into_iter().chain(addresses).copied().collect();
         let title = format!("Issue certificate of {of}");
         needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }

@@ -67,8 +67,13 @@ impl World {
             let id = id.to_owned();
             planner.add(id.clone().into(), id, [], ItemState::Done)
         };
-        let needs = (done("record"), done("services"));
-        let made = add(&mut planner, &self.shoot, &site, reach, needs);
+        let services = [done("services")];
+        let needs = CertificateNeeds {
+            record: done("record"),
+            addresses: &services,
+            serving: &services,
+        };
+        let made = add(&mut planner, &self.shoot, &site, reach, &needs);
         (planner.plan, made)
     }
 

@@ -1,27 +1,38 @@
 //! Items of a control plane, in order.
 
 mod certificates;
+pub(crate) mod room;
 
+use crate::model::Cidr;
 use crate::plan::component;
 use crate::plan::planner::Planner;
 use crate::render::component::Component;
 use crate::render::control_plane::certificate_subjects::ApiServerAddresses;
 use crate::render::control_plane::context::{ControlPlaneContext, ControlPlaneFacts};
-use crate::render::control_plane::known::known;
+use crate::render::control_plane::known::{is_external_for_machines, known};
 use crate::render::control_plane::{
     api_server, cloud_controller, controller_manager, csi, etcd, scheduler, service,
 };
 use crate::state::facts::ShootApi;
+use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::ClusterSide;
+use crate::state::names::{self, part};
 use crate::state::plan::{Dependency, ItemKind, ItemState, REQUEST_SENT};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
+use crate::validate::control_plane::ApiServerExposure;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Time that the certificate of the API server waits for the address of a load balancer, from the beginning of a run.
+/// Most are faster, and a later address costs an update of the API server; without a load balancer there never is one.
+const ADDRESS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Results that the rest of a plan uses.
 pub(crate) struct ControlPlaneItems {
     pub(crate) known: ControlPlaneFacts,
-    /// Every address is known.
-    pub(crate) services: Dependency,
+    /// Every address that machines use is known.
+    pub(crate) addresses: Vec<Dependency>,
     /// All of its replicas are up to date: no other component may be newer.
     pub(crate) api_server: Dependency,
     /// The shoot's API server is reachable.
@@ -43,6 +54,7 @@ pub(crate) fn add(
         site: Site::of(shoot, facts),
         known: &known,
         classes: &facts.storage_classes,
+        rules: &facts.namespace_limits,
     };
     let context = &context;
     let add = |planner: &mut Planner, component: Component, needs: &[Dependency]| {
@@ -62,8 +74,26 @@ pub(crate) fn add(
         external: known.external.as_ref(),
         node_address: Some(&known.node_address),
     };
-    let needs = (record, services);
-    let certificates = certificates::add(planner, shoot, &context.site, Some(&reach), needs);
+    let exposure = service::exposure(shoot).map(|it| add(planner, it, &[record]));
+    let is_optional = is_exposure_optional(shoot, &known);
+    let mut addresses: Vec<Dependency> = [services]
+        .into_iter()
+        .chain(exposure.filter(|_| !is_optional))
+        .collect();
+    addresses.extend(refused_address(planner, shoot, &known, services));
+    let mut serving = addresses.clone();
+    if observed.now < ADDRESS_PATIENCE {
+        serving.extend(exposure);
+        if exposure.is_some_and(|it| !planner.plan.is_done(it)) {
+            planner.plan.wake_at(ADDRESS_PATIENCE);
+        }
+    }
+    let needs = certificates::CertificateNeeds {
+        record,
+        addresses: &addresses,
+        serving: &serving,
+    };
+    let certificates = certificates::add(planner, shoot, &context.site, Some(&reach), &needs);
     let etcd = add(planner, etcd::component(context), &certificates);
     let needs = [certificates.as_slice(), &[etcd]].concat();
     let api_server = add(planner, api_server::component(context), &needs);
@@ -75,11 +105,48 @@ pub(crate) fn add(
     add(planner, csi::component(context), &needs);
     ControlPlaneItems {
         known,
-        services,
+        addresses,
         api_server,
         inside,
         controllers,
     }
+}
+
+/// A failed item if the provider assigned an address that the shoot uses itself. Packets of machines to such an address
+/// would end at a Service or a pod of the shoot, and the same is true of the provider's DNS. Otherwise there is no item.
+fn refused_address(
+    planner: &mut Planner,
+    shoot: &ValidShoot,
+    known: &ControlPlaneFacts,
+    services: Dependency,
+) -> Option<Dependency> {
+    let address: IpAddr = known.cluster_ip.parse().ok()?;
+    let ranges = [
+        ("services", &shoot.networking.services),
+        ("pods", &shoot.networking.pods),
+    ];
+    let length = if address.is_ipv6() { 128 } else { 32 };
+    let address = Cidr::parse(&format!("{address}/{length}")).ok()?;
+    let holds = |range: &str| Cidr::parse(range).is_ok_and(|it| it.overlaps(address));
+    let (field, range) = ranges.into_iter().find(|it| holds(it.1))?;
+    let service = names::control_plane(&shoot.id, part::API_SERVER);
+    let message = format!(
+        "the provider cluster gave Service {service:?} the address {}, which is in networking.{field} {range} of the Shoot: machines would not reach it; delete the shoot and create it with a range that the provider cluster does not use",
+        known.cluster_ip
+    );
+    let state = ItemState::Failed(Failure::new(ErrorClass::Missing, message));
+    let title = "Check addresses of the provider cluster".into();
+    let id = "control-plane/addresses".to_owned();
+    Some(planner.add(id.into(), title, [services], state))
+}
+
+/// Returns true if only users reach the API server by a load balancer, which may never get an address.
+fn is_exposure_optional(shoot: &ValidShoot, known: &ControlPlaneFacts) -> bool {
+    let is_balanced = matches!(
+        shoot.control_plane.exposure,
+        ApiServerExposure::LoadBalancer { .. }
+    );
+    is_balanced && !is_external_for_machines(shoot, known)
 }
 
 /// Item: kvshoot can reach the shoot's API server.

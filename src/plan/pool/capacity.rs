@@ -1,6 +1,7 @@
-//! Capacity check: quotas and limits of the namespace against the machines to be created.
+//! Capacity check: quotas and limits of the namespace against the control plane and the machines to be created.
 
 use crate::model::Quantity;
+use crate::plan::control_plane::room;
 use crate::state::desired::{self, instancetypes};
 use crate::state::facts::Facts;
 use crate::validate::{PoolSpec, ValidShoot};
@@ -10,7 +11,7 @@ const MACHINES: &str = "count/virtualmachines.kubevirt.io";
 const CLAIMS: [&str; 2] = ["persistentvolumeclaims", "count/persistentvolumeclaims"];
 const PODS: [&str; 2] = ["pods", "count/pods"];
 
-/// Quotas and limits that the new machines exceed, as lower-case fragments with all numbers. The overhead of launcher
+/// Quotas and limits that the new control plane and the new machines exceed, as lower-case fragments with all numbers. The overhead of launcher
 /// pods is not counted.
 pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     let asked = asked(shoot, facts);
@@ -44,7 +45,7 @@ fn to_make(facts: &Facts, pool: &PoolSpec) -> usize {
     desired::size(facts, pool).saturating_sub(there)
 }
 
-/// Resources requested by the machines to be created, by quota resource name.
+/// Resources requested by the control plane and the machines to be created, by quota resource name.
 fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<String, f64> = BTreeMap::new();
     let mut add =
@@ -69,15 +70,34 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
         }
         let data = pool.data.iter().map(|it| &it.volume);
         for volume in data.chain([&pool.root]) {
-            CLAIMS.iter().for_each(|it| add(it, machines));
-            let storage = machines * volume.size.value;
-            add("requests.storage", storage);
-            let of_class = format!("{}.storageclass.storage.k8s.io", volume.class);
-            add(&format!("{of_class}/requests.storage"), storage);
-            add(&format!("{of_class}/persistentvolumeclaims"), machines);
+            add_volume(&mut add, &volume.class, machines, volume.size.value);
+        }
+    }
+    for workload in room::requested(shoot, facts) {
+        for (name, amount) in &workload.amounts {
+            add(name, *amount);
+            // Quotas call requests by either name.
+            if let Some(short) = name.strip_prefix("requests.") {
+                add(short, *amount);
+            }
+        }
+        PODS.iter().for_each(|it| add(it, workload.pods));
+        if let Some((size, class)) = &workload.volume {
+            add_volume(&mut add, class, workload.pods, *size);
         }
     }
     all
+}
+
+/// Volumes of the same size; `class` is empty for the default class, whose own quotas are not known.
+fn add_volume(add: &mut impl FnMut(&str, f64), class: &str, volumes: f64, size: f64) {
+    CLAIMS.iter().for_each(|it| add(it, volumes));
+    add("requests.storage", volumes * size);
+    if !class.is_empty() {
+        let of_class = format!("{class}.storageclass.storage.k8s.io");
+        add(&format!("{of_class}/requests.storage"), volumes * size);
+        add(&format!("{of_class}/persistentvolumeclaims"), volumes);
+    }
 }
 
 /// Memory of a machine, from the shoot's own instancetype if it has one. KubeVirt decides how many CPUs it reserves.
@@ -102,13 +122,26 @@ fn too_large(shoot: &ValidShoot, facts: &Facts, pool: &PoolSpec) -> Vec<String> 
             _ => continue,
         };
         for (resource, asked) in asked {
-            let Some(most) = limit.most.get(resource).filter(|it| asked.value > it.value) else {
-                continue;
+            if let Some(most) = limit.most.get(resource).filter(|it| asked.value > it.value) {
+                messages.push(format!(
+                    "limit range {} allows {} at most {most} of {resource}: pool {} requests {asked}",
+                    limit.name, limit.of, pool.name
+                ));
+            }
+            // KubeVirt gives the pod of a VM a limit only if a quota asks for one.
+            let is_limited = match resource {
+                "cpu" => pool.machine_type.cpu_limit.is_some(),
+                _ => pool.machine_type.memory_limit.is_some(),
             };
-            messages.push(format!(
-                "limit range {} allows {} at most {most} of {resource}: pool {} requests {asked}",
-                limit.name, limit.of, pool.name
-            ));
+            if let Some(usual) = limit.usual.get(resource)
+                && !is_limited
+                && asked.value > usual.value
+            {
+                messages.push(format!(
+                    "limit range {} limits {} to {usual} of {resource} by default: pool {} requests {asked}; set limits in machineTypes of the CloudProfileConfig",
+                    limit.name, limit.of, pool.name
+                ));
+            }
         }
     }
     messages
@@ -160,6 +193,7 @@ mod tests {
             name: "small".to_owned(),
             of: "PersistentVolumeClaim".to_owned(),
             most: amounts(&[("storage", "10Gi")]),
+            ..Limit::default()
         };
         let mut facts = Facts::default();
         assert_eq!(shortages(&shoot, &facts), Vec::<String>::new());
@@ -169,7 +203,7 @@ mod tests {
             shortages(&shoot, &facts),
             [
                 "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 2, requested 3, limit 4",
-                "quota few would be exceeded for requests.storage: used 50Gi, requested 60Gi, limit 100Gi",
+                "quota few would be exceeded for requests.storage: used 50Gi, requested 70Gi, limit 100Gi",
                 "limit range small allows PersistentVolumeClaim at most 10Gi of storage: pool cpu requests 20Gi",
             ]
         );
@@ -188,6 +222,8 @@ mod tests {
             name: "small".to_owned(),
             of: "Container".to_owned(),
             most: amounts(&[("memory", "8Gi")]),
+            usual: amounts(&[("memory", "512Mi")]),
+            ..Limit::default()
         };
         let mut facts = Facts::default();
         facts.namespace_limits.quotas.push(quota);
@@ -195,8 +231,9 @@ mod tests {
         assert_eq!(
             shortages(&shoot, &facts),
             [
-                "quota few would be exceeded for requests.memory: used 0, requested 48Gi, limit 40Gi",
+                "quota few would be exceeded for requests.memory: used 0, requested 49.5Gi, limit 40Gi",
                 "limit range small allows Container at most 8Gi of memory: pool cpu requests 16Gi",
+                "limit range small limits Container to 512Mi of memory by default: pool cpu requests 16Gi; set limits in machineTypes of the CloudProfileConfig",
             ]
         );
     }

@@ -29,6 +29,7 @@ pub(crate) fn add(
         site: Site::of(shoot, &observed.facts),
         known: &cluster.known,
         classes: &observed.facts.storage_classes,
+        expands_volumes: observed.facts.expands_volumes,
     };
     let mut own = HashSet::new();
     let mut join = vec![cluster.inside, cluster.controllers];

@@ -240,7 +240,7 @@ fn connections(flags: Flags, files: &Files) -> Flags {
     flags
         .set("bind-address", "0.0.0.0")
         .set("secure-port", API_PORT)
-        // kvshoot manages the EndpointSlice of the Service `kubernetes`.
+        // kvshoot manages the endpoints of the Service `kubernetes`.
         .set("endpoint-reconciler-type", "none")
         .set("tls-cert-file", serving("tls.crt"))
         .set("tls-private-key-file", serving("tls.key"))

@@ -95,6 +95,9 @@ fn manager(context: &ControlPlaneContext, own: &PodVolume, config: &PodVolume) -
         // Load balancers select machines by this name.
         .set("cluster-name", &context.shoot.id)
         .set("configure-cloud-routes", false)
+        // A restarted VM has another address. By default its node would keep the old one for five minutes, in which logs
+        // and exec do not work, or reach a machine of another owner.
+        .set("node-status-update-frequency", "30s")
         .set("leader-elect", true)
         .pairs("feature-gates", Some(gates))
         .done();

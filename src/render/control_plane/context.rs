@@ -1,6 +1,6 @@
 //! Inputs of the objects of a control plane.
 
-use crate::state::facts::StorageClass;
+use crate::state::facts::{NamespaceLimits, StorageClass};
 use crate::state::hash::Hash;
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
@@ -21,6 +21,8 @@ pub(crate) struct ControlPlaneContext<'a> {
     pub(crate) known: &'a ControlPlaneFacts,
     /// StorageClasses of the provider.
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
+    /// Rules of the namespace for its pods.
+    pub(crate) rules: &'a NamespaceLimits,
 }
 
 /// Values that must be observed before pods can be rendered.

@@ -12,11 +12,11 @@ use super::parts::volume::PodVolume;
 use crate::render::component::Component;
 use crate::render::images::KUBEVIRT_CSI;
 use crate::render::storage_classes::offered;
-use crate::state::names::CSI_CLUSTER;
+use crate::state::names::{CSI_CLUSTER, part};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-const NAME: &str = "csi-controller";
+const NAME: &str = part::CSI_CONTROLLER;
 const HEALTH_PORT: u16 = 10301;
 
 /// Its permissions in the provider namespace.

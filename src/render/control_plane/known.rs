@@ -80,6 +80,14 @@ pub(crate) fn external(shoot: &ValidShoot, service: &ObservedService) -> (Option
     }
 }
 
+/// Returns whether machines reach the API server by its external address.
+pub(crate) fn is_external_for_machines(shoot: &ValidShoot, known: &ControlPlaneFacts) -> bool {
+    match &shoot.control_plane.node_address {
+        Some(given) => known.external.as_ref() == Some(given),
+        None => !has_pod_network(shoot),
+    }
+}
+
 /// Returns whether machines can reach a ClusterIP. They cannot if a tenant network replaces the pod network.
 fn has_pod_network(shoot: &ValidShoot) -> bool {
     use crate::validate::Network;

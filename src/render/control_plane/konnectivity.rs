@@ -50,6 +50,8 @@ pub(crate) fn sidecar(
         .set("proxy-strategies", "default")
         .set("keepalive-time", "1h")
         .set("frontend-keepalive-time", "1h")
+        // The program's own default is 4, which logs every packet.
+        .set("v", 0)
         .done();
     let mut it = container(
         context,

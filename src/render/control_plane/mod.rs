@@ -16,3 +16,18 @@ pub(crate) mod scheduler;
 pub(crate) mod service;
 #[cfg(test)]
 mod tests;
+
+use crate::render::component::Component;
+use context::ControlPlaneContext;
+
+/// The components with pods.
+pub(crate) fn workloads(context: &ControlPlaneContext) -> [Component; 6] {
+    [
+        etcd::component(context),
+        api_server::component(context),
+        controller_manager::component(context),
+        scheduler::component(context),
+        cloud_controller::component(context),
+        csi::component(context),
+    ]
+}

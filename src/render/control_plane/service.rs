@@ -25,11 +25,18 @@ pub(crate) fn services(shoot: &ValidShoot, cluster_ip: Option<&str>) -> Componen
     Component {
         name: "services",
         title: "Apply control plane Services".into(),
-        objects: [inner, peers, client]
-            .into_iter()
-            .chain(external(shoot))
-            .collect(),
+        objects: vec![inner, peers, client],
     }
+}
+
+/// Separate from the other Services: nothing inside the provider cluster needs an address that a load balancer may never
+/// get. None if the API server is not exposed.
+pub(crate) fn exposure(shoot: &ValidShoot) -> Option<Component> {
+    Some(Component {
+        name: "exposure",
+        title: "Expose API server".into(),
+        objects: vec![external(shoot)?],
+    })
 }
 
 /// The Service that exposes the API server outside the provider cluster.

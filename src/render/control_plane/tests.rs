@@ -3,7 +3,7 @@
 use super::context::{ControlPlaneContext, ControlPlaneFacts, KONNECTIVITY_PORT};
 use super::*;
 use crate::render::component::Component;
-use crate::state::facts::{OfferedStorageClass, StorageClass};
+use crate::state::facts::{NamespaceLimits, OfferedStorageClass, StorageClass};
 use crate::state::hash::Hash;
 use crate::state::key::ClusterSide;
 use crate::state::names;
@@ -56,6 +56,15 @@ fn known(id: &str) -> ControlPlaneFacts {
 }
 
 fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&ControlPlaneContext) -> T) -> T {
+    under(&NamespaceLimits::default(), shoot, look)
+}
+
+/// The context in a namespace with these rules.
+fn under<T>(
+    rules: &NamespaceLimits,
+    shoot: &ValidShoot,
+    look: impl FnOnce(&ControlPlaneContext) -> T,
+) -> T {
     let site = Site {
         id: &shoot.id,
         namespace: "clusters",
@@ -79,27 +88,30 @@ fn with<T>(shoot: &ValidShoot, look: impl FnOnce(&ControlPlaneContext) -> T) -> 
             ("marked".into(), class(Some(offered))),
             ("plain".into(), class(None)),
         ]),
+        rules,
     })
 }
 
 fn components(context: &ControlPlaneContext) -> Vec<Component> {
-    vec![
-        service::services(context.shoot, None),
-        etcd::component(context),
-        api_server::component(context),
-        controller_manager::component(context),
-        scheduler::component(context),
-        cloud_controller::component(context),
-        csi::component(context),
-    ]
+    let services = [
+        Some(service::services(context.shoot, None)),
+        service::exposure(context.shoot),
+    ];
+    services
+        .into_iter()
+        .flatten()
+        .chain(super::workloads(context))
+        .collect()
 }
 
 fn objects(shoot: &ValidShoot) -> Vec<Value> {
-    with(shoot, |context| {
-        let components = components(context).into_iter();
-        let finished = components.flat_map(|it| it.finished(ClusterSide::Provider, &context.site));
-        finished.map(|(_, _, object)| object).collect()
-    })
+    with(shoot, finished)
+}
+
+fn finished(context: &ControlPlaneContext) -> Vec<Value> {
+    let components = components(context).into_iter();
+    let finished = components.flat_map(|it| it.finished(ClusterSide::Provider, &context.site));
+    finished.map(|(_, _, object)| object).collect()
 }
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {

@@ -15,6 +15,8 @@ pub(crate) struct MachineContext<'a> {
     /// Index in the pool's zones.
     pub(crate) zone: usize,
     pub(crate) name: &'a str,
+    /// MTU of its interfaces, unless the provider announces it.
+    pub(crate) mtu: Option<u32>,
     pub(crate) attachments: &'a [NetworkAttachment],
     pub(crate) golden: Option<&'a ImageVolume>,
     /// Reference to the pool's instancetype, as in the VM.

@@ -12,6 +12,8 @@ use crate::validate::VolumeSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// KubeVirt leaves the machine to `kvshoot evacuate`, which replaces it.
+const EXTERNAL: &str = "External";
 /// Seconds until a VM is powered off: longer than its kubelet takes to terminate pods.
 const GRACE: u32 = 90;
 
@@ -147,11 +149,10 @@ fn guest(machine: &MachineContext) -> Value {
         "networks": networks(machine),
         "volumes": volumes(machine),
     });
-    set_if_some(
-        &mut guest,
-        "evictionStrategy",
-        worker.eviction_strategy.as_ref().map(to_sparse_json),
-    );
+    // Without one it would be that of the provider cluster: a drain of a host never ends if that is LiveMigrate, because
+    // machines with a bridge cannot be migrated.
+    let eviction = worker.eviction_strategy.as_deref();
+    guest["evictionStrategy"] = json!(eviction.unwrap_or(EXTERNAL));
     set_if_some(
         &mut guest,
         "dnsPolicy",
@@ -275,9 +276,7 @@ fn disk(configured: Option<&Disk>, name: &str) -> Value {
 
 fn volumes(machine: &MachineContext) -> Vec<Value> {
     let mut cloud_init = json!({ "secretRef": { "name": machine.name } });
-    if !machine.attachments.is_empty() {
-        cloud_init["networkData"] = json!(NETWORK_DATA);
-    }
+    set_if_some(&mut cloud_init, "networkData", network_data(machine));
     let data = (0..machine.pool.data.len())
         .map(|i| json!({ "name": names::data_disk(i), "dataVolume": { "name": names::data_volume(machine.name, i) } }));
     [
@@ -289,9 +288,19 @@ fn volumes(machine: &MachineContext) -> Vec<Value> {
     .collect()
 }
 
-/// Enables DHCP on every interface, because images configure only the first one.
-const NETWORK_DATA: &str =
-    "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
+/// Enables DHCP on every interface, because images configure only the first one. None if the image's own configuration
+/// will do.
+fn network_data(machine: &MachineContext) -> Option<Value> {
+    const ALL: &str =
+        "version: 2\nethernets:\n  all:\n    match:\n      name: e*\n    dhcp4: true\n";
+    match machine.mtu {
+        // DHCP announces that of the device in the launcher's pod.
+        Some(mtu) => Some(json!(format!(
+            "{ALL}    dhcp4-overrides:\n      use-mtu: false\n    mtu: {mtu}\n"
+        ))),
+        None => (!machine.attachments.is_empty()).then(|| json!(ALL)),
+    }
+}
 
 fn interfaces(machine: &MachineContext) -> Vec<Value> {
     network_names(machine)
@@ -321,4 +330,55 @@ fn network_names<'a>(
         .enumerate()
         .map(|(i, it)| (format!("net{}", i + 1), Some(it)));
     [("default".to_owned(), first)].into_iter().chain(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::hash::Hash;
+    use crate::state::site::Site;
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    fn spec(mtu: Option<u32>, strategy: Option<&str>) -> Value {
+        let mut shoot = valid_for_tests(SHOOT);
+        shoot.pools[0].worker.eviction_strategy = strategy.map(str::to_owned);
+        let machine = MachineContext {
+            site: Site {
+                id: &shoot.id,
+                namespace: "clusters",
+                uid: "1",
+            },
+            region: &shoot.region,
+            pool: &shoot.pools[0],
+            hash: Hash(1),
+            zone: 0,
+            name: "m",
+            mtu,
+            attachments: &[],
+            golden: None,
+            instancetype: None,
+            preference: None,
+        };
+        object(&machine)["spec"]["template"]["spec"].take()
+    }
+
+    #[test]
+    fn an_mtu_replaces_the_one_that_dhcp_announces() {
+        let data = |mtu| spec(mtu, None)["volumes"][1]["cloudInitNoCloud"]["networkData"].take();
+        assert_eq!(data(None), Value::Null);
+        let data = data(Some(1400));
+        let network: Value = serde_yaml::from_str(data.as_str().expect("a text")).expect("YAML");
+        let all = &network["ethernets"]["all"];
+        assert_eq!(all["mtu"], 1400);
+        assert_eq!(all["dhcp4"], true);
+        assert_eq!(all["dhcp4-overrides"], json!({ "use-mtu": false }));
+    }
+
+    /// That of the provider cluster may be LiveMigrate, and machines with a bridge cannot be migrated.
+    #[test]
+    fn the_eviction_strategy_is_never_left_to_the_provider() {
+        let strategy = |given| spec(None, given)["evictionStrategy"].take();
+        assert_eq!(strategy(None), "External");
+        assert_eq!(strategy(Some("LiveMigrate")), "LiveMigrate");
+    }
 }

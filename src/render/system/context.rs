@@ -14,6 +14,8 @@ pub(crate) struct SystemContext<'a> {
     pub(crate) known: &'a ControlPlaneFacts,
     /// StorageClasses of the provider.
     pub(crate) classes: &'a BTreeMap<Arc<str>, StorageClass>,
+    /// The CSI driver can expand volumes.
+    pub(crate) expands_volumes: bool,
 }
 
 /// Port of the tunnels between nodes. Not 8472 or 4789: the network of the machines may use tunnels itself, and kernels

@@ -5,7 +5,7 @@ use super::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, rule,
     service_account,
 };
-use super::pods::{critical, mount_read_only, one_by_one, spread, system_nodes};
+use super::pods::{PROBE_SECONDS, critical, mount_read_only, one_by_one, spread, system_nodes};
 use crate::render::component::Component;
 use crate::render::images::image;
 use crate::render::machine::kubelet::{CLUSTER_DOMAIN, DNS_ADDRESS};
@@ -17,9 +17,16 @@ const NAME: &str = "coredns";
 const APP: &str = "kube-dns";
 /// A ConfigMap of the user: `*.override` extends the default server, `*.server` adds servers.
 const CUSTOM: &str = "coredns-custom";
+/// Files next to those of the user, because CoreDNS warns about a glob without files each time it reads the Corefile.
+const OVERRIDE: &str = "none.override";
+const SERVER: &str = "none.server";
+const PLACEHOLDER: &str = "# see ConfigMap coredns-custom\n";
 
 pub(crate) fn component(context: &SystemContext) -> Component {
-    let config = config_map(NAME, &json!({ "Corefile": corefile() }));
+    let config = config_map(
+        NAME,
+        &json!({ "Corefile": corefile(), OVERRIDE: PLACEHOLDER, SERVER: PLACEHOLDER }),
+    );
     let rules = [
         rule(
             "",
@@ -118,13 +125,30 @@ fn deployment(context: &SystemContext, config: &Value) -> Value {
                     "tolerations": critical(),
                     "topologySpreadConstraints": spread(APP),
                     "volumes": [
-                        { "name": "config", "configMap": { "name": NAME } },
-                        { "name": "custom", "configMap": { "name": CUSTOM, "optional": true } },
+                        {
+                            "name": "config",
+                            "configMap": { "name": NAME, "items": items(&["Corefile"]) },
+                        },
+                        { "name": "custom", "projected": { "sources": custom() } },
                     ],
                 },
             },
         },
     })
+}
+
+/// The files of the user, if there are any, and a file for each glob.
+fn custom() -> Value {
+    json!([
+        { "configMap": { "name": NAME, "items": items(&[OVERRIDE, SERVER]) } },
+        { "configMap": { "name": CUSTOM, "optional": true } },
+    ])
+}
+
+fn items(keys: &[&str]) -> Value {
+    keys.iter()
+        .map(|it| json!({ "key": it, "path": it }))
+        .collect()
 }
 
 fn container(context: &SystemContext) -> Value {
@@ -139,7 +163,10 @@ fn container(context: &SystemContext) -> Value {
             "timeoutSeconds": 5,
             "failureThreshold": 5,
         },
-        "readinessProbe": { "httpGet": { "path": "/ready", "port": 8181 } },
+        "readinessProbe": {
+            "httpGet": { "path": "/ready", "port": 8181 },
+            "timeoutSeconds": PROBE_SECONDS,
+        },
         "ports": [port("dns", 53, "UDP"), port("dns-tcp", 53, "TCP"), port("metrics", 9153, "TCP")],
         "resources": { "limits": { "memory": "170Mi" }, "requests": { "cpu": "100m", "memory": "70Mi" } },
         "securityContext": {

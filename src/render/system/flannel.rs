@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 const NAME: &str = "flannel";
 const APP: &str = "kube-flannel";
+/// Time until rules that another program removed are restored.
+const RESYNC_SECONDS: u8 = 60;
 const CONFIG: &str = "kube-flannel-cfg";
 
 /// Returns None if another network is configured.
@@ -123,7 +125,13 @@ fn daemon(context: &SystemContext) -> Value {
     json!({
         "name": APP,
         "image": image(context.shoot, NAME),
-        "command": ["/opt/bin/flanneld", "--ip-masq", "--kube-subnet-mgr"],
+        "command": [
+            "/opt/bin/flanneld",
+            "--ip-masq",
+            "--kube-subnet-mgr",
+            // Each look runs iptables several times, and by default there is one every five seconds.
+            format!("--iptables-resync={RESYNC_SECONDS}"),
+        ],
         "env": [
             field("POD_NAME", "metadata.name"),
             field("POD_NAMESPACE", "metadata.namespace"),

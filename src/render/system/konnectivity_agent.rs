@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::service_account;
-use super::pods::{confined, mount_read_only, on_every_node};
+use super::pods::{PROBE_SECONDS, confined, mount_read_only, on_every_node};
 use crate::render::component::Component;
 use crate::render::control_plane::konnectivity::AUDIENCE;
 use crate::render::images::image;
@@ -12,6 +12,8 @@ const NAME: &str = "konnectivity-agent";
 const FILES: &str = "/var/run/secrets/konnectivity";
 const ADMIN_PORT: u16 = 8133;
 const HEALTH_PORT: u16 = 8134;
+/// Also the longest time that a new server has no agent.
+const DIAL_SECONDS: u8 = 10;
 
 pub(crate) fn component(context: &SystemContext) -> Component {
     Component {
@@ -63,7 +65,13 @@ fn container(context: &SystemContext) -> Value {
             format!("--health-server-port={HEALTH_PORT}"),
             // Load balancers drop idle connections.
             "--keepalive-time=30s",
+            // Agents find a server that a rolling update adds only by dialing again and again. Each dial is a TLS
+            // handshake and a TokenReview, and by default there is one per second.
             "--sync-forever",
+            format!("--sync-interval={DIAL_SECONDS}s"),
+            "--sync-interval-cap=30s",
+            // The program's own default is 4, which logs every packet.
+            "--v=0",
         ],
         "livenessProbe": {
             "httpGet": { "host": "127.0.0.1", "path": "/healthz", "port": HEALTH_PORT },
@@ -72,6 +80,7 @@ fn container(context: &SystemContext) -> Value {
         },
         "readinessProbe": {
             "httpGet": { "host": "127.0.0.1", "path": "/readyz", "port": HEALTH_PORT },
+            "timeoutSeconds": PROBE_SECONDS,
         },
         "resources": { "requests": { "cpu": "10m", "memory": "32Mi" } },
         "securityContext": confined(),

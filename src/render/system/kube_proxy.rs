@@ -2,7 +2,7 @@
 
 use super::context::SystemContext;
 use super::objects::{account, checksum, cluster_role_binding, config_map, service_account};
-use super::pods::{field, host_path, mount, mount_read_only, on_every_node};
+use super::pods::{PROBE_SECONDS, field, host_path, mount, mount_read_only, on_every_node};
 use crate::render::component::Component;
 use crate::render::images::image;
 use serde_json::{Value, json};
@@ -45,13 +45,22 @@ fn configuration(context: &SystemContext) -> Value {
     let settings = context.shoot.manifest.spec.kubernetes.kube_proxy.as_ref();
     let mode = settings.and_then(|it| it.mode.as_deref());
     let gates = settings.and_then(|it| it.feature_gates.as_ref());
+    let pods = &context.shoot.networking.pods;
+    let any_address = if pods.contains(':') {
+        "::/0"
+    } else {
+        "0.0.0.0/0"
+    };
     let mut config = json!({
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "clientConnection": { "kubeconfig": format!("{DIRECTORY}/kubeconfig.conf") },
-        "clusterCIDR": context.shoot.networking.pods,
+        "clusterCIDR": pods,
         // No limit by kube-proxy; the machine's own settings apply.
         "conntrack": { "maxPerCore": 0 },
+        // Unset, it is reported as incomplete. `primary` is read from the node once, at the start, and after a restart a
+        // VM has another address than its node still says.
+        "nodePortAddresses": [any_address],
         "mode": mode.unwrap_or("IPTables").to_lowercase(),
     });
     if let Some(gates) = gates {
@@ -94,7 +103,10 @@ fn daemon_set(context: &SystemContext, config: &Value) -> Value {
             "--hostname-override=$(NODE_NAME)",
         ],
         "env": [field("NODE_NAME", "spec.nodeName")],
-        "readinessProbe": { "httpGet": { "path": "/healthz", "port": 10256 } },
+        "readinessProbe": {
+            "httpGet": { "path": "/healthz", "port": 10256 },
+            "timeoutSeconds": PROBE_SECONDS,
+        },
         "resources": { "requests": { "cpu": "20m", "memory": "64Mi" } },
         "securityContext": { "privileged": true },
         "volumeMounts": [

@@ -16,6 +16,7 @@ pub(crate) fn component(context: &SystemContext) -> Option<Component> {
     if ip.is_loopback() || ip.is_unspecified() {
         return None;
     }
+    let port = json!({ "name": "https", "port": address.port, "protocol": "TCP" });
     let slice = json!({
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -29,11 +30,23 @@ pub(crate) fn component(context: &SystemContext) -> Option<Component> {
         },
         "addressType": if ip.is_ipv6() { "IPv6" } else { "IPv4" },
         "endpoints": [{ "addresses": [ip.to_string()], "conditions": { "ready": true } }],
-        "ports": [{ "name": "https", "port": address.port, "protocol": "TCP" }],
+        "ports": [port],
+    });
+    // Older clients read only this kind, and so does a conformance test.
+    let endpoints = json!({
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            // Otherwise the controller manager would mirror it into a second slice.
+            "labels": { "endpointslice.kubernetes.io/skip-mirror": "true" },
+        },
+        "subsets": [{ "addresses": [{ "ip": ip.to_string() }], "ports": [port] }],
     });
     Some(Component {
         name: "kubernetes-endpoints",
         title: "Apply endpoints of Service kubernetes".into(),
-        objects: vec![slice],
+        objects: vec![slice, endpoints],
     })
 }

@@ -4,7 +4,7 @@ use super::context::SystemContext;
 use super::objects::{
     NAMESPACE, account, cluster_role, cluster_role_binding, role_binding, rule, service_account,
 };
-use super::pods::{confined, critical, mount, one_by_one, spread, system_nodes};
+use super::pods::{PROBE_SECONDS, confined, critical, mount, one_by_one, spread, system_nodes};
 use crate::render::component::Component;
 use crate::render::images::image;
 use crate::validate::control_plane::Tolerance;
@@ -123,10 +123,14 @@ fn deployment(context: &SystemContext) -> Value {
 }
 
 fn container(context: &SystemContext) -> Value {
-    let probe =
-        |path: &str| json!({ "httpGet": { "path": path, "port": PORT, "scheme": "HTTPS" } });
-    let mut readiness = probe("/readyz");
-    readiness["initialDelaySeconds"] = json!(20);
+    let probe = |path: &str, period: u8, failures: u8| {
+        json!({
+            "httpGet": { "path": path, "port": PORT, "scheme": "HTTPS" },
+            "periodSeconds": period,
+            "timeoutSeconds": PROBE_SECONDS,
+            "failureThreshold": failures,
+        })
+    };
     json!({
         "name": NAME,
         "image": image(context.shoot, NAME),
@@ -139,8 +143,10 @@ fn container(context: &SystemContext) -> Value {
             "--kubelet-use-node-status-port",
             "--metric-resolution=15s",
         ],
-        "livenessProbe": probe("/livez"),
-        "readinessProbe": readiness,
+        // It generates a key before it serves, which takes a minute on a slow machine.
+        "startupProbe": probe("/livez", 5, 60),
+        "livenessProbe": probe("/livez", 10, 6),
+        "readinessProbe": probe("/readyz", 10, 3),
         "ports": [{ "name": "https", "containerPort": PORT, "protocol": "TCP" }],
         "resources": { "requests": { "cpu": "50m", "memory": "100Mi" } },
         "securityContext": confined(),

@@ -5,6 +5,10 @@ use super::objects::NAMESPACE;
 use crate::state::names::SYSTEM_COMPONENTS;
 use serde_json::{Value, json};
 
+/// Time that a probe waits for a response. Kubernetes' default of one second fails on a machine that is busy, and pods
+/// come and go as endpoints.
+pub(crate) const PROBE_SECONDS: u8 = 5;
+
 /// Tolerations of pods that a node needs: they run on all nodes, including nodes that are not ready or not initialized
 /// by the cloud controller manager.
 pub(crate) fn every_node() -> Value {

@@ -5,7 +5,7 @@
 
 use super::context::SystemContext;
 use super::objects::{account, cluster_role, cluster_role_binding, rule, service_account};
-use super::pods::{field, host_path, mount, on_every_node};
+use super::pods::{PROBE_SECONDS, field, host_path, mount, on_every_node};
 use crate::render::component::Component;
 use crate::render::images::{KUBEVIRT_CSI, image};
 use crate::render::storage_classes::offered;
@@ -57,18 +57,21 @@ fn classes(context: &SystemContext) -> Vec<Value> {
     let has_default = offered.values().any(|it| it.is_default);
     let types = context.shoot.profile.spec.volume_types.iter();
     let mut names = HashSet::new();
+    let expands = context.expands_volumes;
     let mut classes: Vec<Value> = types
         .filter(|it| it.usable != Some(false))
         .map(|it| (class_name(&it.name), it.class.as_str()))
         .filter(|(name, _)| !name.is_empty() && names.insert(name.clone()))
         .enumerate()
-        .map(|(i, (name, class))| storage_class(&name, class, &usual(i == 0 && !has_default)))
+        .map(|(i, (name, class))| {
+            storage_class(&name, class, &usual(i == 0 && !has_default), expands)
+        })
         .collect();
     let offered = offered
         .iter()
         .map(|(class, offer)| (format!("kubevirt-{class}"), class, offer))
         .filter(|it| !names.contains(&it.0));
-    classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer)));
+    classes.extend(offered.map(|(name, class, offer)| storage_class(&name, class, offer, expands)));
     classes
 }
 
@@ -89,7 +92,7 @@ fn class_name(volume_type: &str) -> String {
 }
 
 /// Disks use the SCSI bus, because the driver finds them by serial number, which virtio truncates to 20 characters.
-fn storage_class(name: &str, class: &str, offer: &OfferedStorageClass) -> Value {
+fn storage_class(name: &str, class: &str, offer: &OfferedStorageClass, expands: bool) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -99,7 +102,7 @@ fn storage_class(name: &str, class: &str, offer: &OfferedStorageClass) -> Value 
         },
         "provisioner": DRIVER,
         "parameters": { "infraStorageClassName": class, "bus": "scsi" },
-        "allowVolumeExpansion": offer.expandable,
+        "allowVolumeExpansion": offer.expandable && expands,
         "reclaimPolicy": &*offer.reclaim_policy,
         "volumeBindingMode": &*offer.binding_mode,
     })
@@ -134,7 +137,7 @@ fn node_driver(context: &SystemContext) -> Value {
         "livenessProbe": {
             "httpGet": { "path": "/healthz", "port": HEALTH_PORT },
             "initialDelaySeconds": 10,
-            "timeoutSeconds": 3,
+            "timeoutSeconds": PROBE_SECONDS,
             "failureThreshold": 5,
         },
         "ports": [{ "name": "healthz", "containerPort": HEALTH_PORT, "protocol": "TCP" }],

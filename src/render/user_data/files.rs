@@ -1,6 +1,6 @@
 //! The files of a machine, at the paths where kubeadm or their owner expects them.
 
-use super::{containerd, download, kubelet};
+use super::{containerd, download, kubelet, proxy};
 use crate::render::user_data::file::{LIB, file};
 use crate::render::user_data::join::JoinConfig;
 use serde_json::Value;
@@ -36,6 +36,7 @@ pub(crate) fn all(join: &JoinConfig) -> Vec<Value> {
         file("/etc/sysctl.d/99-kvshoot.conf", PUBLIC, SYSCTL),
     ];
     files.extend(containerd::files(join));
+    files.extend(proxy::files(join));
     let installed = |name: &str| format!("{LIB}/{name}");
     files.extend([
         file("/etc/kvshoot/join.conf", PUBLIC, &settings(join)),
@@ -72,10 +73,11 @@ fn settings(join: &JoinConfig) -> String {
     let registry = join.shoot.control_plane.registry.is_some();
     let word = |is: bool| if is { "yes" } else { "no" };
     format!(
-        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
+        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nNAMESPACE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
         join.pool.kubernetes,
         join.node_address.url(),
         join.machine,
+        join.namespace,
         word(swaps),
         word(registry),
     )

@@ -7,6 +7,8 @@ use crate::validate::{PoolSpec, ValidShoot};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinConfig<'a> {
     pub(crate) machine: &'a str,
+    /// Namespace of the machine in the provider cluster.
+    pub(crate) namespace: &'a str,
     pub(crate) pool: &'a PoolSpec,
     pub(crate) shoot: &'a ValidShoot,
     /// Address at which machines reach the API server.

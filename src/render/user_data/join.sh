@@ -14,9 +14,16 @@ PKI=$ROOT/var/lib/kubelet/pki/kubelet-client-current.pem
 PAUSE=${PAUSE:-5}
 [ -n "$ROOT" ] || PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin
 
-# KUBELET_VERSION, API_SERVER, NODE, SWAP, MIRRORED
+# KUBELET_VERSION, API_SERVER, NODE, NAMESPACE, SWAP, MIRRORED
 # shellcheck source=/dev/null
 . "$ROOT/etc/kvshoot/join.conf"
+# http_proxy, https_proxy, no_proxy, in both spellings
+if [ -f "$ROOT/etc/kvshoot/proxy.conf" ]; then
+    set -a
+    # shellcheck source=/dev/null
+    . "$ROOT/etc/kvshoot/proxy.conf"
+    set +a
+fi
 
 log() { printf 'kvshoot-join: %s\n' "$*"; }
 
@@ -37,6 +44,7 @@ main() {
     configure_kubelet
     start
     wait_for_certificate
+    annotate
 }
 
 # The system: kernel modules, parameters, swap, firewall, clock.
@@ -283,6 +291,22 @@ set_pod_range() {
         sleep "$PAUSE"
     done
     log 'the pod range of this node is not known yet'
+}
+
+# The CSI driver reads from its node where the VM is. The node of a VM that was stopped for a while is deleted, and kubelet
+# registers it again without the annotation.
+annotate() {
+    if ! has curl; then return; fi
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        if curl -sf --max-time 10 -o /dev/null --cacert "$ROOT/etc/kubernetes/pki/ca.crt" --cert "$PKI" --key "$PKI" \
+            -X PATCH -H 'Content-Type: application/merge-patch+json' \
+            --data "{\"metadata\":{\"annotations\":{\"cluster.x-k8s.io/cluster-namespace\":\"$NAMESPACE\"}}}" \
+            "$API_SERVER/api/v1/nodes/$NODE" >/dev/null; then
+            return
+        fi
+        sleep "$PAUSE"
+    done
+    log 'this node has no annotation of its namespace: volumes may not be mounted'
 }
 
 # put SOURCE TARGET MODE: in one step, so that nothing half written is ever started.

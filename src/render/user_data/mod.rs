@@ -10,6 +10,7 @@ mod files;
 pub(crate) mod join;
 mod kubelet;
 mod merge;
+mod proxy;
 #[cfg(test)]
 mod tests;
 

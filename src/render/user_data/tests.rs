@@ -15,6 +15,7 @@ fn read_as(shoot: &ValidShoot, machine: &str) -> Mapping {
     };
     let join = JoinConfig {
         machine,
+        namespace: "clusters",
         pool: &shoot.pools[0],
         shoot,
         node_address: &address,
@@ -190,4 +191,26 @@ fn user_data_is_much_smaller_than_a_secret() {
     let shoot = valid_for_tests(WIDE);
     let text = serde_yaml::to_string(&read(&shoot)).expect("YAML");
     assert!(text.len() < 100_000, "{} bytes", text.len());
+}
+
+#[test]
+fn a_proxy_is_used_by_the_join_script_and_by_containerd() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let path = "/etc/systemd/system/containerd.service.d/50-kvshoot-proxy.conf";
+    assert_eq!(content(&read(&shoot), path), "");
+    let proxy = serde_json::json!({
+        "https": "http://u:p%40x@proxy.example.org:3128", "noProxy": [".example.org"],
+    });
+    shoot.profile.spec.provider_config.proxy = serde_json::from_value(proxy).expect("a proxy");
+    let config = read(&shoot);
+    let unit = content(&config, path);
+    let https = "Environment=\"HTTPS_PROXY=http://u:p%%40x@proxy.example.org:3128\"\n";
+    assert!(unit.contains(https), "{unit}");
+    let script = content(&config, "/etc/kvshoot/proxy.conf");
+    let direct = "no_proxy='localhost,127.0.0.0/8,10.0.0.1,100.64.0.0/13,100.96.0.0/11,.svc,.cluster.local,.example.org'\n";
+    assert!(script.contains(direct), "{script}");
+    assert!(!script.contains("\nhttp_proxy="), "{script}");
+    let files = config["write_files"].as_sequence().expect("a list");
+    let private = files.iter().filter(|it| it["permissions"] == "0600");
+    assert_eq!(private.count(), 3, "a URL may contain a password");
 }

@@ -54,6 +54,8 @@ pub(crate) struct Facts {
     /// By zone of the provider. Empty if nodes cannot be read.
     pub(crate) hosts: BTreeMap<Arc<str>, ZoneHosts>,
     pub(crate) namespace_limits: NamespaceLimits,
+    /// The CSI driver may read the provider's PersistentVolumes, without which it cannot expand a volume.
+    pub(crate) expands_volumes: bool,
     /// Objects with this shoot's labels but another record's UID: left from an earlier shoot of the same name.
     pub(crate) foreign: BTreeMap<ObjectKey, ObservedObject>,
     /// Start of the run by the server's clock, in seconds since 1970.

@@ -37,7 +37,7 @@ pub(crate) fn check_digest(digest: &str, at: &FieldCursor, report: &mut FindingS
 }
 
 /// Returns true for an HTTP URL without characters that need escaping in a shell script.
-fn is_url(text: &str) -> bool {
+pub(super) fn is_url(text: &str) -> bool {
     let rest = text
         .strip_prefix("https://")
         .or(text.strip_prefix("http://"));

@@ -3,6 +3,7 @@
 pub(crate) mod component_images;
 mod downloads;
 pub(super) mod index;
+mod machine_network;
 pub(super) mod network_manifests;
 mod provider_config;
 mod spec;

@@ -56,6 +56,7 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
     templates(config, &at.key("templateNamespace"), report);
     super::component_images::check(profile, at, report);
     super::downloads::check(profile, at, report);
+    super::machine_network::check(profile, at, report);
     super::network_manifests::check(profile, at, report);
     crate::validate::network_policy::check_profile(profile, at, report);
 }

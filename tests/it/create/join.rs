@@ -434,3 +434,20 @@ fn a_machine_without_a_certificate_logs_possible_causes() {
             .exists()
     );
 }
+
+/// kubelet registers a node again that was deleted while its VM was stopped, without what the CSI driver reads from it.
+#[test]
+fn a_machine_tells_its_node_at_each_boot_where_its_vm_is() {
+    let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
+    // The API server does not know the node at first.
+    let patch = "echo \"$*\" >>\"$ROOT/requests\"; test $(grep -c PATCH \"$ROOT/requests\") -gt 2";
+    machine.program("curl", patch);
+    machine.assert_joins();
+    let annotation =
+        r#"{"metadata":{"annotations":{"cluster.x-k8s.io/cluster-namespace":"default"}}}"#;
+    let requests = || machine.read("/requests");
+    assert_eq!(requests().matches(annotation).count(), 3, "{}", requests());
+    assert!(requests().contains("/api/v1/nodes/shoot--local--minimal-worker-z1-"));
+    machine.assert_joins();
+    assert_eq!(requests().matches(annotation).count(), 4, "{}", requests());
+}

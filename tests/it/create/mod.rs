@@ -10,5 +10,6 @@ mod join;
 mod memory;
 mod namespaces;
 mod network_policies;
+mod real_provider;
 mod snapshots;
 mod user_data;

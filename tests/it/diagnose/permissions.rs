@@ -6,13 +6,14 @@ use crate::support::proxy::wait_until;
 use crate::support::small_shoots::{Small, inventory};
 use serde_json::json;
 
-/// Permissions that no run needs; without them, a support bundle lists the missing data.
-const OPTIONAL: [&str; 5] = [
+/// Permissions that this shoot does not need: without them, a support bundle lists the missing data.
+const OPTIONAL: [&str; 6] = [
     "pods/log",
     "resourcequotas",
     "limitranges",
     "virtualmachineinstancetypes",
     "virtualmachinepreferences",
+    "volumesnapshots",
 ];
 const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 

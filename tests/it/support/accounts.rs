@@ -5,6 +5,7 @@ use super::provider::{Provider, Resource};
 use super::proxy::wait_until;
 use serde_json::{Value, json};
 
+const RBAC: &str = "rbac.authorization.k8s.io";
 const ACCOUNT: Resource = Resource("", "v1", "ServiceAccount");
 const ROLE: Resource = Resource("rbac.authorization.k8s.io", "v1", "Role");
 const BINDING: Resource = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding");
@@ -37,41 +38,53 @@ pub(crate) fn rules_in(role: &Value) -> Vec<Rule> {
 
 /// Returns the program, authenticated as a service account with these rules only.
 pub(crate) fn as_account(provider: &Provider, name: &str, rules: &[Rule]) -> Kvshoot {
-    let metadata = json!({ "name": name });
-    let namespace = &provider.namespace;
-    provider.create(
-        ACCOUNT,
-        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }),
-    );
+    let first = rules[0].clone();
     let rules: Vec<Value> = rules
         .iter()
         .map(|(group, resource, verbs)| {
             json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
         })
         .collect();
-    let api = "rbac.authorization.k8s.io";
-    let version = format!("{api}/v1");
+    let version = format!("{RBAC}/v1");
     provider.create(
         ROLE,
-        json!({ "apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules }),
+        json!({
+            "apiVersion": version, "kind": "Role",
+            "metadata": { "name": name }, "rules": rules,
+        }),
+    );
+    as_bound(provider, name, ("Role", name), &first)
+}
+
+/// Returns the program, authenticated as a service account with this role, Role or ClusterRole, in the namespace.
+/// `rule` is one of those that the role has.
+pub(crate) fn as_bound(
+    provider: &Provider,
+    name: &str,
+    (kind, role): (&str, &str),
+    (group, resource, verbs): &Rule,
+) -> Kvshoot {
+    let metadata = json!({ "name": name });
+    let namespace = &provider.namespace;
+    provider.create(
+        ACCOUNT,
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata }),
     );
     provider.create(
         BINDING,
         json!({
-            "apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
-            "roleRef": { "apiGroup": api, "kind": "Role", "name": name },
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": { "apiGroup": RBAC, "kind": kind, "name": role },
             "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
         }),
     );
     // The authorizer observes the binding a little later.
-    let first = rules[0].clone();
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {
             "user": format!("system:serviceaccount:{namespace}:{name}"),
             "resourceAttributes": {
-                "namespace": namespace, "group": first["apiGroups"][0],
-                "verb": first["verbs"][0], "resource": first["resources"][0],
+                "namespace": namespace, "group": group, "verb": verbs[0], "resource": resource,
             },
         },
     });

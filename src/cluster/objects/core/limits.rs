@@ -39,10 +39,18 @@ pub(crate) struct LimitRangeSpec {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct LimitRangeItem {
     /// Container, Pod or PersistentVolumeClaim.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     #[serde(default)]
     pub(crate) max: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) min: BTreeMap<String, String>,
+    /// Limits of containers that have none.
+    #[serde(default)]
+    pub(crate) default: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) max_limit_request_ratio: BTreeMap<String, String>,
 }

@@ -65,6 +65,13 @@ impl PartialNode {
         PartialCondition::find(&self.status.conditions, "Ready")
     }
 
+    /// False if pods without tolerations are not scheduled to it.
+    pub(crate) fn accepts_pods(&self) -> bool {
+        let keeps_off =
+            |it: &PartialTaint| matches!(it.effect.as_deref(), Some("NoSchedule" | "NoExecute"));
+        !self.spec.unschedulable && !self.spec.taints.iter().any(keeps_off)
+    }
+
     pub(crate) fn has_taint(&self, key: &str) -> bool {
         self.spec.taints.iter().any(|it| it.key == key)
     }

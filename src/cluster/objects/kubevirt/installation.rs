@@ -38,6 +38,37 @@ pub(crate) struct KubeVirtSpec {
 pub(crate) struct KubeVirtConfiguration {
     pub(crate) developer_configuration: DeveloperConfiguration,
     pub(crate) network: PodNetworkConfiguration,
+    seccomp_configuration: SeccompConfiguration,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SeccompConfiguration {
+    virtual_machine_instance_profile: VirtualMachineInstanceProfile,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct VirtualMachineInstanceProfile {
+    custom_profile: CustomProfile,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CustomProfile {
+    runtime_default_profile: bool,
+    localhost_profile: Option<String>,
+}
+
+impl KubeVirtConfiguration {
+    /// The pods of VMs have a seccomp profile.
+    pub(crate) fn has_seccomp_profile(&self) -> bool {
+        let profile = &self
+            .seccomp_configuration
+            .virtual_machine_instance_profile
+            .custom_profile;
+        profile.runtime_default_profile || profile.localhost_profile.is_some()
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

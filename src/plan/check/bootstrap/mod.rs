@@ -10,10 +10,12 @@ use crate::plan::plan;
 use crate::state::action::Action;
 use crate::state::facts::ObjectStatus;
 use crate::state::observed::Observed;
-use crate::state::plan::{ItemState, Plan};
+use crate::state::plan::{Item, ItemState, Plan};
+use crate::validate::Network;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::ApiServerExposure;
 use crate::validate::testing::{SHOOT, valid_for_tests};
+use std::time::Duration;
 use world::World;
 
 /// The planner, or a deliberately broken one.
@@ -166,13 +168,103 @@ fn broken_planners_are_detected() {
     let shoot = two_pools();
     let noticed = |planner: Planner| (1..=8).find_map(|seed| live(seed, &shoot, planner).err());
     for (planner, what) in [
-        (forgetful as Planner, "is written twice"),
+        (forgetful as Planner, "twice"),
         (without_renewal, "is stuck"),
         (hasty, "is written twice"),
     ] {
         let broken = noticed(planner).unwrap_or_default();
         assert!(broken.contains(what), "{what}: {broken}");
     }
+}
+
+/// Everything that can be done in the simulation at this time is done.
+fn exhaust(world: &mut World) -> Plan {
+    loop {
+        let plan = plan(world.shoot, &world.observed());
+        let due = due(&plan);
+        if due.is_empty() {
+            return plan;
+        }
+        for action in due {
+            world.send(action).expect("once");
+        }
+        while !world.sent.is_empty() {
+            world.answer().expect("it is new");
+        }
+        world.settle();
+    }
+}
+
+#[test]
+fn without_a_load_balancer_everything_else_is_done() {
+    let shoot = two_pools();
+    let mut world = World::new(1, &shoot);
+    world.has_balancer = false;
+    let patient = exhaust(&mut world);
+    assert!(open(&patient).contains("kube-apiserver"), "it may come");
+    assert_eq!(patient.wake, Some(Duration::from_secs(10)));
+    world.now = Duration::from_secs(10);
+    let plan = exhaust(&mut world);
+    let waits = "control-plane/exposure: Waiting(\"Service shoot--dev--demo-kube-apiserver-external: the provider's load balancer has no address yet\")";
+    assert_eq!(open(&plan), waits);
+    assert_eq!(plan.wake, Some(Duration::from_secs(300)));
+    world.now = Duration::from_secs(300);
+    let plan = exhaust(&mut world);
+    let failed = "got no address within 5 minutes: install a load balancer in the provider cluster, or set controlPlaneConfig.exposure.type of the Shoot to NodePort or None";
+    assert!(open(&plan).contains(failed), "{}", open(&plan));
+    // It comes after all.
+    world.has_balancer = true;
+    world.settle();
+    let plan = plan_now(&world);
+    assert_eq!(open(&plan), "certificate/kube-apiserver: due");
+}
+
+/// Machines that reach the API server only from outside cannot do without.
+#[test]
+fn machines_without_the_pod_network_wait_for_the_load_balancer() {
+    let mut shoot = two_pools();
+    shoot.control_plane.node_address = None;
+    shoot.networks = vec![Network::Tenant {
+        name: "lan".into(),
+        config: "{}".into(),
+        default: true,
+    }];
+    let mut world = World::new(1, &shoot);
+    world.has_balancer = false;
+    world.now = Duration::from_secs(60);
+    let plan = exhaust(&mut world);
+    let open = open(&plan);
+    assert!(
+        open.contains("certificate/kube-apiserver: Blocked"),
+        "{open}"
+    );
+    assert!(open.contains("machine/"), "{open}");
+}
+
+#[test]
+fn an_address_that_the_shoot_uses_itself_is_refused() {
+    let mut shoot = two_pools();
+    let given = exhaust(&mut World::new(1, &shoot));
+    assert_eq!(open(&given), "");
+    // The address that the simulation assigns.
+    shoot.networking.services = "10.43.0.0/16".into();
+    let plan = exhaust(&mut World::new(1, &shoot));
+    let open = open(&plan);
+    assert!(
+        open.contains("in networking.services 10.43.0.0/16 of the Shoot"),
+        "{open}"
+    );
+    assert!(
+        open.contains("certificate/kube-apiserver: Blocked"),
+        "{open}"
+    );
+    let written =
+        |it: &Item| it.id.to_string().starts_with("machine/") && it.state == ItemState::Done;
+    assert!(!plan.items.iter().any(written));
+}
+
+fn plan_now(world: &World) -> Plan {
+    plan(world.shoot, &world.observed())
 }
 
 /// Batches of items that are due at once, each after everything in the simulation has settled.
@@ -212,7 +304,10 @@ fn each_component_is_due_once_its_dependencies_exist() {
     assert_eq!(waves[0], ["record"]);
     all(1, "image/", 1);
     all(1, "certificate/", 5);
-    assert!(waves[1].contains(&"control-plane/services".to_owned()) && waves[1].len() == 7);
+    for id in ["control-plane/services", "control-plane/exposure"] {
+        assert!(waves[1].iter().any(|it| it == id), "{id}");
+    }
+    assert_eq!(waves[1].len(), 8);
     all(2, "certificate/", 11);
     assert_eq!(waves[2].len(), 11);
     assert_eq!(waves[3], ["control-plane/etcd"]);

@@ -15,6 +15,7 @@ use crate::state::observed::Observed;
 use crate::validate::ValidShoot;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Seconds since 1970.
 pub(crate) const NOW: i64 = 1_767_225_600;
@@ -30,6 +31,10 @@ pub(crate) struct World<'a> {
     pub(crate) looks_inside: bool,
     /// Bootstrap tokens may expire.
     pub(crate) tokens_expire: bool,
+    /// The provider has a load balancer.
+    pub(crate) has_balancer: bool,
+    /// Time since the run began.
+    pub(crate) now: Duration,
     /// Last version issued.
     pub(crate) clock: u64,
 }
@@ -55,6 +60,8 @@ impl<'a> World<'a> {
             sent: BTreeMap::new(),
             looks_inside: false,
             tokens_expire: false,
+            has_balancer: true,
+            now: Duration::ZERO,
             clock: 0,
         }
     }
@@ -77,6 +84,7 @@ impl<'a> World<'a> {
             }
         }
         Observed {
+            now: self.now,
             facts: facts.into(),
             sent: HashMap::from_iter(self.sent.clone()),
             ..Observed::default()
@@ -92,7 +100,7 @@ impl<'a> World<'a> {
         let key = action.key().clone();
         match self.sent.insert(key.clone(), action) {
             None => Ok(()),
-            Some(_) => Err(format!("{key} is sent while it is on its way")),
+            Some(_) => Err(format!("{key} is sent twice at once")),
         }
     }
 
@@ -191,7 +199,9 @@ impl<'a> World<'a> {
             ObjectStatus::Rollout(rollout) if runs && rollout.why.is_some() => rollout.why = None,
             ObjectStatus::Answer(why) if has_node && why.is_some() => *why = None,
             ObjectStatus::Service(service)
-                if service.ingress.is_none() && key.name.ends_with("-external") =>
+                if self.has_balancer
+                    && service.ingress.is_none()
+                    && key.name.ends_with("-external") =>
             {
                 service.ingress = Some("192.0.2.80".into());
             }

@@ -5,4 +5,5 @@ pub(crate) mod flags;
 pub(crate) mod network_policy;
 pub(crate) mod pod;
 pub(crate) mod replicas;
+pub(crate) mod resources;
 pub(crate) mod volume;

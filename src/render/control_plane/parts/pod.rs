@@ -2,6 +2,7 @@
 //! changes, and follow the shoot's failure tolerance.
 
 use super::replicas::{budget, spread};
+use super::resources::resources;
 use super::volume::PodVolume;
 use crate::render::control_plane::context::ControlPlaneContext;
 use crate::render::images::image;
@@ -24,7 +25,7 @@ pub(crate) fn container(
         "name": component,
         "image": image(context.shoot, component),
         "command": command,
-        "resources": { "requests": { "cpu": requests.0, "memory": requests.1 } },
+        "resources": resources(context.rules, requests),
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "capabilities": { "drop": ["ALL"] },
@@ -95,14 +96,7 @@ impl Pods<'_> {
             "automountServiceAccountToken": self.account.is_some(),
             "containers": self.containers,
             "enableServiceLinks": false,
-            "securityContext": {
-                "runAsNonRoot": true,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "fsGroup": USER,
-                "fsGroupChangePolicy": "OnRootMismatch",
-                "seccompProfile": { "type": "RuntimeDefault" },
-            },
+            "securityContext": security(context.rules.assigns_users),
             "terminationGracePeriodSeconds": self.grace,
             "volumes": volumes,
         });
@@ -128,6 +122,21 @@ impl Pods<'_> {
             "spec": spec,
         })
     }
+}
+
+/// `assigns_users` leaves the user to the provider cluster.
+fn security(assigns_users: bool) -> Value {
+    let mut security = json!({
+        "runAsNonRoot": true,
+        "seccompProfile": { "type": "RuntimeDefault" },
+    });
+    if !assigns_users {
+        for field in ["runAsUser", "runAsGroup", "fsGroup"] {
+            security[field] = json!(USER);
+        }
+        security["fsGroupChangePolicy"] = json!("OnRootMismatch");
+    }
+    security
 }
 
 /// Labels of objects that the provider's controllers create for a component, used to find them on deletion.

@@ -1,6 +1,7 @@
 //! Properties of all pods.
 
 use super::*;
+use crate::state::facts::{Quota, amounts};
 use serde_json::json;
 
 const ALL: [Tolerance; 3] = [Tolerance::None, Tolerance::Node, Tolerance::Zone];
@@ -36,6 +37,49 @@ fn every_pod_is_restricted() {
             assert!(kinds.iter().any(|it| volume[it].is_object()), "{volume}");
         }
     }
+}
+
+/// OpenShift refuses a user that is not of the namespace's range, and assigns one.
+#[test]
+fn a_provider_that_assigns_users_is_not_told_one() {
+    let rules = NamespaceLimits {
+        assigns_users: true,
+        ..NamespaceLimits::default()
+    };
+    let objects = under(&rules, &tolerating(Tolerance::Node), finished);
+    for object in workloads(&objects) {
+        let pod = &object["spec"]["template"]["spec"]["securityContext"];
+        let expected = json!({
+            "runAsNonRoot": true,
+            "seccompProfile": { "type": "RuntimeDefault" },
+        });
+        assert_eq!(*pod, expected);
+    }
+}
+
+#[test]
+fn every_container_has_limits_where_a_quota_asks_for_them() {
+    let hard = ["limits.cpu", "limits.memory"].map(|it| (it.to_owned(), "99".to_owned()));
+    let quota = Quota {
+        name: "q".to_owned(),
+        hard: amounts(&hard.into()),
+        used: amounts(&Default::default()),
+    };
+    let rules = NamespaceLimits {
+        quotas: vec![quota],
+        ..NamespaceLimits::default()
+    };
+    let objects = under(&rules, &tolerating(Tolerance::None), finished);
+    let all = workloads(&objects).into_iter().flat_map(containers);
+    let limited = all.filter(|it| {
+        let limits = &it["resources"]["limits"];
+        assert!(
+            limits["cpu"].is_string() && limits["memory"].is_string(),
+            "{it:#}"
+        );
+        true
+    });
+    assert!(limited.count() >= 10);
 }
 
 #[test]

@@ -103,6 +103,7 @@ fn the_cloud_controller_manager_finds_machines_and_their_namespace() {
         "--cluster-name=shoot--dev--demo",
         "--feature-gates=A=true",
         "--authentication-skip-lookup=true",
+        "--node-status-update-frequency=30s",
     ] {
         assert!(pod.contains(flag), "{flag}");
     }

@@ -11,7 +11,7 @@ use crate::render::system::objects::{
     NAMESPACE, account, checksum, cluster_role, cluster_role_binding, config_map, role,
     role_binding, rule, rule_for, service_account,
 };
-use crate::render::system::pods::{critical, field, spread, system_nodes};
+use crate::render::system::pods::{PROBE_SECONDS, critical, field, spread, system_nodes};
 use serde_json::{Value, json};
 
 const NAME: &str = "ingress-nginx";
@@ -137,6 +137,7 @@ fn container(context: &SystemContext) -> Value {
         json!({
             "httpGet": { "path": "/healthz", "port": 10254 },
             "initialDelaySeconds": 10,
+            "timeoutSeconds": PROBE_SECONDS,
             "failureThreshold": failures,
         })
     };

@@ -54,6 +54,7 @@ pub(crate) fn inside_with(
         site,
         known: &known,
         classes,
+        expands_volumes: true,
     })
 }
 
