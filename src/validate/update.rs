@@ -28,6 +28,7 @@ pub(super) fn check(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut 
     networking(before, now, &at.key("networking"), report);
     node_mask(before, now, at, report);
     version(before, now, at, report);
+    failure_tolerance(before, now, at, report);
 
     let workers: HashMap<&str, &Worker> = old
         .provider
@@ -109,6 +110,35 @@ fn node_mask(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut Finding
             )
             .hint(format!("set it to {was}"));
     }
+}
+
+/// The members of etcd are those of its bootstrap: others that join it by themselves would found a second, empty
+/// cluster, and fewer have no quorum.
+fn failure_tolerance(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
+    let (was, is) = (tolerance_of(before), tolerance_of(now));
+    if was == is {
+        return;
+    }
+    let at = &at.key("controlPlane");
+    let at = &at.key("highAvailability");
+    let at = &at.key("failureTolerance");
+    report
+        .error(
+            &at.key("type"),
+            FindingKind::Forbidden,
+            "update/failure-tolerance",
+            format!("cannot be changed from {was} to {is}: the members of etcd are fixed"),
+        )
+        .hint(match was {
+            "none" => "remove it, or create a new shoot with it".to_owned(),
+            was => format!("set it to {was}, or create a new shoot"),
+        });
+}
+
+fn tolerance_of(shoot: &Shoot) -> &str {
+    let given = shoot.spec.control_plane.as_ref();
+    let given = given.and_then(|it| it.high_availability.as_ref());
+    given.map_or("none", |it| it.failure_tolerance.type_.as_str())
 }
 
 /// Kubernetes can only be upgraded, by one minor version at a time.

@@ -45,6 +45,42 @@ fn immutable_fields_cannot_be_changed() {
     );
 }
 
+/// Its members would found a second cluster, or lose their quorum.
+#[test]
+fn the_number_of_etcd_members_cannot_be_changed() {
+    let tolerance = |of: &str| {
+        format!(
+            "controlPlane: {{highAvailability: {{failureTolerance: {{type: {of}}}}}}}\n  region"
+        )
+    };
+    let edit = |from: &str, to: &str| {
+        let text = |of: &str| match of {
+            "" => "region".to_owned(),
+            of => tolerance(of),
+        };
+        check_update(&[("region", &text(from))], &[("region", &text(to))])
+    };
+    for (from, to) in [
+        ("none", "node"),
+        ("node", "none"),
+        ("node", "zone"),
+        ("zone", "node"),
+    ] {
+        assert_eq!(
+            edit(from, to),
+            format!(
+                "spec.controlPlane.highAvailability.failureTolerance.type Forbidden: \
+                 cannot be changed from {from} to {to}: the members of etcd are fixed\n"
+            )
+        );
+    }
+    assert!(edit("", "zone").contains("from none to zone"));
+    assert!(edit("zone", "").contains("from zone to none"));
+    for same in [("", "none"), ("none", ""), ("zone", "zone")] {
+        assert_eq!(edit(same.0, same.1), "", "{same:?}");
+    }
+}
+
 #[test]
 fn kubernetes_is_upgraded_one_minor_version_at_a_time() {
     let to = |from: &str, to: &str| check_update(&[("\"1.34\"", from)], &[("\"1.34\"", to)]);
