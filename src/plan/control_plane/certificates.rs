@@ -5,6 +5,7 @@ use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
 use crate::render::control_plane::certificate_subjects::{
     self, ApiServerAddresses, CertificateSubject,
 };
+use crate::render::control_plane::etcd;
 use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
 use crate::state::facts::{
     Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
@@ -16,7 +17,7 @@ use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// CAs and keys depend on the record alone, leaf certificates on their CA and the Services.
@@ -28,9 +29,14 @@ pub(crate) fn add(
     (record, services): (Dependency, Dependency),
 ) -> Vec<Dependency> {
     let observed = planner.observed;
+    let subjects = certificate_subjects::all(shoot, site, reach);
+    let in_use = RootsInUse::of(&observed.facts, site, &subjects);
     let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
-        let state = match issued {
-            Some(issued) => state(observed, wanted(site, part, issued)),
+        let state = match issued.map(|it| wanted(site, part, it)) {
+            Some(wanted) if in_use.is_lost(&observed.facts, &wanted) => {
+                ItemState::Failed(lost(&wanted.key))
+            }
+            Some(wanted) => state(observed, wanted),
             None => ItemState::Blocked,
         };
         let kind = ItemKind::Certificate(part.into());
@@ -57,13 +63,56 @@ pub(crate) fn add(
     for (part, title, issued) in KEYS {
         needs.push(one(part, title.to_owned(), Some(issued), &[record]));
     }
-    for CertificateSubject { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
+    for CertificateSubject { part, of, leaf } in subjects {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
         let held_back: Vec<Dependency> = root.into_iter().copied().chain([services]).collect();
         let title = format!("Issue certificate of {of}");
         needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }
     needs
+}
+
+/// Names of CAs and keys that the cluster was created with.
+struct RootsInUse {
+    /// Everything was created before etcd, and etcd before the machines.
+    all: bool,
+    /// CAs of existing certificates.
+    names: HashSet<Arc<str>>,
+}
+
+impl RootsInUse {
+    fn of(facts: &Facts, site: &Site, subjects: &[CertificateSubject]) -> RootsInUse {
+        let is_there = |kind, part: &str| {
+            let name = names::control_plane(site.id, part);
+            facts.objects.contains_key(&ObjectKey::provider(kind, name))
+        };
+        let issued = subjects
+            .iter()
+            .filter(|it| is_there(ObjectKind::Secret, it.part));
+        RootsInUse {
+            all: is_there(ObjectKind::StatefulSet, etcd::ETCD)
+                || facts.machines.values().any(|it| !it.is_empty()),
+            names: issued
+                .filter_map(|it| Some(it.leaf.as_ref()?.root.clone()))
+                .collect(),
+        }
+    }
+
+    /// Returns true if the Secret of a CA or key is missing although the cluster was created with it. A new one would
+    /// lock out all nodes, or leave stored Secrets unreadable.
+    fn is_lost(&self, facts: &Facts, wanted: &Desired) -> bool {
+        let is_leaf = matches!(&wanted.payload, Payload::Issue(it) if matches!(it.what, KeyMaterial::Leaf(_)));
+        let key = &wanted.key;
+        let is_missing = !facts.objects.contains_key(key) && !facts.foreign.contains_key(key);
+        !is_leaf && is_missing && (self.all || self.names.contains(&key.name))
+    }
+}
+
+fn lost(key: &ObjectKey) -> Failure {
+    let message = format!(
+        "{key} was deleted, and the cluster depends on its keys: restore it from a backup with its labels and annotations, or delete the shoot and create it again"
+    );
+    Failure::new(ErrorClass::Missing, message)
 }
 
 fn state(observed: &Observed, wanted: Desired) -> ItemState {
