@@ -13,6 +13,8 @@ mod simulation;
 mod stale_cache;
 mod states;
 
+pub(crate) use bootstrap::finished;
+
 /// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
 type Rule = fn(&RollingPool, &[RollingMachine]) -> Transition;
 

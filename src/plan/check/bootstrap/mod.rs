@@ -175,6 +175,27 @@ fn broken_planners_are_detected() {
     }
 }
 
+/// A cluster after its first apply, as the next run observes it.
+pub(crate) fn finished(shoot: &ValidShoot) -> Observed {
+    let mut world = World::new(1, shoot);
+    loop {
+        let due = due(&plan(shoot, &world.observed()));
+        if due.is_empty() {
+            world.connect();
+            let observed = world.observed();
+            assert_eq!(open(&plan(shoot, &observed)), "");
+            return observed;
+        }
+        for action in due {
+            world.send(action).expect("once");
+        }
+        while !world.sent.is_empty() {
+            world.answer().expect("it is new");
+        }
+        world.settle();
+    }
+}
+
 /// Batches of items that are due at once, each after everything in the simulation has settled.
 fn waves(shoot: &ValidShoot) -> Vec<Vec<String>> {
     let mut world = World::new(1, shoot);
