@@ -6,7 +6,7 @@ use crate::render::control_plane::certificate_subjects::{
     self, ApiServerAddresses, CertificateSubject,
 };
 use crate::render::control_plane::etcd;
-use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
+use crate::state::action::{Action, Desired, IssuedSecret, KeyMaterial, LeafCertificate, Payload};
 use crate::state::facts::{
     Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
 };
@@ -133,7 +133,14 @@ fn state(observed: &Observed, wanted: Desired) -> ItemState {
             KeyMaterial::Leaf(leaf)
                 if there.hash != wanted.hash || !is_good(observed, leaf, certificate(there)) =>
             {
-                ItemState::Due(Action::Apply(wanted))
+                let leaf = with_names_in_use(&observed.facts, leaf, certificate(there));
+                ItemState::Due(Action::Apply(Desired {
+                    payload: Payload::Issue(Arc::new(IssuedSecret {
+                        object: issue.object.clone(),
+                        what: KeyMaterial::Leaf(leaf),
+                    })),
+                    ..wanted
+                }))
             }
             // Everything signed or encrypted with it would be lost, so it is never replaced.
             KeyMaterial::Root { .. } => match root_trouble(&observed.facts, there) {
@@ -165,8 +172,31 @@ fn is_good(
                 .names
                 .iter()
                 .all(|name| certificate.names.contains(&**name))
-            && certificate.expires - facts.time >= (certificate.expires - certificate.issued) / 3
+            && !is_old(facts, certificate)
     })
+}
+
+/// Adds the names of a certificate that is replaced before its time: until they are replaced, machines use an address
+/// that is no longer in the manifest.
+fn with_names_in_use(
+    facts: &Facts,
+    leaf: &LeafCertificate,
+    there: Option<&ObservedCertificate>,
+) -> LeafCertificate {
+    let mut leaf = leaf.clone();
+    let young = there.filter(|it| !is_old(facts, it));
+    let former = young.iter().flat_map(|it| it.names.iter());
+    let former: Vec<String> = former
+        .filter(|it| !leaf.names.iter().any(|name| *name == ***it))
+        .map(|it| it.to_string())
+        .collect();
+    leaf.names.extend(former);
+    leaf
+}
+
+/// Returns true in the last third of its life, in which it is renewed.
+fn is_old(facts: &Facts, certificate: &ObservedCertificate) -> bool {
+    certificate.expires - facts.time < (certificate.expires - certificate.issued) / 3
 }
 
 fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {

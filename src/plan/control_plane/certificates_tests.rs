@@ -433,3 +433,18 @@ fn a_lost_ca_or_key_is_not_replaced() {
         assert_eq!(failures(&world).len(), ROOTS.len());
     }
 }
+
+/// Machines that joined with the former address use it until they are replaced.
+#[test]
+fn a_reissued_certificate_keeps_former_names_and_a_renewed_one_drops_them() {
+    let mut world = World::complete();
+    world.external.host = "other.example".to_owned();
+    world.make_all();
+    let names = |world: &mut World| world.of("kube-apiserver").names.clone();
+    assert!(names(&mut world).contains("other.example"));
+    assert!(names(&mut world).contains("api.example"));
+    world.facts.time = NOW + YEAR - YEAR / 4;
+    world.make_all();
+    assert!(names(&mut world).contains("other.example"));
+    assert!(!names(&mut world).contains("api.example"));
+}

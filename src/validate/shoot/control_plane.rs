@@ -73,7 +73,8 @@ impl fmt::Display for Address {
 /// Port of the API server, internal and external, unless a NodePort is used.
 pub(crate) const API_PORT: u16 = 6443;
 
-const ETCD_SIZE: &str = "10Gi";
+/// Size of the volume of each etcd member when the manifest sets none.
+pub(crate) const ETCD_SIZE: &str = "10Gi";
 
 pub(crate) fn check(
     input: &Input,
