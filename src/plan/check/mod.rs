@@ -4,6 +4,7 @@ use crate::state::hash::Hash;
 mod bench;
 mod bootstrap;
 mod counterexample;
+mod edits;
 mod examples;
 mod interleave;
 mod invariants;

@@ -191,7 +191,9 @@ impl<'a> World<'a> {
             ObjectStatus::Rollout(rollout) if runs && rollout.why.is_some() => rollout.why = None,
             ObjectStatus::Answer(why) if has_node && why.is_some() => *why = None,
             ObjectStatus::Service(service)
-                if service.ingress.is_none() && key.name.ends_with("-external") =>
+                if service.ingress.is_none()
+                    && (key.name.ends_with("-external")
+                        || key.name.ends_with("/ingress-nginx-controller")) =>
             {
                 service.ingress = Some("192.0.2.80".into());
             }
