@@ -103,5 +103,10 @@ pub(crate) fn size(facts: &Facts, pool: &PoolSpec) -> usize {
 /// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &PoolSpec) -> String {
     let taints: Vec<Value> = pool.taints.iter().map(to_sparse_json).collect();
-    json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()
+    let mut metadata =
+        json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints });
+    if !pool.system_components {
+        metadata["systemComponents"] = json!(false);
+    }
+    metadata.to_string()
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::plan;
 use crate::plan::preview::first_apply;
-use crate::state::key::ClusterSide;
+use crate::state::key::{ClusterSide, ObjectKind};
 use crate::state::names;
 use crate::state::observed::Observed;
 use crate::state::plan::{ItemKind, ItemState, MachineStep};
@@ -114,7 +114,7 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
             ItemKind::Machine(slot) => {
                 labeled.insert(slot.pool.to_string());
             }
-            ItemKind::Deletion { key, .. } => {
+            ItemKind::Deletion { key, .. } if key.kind == ObjectKind::Machine => {
                 let mut pools = observed.facts.machines.iter();
                 let pool = pools.find(|it| it.1.contains_key(&key.name));
                 if let Some((pool, _)) = pool {
