@@ -1,6 +1,8 @@
 use super::*;
+use crate::plan::preview::first_apply;
 use crate::state::facts::{MachinePhase, ObservedMachine, ObservedRecord};
 use crate::state::testing::machine;
+use crate::validate::testing::{SHOOT, WIDE, today, valid_for_tests};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -79,4 +81,21 @@ fn the_machines_on_draining_nodes_are_named() {
         due(&["m-0", "m-1"]).why(),
         "machines m-0, m-1 are on draining nodes"
     );
+}
+
+/// A profile offers more than the pools use, and some of it is deployed: its volume types are StorageClasses.
+#[test]
+fn the_record_deploys_what_was_applied() {
+    for manifest in [SHOOT, WIDE] {
+        let applied = valid_for_tests(manifest);
+        let facts = Facts::default();
+        let objects = first_apply(&applied, &facts);
+        let is_record = |it: &&serde_json::Value| it["metadata"]["name"] == applied.id.as_str();
+        let record = objects.iter().map(|it| &it.1).find(is_record);
+        let data = record.expect("a record")["data"].clone();
+        let data = serde_json::from_value(data).expect("texts");
+        let recorded = recorded_shoot(&applied.id, &data, today());
+        let recorded = first_apply(&recorded.expect("a Shoot"), &facts);
+        assert_eq!(objects, recorded);
+    }
 }

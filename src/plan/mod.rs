@@ -7,6 +7,8 @@
 
 #[cfg(test)]
 mod check;
+#[cfg(test)]
+pub(crate) use check::finished;
 mod component;
 mod control_plane;
 mod delete;
@@ -105,6 +107,7 @@ fn base(planner: &mut Planner, shoot: &ValidShoot) -> Base {
 fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Dependency]) {
     let observed = planner.observed;
     let mut consumers = Consumers::default();
+    let mut all_slots = Vec::new();
     for (pool, image_volumes) in shoot.pools.iter().zip(&base.image_volumes) {
         let all = [base.record]
             .into_iter()
@@ -118,9 +121,12 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
             .collect();
         let hash = desired::pool_hash(shoot, pool, &base.attachments);
         let wanted = PoolTarget::of(shoot, observed, pool, hash, &needs);
-        pool::add(planner, &wanted, &mut consumers);
+        let slots = pool::add(planner, &wanted, &mut consumers);
+        all_slots.extend(slots.iter().copied());
     }
-    // A pool that left the manifest is a pool of size 0.
+    // A pool that left the manifest is a pool of size 0. It may have been renamed, so its machines serve until those of
+    // the other pools do.
+    let all_slots: Arc<[Dependency]> = all_slots.into();
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
     for name in observed
         .facts
@@ -128,7 +134,8 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
         .keys()
         .filter(|it| !known.contains(&&***it))
     {
-        pool::add(planner, &PoolTarget::none(&shoot.id, name), &mut consumers);
+        let removed = PoolTarget::none(&shoot.id, name, all_slots.clone());
+        pool::add(planner, &removed, &mut consumers);
     }
     prune::unwanted(planner, shoot, &base.images, &base.types, &consumers);
 }

@@ -2,6 +2,7 @@
 
 use crate::render::metadata::labels;
 use crate::state::facts::Facts;
+use crate::state::json::to_yaml;
 use crate::state::names::{self, role};
 use crate::state::record::{
     EXPIRY, PROFILE, SHOOT, SIZES, manifest_of, sizes, used_part, wanted, written,
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 
 /// The ConfigMap, without the data that runs report.
 pub(crate) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
-    let yaml = |value: Value| serde_yaml::to_string(&value).expect("JSON is YAML");
     let sizes = serde_json::to_string(&sizes(shoot, facts)).expect("names and numbers");
     let mut labels = labels(site, role::RECORD);
     // Its own UID is not known before it exists, and it is found without that label.
@@ -27,8 +27,8 @@ pub(crate) fn object(shoot: &ValidShoot, site: &Site, facts: &Facts) -> Value {
     );
     let mut annotations = json!({ names::SPEC_HASH: wanted(shoot, facts).hash.to_string() });
     let mut data = json!({
-        SHOOT: yaml(manifest_of(&shoot.manifest)),
-        PROFILE: yaml(written(&used_part(&shoot.profile, shoot))),
+        SHOOT: to_yaml(&manifest_of(&shoot.manifest)),
+        PROFILE: to_yaml(&written(&used_part(&shoot.profile, shoot))),
         SIZES: sizes,
     });
     if let Some(expiry) = shoot.manifest.metadata.annotations.get(names::EXPIRES) {

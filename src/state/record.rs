@@ -83,6 +83,8 @@ pub(crate) fn sizes(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, usize
 }
 
 /// The part of the CloudProfile that this shoot uses: enough to update and delete it without the file.
+///
+/// All volume types belong to it: each of them is a StorageClass in the shoot, whether or not a pool uses it.
 pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProfile {
     let images: HashSet<(&str, &str)> = shoot
         .pools
@@ -94,18 +96,10 @@ pub(crate) fn used_part(profile: &CloudProfile, shoot: &ValidShoot) -> CloudProf
         .iter()
         .map(|it| it.machine_type.name.as_str())
         .collect();
-    let volumes: HashSet<&str> = shoot
-        .pools
-        .iter()
-        .flat_map(|pool| pool.data.iter().map(|it| &it.volume).chain([&pool.root]))
-        .map(|it| it.type_.as_str())
-        .collect();
     let mut used = profile.clone();
     let spec = &mut used.spec;
     spec.machine_types
         .retain(|it| types.contains(it.name.as_str()));
-    spec.volume_types
-        .retain(|it| volumes.contains(it.name.as_str()));
     spec.regions.retain(|it| it.name == shoot.region);
     for image in &mut spec.machine_images {
         image

@@ -2,6 +2,7 @@
 
 use super::format::table::Table;
 use super::printer::Ui;
+use crate::state::json::to_yaml;
 use serde::Serialize;
 
 /// Output format
@@ -77,7 +78,7 @@ impl Ui {
     pub(crate) fn value<T: Serialize>(&self, format: Format, value: &T) {
         let text = match format {
             Format::Json => serde_json::to_string_pretty(value).map(|it| it + "\n"),
-            _ => Ok(serde_yaml::to_string(value).expect("plain data is YAML")),
+            _ => Ok(to_yaml(value)),
         };
         self.data(&text.expect("plain data is JSON"));
     }

@@ -7,6 +7,7 @@ use crate::plan::preview::first_apply;
 use crate::render;
 use crate::render::images::image;
 use crate::state::facts::Facts;
+use crate::state::json::to_yaml;
 use crate::state::key::ClusterSide;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -71,10 +72,7 @@ pub(crate) fn render(options: &RenderOptions, context: &Context) -> Result<Exit,
 }
 
 fn document(object: &Value) -> String {
-    format!(
-        "---\n{}",
-        serde_yaml::to_string(object).expect("JSON is YAML")
-    )
+    format!("---\n{}", to_yaml(object))
 }
 
 /// Collects the images of containers at any depth. The image of a machine is an object, not a text.

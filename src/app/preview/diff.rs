@@ -5,9 +5,11 @@ use super::types::{Change, ChangeVerb, FieldChange};
 use crate::load::LastApplied;
 use crate::plan::preview::first_apply;
 use crate::state::action::{Action, Desired, Payload};
+use crate::state::desired;
 use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::hash::Hash;
 use crate::state::key::{ClusterSide, ObjectKey, ObjectKind};
-use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan};
+use crate::state::plan::{Item, ItemKind, ItemState, MachineItem, MachineStep, Plan};
 use crate::validate::{PoolSpec, ValidShoot};
 use serde_json::Value;
 use std::sync::Arc;
@@ -118,8 +120,14 @@ impl View<'_> {
         let (verb, kind, name) = match &item.kind {
             ItemKind::Machine(slot) => {
                 let machine = slot.machine.as_deref();
-                let machine = machine.filter(|_| slot.step == MachineStep::Create);
-                (ChangeVerb::Create, ObjectKind::Machine, machine)
+                let (verb, kind) = match (slot.step, machine) {
+                    (MachineStep::Create, _) | (_, None) => {
+                        (ChangeVerb::Create, ObjectKind::Machine)
+                    }
+                    (MachineStep::Start, _) => (ChangeVerb::Change, ObjectKind::Machine),
+                    (MachineStep::LabelNode, _) => (ChangeVerb::Change, ObjectKind::Node),
+                };
+                (verb, kind, machine)
             }
             ItemKind::Image(image) => (
                 ChangeVerb::Create,
@@ -154,10 +162,34 @@ impl View<'_> {
             (ChangeVerb::Create, ObjectKind::Machine, None) => LATER.to_owned(),
             _ => self.waits(item),
         });
-        if verb == ChangeVerb::Create {
-            change.fields = self.fields(&change);
-        }
+        change.fields = match (verb, &item.kind) {
+            (ChangeVerb::Create, _) => self.fields(&change),
+            (_, ItemKind::Machine(slot)) => self.metadata_fields(slot),
+            _ => Vec::new(),
+        };
         Some(change)
+    }
+
+    /// The new labels, annotations and taints of a machine. Empty if only other objects of it change.
+    fn metadata_fields(&self, slot: &MachineItem) -> Vec<FieldChange> {
+        let name = slot.machine.as_ref();
+        let machine = name.and_then(|name| Some((name, self.facts.machine(name)?)));
+        let metadata = self.pool(Some(&slot.pool)).map(desired::pool_metadata);
+        let (Some((name, machine)), Some(metadata)) = (machine, metadata) else {
+            return Vec::new();
+        };
+        if *metadata == *machine.metadata {
+            return Vec::new();
+        }
+        let desired = Desired {
+            key: ObjectKey::provider(ObjectKind::Machine, name.clone()),
+            hash: Hash::of(&metadata),
+            payload: Payload::Metadata {
+                pool: slot.pool.clone(),
+                uid: machine.uid.clone(),
+            },
+        };
+        field_diff::metadata_fields(self.shoot, self.facts, &desired)
     }
 
     fn fields(&self, change: &Change) -> Vec<FieldChange> {
@@ -285,3 +317,7 @@ fn about(pool: &PoolSpec) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

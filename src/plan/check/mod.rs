@@ -4,6 +4,7 @@ use crate::state::hash::Hash;
 mod bench;
 mod bootstrap;
 mod counterexample;
+mod edits;
 mod examples;
 mod interleave;
 mod invariants;
@@ -12,6 +13,8 @@ mod rng;
 mod simulation;
 mod stale_cache;
 mod states;
+
+pub(crate) use bootstrap::finished;
 
 /// The rolling update, or one that is wrong on purpose: a check that cannot fail proves nothing.
 type Rule = fn(&RollingPool, &[RollingMachine]) -> Transition;

@@ -5,7 +5,8 @@ use crate::render::control_plane::certificate::{KEYS, ROOTS, wanted};
 use crate::render::control_plane::certificate_subjects::{
     self, ApiServerAddresses, CertificateSubject,
 };
-use crate::state::action::{Action, Desired, KeyMaterial, LeafCertificate, Payload};
+use crate::render::control_plane::etcd;
+use crate::state::action::{Action, Desired, IssuedSecret, KeyMaterial, LeafCertificate, Payload};
 use crate::state::facts::{
     Facts, ObjectStatus, ObservedCertificate, ObservedObject, ObservedSecret,
 };
@@ -16,7 +17,7 @@ use crate::state::observed::Observed;
 use crate::state::plan::{Dependency, ItemKind, ItemState};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Dependencies of certificates.
@@ -38,9 +39,14 @@ pub(crate) fn add(
 ) -> Vec<Dependency> {
     let record = given.record;
     let observed = planner.observed;
+    let subjects = certificate_subjects::all(shoot, site, reach);
+    let in_use = RootsInUse::of(&observed.facts, site, &subjects);
     let mut one = |part: &str, title: String, issued: Option<KeyMaterial>, needs: &[Dependency]| {
-        let state = match issued {
-            Some(issued) => state(observed, wanted(site, part, issued)),
+        let state = match issued.map(|it| wanted(site, part, it)) {
+            Some(wanted) if in_use.is_lost(&observed.facts, &wanted) => {
+                ItemState::Failed(lost(&wanted.key))
+            }
+            Some(wanted) => state(observed, wanted),
             None => ItemState::Blocked,
         };
         let kind = ItemKind::Certificate(part.into());
@@ -67,7 +73,7 @@ pub(crate) fn add(
     for (part, title, issued) in KEYS {
         needs.push(one(part, title.to_owned(), Some(issued), &[record]));
     }
-    for CertificateSubject { part, of, leaf } in certificate_subjects::all(shoot, site, reach) {
+    for CertificateSubject { part, of, leaf } in subjects {
         let root = leaf.as_ref().and_then(|it| roots.get(&it.root));
         let addresses = match part == names::part::API_SERVER {
             true => given.serving,
@@ -78,6 +84,49 @@ pub(crate) fn add(
         needs.push(one(part, title, leaf.map(KeyMaterial::Leaf), &held_back));
     }
     needs
+}
+
+/// Names of CAs and keys that the cluster was created with.
+struct RootsInUse {
+    /// Everything was created before etcd, and etcd before the machines.
+    all: bool,
+    /// CAs of existing certificates.
+    names: HashSet<Arc<str>>,
+}
+
+impl RootsInUse {
+    fn of(facts: &Facts, site: &Site, subjects: &[CertificateSubject]) -> RootsInUse {
+        let is_there = |kind, part: &str| {
+            let name = names::control_plane(site.id, part);
+            facts.objects.contains_key(&ObjectKey::provider(kind, name))
+        };
+        let issued = subjects
+            .iter()
+            .filter(|it| is_there(ObjectKind::Secret, it.part));
+        RootsInUse {
+            all: is_there(ObjectKind::StatefulSet, etcd::ETCD)
+                || facts.machines.values().any(|it| !it.is_empty()),
+            names: issued
+                .filter_map(|it| Some(it.leaf.as_ref()?.root.clone()))
+                .collect(),
+        }
+    }
+
+    /// Returns true if the Secret of a CA or key is missing although the cluster was created with it. A new one would
+    /// lock out all nodes, or leave stored Secrets unreadable.
+    fn is_lost(&self, facts: &Facts, wanted: &Desired) -> bool {
+        let is_leaf = matches!(&wanted.payload, Payload::Issue(it) if matches!(it.what, KeyMaterial::Leaf(_)));
+        let key = &wanted.key;
+        let is_missing = !facts.objects.contains_key(key) && !facts.foreign.contains_key(key);
+        !is_leaf && is_missing && (self.all || self.names.contains(&key.name))
+    }
+}
+
+fn lost(key: &ObjectKey) -> Failure {
+    let message = format!(
+        "{key} was deleted, and the cluster depends on its keys: restore it from a backup with its labels and annotations, or delete the shoot and create it again"
+    );
+    Failure::new(ErrorClass::Missing, message)
 }
 
 fn state(observed: &Observed, wanted: Desired) -> ItemState {
@@ -98,7 +147,14 @@ fn state(observed: &Observed, wanted: Desired) -> ItemState {
             KeyMaterial::Leaf(leaf)
                 if there.hash != wanted.hash || !is_good(observed, leaf, certificate(there)) =>
             {
-                ItemState::Due(Action::Apply(wanted))
+                let leaf = with_names_in_use(&observed.facts, leaf, certificate(there));
+                ItemState::Due(Action::Apply(Desired {
+                    payload: Payload::Issue(Arc::new(IssuedSecret {
+                        object: issue.object.clone(),
+                        what: KeyMaterial::Leaf(leaf),
+                    })),
+                    ..wanted
+                }))
             }
             // Everything signed or encrypted with it would be lost, so it is never replaced.
             KeyMaterial::Root { .. } => match root_trouble(&observed.facts, there) {
@@ -130,8 +186,31 @@ fn is_good(
                 .names
                 .iter()
                 .all(|name| certificate.names.contains(&**name))
-            && certificate.expires - facts.time >= (certificate.expires - certificate.issued) / 3
+            && !is_old(facts, certificate)
     })
+}
+
+/// Adds the names of a certificate that is replaced before its time: until they are replaced, machines use an address
+/// that is no longer in the manifest.
+fn with_names_in_use(
+    facts: &Facts,
+    leaf: &LeafCertificate,
+    there: Option<&ObservedCertificate>,
+) -> LeafCertificate {
+    let mut leaf = leaf.clone();
+    let young = there.filter(|it| !is_old(facts, it));
+    let former = young.iter().flat_map(|it| it.names.iter());
+    let former: Vec<String> = former
+        .filter(|it| !leaf.names.iter().any(|name| *name == ***it))
+        .map(|it| it.to_string())
+        .collect();
+    leaf.names.extend(former);
+    leaf
+}
+
+/// Returns true in the last third of its life, in which it is renewed.
+fn is_old(facts: &Facts, certificate: &ObservedCertificate) -> bool {
+    certificate.expires - facts.time < (certificate.expires - certificate.issued) / 3
 }
 
 fn root_trouble(facts: &Facts, there: &ObservedObject) -> Option<&'static str> {

@@ -383,3 +383,73 @@ fn cas_and_keys_are_never_replaced() {
     );
     assert_eq!(failed, Some(message));
 }
+
+/// A new CA would lock out all nodes, and a new encryption key would leave all stored Secrets unreadable.
+#[test]
+fn a_lost_ca_or_key_is_not_replaced() {
+    const ROOTS: [&str; 5] = [
+        "ca",
+        "etcd-ca",
+        "front-proxy-ca",
+        "service-account-key",
+        "encryption-key",
+    ];
+    let failures = |world: &World| -> Vec<String> {
+        let (plan, _) = world.plan();
+        let failed = plan.items.iter().filter_map(|item| match &item.state {
+            ItemState::Failed(failure) => Some(failure.message.clone()),
+            _ => None,
+        });
+        failed.collect()
+    };
+    let secret = |world: &World, part: &str| {
+        ObjectKey::provider(
+            ObjectKind::Secret,
+            names::control_plane(&world.shoot.id, part),
+        )
+    };
+    for part in &ROOTS[..3] {
+        let mut world = World::complete();
+        let key = secret(&world, part);
+        world.facts.objects.remove(&key);
+        assert_eq!(world.due(), Vec::<String>::new(), "{part}");
+        let expected = format!(
+            "{key} was deleted, and the cluster depends on its keys: restore it from a backup with its labels and annotations, or delete the shoot and create it again"
+        );
+        assert_eq!(failures(&world), [expected]);
+    }
+    // Without certificates, etcd or the machines show that there was a control plane.
+    let etcd = |world: &mut World| {
+        let name = names::control_plane(&world.shoot.id, "etcd");
+        let key = ObjectKey::provider(ObjectKind::StatefulSet, name);
+        let there = crate::state::testing::object(ObjectStatus::None);
+        world.facts.objects.insert(key, there);
+    };
+    let machine = |world: &mut World| {
+        let machine = crate::state::testing::machine(crate::state::facts::MachinePhase::Ready);
+        let pool = [("m".into(), machine)].into();
+        world.facts.machines.insert("cpu".into(), pool);
+    };
+    for evidence in [etcd as fn(&mut World), machine] {
+        let mut world = World::new();
+        assert_eq!(world.due(), ROOTS);
+        evidence(&mut world);
+        assert_eq!(world.due(), Vec::<String>::new());
+        assert_eq!(failures(&world).len(), ROOTS.len());
+    }
+}
+
+/// Machines that joined with the former address use it until they are replaced.
+#[test]
+fn a_reissued_certificate_keeps_former_names_and_a_renewed_one_drops_them() {
+    let mut world = World::complete();
+    world.external.host = "other.example".to_owned();
+    world.make_all();
+    let names = |world: &mut World| world.of("kube-apiserver").names.clone();
+    assert!(names(&mut world).contains("other.example"));
+    assert!(names(&mut world).contains("api.example"));
+    world.facts.time = NOW + YEAR - YEAR / 4;
+    world.make_all();
+    assert!(names(&mut world).contains("other.example"));
+    assert!(!names(&mut world).contains("api.example"));
+}

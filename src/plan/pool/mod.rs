@@ -21,7 +21,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use target::{PoolTarget, ZONE_FAILURE_LIMIT};
 
-pub(crate) fn add(planner: &mut Planner, target: &PoolTarget, consumers: &mut Consumers) {
+/// Adds the items of a pool, and returns those of its slots.
+pub(crate) fn add(
+    planner: &mut Planner,
+    target: &PoolTarget,
+    consumers: &mut Consumers,
+) -> Arc<[Dependency]> {
     let observed = planner.observed;
     let mut pool_state = pool_state(planner, target);
     let pool = rolling_update::RollingPool {
@@ -52,6 +57,7 @@ pub(crate) fn add(planner: &mut Planner, target: &PoolTarget, consumers: &mut Co
         .places
         .extend(series.map(|it| (it, places.clone())));
     removal::add(planner, target, &pool_state, &surplus, &places, consumers);
+    places
 }
 
 /// Zone and ordinal of names that disks or nodes of deleted machines still have: a new machine would be mistaken for one
@@ -69,10 +75,12 @@ fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)>
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::plan;
-    use crate::state::facts::Facts;
+    use crate::plan::{finished, plan};
+    use crate::state::action::Action;
+    use crate::state::facts::{Facts, MachinePhase};
+    use crate::state::key::ObjectKind;
     use crate::state::observed::Observed;
-    use crate::state::plan::{Item, ItemKind, MachineStep};
+    use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan};
     use crate::state::testing::node;
     use crate::validate::testing::{SHOOT, valid_for_tests};
     use std::sync::Arc;
@@ -92,6 +100,60 @@ mod tests {
             .filter_map(name)
             .map(|name| name.to_string())
             .collect()
+    }
+
+    /// Titles and states of the items that delete machines.
+    fn removals(plan: &Plan) -> Vec<(&str, &ItemState)> {
+        let items = plan.items.iter();
+        let items = items.filter(|it| it.title.starts_with("Delete machine"));
+        items.map(|it| (it.title.as_str(), &it.state)).collect()
+    }
+
+    #[test]
+    fn the_machines_of_a_renamed_pool_serve_until_the_new_ones_do() {
+        let before = SHOOT.replace("type: calico", "type: flannel");
+        let old = finished(&valid_for_tests(&before));
+        let renamed = valid_for_tests(&before.replace("name: cpu", "name: renamed"));
+        let plan_of = |facts: &Facts| {
+            plan(
+                &renamed,
+                &Observed {
+                    facts: Arc::new(facts.clone()),
+                    ..Observed::default()
+                },
+            )
+        };
+        let mut facts = (*old.facts).clone();
+        let all = plan_of(&facts);
+        let [(_, ItemState::Blocked)] = removals(&all)[..] else {
+            panic!("{:?}", removals(&all));
+        };
+        // The new machine runs and is ready.
+        let new = finished(&renamed).facts;
+        facts.machines.extend(new.machines.clone());
+        facts.nodes.extend(new.nodes.clone());
+        facts.objects.extend(
+            new.objects
+                .iter()
+                .filter(|it| it.0.kind == ObjectKind::UserData)
+                .map(|(key, it)| (key.clone(), it.clone())),
+        );
+        let all = plan_of(&facts);
+        let [(title, ItemState::Due(Action::Drain(_)))] = removals(&all)[..] else {
+            panic!("{:?}", removals(&all));
+        };
+        assert!(title.contains("-cpu-"), "{title}");
+        // A machine that never served anything is not kept.
+        let mut facts = (*old.facts).clone();
+        for machine in facts.machines.values_mut().flat_map(|it| it.values_mut()) {
+            machine.phase = MachinePhase::Provisioning;
+        }
+        let all = plan_of(&facts);
+        assert!(
+            matches!(removals(&all)[..], [(_, ItemState::Due(Action::Delete(_)))]),
+            "{:?}",
+            removals(&all)
+        );
     }
 
     #[test]

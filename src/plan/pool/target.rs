@@ -24,7 +24,7 @@ pub(crate) struct PoolTarget {
     pub(crate) zones: Vec<String>,
     pub(crate) surge: usize,
     pub(crate) unavailable: usize,
-    /// Dependencies of a new machine, by zone.
+    /// Dependencies of a new machine, by zone; in a pool that is removed, those of its removal.
     pub(crate) needs: Vec<Arc<[Dependency]>>,
     /// Labels and annotations of its machines, as canonical JSON. None if the pool is removed.
     pub(crate) metadata: Option<String>,
@@ -57,8 +57,8 @@ impl PoolTarget {
         }
     }
 
-    /// A pool that is no longer in the manifest.
-    pub(crate) fn none(id: &str, pool: &Arc<str>) -> PoolTarget {
+    /// A pool that is no longer in the manifest. `successors` is done before a ready machine of it is removed.
+    pub(crate) fn none(id: &str, pool: &Arc<str>, successors: Arc<[Dependency]>) -> PoolTarget {
         PoolTarget {
             id: id.into(),
             pool: pool.clone(),
@@ -67,7 +67,7 @@ impl PoolTarget {
             zones: Vec::new(),
             surge: 0,
             unavailable: 0,
-            needs: Vec::new(),
+            needs: vec![successors],
             metadata: None,
             creation_limit: Duration::MAX,
             drain_limit: DRAIN_LIMIT,

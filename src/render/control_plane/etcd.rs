@@ -10,7 +10,7 @@ use crate::render::component::Component;
 use crate::render::metadata::owner;
 use serde_json::{Value, json};
 
-const ETCD: &str = "etcd";
+pub(crate) const ETCD: &str = "etcd";
 const METRICS_PORT: u16 = 2381;
 const MIB: f64 = 1024.0 * 1024.0;
 /// The largest database size that etcd recommends.

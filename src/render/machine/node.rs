@@ -16,6 +16,14 @@ pub(crate) fn patch(node: &ObservedNode, namespace: &str, pool: &PoolSpec, wante
     let before: Value = serde_json::from_str(&node.metadata).unwrap_or_default();
     let mut labels = merged(&before["labels"], &pool.labels);
     labels.insert(ROLE.into(), json!(""));
+    // Its kubelet sets the label only when it joins.
+    match pool.system_components {
+        false => labels.insert(names::SYSTEM_COMPONENTS.into(), Value::Null),
+        true if before["systemComponents"] == false => {
+            labels.insert(names::SYSTEM_COMPONENTS.into(), json!("true"))
+        }
+        true => None,
+    };
     let mut annotations = merged(&before["annotations"], &pool.annotations);
     annotations.insert(NAMESPACE.into(), json!(namespace));
     annotations.insert(names::POOL_METADATA.into(), json!(wanted));
@@ -50,4 +58,37 @@ fn taints(node: &ObservedNode, before: &Value, pool: &PoolSpec) -> Vec<Value> {
     let ours = |taint: &Value| before.iter().chain(&wanted).any(|one| is_same(one, taint));
     let others = node.taints.iter().filter(|it| !ours(it)).cloned();
     others.chain(wanted.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::desired::pool_metadata;
+    use crate::state::testing::node;
+    use crate::validate::testing::{SHOOT, valid_for_tests};
+
+    #[test]
+    fn the_label_of_system_components_follows_the_manifest() {
+        let without = "systemComponents: {allow: false}\n      minimum: 1";
+        // A shoot needs a pool with them.
+        let (head, pool) = SHOOT.split_once("    - name: cpu").expect("a pool");
+        let other = pool.replace("minimum: 1", without);
+        let both = format!("{head}    - name: cpu{pool}    - name: other{other}");
+        let shoot = valid_for_tests(&both);
+        let [allowed, refused] = &shoot.pools[..] else {
+            panic!("two pools");
+        };
+        let label = |before: &PoolSpec, now: &PoolSpec| {
+            let node = ObservedNode {
+                metadata: pool_metadata(before).into(),
+                ..node()
+            };
+            let patch = patch(&node, "ns", now, &pool_metadata(now));
+            let labels = patch["metadata"]["labels"].as_object().cloned();
+            labels.and_then(|it| it.get(names::SYSTEM_COMPONENTS).cloned())
+        };
+        assert_eq!(label(allowed, allowed), None);
+        assert_eq!(label(allowed, refused), Some(Value::Null));
+        assert_eq!(label(refused, allowed), Some(json!("true")));
+    }
 }

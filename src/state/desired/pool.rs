@@ -6,7 +6,7 @@ use crate::state::desired::image_volumes::content;
 use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::json::to_sparse_json;
+use crate::state::json::{set_if_some, to_sparse_json};
 use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn pool_hash(
         .iter()
         .map(|it| json!([it.name, volume(&it.volume)]))
         .collect();
-    Hash::of(&json!({
+    let mut content = json!({
         "kubernetes": pool.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
@@ -53,7 +53,16 @@ pub(crate) fn pool_hash(
             json!(shoot.networking.type_ == "none"),
             json!(shoot.control_plane.registry),
         ],
-    }))
+    });
+    // Kubelets keep the address that they joined with. An address that is not in the manifest comes and goes, and an
+    // exposure that provides it cannot be changed.
+    let address = shoot.control_plane.node_address.as_ref();
+    set_if_some(
+        &mut content,
+        "nodeAddress",
+        address.map(|it| json!(it.to_string())),
+    );
+    Hash::of(&content)
 }
 
 pub(crate) fn volume(volume: &VolumeSpec) -> Value {
@@ -94,5 +103,10 @@ pub(crate) fn size(facts: &Facts, pool: &PoolSpec) -> usize {
 /// Metadata of a pool that changes in place, as canonical JSON so that texts can be compared.
 pub(crate) fn pool_metadata(pool: &PoolSpec) -> String {
     let taints: Vec<Value> = pool.taints.iter().map(to_sparse_json).collect();
-    json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints }).to_string()
+    let mut metadata =
+        json!({ "labels": pool.labels, "annotations": pool.annotations, "taints": taints });
+    if !pool.system_components {
+        metadata["systemComponents"] = json!(false);
+    }
+    metadata.to_string()
 }

@@ -76,7 +76,8 @@ pub(crate) const API_PORT: u16 = 6443;
 
 const CLOUD_CONTROLLER_IMAGE: &str = "kubevirt-cloud-controller-manager";
 
-const ETCD_SIZE: &str = "10Gi";
+/// Size of the volume of each etcd member when the manifest sets none.
+pub(crate) const ETCD_SIZE: &str = "10Gi";
 
 pub(crate) fn check(
     input: &Input,

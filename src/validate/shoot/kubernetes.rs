@@ -1,7 +1,9 @@
 //! `spec.kubernetes`: the version, and the settings of its components.
 
 use super::component_settings;
-use crate::model::{FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Version, suggest};
+use crate::model::{
+    FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Shoot, Version, suggest,
+};
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
 use crate::validate::releases;
@@ -187,7 +189,7 @@ fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSin
         report.error(at, FindingKind::Invalid, "kubernetes/node-mask", message);
         return;
     }
-    let most_pods = most_pods(input);
+    let most_pods = most_pods(input.shoot);
     let addresses = (1_i64 << (32 - mask)) - 2;
     if addresses < i64::from(most_pods) {
         let message =
@@ -204,8 +206,8 @@ fn node_mask(input: &Input, mask: i32, at: &FieldCursor, report: &mut FindingSin
 }
 
 /// Highest maxPods of all pools.
-pub(crate) fn most_pods(input: &Input) -> i32 {
-    let spec = &input.shoot.spec;
+pub(crate) fn most_pods(shoot: &Shoot) -> i32 {
+    let spec = &shoot.spec;
     let of_pools = spec
         .provider
         .workers

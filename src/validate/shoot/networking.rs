@@ -55,7 +55,7 @@ pub(crate) fn check(
         nodes: networking.nodes.clone(),
         pods: pods_text,
         services: services_text,
-        node_mask: node_mask(input),
+        node_mask: node_mask(input.shoot),
     })
 }
 
@@ -177,7 +177,7 @@ fn networks_of(shoot: &Shoot) -> &[TenantNetwork] {
 
 /// Checks that the pod range has room for all nodes.
 fn capacity(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSink) {
-    let mask = node_mask(input);
+    let mask = node_mask(input.shoot);
     let ranges = mask
         .checked_sub(pods.length)
         .map_or(0, |bits| 1_u64 << bits);
@@ -213,13 +213,14 @@ fn capacity(input: &Input, pods: Cidr, at: &FieldCursor, report: &mut FindingSin
     }
 }
 
-fn node_mask(input: &Input) -> u8 {
-    let given = input.shoot.spec.kubernetes.kube_controller_manager.as_ref();
+/// Prefix length of the pod range of each node.
+pub(crate) fn node_mask(shoot: &Shoot) -> u8 {
+    let given = shoot.spec.kubernetes.kube_controller_manager.as_ref();
     given
         .and_then(|it| it.node_cidr_mask_size)
         .and_then(|mask| u8::try_from(mask).ok())
         .filter(|mask| (16..=28).contains(mask))
-        .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(input)))
+        .unwrap_or_else(|| default_mask(super::kubernetes::most_pods(shoot)))
 }
 
 /// Prefix length with twice as many addresses as pods, so that addresses are not reused immediately.

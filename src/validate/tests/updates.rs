@@ -45,6 +45,124 @@ fn immutable_fields_cannot_be_changed() {
     );
 }
 
+/// Its members would found a second cluster, or lose their quorum.
+#[test]
+fn the_number_of_etcd_members_cannot_be_changed() {
+    let tolerance = |of: &str| {
+        format!(
+            "controlPlane: {{highAvailability: {{failureTolerance: {{type: {of}}}}}}}\n  region"
+        )
+    };
+    let edit = |from: &str, to: &str| {
+        let text = |of: &str| match of {
+            "" => "region".to_owned(),
+            of => tolerance(of),
+        };
+        check_update(&[("region", &text(from))], &[("region", &text(to))])
+    };
+    for (from, to) in [
+        ("none", "node"),
+        ("node", "none"),
+        ("node", "zone"),
+        ("zone", "node"),
+    ] {
+        assert_eq!(
+            edit(from, to),
+            format!(
+                "spec.controlPlane.highAvailability.failureTolerance.type Forbidden: \
+                 cannot be changed from {from} to {to}: the members of etcd are fixed\n"
+            )
+        );
+    }
+    assert!(edit("", "zone").contains("from none to zone"));
+    assert!(edit("zone", "").contains("from zone to none"));
+    for same in [("", "none"), ("none", ""), ("zone", "zone")] {
+        assert_eq!(edit(same.0, same.1), "", "{same:?}");
+    }
+}
+
+/// Edits of controlPlaneConfig, whose fields follow its kind, and of networks.
+fn check_provider(before: (&str, &str), now: (&str, &str)) -> String {
+    let text = |(control_plane, networks): (&str, &str)| {
+        let head = "apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1, kind";
+        format!(
+            "type: kubevirt\n    controlPlaneConfig: {{{head}: ControlPlaneConfig{control_plane}}}\n    \
+             infrastructureConfig: {{{head}: InfrastructureConfig{networks}}}"
+        )
+    };
+    check_update(
+        &[("type: kubevirt", &text(before))],
+        &[("type: kubevirt", &text(now))],
+    )
+}
+
+#[test]
+fn the_volumes_of_etcd_cannot_be_changed() {
+    let check = |before: &str, now: &str| check_provider((before, ""), (now, ""));
+    let at = "spec.provider.controlPlaneConfig.etcd";
+    let fixed = "the volumes of etcd are not replaced";
+    assert_eq!(
+        check("", ", etcd: {size: 20Gi}"),
+        format!("{at}.size Forbidden: cannot be changed from 10Gi to 20Gi: {fixed}\n")
+    );
+    assert_eq!(
+        check(", etcd: {storageClass: fast}", ""),
+        format!(
+            "{at}.storageClass Forbidden: cannot be changed from \"fast\" to the default of the provider: {fixed}\n"
+        )
+    );
+    assert_eq!(check("", ", etcd: {size: 10240Mi}"), "");
+}
+
+/// The pod network reaches a ClusterIP, which stays; another default network reaches only the external address.
+#[test]
+fn an_exposure_that_machines_depend_on_cannot_be_changed() {
+    let network = ", networks: {tenantNetworks: [{name: a, default: true, config: '{\"cniVersion\": \"0.4.0\", \"name\": \"a\", \"type\": \"bridge\"}'}]}";
+    let refused = "spec.provider.controlPlaneConfig.exposure Forbidden: cannot be changed: the machines reach the API server at its external address\n";
+    let node_port = |more: &str| {
+        format!(", exposure: {{type: NodePort, address: 192.0.2.1, nodePort: 30443}}{more}")
+    };
+    let (plain, balanced) = (node_port(""), ", exposure: {type: LoadBalancer}");
+    let check = check_provider;
+    assert_eq!(check(("", ""), (&plain, "")), "");
+    assert_eq!(check(("", network), (&plain, network)), refused);
+    assert_eq!(check(("", network), (balanced, network)), "");
+    // The address of the machines does not depend on it.
+    let named = node_port(", nodeAddress: api.example.org");
+    let other = ", exposure: {type: None}, nodeAddress: api.example.org";
+    assert_eq!(check((&named, network), (other, network)), "");
+    let same = node_port(", nodeAddress: '192.0.2.1:30443'");
+    assert_eq!(check((&same, ""), (balanced, "")), refused);
+}
+
+#[test]
+fn the_former_issuer_of_tokens_stays_accepted() {
+    let settings = |text: &str| {
+        format!("version: \"1.34\"\n    kubeAPIServer: {{serviceAccountConfig: {{{text}}}}}")
+    };
+    let version = "version: \"1.34\"";
+    let issued = settings("issuer: 'https://a.example.org'");
+    assert_eq!(
+        check_update(&[], &[(version, &issued)]),
+        "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer Forbidden: \
+         cannot replace \"https://kubernetes.default.svc.cluster.local\", whose tokens are in use\n"
+    );
+    let both =
+        settings("issuer: 'https://b.example.org', acceptedIssuers: ['https://a.example.org']");
+    assert_eq!(check_update(&[(version, &issued)], &[(version, &both)]), "");
+}
+
+#[test]
+fn the_pod_range_of_a_node_cannot_be_changed() {
+    let version = "version: \"1.34\"";
+    let pods = format!("{version}\n    kubelet: {{maxPods: 200}}");
+    let refused = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize Invalid: \
+         the pod range of each node cannot be changed from /24 to /23\n";
+    assert_eq!(check_update(&[], &[(version, &pods)]), refused);
+    let pinned = format!("{pods}\n    kubeControllerManager: {{nodeCIDRMaskSize: 24}}");
+    assert_eq!(check_update(&[], &[(version, &pinned)]), "");
+}
+
 #[test]
 fn kubernetes_is_upgraded_one_minor_version_at_a_time() {
     let to = |from: &str, to: &str| check_update(&[("\"1.34\"", from)], &[("\"1.34\"", to)]);

@@ -2,6 +2,7 @@
 
 use crate::support::provider::{self, Provider};
 use crate::support::shoots::Manifest;
+use crate::support::vm_watcher::{Bounds, Watcher};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -15,6 +16,9 @@ fn edits_of_size_zones_pools_and_metadata_keep_the_machines() {
     labels_annotations_and_taints_change_in_place(&provider);
     a_pool_is_added_and_removed_with_its_image_and_others_stay(&provider);
     a_size_within_the_bounds_is_kept(&provider);
+    refused_edits_change_nothing(&provider);
+    a_setting_of_the_api_server_restarts_it_alone(&provider);
+    a_renamed_pool_serves_until_the_new_one_does(&provider);
     an_appended_zone_gets_its_share_of_machines(&provider);
     scaling_a_pool_is_balanced_over_zones_and_keeps_other_machines(&provider);
 }
@@ -125,6 +129,79 @@ fn a_size_within_the_bounds_is_kept(provider: &Provider) {
         provider.assert_applied(&bounds(minimum, maximum), "configured");
         assert_eq!(provider.uids().len(), size, "{minimum} to {maximum}");
     }
+}
+
+/// The classes of docs/edits.md that are refused.
+fn refused_edits_change_nothing(provider: &Provider) {
+    let config = |field: &str, value: Value| {
+        Manifest::small(NAME).with(|it| {
+            let config = &mut it.shoot["spec"]["provider"]["controlPlaneConfig"];
+            config["apiVersion"] = json!("kubevirt.provider.extensions.gardener.cloud/v1alpha1");
+            config["kind"] = json!("ControlPlaneConfig");
+            config[field] = value;
+        })
+    };
+    let tolerant = Manifest::small(NAME).with(|it| {
+        let spec = &mut it.shoot["spec"];
+        spec["controlPlane"]["highAvailability"]["failureTolerance"]["type"] = json!("node");
+    });
+    for (manifest, reason) in [
+        (tolerant, "the members of etcd are fixed"),
+        (
+            config("etcd", json!({"size": "20Gi"})),
+            "the volumes of etcd are not replaced",
+        ),
+    ] {
+        let before = provider.settled_versions();
+        let output = provider.apply(&manifest);
+        assert_eq!(output.code, 3, "{output}");
+        assert!(output.err.contains(reason), "{output}");
+        assert_eq!(provider.settled_versions(), before);
+    }
+}
+
+fn a_setting_of_the_api_server_restarts_it_alone(provider: &Provider) {
+    let machines = uids(provider);
+    let names = || {
+        let pods = provider.names(provider::POD).into_iter();
+        pods.filter(|it| !it.contains("virt-launcher"))
+            .collect::<BTreeSet<_>>()
+    };
+    let before = names();
+    let edited = Manifest::small(NAME).with(|it| {
+        it.shoot["spec"]["kubernetes"]["kubeAPIServer"] = json!({"eventTTL": "2h"});
+    });
+    provider.assert_applied(&edited, "configured");
+    provider.wait_for("the old pod to be deleted", |_| {
+        names().len() == before.len()
+    });
+    let after = names();
+    let replaced: Vec<&String> = before.difference(&after).collect();
+    assert!(
+        matches!(&replaced[..], [one] if one.contains("-kube-apiserver-")),
+        "{replaced:?}"
+    );
+    assert_eq!(uids(provider), machines);
+    provider.assert_applied(&Manifest::small(NAME), "configured");
+}
+
+/// The machine of the old pool is marked for removal after the new machine has become ready.
+fn a_renamed_pool_serves_until_the_new_one_does(provider: &Provider) {
+    let renamed = Manifest::small(NAME).pool(|it| it["name"] = json!("renamed"));
+    let plan = provider.kvshoot_with(&renamed).run("plan -f shoot.yaml");
+    assert!(plan.out.contains("(once new machines are ready)"), "{plan}");
+    let watcher = Watcher::start(provider, "");
+    provider.assert_applied(&renamed, "configured");
+    watcher.assert_within(
+        "rename",
+        Bounds {
+            max_total: 2,
+            min_ready: 1,
+        },
+    );
+    assert_eq!(provider.zones("renamed"), [1]);
+    assert_eq!(uids(provider).len(), 1);
+    provider.assert_applied(&Manifest::small(NAME), "configured");
 }
 
 fn uids(provider: &Provider) -> BTreeSet<String> {

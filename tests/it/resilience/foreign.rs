@@ -67,6 +67,7 @@ fn a_shoot_is_restored_after_deletions_and_changes_by_others() {
     let shoot = networked("near").with_size(2);
     provider.assert_applied(&shoot, "created");
     a_deleted_control_plane_is_created_again_with_the_same_address(&provider, &shoot);
+    a_deleted_ca_is_not_replaced_and_can_be_restored(&provider, &shoot);
     let shoot = shoot.with_size(1);
     provider.assert_applied(&shoot, "configured");
     a_new_machine_does_not_use_the_disk_of_a_deleted_one(&provider, &shoot);
@@ -232,6 +233,24 @@ fn a_deleted_control_plane_is_created_again_with_the_same_address(
     provider.assert_applied(shoot, "configured");
     assert_eq!(address(&name("kube-apiserver")), before);
     assert_eq!(provider.uids(), machines);
+    provider.assert_unchanged(shoot);
+}
+
+/// All nodes trust only the old one.
+fn a_deleted_ca_is_not_replaced_and_can_be_restored(provider: &Provider, shoot: &Manifest) {
+    let name = format!("{}-ca", shoot.id());
+    let mut backup = provider.get(provider::SECRET, &name).unwrap();
+    provider.delete(provider::SECRET, &name);
+    let before = provider.settled_versions();
+    let output = provider.apply(shoot);
+    assert_eq!(output.code, 4, "{output}");
+    let expected = format!("Secret {name} was deleted, and the cluster depends on its keys");
+    assert!(output.err.contains(&expected), "{output}");
+    let lease = format!("Lease {}", shoot.id());
+    assert_eq!(changed(&before, &provider.settled_versions()), [lease]);
+    backup.metadata.resource_version = None;
+    backup.metadata.uid = None;
+    provider.create(provider::SECRET, serde_json::to_value(&backup).unwrap());
     provider.assert_unchanged(shoot);
 }
 

@@ -35,7 +35,8 @@ impl PoolHistory {
     fn update(&mut self, object: &DynamicObject, exists: bool) {
         let labels = object.metadata.labels.iter().flatten();
         let mut pool = labels.filter(|it| it.0 == "kvshoot.io/pool");
-        if pool.next().is_none_or(|it| *it.1 != self.pool) {
+        let is_wanted = |it: &String| self.pool.is_empty() || *it == self.pool;
+        if !pool.next().is_some_and(|it| is_wanted(it.1)) {
             return;
         }
         let name = object.metadata.name.clone().unwrap();
@@ -62,6 +63,7 @@ impl PoolHistory {
 }
 
 impl<'a> Watcher<'a> {
+    /// Watches all pools if `pool` is empty.
     pub(crate) fn start(provider: &'a Provider, pool: &str) -> Watcher<'a> {
         let listed = provider.api(provider::VM);
         let listed = provider.block_on(async { listed.list(&ListParams::default()).await });

@@ -177,6 +177,16 @@ fn broken_planners_are_detected() {
     }
 }
 
+/// A cluster after its first apply, as the next run observes it.
+pub(crate) fn finished(shoot: &ValidShoot) -> Observed {
+    let mut world = World::new(1, shoot);
+    exhaust(&mut world);
+    world.connect();
+    let observed = world.observed();
+    assert_eq!(open(&plan(shoot, &observed)), "");
+    observed
+}
+
 /// Everything that can be done in the simulation at this time is done.
 fn exhaust(world: &mut World) -> Plan {
     loop {

@@ -201,7 +201,8 @@ impl<'a> World<'a> {
             ObjectStatus::Service(service)
                 if self.has_balancer
                     && service.ingress.is_none()
-                    && key.name.ends_with("-external") =>
+                    && (key.name.ends_with("-external")
+                        || key.name.ends_with("/ingress-nginx-controller")) =>
             {
                 service.ingress = Some("192.0.2.80".into());
             }

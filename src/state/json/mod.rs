@@ -1,7 +1,10 @@
-//! JSON without absent fields.
+//! JSON without absent fields, and its text as YAML.
+
+mod yaml;
 
 use serde::Serialize;
 use serde_json::Value;
+pub(crate) use yaml::to_yaml;
 
 /// Converts a value of the model to JSON without nulls and empty lists.
 pub(crate) fn to_sparse_json(value: &impl Serialize) -> Value {

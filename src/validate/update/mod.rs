@@ -1,8 +1,13 @@
-//! Fields that cannot be changed after creation.
+//! Edits of an existing shoot that cannot be carried out safely, and what to do instead.
+//!
+//! A generated table of all edits is in docs/edits.md.
+
+mod control_plane;
 
 use std::collections::HashMap;
 
 use super::report::{FieldCursor, FindingSink};
+use super::shoot::networking as ranges;
 use super::shoot::spec::profile_named;
 use crate::model::{FindingKind, Shoot, Version, Worker};
 
@@ -28,6 +33,7 @@ pub(super) fn check(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut 
     networking(before, now, &at.key("networking"), report);
     node_mask(before, now, at, report);
     version(before, now, at, report);
+    control_plane::check(before, now, at, report);
 
     let workers: HashMap<&str, &Worker> = old
         .provider
@@ -68,7 +74,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut Findin
     let (old, new) = (&before.spec.networking, &now.spec.networking);
     same(&at.key("type"), &old.type_, &new.type_, report);
     same(&at.key("nodes"), &old.nodes, &new.nodes, report);
-    let defaults = super::shoot::networking::DEFAULT_PODS;
+    let defaults = ranges::DEFAULT_PODS;
     let (was, is) = (old.pods.as_deref(), new.pods.as_deref());
     same(
         &at.key("pods"),
@@ -76,7 +82,7 @@ fn networking(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut Findin
         is.unwrap_or(defaults),
         report,
     );
-    let defaults = super::shoot::networking::DEFAULT_SERVICES;
+    let defaults = ranges::DEFAULT_SERVICES;
     let (was, is) = (old.services.as_deref(), new.services.as_deref());
     same(
         &at.key("services"),
@@ -86,29 +92,22 @@ fn networking(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut Findin
     );
 }
 
+/// Nodes keep their pod ranges, and ranges of another size would overlap with them.
 fn node_mask(before: &Shoot, now: &Shoot, at: &FieldCursor, report: &mut FindingSink) {
-    let mask = |shoot: &Shoot| {
-        shoot
-            .spec
-            .kubernetes
-            .kube_controller_manager
-            .as_ref()?
-            .node_cidr_mask_size
-    };
-    if let Some(was) = mask(before)
-        && mask(now) != Some(was)
-    {
-        let at = &at.key("kubernetes");
-        let at = &at.key("kubeControllerManager");
-        report
-            .error(
-                &at.key("nodeCIDRMaskSize"),
-                FindingKind::Invalid,
-                "update/immutable",
-                format!("immutable (was {was})"),
-            )
-            .hint(format!("set it to {was}"));
+    let (was, is) = (ranges::node_mask(before), ranges::node_mask(now));
+    if was == is {
+        return;
     }
+    let at = &at.key("kubernetes");
+    let at = &at.key("kubeControllerManager");
+    report
+        .error(
+            &at.key("nodeCIDRMaskSize"),
+            FindingKind::Invalid,
+            "update/immutable",
+            format!("the pod range of each node cannot be changed from /{was} to /{is}"),
+        )
+        .hint(format!("set it to {was}"));
 }
 
 /// Kubernetes can only be upgraded, by one minor version at a time.
