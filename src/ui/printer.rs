@@ -25,7 +25,11 @@ impl Ui {
     pub(crate) fn new(settings: UiSettings) -> Self {
         let out = Stream::stdout(&settings);
         let err = Stream::stderr(&settings);
-        Self::with_streams(out, err, settings)
+        let ui = Self::with_streams(out, err, settings);
+        if let Some(json) = &ui.json {
+            panic::end_events_on_panic(Arc::clone(json));
+        }
+        ui
     }
 
     pub(super) fn with_streams(out: Stream, err: Stream, settings: UiSettings) -> Self {
@@ -35,9 +39,6 @@ impl Ui {
             .clone()
             .filter(|_| settings.progress == ProgressMode::Json)
             .map(|run| Arc::new(JsonEvents::new(Arc::clone(&err), run)));
-        if let Some(json) = &json {
-            panic::end_events_on_panic(Arc::clone(json));
-        }
         Self {
             out: Arc::new(out),
             err,
