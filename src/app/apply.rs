@@ -6,7 +6,8 @@ use super::manifests::addons;
 use super::manifests::files::ManifestFiles;
 use super::provider::connect::format_missing;
 use super::provider::doctor::used_features;
-use super::provider::prepare::prepare;
+use super::provider::prepare::{Providers, prepare_each};
+use super::run::group::RunGroup;
 use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
@@ -21,7 +22,9 @@ use crate::state::prerequisite;
 use crate::ui::format_duration;
 use crate::validate::{Network, ValidShoot};
 use crate::{plan, render};
-use std::cell::Cell;
+use futures::{StreamExt as _, stream};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,15 +36,17 @@ pub(crate) struct ApplyOptions {
     pub(crate) addons: Option<PathBuf>,
     pub(crate) run: RunOptions,
     pub(crate) create_namespace: bool,
+    /// Number of shoots that are applied at the same time.
+    pub(crate) parallel: usize,
 }
 
-/// Applies all Shoots of the manifests, one after the other.
+/// Applies all Shoots of the manifests; several are applied at the same time.
 pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, CommandError> {
     let texts = options.files.read()?;
     context.block_on(async {
         let signals = Signals::listen(Some(options.run.timeout))?;
         let mut prepared = signals
-            .or_interrupted("find the shoot", prepare(texts, context))
+            .or_interrupted("find the shoot", prepare_each(texts, context))
             .await?;
         let shoots = &mut prepared.loaded.shoots;
         let attached = addons::attach(options.addons.as_deref(), shoots, context);
@@ -52,32 +57,80 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
                 "no Shoot in the manifests",
             ));
         }
-        let mut worst = Exit::Done;
-        for shoot in shoots.iter() {
-            let request = ApplyRequest {
-                verb: "apply",
-                run: options.run,
-                create_namespace: options.create_namespace,
-                resume: Some(context.config.command_line()),
-                must_be_new: false,
-                skip_if: None,
-                started: &Cell::new(false),
-            };
-            let provider = prepared.providers.of(&shoot.id);
-            let applied = apply_shoot(&request, context, &signals, provider, shoot).await?;
-            if applied.exit == Exit::Done {
-                let (name, verb) = (&shoot.name, applied.verb);
-                let result = format!("shoot.core.gardener.cloud/{name} {verb}\n");
-                context.ui.data(&result);
-            }
-            worst = if worst == Exit::Done {
-                applied.exit
-            } else {
-                worst
-            };
+        let command = ApplyCommand {
+            options,
+            context,
+            signals: &signals,
+            providers: &prepared.providers,
+            not_owned: &RefCell::new(prepared.not_owned),
+        };
+        match prepared.loaded.shoots.as_slice() {
+            [shoot] => command.apply(shoot, None).await,
+            shoots => Ok(command.apply_all(shoots).await),
         }
-        Ok(worst)
     })?
+}
+
+/// What all shoots of one command have in common.
+struct ApplyCommand<'a> {
+    options: &'a ApplyOptions,
+    context: &'a Context,
+    signals: &'a Signals,
+    providers: &'a Providers,
+    /// Shoots whose record is an object of somebody else, by technical ID.
+    not_owned: &'a RefCell<HashMap<String, CommandError>>,
+}
+
+impl ApplyCommand<'_> {
+    /// Applies several shoots at the same time. One that fails does not stop the others.
+    async fn apply_all(&self, shoots: &[ValidShoot]) -> Exit {
+        let ids = shoots.iter().map(|it| it.id.clone()).collect();
+        let namespace = self.providers.of(&shoots[0].id).namespace();
+        let group = RunGroup::start(self.context, "apply", ids, namespace);
+        let applies = shoots.iter().map(async |shoot| {
+            let exit = match self.apply(shoot, Some(&group)).await {
+                Ok(exit) => exit,
+                Err(error) => {
+                    group.report_error(&shoot.name, &error);
+                    error.exit
+                }
+            };
+            (shoot.name.clone(), exit)
+        });
+        let applies = stream::iter(applies).buffer_unordered(self.options.parallel);
+        let mut exits: Vec<(String, Exit)> = applies.collect().await;
+        exits.sort_by(|one, other| one.0.cmp(&other.0));
+        group.finish(&exits, Some(self.context.config.command_line()))
+    }
+
+    async fn apply(
+        &self,
+        shoot: &ValidShoot,
+        group: Option<&RunGroup>,
+    ) -> Result<Exit, CommandError> {
+        let request = ApplyRequest {
+            verb: "apply",
+            run: self.options.run,
+            create_namespace: self.options.create_namespace,
+            resume: Some(self.context.config.command_line()),
+            must_be_new: false,
+            skip_if: None,
+            started: &Cell::new(false),
+            group,
+        };
+        let not_owned = self.not_owned.borrow_mut().remove(&shoot.id);
+        if let Some(error) = not_owned {
+            return Err(error);
+        }
+        let provider = self.providers.of(&shoot.id);
+        let applied = apply_shoot(&request, self.context, self.signals, provider, shoot).await?;
+        if applied.exit == Exit::Done {
+            let (name, verb) = (&shoot.name, applied.verb);
+            let result = format!("shoot.core.gardener.cloud/{name} {verb}\n");
+            self.context.ui.data(&result);
+        }
+        Ok(applied.exit)
+    }
 }
 
 /// Returns why nothing has to be done in the observed state, or None.
@@ -97,6 +150,8 @@ pub(crate) struct ApplyRequest<'a> {
     pub(crate) skip_if: Option<&'a SkipIf<'a>>,
     /// Set as soon as objects of the shoot may have been written.
     pub(crate) started: &'a Cell<bool>,
+    /// The other shoots of the command.
+    pub(crate) group: Option<&'a RunGroup>,
 }
 
 /// The result of an apply.
@@ -133,6 +188,7 @@ pub(crate) async fn apply_shoot(
         id: &shoot.id,
         beside: external_objects(shoot, provider),
         resume: request.resume.clone(),
+        group: request.group,
     };
     let session = Session::start(context, signals, provider, request.run, info).await?;
     let first = session.facts();

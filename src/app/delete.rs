@@ -169,6 +169,7 @@ pub(crate) async fn delete_shoot(
             ..ProviderContext::default()
         },
         resume: Some(request.resume.clone()),
+        group: None,
     };
     let session = Session::start(context, signals, provider, request.run, info).await?;
     let skipped = match provider.record(&id).await {

@@ -215,6 +215,7 @@ impl Evacuation<'_> {
             must_be_new: false,
             skip_if: Some(&skip_if),
             started: &Cell::new(false),
+            group: None,
         };
         let applied = apply_shoot(&request, self.context, signals, &self.provider, &shoot).await?;
         if applied.exit == Exit::Done && applied.verb != "unchanged" {

@@ -16,9 +16,10 @@ pub(crate) enum EventKind {
     RunStarted {
         /// The command: `apply` or `delete`.
         verb: &'static str,
+        /// The shoot, or the number of shoots.
         shoot: String,
-        /// Technical ID of the shoot, the prefix of all object names.
-        technical_id: String,
+        /// Technical IDs of the shoots, the prefixes of all object names.
+        technical_ids: Vec<String>,
         namespace: String,
     },
     /// The state of an item; sent when title, status or reason changes.

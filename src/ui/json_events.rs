@@ -172,9 +172,12 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
         EventKind::RunStarted {
             verb: _,
             shoot,
-            technical_id,
+            technical_ids,
             namespace,
-        } => json!({"shoot": shoot, "technical_id": technical_id, "namespace": namespace}),
+        } => match technical_ids.as_slice() {
+            [id] => json!({"shoot": shoot, "technical_id": id, "namespace": namespace}),
+            ids => json!({"technical_ids": ids, "namespace": namespace}),
+        },
         EventKind::Item {
             id,
             title,

@@ -236,6 +236,7 @@ impl TemporaryCluster<'_> {
             must_be_new: true,
             skip_if: None,
             started,
+            group: None,
         };
         let applied = apply_shoot(
             &request,

@@ -21,6 +21,8 @@ pub(crate) struct Prepared {
     /// Shoots that already exist, by technical ID.
     pub(crate) records: HashMap<String, LastApplied>,
     pub(crate) providers: Providers,
+    /// Shoots whose record is an object of somebody else, by technical ID. Empty unless [`prepare_each`] was called.
+    pub(crate) not_owned: HashMap<String, CommandError>,
 }
 
 /// The provider clusters of manifests; at least one.
@@ -57,6 +59,16 @@ pub(crate) async fn prepare(
     texts: SourceTexts,
     context: &Context,
 ) -> Result<Prepared, CommandError> {
+    let mut prepared = prepare_each(texts, context).await?;
+    let not_owned = prepared.not_owned.drain().next();
+    not_owned.map_or(Ok(prepared), |(_, error)| Err(error))
+}
+
+/// Like [`prepare`], for commands that work on the other Shoots when the record of one is an object of somebody else.
+pub(crate) async fn prepare_each(
+    texts: SourceTexts,
+    context: &Context,
+) -> Result<Prepared, CommandError> {
     let manifest = Manifest::parse(texts);
     let load_context = LoadContext {
         bindings: match has_option(context) {
@@ -74,7 +86,7 @@ pub(crate) async fn prepare(
         accept(judge(manifest, &pending), context)?;
         return Err(CommandError::silent(Exit::Manifest));
     }
-    let (providers, records, values) = match fetch(&manifest, context).await {
+    let fetched = match fetch(&manifest, context).await {
         Ok(fetched) => fetched,
         Err(error) => {
             accept(judge(manifest, &pending), context)?;
@@ -82,22 +94,25 @@ pub(crate) async fn prepare(
         }
     };
     let load_context = LoadContext {
-        values: FetchedValues::Fetched(values),
-        records,
+        values: FetchedValues::Fetched(fetched.values),
+        records: fetched.records,
         ..load_context
     };
     Ok(Prepared {
-        providers,
+        providers: fetched.providers,
+        not_owned: fetched.not_owned,
         loaded: accept(judge(manifest, &load_context), context)?,
         records: load_context.records,
     })
 }
 
-type Fetched = (
-    Providers,
-    HashMap<String, LastApplied>,
-    HashMap<(String, KeyReference), ResolvedValue>,
-);
+/// What manifests depend on.
+struct Fetched {
+    providers: Providers,
+    records: HashMap<String, LastApplied>,
+    not_owned: HashMap<String, CommandError>,
+    values: HashMap<(String, KeyReference), ResolvedValue>,
+}
 
 async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, CommandError> {
     let Needs {
@@ -105,11 +120,16 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
         references,
     } = needs(manifest);
     let providers = connect_all(manifest, context).await?;
-    let mut records = HashMap::new();
+    let (mut records, mut not_owned) = (HashMap::new(), HashMap::new());
     for id in ids {
-        let record = providers.of(&id).record(&id).await.map_err(failed)?;
-        if let Some(record) = record {
-            records.extend(last_applied(&record.data).map(|applied| (id, applied)));
+        match providers.of(&id).record(&id).await {
+            Ok(Some(record)) => {
+                records.extend(last_applied(&record.data).map(|applied| (id, applied)));
+            }
+            Ok(None) => {}
+            // It would be found when the shoot is applied, too. Other errors are those of all shoots.
+            Err(error @ Error::NotOwned { .. }) => drop(not_owned.insert(id, failed(error))),
+            Err(error) => return Err(failed(error)),
         }
     }
     let mut values = HashMap::new();
@@ -117,7 +137,12 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
         let value = fetch_value(providers.of(&id), &reference, context).await?;
         values.insert((id, reference), value);
     }
-    Ok((providers, records, values))
+    Ok(Fetched {
+        providers,
+        records,
+        not_owned,
+        values,
+    })
 }
 
 /// Connects to the provider cluster of each Shoot; Shoots with the same credentials share a connection.

@@ -15,7 +15,7 @@ const SILENCE: Duration = Duration::from_secs(11);
 
 /// Runs the background tasks until they are dropped. `lost` is cancelled when the lease is lost.
 pub(super) async fn run(
-    reporter: &Reporter,
+    reporter: &Reporter<'_>,
     observer: &Observer,
     lease: &Lease,
     lost: CancellationToken,
@@ -31,7 +31,7 @@ pub(super) async fn run(
     .0
 }
 
-async fn redraw(reporter: &Reporter) -> Infallible {
+async fn redraw(reporter: &Reporter<'_>) -> Infallible {
     loop {
         sleep(TICK).await;
         reporter.tick();
@@ -53,14 +53,18 @@ async fn own_lease(observer: &Observer, lease: &Lease) -> Infallible {
     pending().await
 }
 
-async fn watch_lease(reporter: &Reporter, fence: &Fence, lost: CancellationToken) -> Infallible {
+async fn watch_lease(
+    reporter: &Reporter<'_>,
+    fence: &Fence,
+    lost: CancellationToken,
+) -> Infallible {
     let error = fence.lost().await;
     reporter.note(error.to_string());
     lost.cancel();
     pending().await
 }
 
-async fn watch_silence(reporter: &Reporter, fence: &Fence) -> Infallible {
+async fn watch_silence(reporter: &Reporter<'_>, fence: &Fence) -> Infallible {
     let mut is_silent = false;
     loop {
         sleep(TICK).await;
@@ -75,7 +79,7 @@ async fn watch_silence(reporter: &Reporter, fence: &Fence) -> Infallible {
     }
 }
 
-async fn watch_observer(reporter: &Reporter, observer: &Observer) -> Infallible {
+async fn watch_observer(reporter: &Reporter<'_>, observer: &Observer) -> Infallible {
     let mut health = observer.health();
     while health.wait_for(Option::is_some).await.is_ok() {
         // Most problems are short, and are retried at once.

@@ -1,5 +1,6 @@
 //! The events of a run, with the time since its start.
 
+use super::group::RunGroup;
 use crate::flow::{EventKind, RunEvent};
 use crate::ui::Progress;
 use std::cell::RefCell;
@@ -7,16 +8,31 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Sends events to the progress output.
-pub(super) struct Reporter {
+pub(super) struct Reporter<'a> {
     started: Instant,
-    progress: RefCell<Progress>,
+    output: Output<'a>,
 }
 
-impl Reporter {
-    pub(super) fn new(started: Instant, progress: Progress) -> Reporter {
+/// The progress output of this run alone, or of several runs.
+enum Output<'a> {
+    Own(RefCell<Progress>),
+    Group { group: &'a RunGroup, shoot: String },
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn new(started: Instant, progress: Progress) -> Reporter<'a> {
         Reporter {
             started,
-            progress: RefCell::new(progress),
+            output: Output::Own(RefCell::new(progress)),
+        }
+    }
+
+    /// Reports the run of one shoot of a group.
+    pub(super) fn of_group(started: Instant, group: &'a RunGroup, shoot: &str) -> Reporter<'a> {
+        let shoot = shoot.to_owned();
+        Reporter {
+            started,
+            output: Output::Group { group, shoot },
         }
     }
 
@@ -33,7 +49,10 @@ impl Reporter {
     }
 
     pub(super) fn forward(&self, event: &RunEvent) {
-        self.progress.borrow_mut().event(event);
+        match &self.output {
+            Output::Own(progress) => progress.borrow_mut().event(event),
+            Output::Group { group, shoot } => group.forward(shoot, event.kind.clone()),
+        }
     }
 
     pub(super) fn note(&self, text: impl Into<String>) {
@@ -42,6 +61,9 @@ impl Reporter {
 
     /// Redraws what depends on the time.
     pub(super) fn tick(&self) {
-        self.progress.borrow_mut().tick(self.elapsed());
+        match &self.output {
+            Output::Own(progress) => progress.borrow_mut().tick(self.elapsed()),
+            Output::Group { group, .. } => group.tick(),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A locked and observed shoot, and the run that works on it.
 
 use super::background;
+use super::group::RunGroup;
 use super::reporter::Reporter;
 use super::result::RunResult;
 use crate::app::context::Context;
@@ -25,7 +26,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Concurrent writes. More gains nothing with an API server of two cores.
-const WRITES: usize = 32;
+pub(super) const WRITES: usize = 32;
 /// Time limit of the last requests of a run when the server probably does not answer.
 const CLEANUP: Duration = Duration::from_secs(2);
 
@@ -47,6 +48,8 @@ pub(crate) struct RunInfo<'a> {
     pub(crate) beside: ProviderContext,
     /// The command that resumes the run; None if the caller handles that.
     pub(crate) resume: Option<String>,
+    /// The other runs of the same command.
+    pub(crate) group: Option<&'a RunGroup>,
 }
 
 /// A locked and observed shoot.
@@ -58,7 +61,7 @@ pub(crate) struct Session<'a> {
     pub(crate) provider: ApiClient,
     observer: Arc<Observer>,
     performer: Executor,
-    reporter: Reporter,
+    reporter: Reporter<'a>,
 }
 
 /// Returns a predicate for [`LeaseHolder::identity`]: true if that process ran on this computer and has ended.
@@ -78,13 +81,16 @@ impl<'a> Session<'a> {
         info: RunInfo<'a>,
     ) -> Result<Self, CommandError> {
         let started = Instant::now();
-        let reporter = Reporter::new(started, context.ui.progress());
+        let reporter = match info.group {
+            Some(group) => Reporter::of_group(started, group, info.shoot),
+            None => Reporter::new(started, context.ui.progress()),
+        };
         reporter.forward(&RunEvent {
             at: Duration::ZERO,
             kind: EventKind::RunStarted {
                 verb: info.verb,
                 shoot: info.shoot.to_owned(),
-                technical_id: info.id.to_owned(),
+                technical_ids: vec![info.id.to_owned()],
                 namespace: provider.namespace().to_string(),
             },
         });
@@ -157,7 +163,13 @@ impl<'a> Session<'a> {
         };
         let perform = |action: Action, facts: Arc<Facts>| {
             let action = action.rendered(|desired| render(&facts, desired));
-            async move { answer(self.performer.execute(action).await) }
+            async move {
+                let _permit = match self.info.group {
+                    Some(group) => group.permit().await,
+                    None => None,
+                };
+                answer(self.performer.execute(action).await)
+            }
         };
         let report = |event: RunEvent| self.reporter.forward(&event);
         let run = flow::run(&limits, self.observer.facts(), plan, admit, perform, report);

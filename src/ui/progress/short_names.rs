@@ -1,4 +1,4 @@
-//! Names without the prefix that all objects of a run share, and what items are about.
+//! Names without the prefix that all objects of a shoot share, and what items are about.
 
 use crate::flow::{EventKind, RunEvent};
 use crate::state::key::{ObjectKey, ObjectKind};
@@ -7,20 +7,21 @@ use crate::state::plan::{ItemKind, MachineStep, REQUEST_SENT};
 /// Shortens object names in the events of one run.
 #[derive(Debug, Default)]
 pub(super) struct ShortNames {
-    prefix: Option<String>,
+    prefixes: Vec<String>,
 }
 
 impl ShortNames {
     /// Returns the event for people: names are short, and a request in flight is not mentioned.
     pub(super) fn shorten(&mut self, event: &RunEvent) -> RunEvent {
         let mut event = event.clone();
-        if let EventKind::RunStarted { technical_id, .. } = &event.kind {
-            self.prefix = Some(format!("{technical_id}-"));
+        if let EventKind::RunStarted { technical_ids, .. } = &event.kind {
+            self.prefixes = technical_ids.iter().map(|id| format!("{id}-")).collect();
         }
-        let prefix = self.prefix.as_deref();
         let short = |text: &mut String| {
-            if let Some(prefix) = prefix {
-                *text = text.replace(prefix, "");
+            for prefix in &self.prefixes {
+                if text.contains(prefix) {
+                    *text = text.replace(prefix, "");
+                }
             }
         };
         match &mut event.kind {
@@ -32,8 +33,10 @@ impl ShortNames {
                     ItemKind::Deletion { key, .. } => Some(&mut key.name),
                     _ => None,
                 };
-                if let (Some(name), Some(prefix)) = (name, prefix) {
-                    *name = name.replace(prefix, "").into();
+                if let Some(name) = name {
+                    let mut text = name.to_string();
+                    short(&mut text);
+                    *name = text.into();
                 }
                 short(title);
                 why.take_if(|why| why == REQUEST_SENT);

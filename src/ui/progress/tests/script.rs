@@ -72,7 +72,7 @@ pub(super) fn start() -> Vec<RunEvent> {
             EventKind::RunStarted {
                 verb: "apply",
                 shoot: "dev".to_owned(),
-                technical_id: "shoot--local--dev".to_owned(),
+                technical_ids: vec!["shoot--local--dev".to_owned()],
                 namespace: "ci".to_owned(),
             },
         ),

@@ -1,0 +1,132 @@
+//! Several shoots at the same time, with one progress output and one budget of writes.
+
+use super::session::WRITES;
+use crate::app::context::Context;
+use crate::app::error::{CommandError, Exit};
+use crate::flow::{EventKind, MergedRuns, RunEvent};
+use crate::ui::Progress;
+use std::cell::RefCell;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+/// Runs of several shoots of one command.
+pub(crate) struct RunGroup {
+    started: Instant,
+    progress: RefCell<Progress>,
+    runs: RefCell<MergedRuns>,
+    /// Concurrent writes of all runs: more gains nothing with an API server of two cores.
+    writes: Semaphore,
+}
+
+impl RunGroup {
+    /// Reports the start of all runs. `ids` are the technical IDs of the shoots.
+    pub(crate) fn start(
+        context: &Context,
+        verb: &'static str,
+        ids: Vec<String>,
+        namespace: &str,
+    ) -> RunGroup {
+        let group = RunGroup {
+            started: Instant::now(),
+            progress: RefCell::new(context.ui.progress()),
+            runs: RefCell::default(),
+            writes: Semaphore::new(WRITES),
+        };
+        group.report(EventKind::RunStarted {
+            verb,
+            shoot: format!("{} shoots", ids.len()),
+            technical_ids: ids,
+            namespace: namespace.to_owned(),
+        });
+        group
+    }
+
+    /// Reports an event of the run of one shoot.
+    pub(super) fn forward(&self, shoot: &str, event: EventKind) {
+        let merged = self.runs.borrow_mut().merge(shoot, event);
+        if let Some(event) = merged {
+            self.report(event);
+        }
+    }
+
+    fn report(&self, kind: EventKind) {
+        let at = self.started.elapsed();
+        self.progress.borrow_mut().event(&RunEvent { at, kind });
+    }
+
+    /// Redraws what depends on the time.
+    pub(super) fn tick(&self) {
+        self.progress.borrow_mut().tick(self.started.elapsed());
+    }
+
+    /// Waits until a write may be sent.
+    pub(super) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.writes.acquire().await.ok()
+    }
+
+    /// Reports an error that is not a result of the run of a shoot, such as a lock that is held.
+    pub(crate) fn report_error(&self, shoot: &str, error: &CommandError) {
+        let causes = error.causes.iter().map(|it| format!(": {it}"));
+        let hints = error.hints.iter().map(|it| format!("; {it}"));
+        let details: String = causes.chain(hints).collect();
+        let text = format!("{}{details}", error.message);
+        self.forward(shoot, EventKind::Note { text });
+    }
+
+    /// Reports the end of all runs, with the exit code of each shoot. Returns the worst of them: the highest one.
+    pub(crate) fn finish(&self, exits: &[(String, Exit)], resume: Option<String>) -> Exit {
+        let worst = exits.iter().map(|it| it.1).max_by_key(|it| it.code());
+        let worst = worst.unwrap_or(Exit::Done);
+        let elapsed = crate::ui::format_duration(self.started.elapsed());
+        self.report(EventKind::RunFinished {
+            exit_code: worst.code(),
+            outcome: outcome(worst),
+            summary: summarize(exits, &elapsed),
+            resume: resume.filter(|_| worst != Exit::Done),
+        });
+        worst
+    }
+}
+
+fn outcome(worst: Exit) -> &'static str {
+    match worst {
+        Exit::Done => "converged",
+        Exit::Timeout => "timeout",
+        Exit::Interrupted | Exit::Terminated => "interrupted",
+        _ => "failed",
+    }
+}
+
+/// `Applied 9 of 10 shoots in 1m16s; failed: dev-3 (exit code 9)`.
+fn summarize(exits: &[(String, Exit)], elapsed: &str) -> String {
+    let failed: Vec<String> = exits
+        .iter()
+        .filter(|it| it.1 != Exit::Done)
+        .map(|(shoot, exit)| format!("{shoot} (exit code {})", exit.code()))
+        .collect();
+    let all = exits.len();
+    if failed.is_empty() {
+        return format!("Applied {all} shoots in {elapsed}");
+    }
+    let done = all - failed.len();
+    let failed = failed.join(", ");
+    format!("Applied {done} of {all} shoots in {elapsed}; failed: {failed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_names_the_shoots_that_failed() {
+        let exits = [Exit::Done, Exit::Infrastructure, Exit::Held];
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let exits: Vec<_> = names.into_iter().zip(exits).collect();
+        assert_eq!(summarize(&exits[..1], "16s"), "Applied 1 shoots in 16s");
+        assert_eq!(
+            summarize(&exits, "16s"),
+            "Applied 1 of 3 shoots in 16s; failed: b (exit code 9), c (exit code 6)"
+        );
+    }
+}
