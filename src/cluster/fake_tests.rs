@@ -318,3 +318,63 @@ async fn doctor_reports_an_invalid_installation_and_goes_on() {
     let versions = provider.versions().await.expect("the server answers");
     assert_eq!(versions.kubevirt.as_deref(), Some("v1.8.4"));
 }
+
+/// A namespace with this enforced standard, and a KubeVirt object with this configuration; None if it may not be read.
+fn enforcing(standard: &'static str, configuration: Option<Value>) -> ApiClient {
+    let label = json!({ "pod-security.kubernetes.io/enforce": standard });
+    let metadata = json!({ "name": "ns", "uid": "1", "resourceVersion": "1", "labels": label });
+    let (provider, _) = provider(move |_, path| match (path, &configuration) {
+        ("/api/v1/namespaces/ns", _) => Ok((200, json!({ "metadata": metadata }))),
+        ("/apis/kubevirt.io/v1/kubevirts", Some(it)) => {
+            let kubevirt =
+                json!({ "metadata": { "name": "kubevirt" }, "spec": { "configuration": it } });
+            Ok((200, json!({ "items": [kubevirt] })))
+        }
+        _ => status(403, "Forbidden", "no"),
+    });
+    provider
+}
+
+#[tokio::test(start_paused = true)]
+async fn vms_are_refused_by_a_restricted_namespace_unless_kubevirt_gives_them_a_profile() {
+    let admission = async |standard, configuration| {
+        let provider = enforcing(standard, configuration);
+        provider.vm_admission().await.expect("the server answers")
+    };
+    let profile = json!({ "seccompConfiguration": { "virtualMachineInstanceProfile": {
+        "customProfile": { "runtimeDefaultProfile": true },
+    } } });
+    let refused = admission("restricted", Some(json!({}))).await;
+    assert_eq!(refused, VmAdmission::Refused);
+    assert_eq!(
+        admission("restricted", Some(profile)).await,
+        VmAdmission::Accepted
+    );
+    assert_eq!(
+        admission("baseline", Some(json!({}))).await,
+        VmAdmission::Accepted
+    );
+    // A tenant may not read the settings of KubeVirt.
+    let unknown = admission("restricted", None).await;
+    assert_eq!(unknown, VmAdmission::Unknown);
+    let problem = unknown.problem("ns").expect("it may be refused");
+    assert!(
+        problem.contains("unless KubeVirt is configured for it"),
+        "{problem}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn cilium_is_named_even_if_its_settings_may_not_be_read() {
+    let (provider, _) = provider(|_, path| match path {
+        "/apis/cilium.io/v2" => Ok((200, json!({ "resources": [{ "name": "ciliumendpoints" }] }))),
+        _ => status(403, "Forbidden", "no"),
+    });
+    let found = provider.cilium_translation().await;
+    let translation = found.expect("the server answers").expect("it is Cilium");
+    let problem = translation.problem().expect("it may be a problem");
+    assert!(
+        problem.contains("socketLB.hostNamespaceOnly=true"),
+        "{problem}"
+    );
+}

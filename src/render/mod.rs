@@ -9,7 +9,7 @@ pub(crate) mod machine;
 pub(crate) mod metadata;
 mod network;
 pub(crate) mod network_policy;
-mod networking;
+pub(crate) mod networking;
 mod record;
 mod storage_classes;
 pub(crate) mod system;

@@ -131,6 +131,11 @@ fn requirements(shoots: &[ValidShoot]) -> ShootRequirements {
         uses.features.snapshots |= features.snapshots;
         let version = Version::parse(&shoot.kubernetes);
         uses.minors.extend(version.map(|it| it.minor().1));
+        let networking = &shoot.networking;
+        uses.ranges.extend([
+            ("networking.services", networking.services.clone()),
+            ("networking.pods", networking.pods.clone()),
+        ]);
         let exposure = &shoot.control_plane.exposure;
         uses.load_balancer |= matches!(exposure, ApiServerExposure::LoadBalancer { .. });
         uses.classes

@@ -28,6 +28,8 @@ pub(crate) struct ShootRequirements {
     /// Names of StorageClasses; empty for the default class.
     pub(crate) classes: BTreeSet<String>,
     pub(crate) load_balancer: bool,
+    /// Ranges that shoots use themselves, by their field: `networking.services` and `networking.pods`.
+    pub(crate) ranges: BTreeSet<(&'static str, String)>,
     /// Minor versions of Kubernetes: 34 for 1.34. Empty if no shoot is checked.
     pub(crate) minors: BTreeSet<u64>,
     /// Machines use the pod network of the provider cluster.

@@ -54,6 +54,7 @@ impl ApiClient {
         if requirements.pod_network || requirements.minors.is_empty() {
             findings.extend(self.check_service_translation().await?);
         }
+        findings.extend(self.check_service_range(requirements).await?);
         findings.extend(check_maintenance(&requirements.minors, self.current_time()));
         findings.extend(self.check_permissions(requirements).await?);
         findings.push(self.check_load_balancers(requirements).await?);

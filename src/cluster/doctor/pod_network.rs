@@ -1,12 +1,15 @@
-//! Settings of the provider's pod network that keep machines from Services, and so from their API server and from DNS.
+//! Settings and addresses of the provider's pod network that keep machines from Services, and so from their API server and
+//! from DNS.
 
-use super::check_result::{CheckResult, passed, warning};
+use super::check_result::{CheckResult, ShootRequirements, failed, passed, warning};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
 use crate::cluster::client::resources;
 use crate::cluster::objects::core::config_map::PartialConfigMap;
+use crate::cluster::objects::core::service::PartialService;
 use crate::cluster::objects::reader::read;
+use crate::render::networking::is_in_range;
 
 const SUBJECT: &str = "Services";
 const REMEDY: &str =
@@ -49,6 +52,24 @@ fn translation(config: &PartialConfigMap) -> ServiceTranslation {
     }
 }
 
+fn compare_ranges(address: &str, requirements: &ShootRequirements) -> CheckResult {
+    const SUBJECT: &str = "address ranges";
+    let mut ranges = requirements.ranges.iter();
+    let used = ranges.find(|(_, range)| is_in_range(address, range));
+    match used {
+        Some((field, range)) => failed(
+            SUBJECT,
+            format!(
+                "the provider cluster has Services in {field} {range} of the Shoot, such as {address}: use another range"
+            ),
+        ),
+        None => passed(
+            SUBJECT,
+            "no Services of the provider cluster in those of the shoot",
+        ),
+    }
+}
+
 impl ApiClient {
     /// None if the pod network is not Cilium's.
     ///
@@ -67,6 +88,28 @@ impl ApiClient {
         }))
     }
 
+    /// Compares the ranges of shoots with a Service that every cluster has. None without shoots, or if the Service may not
+    /// be read: then `apply` compares the address that it gets.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer.
+    pub(super) async fn check_service_range(
+        &self,
+        requirements: &ShootRequirements,
+    ) -> Result<Option<CheckResult>, Error> {
+        let service = ResourceRef::one(&resources::SERVICE, "default", "kubernetes");
+        let found = match self.get_with_retry(service).await {
+            _ if requirements.ranges.is_empty() => return Ok(None),
+            Ok(found) => found,
+            Err(Error::Forbidden { .. } | Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let service: PartialService = read(&resources::SERVICE, &found)?;
+        let address = service.observed().cluster_ip;
+        Ok(address.map(|it| compare_ranges(&it, requirements)))
+    }
+
     pub(super) async fn check_service_translation(&self) -> Result<Option<CheckResult>, Error> {
         let translation = self.cilium_translation().await?;
         Ok(translation.map(|it| match it.problem() {
@@ -82,8 +125,21 @@ impl ApiClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::doctor::check_result::CheckStatus;
     use crate::cluster::objects::testing::object;
     use serde_json::{Value, json};
+
+    #[test]
+    fn services_of_the_provider_are_outside_of_the_shoots_ranges() {
+        let requirements = ShootRequirements {
+            ranges: [("networking.services", "100.64.0.0/13".to_owned())].into(),
+            ..ShootRequirements::default()
+        };
+        let status = |address| compare_ranges(address, &requirements).status;
+        assert_eq!(status("100.64.0.1"), CheckStatus::Failed);
+        assert_eq!(status("10.96.0.1"), CheckStatus::Passed);
+        assert_eq!(status("fd00::1"), CheckStatus::Passed);
+    }
 
     #[test]
     fn cilium_has_to_translate_packets_of_machines() {

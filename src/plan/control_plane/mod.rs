@@ -3,7 +3,6 @@
 mod certificates;
 pub(crate) mod room;
 
-use crate::model::Cidr;
 use crate::plan::component;
 use crate::plan::planner::Planner;
 use crate::render::component::Component;
@@ -13,6 +12,7 @@ use crate::render::control_plane::known::{is_external_for_machines, known};
 use crate::render::control_plane::{
     api_server, cloud_controller, controller_manager, csi, etcd, scheduler, service,
 };
+use crate::render::networking::is_in_range;
 use crate::state::facts::ShootApi;
 use crate::state::failure::{ErrorClass, Failure};
 use crate::state::key::ClusterSide;
@@ -21,7 +21,6 @@ use crate::state::plan::{Dependency, ItemKind, ItemState, REQUEST_SENT};
 use crate::state::site::Site;
 use crate::validate::ValidShoot;
 use crate::validate::control_plane::ApiServerExposure;
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// Time that the certificate of the API server waits for the address of a load balancer, from the beginning of a run.
@@ -120,15 +119,12 @@ fn refused_address(
     known: &ControlPlaneFacts,
     services: Dependency,
 ) -> Option<Dependency> {
-    let address: IpAddr = known.cluster_ip.parse().ok()?;
     let ranges = [
         ("services", &shoot.networking.services),
         ("pods", &shoot.networking.pods),
     ];
-    let length = if address.is_ipv6() { 128 } else { 32 };
-    let address = Cidr::parse(&format!("{address}/{length}")).ok()?;
-    let holds = |range: &str| Cidr::parse(range).is_ok_and(|it| it.overlaps(address));
-    let (field, range) = ranges.into_iter().find(|it| holds(it.1))?;
+    let mut ranges = ranges.into_iter();
+    let (field, range) = ranges.find(|it| is_in_range(&known.cluster_ip, it.1))?;
     let service = names::control_plane(&shoot.id, part::API_SERVER);
     let message = format!(
         "the provider cluster gave Service {service:?} the address {}, which is in networking.{field} {range} of the Shoot: machines would not reach it; delete the shoot and create it with a range that the provider cluster does not use",

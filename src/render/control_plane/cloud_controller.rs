@@ -64,8 +64,24 @@ pub(crate) fn component(context: &ControlPlaneContext) -> Component {
             .into_iter()
             .chain([config_map, closed(context, NAME)])
             .chain(pods.deployment(context))
+            .map(|it| with_architecture(context, it))
             .collect(),
     }
+}
+
+/// KubeVirt publishes its image for one architecture, so the Deployment selects nodes of it. An image of the profile may be
+/// for any.
+fn with_architecture(context: &ControlPlaneContext, mut object: Value) -> Value {
+    let is_own = context
+        .shoot
+        .control_plane
+        .images
+        .contains_key(KUBEVIRT_CCM);
+    if object["kind"] == "Deployment" && !is_own {
+        let pod = &mut object["spec"]["template"]["spec"];
+        pod["nodeSelector"] = json!({ "kubernetes.io/arch": "amd64" });
+    }
+    object
 }
 
 /// An empty kubeconfig selects the pod's own service account; the namespace is required nevertheless. Zones and regions

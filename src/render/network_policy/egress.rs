@@ -86,16 +86,17 @@ pub(crate) fn image_repositories() -> Value {
     ] })
 }
 
-/// Mirrors for binaries and container images, as far as they are given by IP address.
+/// Mirrors for binaries and container images, and the HTTP proxy, as far as they are given by IP address.
 pub(crate) fn mirrors(shoot: &ValidShoot) -> Vec<Value> {
-    let downloads = shoot.profile.spec.provider_config.downloads.as_ref();
-    let mirror = downloads.and_then(|it| it.mirror.as_ref());
+    let config = &shoot.profile.spec.provider_config;
+    let mirror = config.downloads.as_ref().and_then(|it| it.mirror.as_ref());
+    let proxies = config.proxy.iter().flat_map(|it| [&it.http, &it.https]);
     let control_plane = &shoot.control_plane;
     let images = control_plane
         .registry
         .iter()
         .chain(control_plane.images.values());
-    servers(mirror.into_iter().chain(images))
+    servers(mirror.into_iter().chain(proxies.flatten()).chain(images))
 }
 
 /// Servers that importers download from, as far as they are given by IP address.

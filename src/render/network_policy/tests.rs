@@ -172,6 +172,21 @@ fn machines_reach_their_cluster_names_and_the_world() {
 }
 
 #[test]
+fn machines_reach_their_proxy() {
+    let mut shoot = shoot();
+    let reach = |shoot: &ValidShoot, port| {
+        let policies = policies(shoot, "10.43.0.7");
+        let from = machine(shoot, "10.42.0.10");
+        reaches(&policies, &from, &End::host("10.7.0.1"), port, "TCP")
+    };
+    assert!(!reach(&shoot, 3128));
+    let proxy = json!({ "https": "http://10.7.0.1:3128" });
+    shoot.profile.spec.provider_config.proxy = serde_json::from_value(proxy).expect("a proxy");
+    assert!(reach(&shoot, 3128));
+    assert!(!reach(&shoot, 22));
+}
+
+#[test]
 fn machines_reach_no_private_address_except_known_servers() {
     let shoot = shoot();
     for host in [

@@ -110,6 +110,21 @@ fn the_cloud_controller_manager_finds_machines_and_their_namespace() {
 }
 
 #[test]
+fn the_cloud_controller_manager_runs_where_its_image_does() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let selector = |shoot: &ValidShoot| {
+        let objects = objects(shoot);
+        let deployment = named(&objects, "Deployment", "cloud-controller-manager");
+        deployment["spec"]["template"]["spec"]["nodeSelector"].clone()
+    };
+    assert_eq!(selector(&shoot), json!({ "kubernetes.io/arch": "amd64" }));
+    let own = "example.org/ccm:arm64".to_owned();
+    let name = "kubevirt-cloud-controller-manager".to_owned();
+    shoot.control_plane.images.insert(name, own);
+    assert_eq!(selector(&shoot), Value::Null);
+}
+
+#[test]
 fn roles_are_limited_to_the_namespace_and_exclude_secrets() {
     let objects = objects(&tolerating(Tolerance::None));
     assert_eq!(of_kind(&objects, "ClusterRole").len(), 0);

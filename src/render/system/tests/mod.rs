@@ -43,6 +43,15 @@ pub(crate) fn inside_with(
     host: &str,
     classes: &BTreeMap<Arc<str>, StorageClass>,
 ) -> Vec<Component> {
+    rendered(shoot, host, classes, true)
+}
+
+fn rendered(
+    shoot: &ValidShoot,
+    host: &str,
+    classes: &BTreeMap<Arc<str>, StorageClass>,
+    expands_volumes: bool,
+) -> Vec<Component> {
     let site = Site {
         id: &shoot.id,
         namespace: "provider",
@@ -54,7 +63,7 @@ pub(crate) fn inside_with(
         site,
         known: &known,
         classes,
-        expands_volumes: true,
+        expands_volumes,
     })
 }
 

@@ -1,6 +1,8 @@
 //! Tests of single components.
 
-use super::{containers, find, inside, inside_with, list, objects, templates, text, whole};
+use super::{
+    containers, find, inside, inside_with, list, objects, rendered, templates, text, whole,
+};
 use crate::render::component::Component;
 use crate::state::facts::{OfferedStorageClass, StorageClass};
 use crate::validate::testing::{SHOOT, valid_for_tests};
@@ -253,6 +255,24 @@ fn classes_offered_by_the_provider_or_the_profile_exist_too() {
         "kubevirt-marked of marked: default=true WaitForFirstConsumer Delete",
     ];
     assert_eq!(classes(&all), expected);
+}
+
+/// A claim that asks for more would never get it.
+#[test]
+fn classes_allow_expansion_only_if_the_driver_can() {
+    let mut shoot = whole();
+    let fixed = json!([{ "name": "fixed", "allowVolumeExpansion": false }]);
+    shoot.profile.spec.provider_config.storage_classes =
+        serde_json::from_value(fixed).expect("a class");
+    let allowed = |expands| {
+        let all = rendered(&shoot, "10.96.7.7", &BTreeMap::new(), expands);
+        let objects = objects(&all);
+        let classes = objects.iter().filter(|it| it["kind"] == "StorageClass");
+        let allowed = classes.filter(|it| it["allowVolumeExpansion"] == true);
+        allowed.count()
+    };
+    assert_eq!(allowed(true), 2, "the volume types");
+    assert_eq!(allowed(false), 0);
 }
 
 #[test]
