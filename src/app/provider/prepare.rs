@@ -71,7 +71,12 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
     let mut records = HashMap::new();
     for id in ids {
         if let Some(record) = provider.record(&id).await.map_err(failed)? {
-            records.extend(last_applied(&record.data).map(|applied| (id, applied)));
+            match last_applied(&record.data) {
+                Some(applied) => drop(records.insert(id, applied)),
+                None => context.ui.warn(&format!(
+                    "cannot read the record {id}: the manifest is not compared with the one applied last"
+                )),
+            }
         }
     }
     let mut values = HashMap::new();
