@@ -47,7 +47,7 @@ impl Problem {
         Self::new(FieldPath::root(), FindingKind::Syntax, code, message)
     }
 
-    /// What a list of problems that reached [`MAX_PROBLEMS`] ends with.
+    /// The end of a list that reached [`MAX_PROBLEMS`]: the number of other problems.
     pub(super) fn omitted(count: usize) -> Option<Self> {
         let message = format!("{count} more problems are not listed");
         let problem = Self::new(

@@ -149,7 +149,7 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
     effects
 }
 
-/// What new machines are made of.
+/// Objects of new machines, as texts.
 fn new_machines(all: &[(ClusterSide, Value)]) -> Vec<String> {
     let objects = all.iter().map(|it| &it.1);
     let objects = objects.filter(|it| {
