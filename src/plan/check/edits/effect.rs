@@ -85,9 +85,10 @@ fn objects(shoot: &ValidShoot, all: Vec<(ClusterSide, Value)>) -> Objects {
     let all = all.into_iter().filter(|(side, object)| {
         let role = &object["metadata"]["labels"][names::COMPONENT];
         let is_machine = object["kind"] == "VirtualMachine" || role == names::role::USER_DATA;
-        let is_record = object["metadata"]["name"] == shoot.id.as_str();
-        !(is_machine || role == names::role::TOKEN)
-            && !(*side == ClusterSide::Provider && is_record && object["kind"] == "ConfigMap")
+        let is_record = *side == ClusterSide::Provider
+            && object["kind"] == "ConfigMap"
+            && object["metadata"]["name"] == shoot.id.as_str();
+        !(is_machine || is_record || role == names::role::TOKEN)
     });
     all.map(|(side, object)| {
         let metadata = &object["metadata"];
