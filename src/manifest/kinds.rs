@@ -131,15 +131,14 @@ pub(super) fn known(
     };
     let Some(known) = KNOWN.iter().find(|known| known.kind == kind) else {
         let kinds = || KNOWN.iter().map(|known| known.kind);
-        let hint = suggest(kind, kinds()).map_or_else(
-            || {
-                format!(
-                    "supported values: {}",
-                    kinds().collect::<Vec<_>>().join(", ")
-                )
-            },
-            |meant| format!("did you mean {meant:?}?"),
-        );
+        let hint = match suggest(kind, kinds()) {
+            _ if kind == "List" => "write its items as documents, separated by ---".to_owned(),
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => format!(
+                "supported values: {}",
+                kinds().collect::<Vec<_>>().join(", ")
+            ),
+        };
         return Err(Box::new(
             wrong(
                 FindingKind::NotSupported,
@@ -157,9 +156,13 @@ pub(super) fn known(
             format!("unsupported kind \"{api_version}/{kind}\""),
             version_node,
         );
-        return Err(Box::new(
-            problem.hint(Some(format!("did you mean {}?", known.api_version))),
-        ));
+        let group = |it: &str| it.split('/').next().unwrap_or_default().to_owned();
+        let hint = match group(api_version) == group(known.api_version) {
+            true => format!("did you mean {}?", known.api_version),
+            // Another API of the same kind, such as that of Cluster API.
+            false => format!("the supported {kind} is that of {}", known.api_version),
+        };
+        return Err(Box::new(problem.hint(Some(hint))));
     }
     Ok(known)
 }

@@ -130,10 +130,11 @@ impl Manifest {
         }
     }
 
-    /// Sorts problems and warnings by their position in the files.
+    /// Sorts problems and warnings by their position in the files; those without one are last.
     pub(crate) fn sort_problems(&mut self) {
-        self.problems.sort_by_key(|it| it.span);
-        self.warnings.sort_by_key(|it| it.span);
+        let position = |it: &Problem| (it.span.is_none(), it.span);
+        self.problems.sort_by_key(position);
+        self.warnings.sort_by_key(position);
     }
 
     /// Returns the span of a field: its value if that is a scalar, else its key; its parent's key if it is absent.
@@ -163,10 +164,21 @@ impl Manifest {
 
     fn placed(&self, document: DocumentId, problem: Problem) -> Option<Problem> {
         let place = self.locate(document, &problem.path)?;
+        let problem = match self.is_placeholder(place) {
+            true => problem.hint(Some(tree::TEMPLATE)),
+            false => problem,
+        };
         Some(if problem.span.is_some() {
             problem
         } else {
             problem.at(place)
         })
+    }
+
+    /// Returns true for a value such as `${VERSION}`.
+    fn is_placeholder(&self, place: FileSpan) -> bool {
+        let text = &self.sources[place.source as usize].text;
+        let value = text.get(place.start as usize..place.end as usize);
+        value.is_some_and(|it| it.contains("${") && it.contains('}') && !it.contains('\n'))
     }
 }

@@ -47,6 +47,18 @@ impl Problem {
         Self::new(FieldPath::root(), FindingKind::Syntax, code, message)
     }
 
+    /// The end of a list that reached [`MAX_PROBLEMS`]: the number of other problems.
+    pub(super) fn omitted(count: usize) -> Option<Self> {
+        let message = format!("{count} more problems are not listed");
+        let problem = Self::new(
+            FieldPath::root(),
+            FindingKind::Invalid,
+            "manifest/more-problems",
+            message,
+        );
+        (count > 0).then(|| problem.hint(Some("fix these first; they may have one cause")))
+    }
+
     /// An invalid value; the caller sets the path.
     pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(FieldPath::root(), FindingKind::Invalid, code, message)

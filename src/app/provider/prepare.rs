@@ -123,9 +123,12 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
     let (mut records, mut not_owned) = (HashMap::new(), HashMap::new());
     for id in ids {
         match providers.of(&id).record(&id).await {
-            Ok(Some(record)) => {
-                records.extend(last_applied(&record.data).map(|applied| (id, applied)));
-            }
+            Ok(Some(record)) => match last_applied(&record.data) {
+                Some(applied) => drop(records.insert(id, applied)),
+                None => context.ui.warn(&format!(
+                    "cannot read the record {id}: the manifest is not compared with the one applied last"
+                )),
+            },
             Ok(None) => {}
             // It would be found when the shoot is applied, too. Other errors are those of all shoots.
             Err(error @ Error::NotOwned { .. }) => drop(not_owned.insert(id, failed(error))),

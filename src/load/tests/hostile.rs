@@ -89,6 +89,6 @@ fn a_line_of_megabytes_is_read() {
             )
             .into_bytes()
         ),
-        "schema/unknown-key"
+        "schema/unknown-key manifest/more-problems"
     );
 }

@@ -81,7 +81,26 @@ fn misformed(text: &str, wanted: &ScalarSchema) -> Option<Problem> {
         .iter()
         .find(|(name, _)| Some(*name) == wanted.format.as_deref())?;
     let reason = parse(text).err()?;
-    Some(Problem::invalid("schema/format", reason))
+    let is_quantity = wanted.format.as_deref() == Some("quantity");
+    let hint = is_quantity.then(|| quantity_meant(text, *parse)).flatten();
+    let hint = hint.map(|it| format!("did you mean {it}?"));
+    Some(Problem::invalid("schema/format", reason).hint(hint))
+}
+
+/// A quantity without the space or the unit of bytes: `20 Gi` and `20GB`.
+fn quantity_meant(text: &str, parse: fn(&str) -> Result<(), String>) -> Option<String> {
+    let joined: String = text.split_whitespace().collect();
+    let meant = joined.trim_end_matches(['b', 'B']);
+    let (number, unit) = meant.split_at(meant.find(|it: char| it.is_ascii_alphabetic())?);
+    let binary = match unit.to_ascii_lowercase().as_str() {
+        "k" | "ki" => "Ki",
+        "m" | "mi" => "Mi",
+        "g" | "gi" => "Gi",
+        "t" | "ti" => "Ti",
+        _ => return None,
+    };
+    let meant = format!("{number}{binary}");
+    (meant != text && parse(&meant).is_ok()).then_some(meant)
 }
 
 fn is_read_as(value: ScalarValue, wanted: &ScalarSchema) -> bool {

@@ -19,6 +19,9 @@ pub(super) fn of_node(source: &SourceFile, tree: &Tree, id: NodeId) -> &'static 
 
 pub(super) fn of_scalar(text: &str, value: ScalarValue) -> &'static str {
     match value {
+        ScalarValue::Float(_) if text.bytes().all(|it| it.is_ascii_digit()) => {
+            "a number that is too large"
+        }
         ScalarValue::Int(_) | ScalarValue::Float(_) => "a number",
         ScalarValue::Bool(_) => "a boolean",
         ScalarValue::Null => "null",

@@ -7,6 +7,7 @@ use crate::manifest::source::SourceFile;
 use crate::model::FieldPath;
 
 use super::node::{NodeId, NodeKind, QuoteStyle, Tree};
+use super::syntax;
 
 /// Returns keys and values: keys are unique strings, and the entries of `<<` are merged.
 /// `pairs` has each key followed by its value, `path` gives the path of a key, and at most `room` problems are reported.
@@ -26,7 +27,9 @@ pub(super) fn entries(
         let (key, value) = (pair[0], pair[1]);
         let Some((text, style)) = tree.text(source, key) else {
             let problem = Problem::syntax("yaml/key", "keys must be strings");
-            problems.push(problem.at(tree.place(number, key)));
+            let place = tree.place(number, key);
+            let hint = is_template(source, place.start).then_some(syntax::TEMPLATE);
+            problems.push(problem.at(place).hint(hint));
             continue;
         };
         if text == "<<" && style == QuoteStyle::Plain {
@@ -70,6 +73,13 @@ pub(super) fn entries(
         merge(tree, source, map, &mut entries);
     }
     (entries.into(), problems)
+}
+
+/// Returns true if `{{` begins at an offset, or one character before it.
+fn is_template(source: &SourceFile, start: u32) -> bool {
+    let start = start as usize;
+    let begins = |at: usize| source.text.get(at..).is_some_and(|it| it.starts_with("{{"));
+    begins(start) || start > 0 && begins(start - 1)
 }
 
 fn first_of(

@@ -3,6 +3,8 @@
 mod build;
 mod mapping;
 mod node;
+mod syntax;
 
 pub(super) use build::{MANIFESTS, ParseLimits, parse};
 pub(super) use node::{NodeId, NodeKind, QuoteStyle, Tree};
+pub(super) use syntax::TEMPLATE;

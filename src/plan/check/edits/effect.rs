@@ -85,11 +85,10 @@ fn objects(shoot: &ValidShoot, all: Vec<(ClusterSide, Value)>) -> Objects {
     let all = all.into_iter().filter(|(side, object)| {
         let role = &object["metadata"]["labels"][names::COMPONENT];
         let is_machine = object["kind"] == "VirtualMachine" || role == names::role::USER_DATA;
-        let is_record = object["metadata"]["name"] == shoot.id.as_str();
-        let is_own_record = *side == ClusterSide::Provider && is_record;
-        !(is_machine
-            || role == names::role::TOKEN
-            || is_own_record && object["kind"] == "ConfigMap")
+        let is_record = *side == ClusterSide::Provider
+            && object["kind"] == "ConfigMap"
+            && object["metadata"]["name"] == shoot.id.as_str();
+        !(is_machine || is_record || role == names::role::TOKEN)
     });
     all.map(|(side, object)| {
         let metadata = &object["metadata"];
@@ -151,7 +150,7 @@ fn machines(after: &ValidShoot, observed: &Observed) -> Vec<String> {
     effects
 }
 
-/// What new machines are made of.
+/// Objects of new machines, as texts.
 fn new_machines(all: &[(ClusterSide, Value)]) -> Vec<String> {
     let objects = all.iter().map(|it| &it.1);
     let objects = objects.filter(|it| {

@@ -65,7 +65,7 @@ impl Cluster {
         }
     }
 
-    /// What an edit does. An error is a document that is not valid, edited or not.
+    /// Effect of an edit. An error is a document that is not valid, edited or not.
     fn effect(&self, document: &Value) -> Result<String, String> {
         let (shoot, _) = read(document)?;
         let texts = |outcome: &ValidationOutcome| {
