@@ -90,6 +90,9 @@ pub(crate) struct PoolSpec {
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) cri: Option<String>,
+    /// CPU architecture, if the manifests name one.
+    pub(crate) architecture: Option<String>,
+    /// Certificates that the machines trust, of the CloudProfile and of the pool, as PEM.
     pub(crate) ca_bundle: Option<String>,
     /// Settings of the pool, or else those of the shoot.
     pub(crate) kubelet: Option<Kubelet>,

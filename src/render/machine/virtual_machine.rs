@@ -154,6 +154,11 @@ fn guest(machine: &MachineContext) -> Value {
     );
     set_if_some(
         &mut guest,
+        "architecture",
+        machine.pool.architecture.as_ref().map(|it| json!(it)),
+    );
+    set_if_some(
+        &mut guest,
         "dnsPolicy",
         worker.dns_policy.as_ref().map(to_sparse_json),
     );

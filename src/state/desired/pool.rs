@@ -6,7 +6,7 @@ use crate::state::desired::image_volumes::content;
 use crate::state::desired::networks::NetworkAttachment;
 use crate::state::facts::Facts;
 use crate::state::hash::Hash;
-use crate::state::json::to_sparse_json;
+use crate::state::json::{set_if_some, to_sparse_json};
 use crate::validate::{ImageSource, PoolSpec, ValidShoot, VolumeApi, VolumeSpec};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) fn pool_hash(
         .iter()
         .map(|it| json!([it.name, volume(&it.volume)]))
         .collect();
-    Hash::of(&json!({
+    let mut parts = json!({
         "kubernetes": pool.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
@@ -53,7 +53,14 @@ pub(crate) fn pool_hash(
             json!(shoot.networking.type_ == "none"),
             json!(shoot.control_plane.registry),
         ],
-    }))
+    });
+    // Only where it is set, since existing machines carry hashes without it.
+    set_if_some(
+        &mut parts,
+        "architecture",
+        pool.architecture.as_ref().map(|it| json!(it)),
+    );
+    Hash::of(&parts)
 }
 
 pub(crate) fn volume(volume: &VolumeSpec) -> Value {
