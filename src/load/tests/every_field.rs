@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::every_field_values::{BASES, BESIDE, ELSEWHERE, REFUSED, VALUES};
 use crate::load::{LoadContext, judge};
-use crate::manifest::{Manifest, schema_of};
+use crate::manifest::{Manifest, Problem, schema_of};
+use crate::model::{CloudProfile, WorkerConfig};
 use crate::plan::preview::first_apply;
 use crate::state::desired::{attachments, pool_hash};
 use crate::state::facts::Facts;
 use crate::validate::ValidShoot;
-use crate::validate::testing::today;
+use crate::validate::testing::{SHOOT, read, today};
 
 /// A field of the schema: its path, with `[]` for items of lists, and its own schema.
 struct Field {
@@ -72,7 +73,7 @@ fn try_field(
     kind: &'static str,
     root: &Value,
     field: &Field,
-    known: &mut HashMap<String, Result<Decided, String>>,
+    known: &mut HashMap<String, Result<Outcome, String>>,
 ) -> Effect {
     let mut before: BTreeMap<&str, Value> = BASES
         .iter()
@@ -119,45 +120,63 @@ fn try_field(
         value,
     );
     let text = serde_json::to_string(&before).expect("JSON");
-    let before = known
-        .entry(text)
-        .or_insert_with(|| outcome(&before))
-        .clone();
-    let after = outcome(&after);
-    match (before, after) {
-        (Err(why), _) => Effect::Refuses(format!("before: {why}")),
-        (_, Err(why)) => Effect::Refuses(why),
-        (Ok(before), Ok(after)) if before == after => Effect::Nothing,
-        (Ok(_), Ok(_)) => Effect::Changes,
+    let known = known.entry(text).or_insert_with(|| outcome(&before));
+    let before = match known {
+        Err(why) => return Effect::Refuses(format!("before: {why}")),
+        Ok(before) => before,
+    };
+    let after = match outcome(&after) {
+        Err(why) => return Effect::Refuses(why),
+        Ok(after) => after,
+    };
+    // Rendering takes most of the time.
+    if (&before.warnings, &before.decided) != (&after.warnings, &after.decided) {
+        return Effect::Changes;
+    }
+    let before = before
+        .rendered
+        .get_or_insert_with(|| rendered(&before.shoot));
+    match *before == rendered(&after.shoot) {
+        true => Effect::Nothing,
+        false => Effect::Changes,
     }
 }
 
-/// Warnings, and all that is decided and rendered except copies of the manifest.
-type Decided = (Vec<String>, String, String);
+/// What documents mean.
+struct Outcome {
+    warnings: Vec<String>,
+    /// What is decided, as text.
+    decided: String,
+    shoot: ValidShoot,
+    rendered: Option<String>,
+}
 
-fn outcome(documents: &BTreeMap<&str, Value>) -> Result<Decided, String> {
+fn outcome(documents: &BTreeMap<&str, Value>) -> Result<Outcome, String> {
     let files = documents.iter().map(|(kind, document)| {
         let text = serde_json::to_vec(document).expect("JSON");
         ((*kind).to_owned(), text)
     });
     let loaded = judge(Manifest::parse(files), &LoadContext::at(today()));
-    let text = |it: &crate::manifest::Problem| format!("{} {}", it.path, it.message);
+    let text = |it: &Problem| format!("{} {}", it.path, it.message);
     if let Some(problem) = loaded.manifest.problems().first() {
         return Err(text(problem));
     }
-    let warnings = loaded.manifest.warnings().iter().map(text).collect();
     let shoot = loaded.shoots.first().expect("there are no problems");
-    Ok((warnings, decided(shoot), rendered(shoot)))
+    Ok(Outcome {
+        warnings: loaded.manifest.warnings().iter().map(text).collect(),
+        decided: decided(shoot),
+        shoot: shoot.clone(),
+        rendered: None,
+    })
 }
 
 /// The Shoot without the parts that are copied from the manifest as they are: these count only where they are rendered.
 fn decided(shoot: &ValidShoot) -> String {
     let mut shoot = shoot.clone();
-    shoot.manifest =
-        std::sync::Arc::new(crate::validate::testing::read(crate::validate::testing::SHOOT).0);
-    shoot.profile = crate::model::CloudProfile::nothing();
+    shoot.manifest = read(SHOOT).0.into();
+    shoot.profile = CloudProfile::nothing();
     for pool in &mut shoot.pools {
-        pool.worker = crate::model::WorkerConfig::default();
+        pool.worker = WorkerConfig::default();
         pool.kubelet = None;
     }
     format!("{shoot:?}")

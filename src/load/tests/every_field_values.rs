@@ -373,6 +373,9 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
 
 /// Fields and another valid value; the longest path counts.
 pub(super) const VALUES: &[(&str, &str)] = &[
+    ("location.region", "\"europe-west1\""),
+    ("virtualMachine.location.zone", "\"europe-west1-b\""),
+    ("providerConfig.location.zone", "\"europe-west1-c\""),
     ("machineTypes[].cpu", "\"2\""),
     (
         "machineTypes[].storage",

@@ -195,7 +195,7 @@ pub(crate) struct Worker {
     /// Additional blank disks
     #[serde(default)]
     pub(crate) data_volumes: Vec<DataVolume>,
-    /// No effect: the kubelet keeps its data on the root disk
+    /// Name of the data volume that the kubelet keeps its data on, which the machine formats and mounts; the root disk when absent
     pub(crate) kubelet_data_volume_name: Option<String>,
     /// Additional CA certificates in PEM, trusted by the machines
     pub(crate) ca_bundle: Option<String>,

@@ -255,12 +255,13 @@ fn disks(machine: &MachineContext) -> Vec<Value> {
         .as_ref()
         .map_or(&[][..], |it| &it.disks);
     let find = |name: &str| given_disks.iter().find(|it| it.name == name);
-    let data = machine
-        .pool
-        .data
-        .iter()
-        .enumerate()
-        .map(|(i, it)| disk(find(&it.name), &names::data_disk(i)));
+    let data = machine.pool.data.iter().enumerate().map(|(i, it)| {
+        let mut disk = disk(find(&it.name), &names::data_disk(i));
+        if machine.pool.kubelet_volume.as_ref() == Some(&it.name) {
+            disk["serial"] = json!(machine.pool.kubelet_serial());
+        }
+        disk
+    });
     [
         disk(find("root-disk"), "root-disk"),
         disk(None, "cloudinitdisk"),

@@ -191,3 +191,12 @@ fn user_data_is_much_smaller_than_a_secret() {
     let text = serde_yaml::to_string(&read(&shoot)).expect("YAML");
     assert!(text.len() < 100_000, "{} bytes", text.len());
 }
+
+#[test]
+fn the_disk_of_the_kubelet_is_named_by_its_serial_number() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let settings = |shoot: &ValidShoot| content(&read(shoot), "/etc/kvshoot/join.conf").to_owned();
+    assert!(!settings(&shoot).contains("KUBELET_VOLUME"));
+    shoot.pools[0].kubelet_volume = Some("data".into());
+    assert!(settings(&shoot).ends_with("\nKUBELET_VOLUME='kubelet-data'\n"));
+}

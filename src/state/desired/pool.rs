@@ -60,6 +60,11 @@ pub(crate) fn pool_hash(
         "architecture",
         pool.architecture.as_ref().map(|it| json!(it)),
     );
+    set_if_some(
+        &mut parts,
+        "kubeletVolume",
+        pool.kubelet_volume.as_ref().map(|it| json!(it)),
+    );
     Hash::of(&parts)
 }
 

@@ -151,6 +151,7 @@ fn check_one(
         image: image?,
         root: root?,
         data: data?,
+        kubelet_volume: worker.kubelet_data_volume_name.clone(),
         worker: config?,
         labels: worker.labels.clone(),
         annotations: worker.annotations.clone(),
