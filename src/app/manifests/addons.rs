@@ -199,7 +199,10 @@ mod tests {
             json!({ "kind": "DaemonSet", "spec": { "template": { "spec": { "containers": containers } } } })
         };
         assert!(!has_unenforced_policies(&[addon(&[daemon("a/b")])]));
-        let other = [addon(&[policy.clone()]), addon(&[daemon("a/b")])];
+        let other = [
+            addon(std::slice::from_ref(&policy)),
+            addon(&[daemon("a/b")]),
+        ];
         assert!(has_unenforced_policies(&other));
         let enforced = [addon(&[policy]), addon(&[daemon("a/kube-router:v2")])];
         assert!(!has_unenforced_policies(&enforced));

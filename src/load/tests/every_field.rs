@@ -287,7 +287,7 @@ fn is_without_effect(schema: &Value) -> bool {
     description.is_some_and(|it| it.starts_with("No effect: "))
 }
 
-/// Another valid value of a type, as far as the type tells.
+/// Another valid value of a type, as far as it follows from the type.
 fn generated(root: &Value, schema: &Value, had: Option<&Value>) -> Value {
     let schema = resolved(root, schema);
     if schema.get("x-unused").is_some() {

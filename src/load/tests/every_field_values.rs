@@ -1,4 +1,4 @@
-//! Valid values of fields, where their type does not tell.
+//! Valid values of fields that do not follow from their type.
 
 /// Documents that are valid together; fields are added to them.
 pub(super) const BASES: [(&str, &str); 3] = [
