@@ -24,7 +24,7 @@ pub(crate) struct LoadContext {
     pub(crate) values: FetchedValues,
     /// Accepts MachineDeployments without a Shoot.
     pub(crate) allow_without_shoot: bool,
-    /// Whether the bindings of Shoots have to be among the manifests.
+    /// Treatment of bindings that are not among the manifests.
     pub(crate) bindings: BindingLookup,
     /// Names of the add-ons, one of which may be the pod network; None if that is not to be judged.
     pub(crate) addons: Option<Vec<String>>,
@@ -48,7 +48,7 @@ pub(crate) enum FetchedValues {
     Fetched(HashMap<(String, KeyReference), ResolvedValue>),
 }
 
-/// Whether the bindings of Shoots have to be among the manifests.
+/// Treatment of bindings that are not among the manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BindingLookup {
     /// Bindings are not used: an option selects the provider cluster, or it is known already.

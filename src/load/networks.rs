@@ -1,4 +1,4 @@
-//! Whether the pod network of a Shoot can be made: a built-in one, one of the CloudProfile, or an add-on.
+//! Check that a Shoot's pod network has manifests: it is built in, in the CloudProfile, or an add-on.
 
 use crate::manifest::{DocumentId, Manifest, Problem};
 use crate::model::{CloudProfile, FieldPath, FindingKind, Shoot, suggest};

@@ -85,11 +85,16 @@ pub(crate) struct PoolSpec {
     pub(crate) image: PoolImage,
     pub(crate) root: VolumeSpec,
     pub(crate) data: Vec<DataVolumeSpec>,
+    /// Name of the data volume that the kubelet keeps its data on; on the root disk when absent.
+    pub(crate) kubelet_volume: Option<String>,
     pub(crate) worker: WorkerConfig,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) cri: Option<String>,
+    /// CPU architecture, if the manifests name one.
+    pub(crate) architecture: Option<String>,
+    /// Certificates that the machines trust, of the CloudProfile and of the pool, as PEM.
     pub(crate) ca_bundle: Option<String>,
     /// Settings of the pool, or else those of the shoot.
     pub(crate) kubelet: Option<Kubelet>,
@@ -99,6 +104,20 @@ pub(crate) struct PoolSpec {
     pub(crate) creation_timeout: Duration,
     /// Maximum time for draining a node before its machine is deleted; 2 hours when absent.
     pub(crate) drain_timeout: Duration,
+}
+
+/// Serial number of the disk of the kubelet, unless the manifest gives it one.
+const KUBELET_SERIAL: &str = "kubelet-data";
+
+impl PoolSpec {
+    /// Serial number by which a machine finds the disk that the kubelet keeps its data on.
+    pub(crate) fn kubelet_serial(&self) -> Option<&str> {
+        let name = self.kubelet_volume.as_deref()?;
+        let disks = self.worker.devices.iter().flat_map(|it| &it.disks);
+        let mut disks = disks.filter(|it| it.name == name);
+        let own = disks.next().and_then(|it| it.serial.as_deref());
+        Some(own.unwrap_or(KUBELET_SERIAL))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

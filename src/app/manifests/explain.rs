@@ -197,7 +197,7 @@ mod tests {
             text,
             "shoot.spec.provider.workers.volume  <object>\n\n  Root disk of the machines\n\nFields:\n  \
              encrypted  <boolean>\n      Must not be true: use a volume type whose StorageClass encrypts\n  \
-             name  <string>\n      Name of the volume\n  size  <quantity>\n      Size in whole Gi, such as 20Gi\n  \
+             name  <string>\n      No effect: the root disk is always called root-disk\n  size  <quantity>\n      Size in whole Gi, such as 20Gi\n  \
              type  <string>\n      Name of a volume type of the CloudProfile\n"
         );
     }

@@ -22,7 +22,7 @@ pub(crate) struct ManifestFiles {
     pub(crate) profile: Option<PathBuf>,
 }
 
-/// What is known and judged without a provider cluster.
+/// Scope of a judgement without a provider cluster.
 pub(crate) struct OfflineScope {
     pub(crate) values: FetchedValues,
     /// Accepts MachineDeployments without a Shoot.

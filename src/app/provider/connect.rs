@@ -144,7 +144,7 @@ fn environment_has_kubeconfig(context: &Context) -> bool {
     files.any(|file| file.exists()) || context.config.in_cluster()
 }
 
-/// Whether an option selects the provider cluster, so that manifests do not.
+/// Returns true if an option selects the provider cluster, so that manifests do not.
 pub(crate) fn has_option(context: &Context) -> bool {
     context.provider.kubeconfig.is_some() || context.provider.sandbox.is_some()
 }

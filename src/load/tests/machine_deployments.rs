@@ -97,6 +97,43 @@ fn zones_are_added_with_machines_and_kept() {
 }
 
 #[test]
+fn a_machine_deployment_is_placed_in_the_zone_of_its_location() {
+    let with = |location: &str| {
+        let text = deployment().replace(
+            "            virtualMachine:\n",
+            &format!("            virtualMachine:\n              location: {location}\n"),
+        );
+        load(&[("m.yaml", &text), ("s.yaml", SHOOT), ("p.yaml", PROFILE)])
+    };
+    for zone in ["europe-west1-c", "europe-west1-d"] {
+        let loaded = with(&format!("{{region: europe-west1, zone: {zone}}}"));
+        assert_eq!(lines(&loaded), "");
+        assert_eq!(loaded.shoots[0].pools[1].zones, [zone]);
+    }
+    assert_eq!(
+        lines(&with("{zone: elsewhere}")),
+        "m.yaml:22:32 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.location.zone NotSupported: zone \"elsewhere\" not found in region \"europe-west1\"\n"
+    );
+    assert_eq!(
+        lines(&with("{region: elsewhere}")),
+        "m.yaml:22:34 spec.template.spec.providerSpec.value.cloudProviderSpec.virtualMachine.location.region Invalid: machines are in region \"europe-west1\", not in \"elsewhere\"\n"
+    );
+}
+
+#[test]
+fn machines_that_must_share_a_host_are_in_one_zone() {
+    let text = deployment()
+        .replace("spec:\n  template", "spec:\n  replicas: 3\n  template")
+        .replace(
+            "          cloudProviderSpec:\n",
+            "          cloudProviderSpec:\n            affinity: {podAffinityPreset: hard}\n",
+        );
+    let loaded = load(&[("m.yaml", &text), ("s.yaml", SHOOT), ("p.yaml", PROFILE)]);
+    assert_eq!(lines(&loaded), "");
+    assert_eq!(loaded.shoots[0].pools[1].zones, ["europe-west1-b"]);
+}
+
+#[test]
 fn problems_of_a_pool_are_reported_in_its_machine_deployment() {
     for (from, to, wanted) in [
         (

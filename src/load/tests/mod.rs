@@ -1,6 +1,8 @@
 //! Whole files: texts in, lines of `file:line:column path kind: message` out.
 
 mod credentials;
+mod every_field;
+mod every_field_values;
 mod fuzz;
 mod hostile;
 mod machine_deployments;

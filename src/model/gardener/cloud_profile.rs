@@ -113,8 +113,9 @@ pub(crate) struct MachineImageVersion {
     /// Container runtimes that the image supports
     #[serde(default)]
     pub(crate) cri: Vec<ImageCri>,
-    /// No effect: all images are taken to run on the hosts
-    pub(crate) architectures: Option<Unused>,
+    /// CPU architectures that the image runs on: amd64 and arm64; amd64 when empty
+    #[serde(default)]
+    pub(crate) architectures: Vec<String>,
     /// No effect: images are not matched with Kubernetes versions
     pub(crate) kubelet_version_constraint: Option<Unused>,
     /// No effect: machines are always replaced
@@ -150,9 +151,9 @@ pub(crate) struct MachineType {
     pub(crate) memory: Quantity,
     /// Specifies whether pools can choose the type; true when absent
     pub(crate) usable: Option<bool>,
-    /// Root disk that comes with the type
+    /// No effect: the root disk is the volume of the pool
     pub(crate) storage: Option<MachineTypeStorage>,
-    /// CPU architecture, such as amd64
+    /// CPU architecture of the machines: amd64 or arm64; that of the provider cluster when absent
     pub(crate) architecture: Option<String>,
     /// No effect: machine types and images are not matched by capabilities
     pub(crate) capabilities: Option<Unused>,
@@ -199,7 +200,7 @@ pub(crate) struct Region {
     /// Zones of the region
     #[serde(default)]
     pub(crate) zones: Vec<Zone>,
-    /// Labels of the region
+    /// No effect: nothing selects regions by labels
     #[serde(default)]
     pub(crate) labels: BTreeMap<String, String>,
     /// No effect: they concern seed clusters, which kvshoot does not have

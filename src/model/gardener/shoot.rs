@@ -195,7 +195,7 @@ pub(crate) struct Worker {
     /// Additional blank disks
     #[serde(default)]
     pub(crate) data_volumes: Vec<DataVolume>,
-    /// No effect: the kubelet keeps its data on the root disk
+    /// Name of the data volume that the kubelet keeps its data on, which the machine formats and mounts; the root disk when absent
     pub(crate) kubelet_data_volume_name: Option<String>,
     /// Additional CA certificates in PEM, trusted by the machines
     pub(crate) ca_bundle: Option<String>,
@@ -230,7 +230,7 @@ pub(crate) struct Machine {
     pub(crate) type_: String,
     /// Operating system image; the first one of the CloudProfile when absent
     pub(crate) image: Option<Image>,
-    /// No effect: all images are taken to run on the hosts
+    /// CPU architecture of the machines, which must be that of the machine type: amd64 or arm64
     pub(crate) architecture: Option<String>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) struct Taint {
 /// Root disk of the machines
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Volume {
-    /// Name of the volume
+    /// No effect: the root disk is always called root-disk
     pub(crate) name: Option<String>,
     /// Name of a volume type of the CloudProfile
     #[serde(rename = "type")]
@@ -297,7 +297,7 @@ pub(crate) struct Cri {
     /// Always containerd
     #[schemars(length(min = 1))]
     pub(crate) name: String,
-    /// No effect: only containerd is installed
+    /// Must be empty: only containerd is installed
     #[serde(default)]
     pub(crate) container_runtimes: Vec<ContainerRuntime>,
 }
@@ -335,13 +335,13 @@ pub(crate) struct WorkerSystemComponents {
 pub(crate) struct MachineControllerManager {
     /// Maximum time for draining a node; its machine is deleted after that; 2h when absent
     pub(crate) machine_drain_timeout: Option<Duration>,
-    /// No effect: unhealthy machines are not replaced automatically
+    /// Not supported: unhealthy machines are not replaced automatically
     pub(crate) machine_health_timeout: Option<Duration>,
     /// Maximum time from creating a machine until its node is ready; 20m when absent
     pub(crate) machine_creation_timeout: Option<Duration>,
-    /// No effect: evictions are retried until machineDrainTimeout
+    /// Not supported: evictions are retried until machineDrainTimeout
     pub(crate) max_evict_retries: Option<i32>,
-    /// No effect: unhealthy machines are not replaced automatically
+    /// Not supported: unhealthy machines are not replaced automatically
     #[serde(default)]
     pub(crate) node_conditions: Vec<String>,
     /// No effect: machines are always replaced

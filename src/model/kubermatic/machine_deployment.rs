@@ -243,7 +243,7 @@ pub(crate) struct VirtualMachine {
     pub(crate) dns_policy: Option<ConfigVar>,
     /// DNS configuration of the virtual machines
     pub(crate) dns_config: Option<DnsConfig>,
-    /// Region and zone, as labels
+    /// Region and zone of the virtual machines; they are placed in the zone
     pub(crate) location: Option<Location>,
     /// Kube-OVN network of the virtual machines
     pub(crate) provider_network: Option<ProviderNetwork>,

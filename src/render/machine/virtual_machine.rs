@@ -155,6 +155,11 @@ fn guest(machine: &MachineContext) -> Value {
     guest["evictionStrategy"] = json!(eviction.unwrap_or(EXTERNAL));
     set_if_some(
         &mut guest,
+        "architecture",
+        machine.pool.architecture.as_ref().map(|it| json!(it)),
+    );
+    set_if_some(
+        &mut guest,
         "dnsPolicy",
         worker.dns_policy.as_ref().map(to_sparse_json),
     );
@@ -251,12 +256,13 @@ fn disks(machine: &MachineContext) -> Vec<Value> {
         .as_ref()
         .map_or(&[][..], |it| &it.disks);
     let find = |name: &str| given_disks.iter().find(|it| it.name == name);
-    let data = machine
-        .pool
-        .data
-        .iter()
-        .enumerate()
-        .map(|(i, it)| disk(find(&it.name), &names::data_disk(i)));
+    let data = machine.pool.data.iter().enumerate().map(|(i, it)| {
+        let mut disk = disk(find(&it.name), &names::data_disk(i));
+        if machine.pool.kubelet_volume.as_ref() == Some(&it.name) {
+            disk["serial"] = json!(machine.pool.kubelet_serial());
+        }
+        disk
+    });
     [
         disk(find("root-disk"), "root-disk"),
         disk(None, "cloudinitdisk"),

@@ -72,8 +72,10 @@ fn settings(join: &JoinConfig) -> String {
     let swaps = settings.and_then(|it| it.fail_swap_on) == Some(false);
     let registry = join.shoot.control_plane.registry.is_some();
     let word = |is: bool| if is { "yes" } else { "no" };
+    let volume = join.pool.kubelet_serial();
+    let volume = volume.map_or(String::new(), |it| format!("KUBELET_VOLUME='{it}'\n"));
     format!(
-        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nNAMESPACE='{}'\nSWAP='{}'\nMIRRORED='{}'\n",
+        "KUBELET_VERSION='{}'\nAPI_SERVER='{}'\nNODE='{}'\nNAMESPACE='{}'\nSWAP='{}'\nMIRRORED='{}'\n{volume}",
         join.pool.kubernetes,
         join.node_address.url(),
         join.machine,

@@ -14,7 +14,7 @@ PKI=$ROOT/var/lib/kubelet/pki/kubelet-client-current.pem
 PAUSE=${PAUSE:-5}
 [ -n "$ROOT" ] || PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin
 
-# KUBELET_VERSION, API_SERVER, NODE, NAMESPACE, SWAP, MIRRORED
+# KUBELET_VERSION, API_SERVER, NODE, NAMESPACE, SWAP, MIRRORED, and perhaps KUBELET_VOLUME
 # shellcheck source=/dev/null
 . "$ROOT/etc/kvshoot/join.conf"
 # http_proxy, https_proxy, no_proxy, in both spellings
@@ -37,6 +37,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 main() {
     mkdir -p "$STATE"
     prepare
+    mount_kubelet_volume
     provide_packages
     provide_containerd
     configure_containerd
@@ -69,6 +70,33 @@ set_clock() {
         if systemctl enable --now "$unit.service" >/dev/null 2>&1; then return; fi
     done
     log 'there is no time service; the clock stays as it is'
+}
+
+# The disk for the data of kubelet, known by its serial number. It is formatted only if there is nothing on it, and the
+# files that came with the machine are copied to it. Later boots mount it before kubelet starts.
+mount_kubelet_volume() {
+    if [ -z "${KUBELET_VOLUME:-}" ]; then return; fi
+    data=$ROOT/var/lib/kubelet
+    if mountpoint -q "$data"; then return; fi
+    device=$(lsblk -dnro PATH,SERIAL | while read -r path serial; do
+        if [ "$serial" = "$KUBELET_VOLUME" ]; then printf '%s\n' "$path"; fi
+    done)
+    [ -n "$device" ] || fail "there is no disk $KUBELET_VOLUME for the data of kubelet; trying again later"
+    if [ -z "$(blkid -p -o value -s TYPE "$device" || true)" ]; then
+        log "formatting $device for the data of kubelet"
+        mkfs.ext4 -q "$device"
+    fi
+    systemctl stop kubelet.service >/dev/null 2>&1 || true
+    mkdir -p "$data" "$STATE/kubelet-volume"
+    mount "$device" "$STATE/kubelet-volume"
+    if [ ! -e "$STATE/kubelet-volume/config.yaml" ]; then cp -a "$data/." "$STATE/kubelet-volume/"; fi
+    umount "$STATE/kubelet-volume"
+    mount "$device" "$data"
+    id=$(blkid -o value -s UUID "$device")
+    if ! grep -q "$id" "$ROOT/etc/fstab" 2>/dev/null; then
+        printf 'UUID=%s /var/lib/kubelet ext4 defaults,nofail,x-systemd.required-by=kubelet.service 0 2\n' "$id" \
+            >>"$ROOT/etc/fstab"
+    fi
 }
 
 # What kubelet and kube-proxy call, on an image that was not made for them.

@@ -214,3 +214,12 @@ fn a_proxy_is_used_by_the_join_script_and_by_containerd() {
     let private = files.iter().filter(|it| it["permissions"] == "0600");
     assert_eq!(private.count(), 3, "a URL may contain a password");
 }
+
+#[test]
+fn the_disk_of_the_kubelet_is_named_by_its_serial_number() {
+    let mut shoot = valid_for_tests(SHOOT);
+    let settings = |shoot: &ValidShoot| content(&read(shoot), "/etc/kvshoot/join.conf").to_owned();
+    assert!(!settings(&shoot).contains("KUBELET_VOLUME"));
+    shoot.pools[0].kubelet_volume = Some("data".into());
+    assert!(settings(&shoot).ends_with("\nKUBELET_VOLUME='kubelet-data'\n"));
+}

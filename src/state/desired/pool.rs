@@ -36,7 +36,7 @@ pub(crate) fn pool_hash(
         .iter()
         .map(|it| json!([it.name, volume(&it.volume)]))
         .collect();
-    let mut content = json!({
+    let mut parts = json!({
         "kubernetes": pool.kubernetes,
         "machineType": [kind.name, kind.cpu.value, kind.memory.value, limit(&kind.cpu_limit), limit(&kind.memory_limit)],
         "image": [json!(pool.image.name), json!(pool.image.version), source(shoot, &pool.image.source)],
@@ -54,15 +54,26 @@ pub(crate) fn pool_hash(
             json!(shoot.control_plane.registry),
         ],
     });
+    // Only where it is set, since existing machines carry hashes without it.
+    set_if_some(
+        &mut parts,
+        "architecture",
+        pool.architecture.as_ref().map(|it| json!(it)),
+    );
+    set_if_some(
+        &mut parts,
+        "kubeletVolume",
+        pool.kubelet_volume.as_ref().map(|it| json!(it)),
+    );
     // Kubelets keep the address that they joined with. An address that is not in the manifest comes and goes, and an
     // exposure that provides it cannot be changed.
     let address = shoot.control_plane.node_address.as_ref();
     set_if_some(
-        &mut content,
+        &mut parts,
         "nodeAddress",
         address.map(|it| json!(it.to_string())),
     );
-    Hash::of(&content)
+    Hash::of(&parts)
 }
 
 pub(crate) fn volume(volume: &VolumeSpec) -> Value {

@@ -276,6 +276,13 @@ fn network(
         let is_given = region.is_some() || zone.is_some();
         is_given.then_some(MachineLocation { region, zone })
     });
+    // Machines are placed in the zone of their location.
+    let is_placed = config.location.as_ref().is_some_and(|it| it.zone.is_some());
+    if is_placed {
+        values
+            .field_map
+            .put("zones", &at.key("location").key("zone"));
+    }
     for field in ["region", "zone"] {
         let to = format!("providerConfig.location.{field}");
         values.field_map.put(&to, &at.key("location").key(field));

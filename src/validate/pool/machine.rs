@@ -1,5 +1,6 @@
 //! Machine type and image of a pool.
 
+use super::architecture::{self, has_image};
 use super::context::{PoolContext, ValidationContext};
 use super::template;
 use crate::model::{
@@ -94,9 +95,12 @@ fn resolve(index: &ProfileIndex, name: &str) -> Option<MachineSize> {
 }
 
 /// Resolves the image: the requested one, else the current one, else the newest version of the first one of the profile.
+///
+/// `architecture` is that of the machines, if it is known.
 pub(crate) fn image(
     context: &ValidationContext,
     pool: &PoolContext,
+    architecture: Option<&str>,
     report: &mut FindingSink,
 ) -> Option<PoolImage> {
     let at = &pool.at.key("machine");
@@ -129,9 +133,26 @@ pub(crate) fn image(
     let index = &context.index;
     let (_, image) = named(index, name, at, report)?;
     let version = match version {
-        None => newest(context, image, at, report)?,
+        None => newest(context, image, architecture, at, report)?,
         Some(wanted) => given(context, image, wanted, at, report)?,
     };
+    if !has_image(version, architecture) {
+        let (version, name) = (&version.version, &image.name);
+        let architecture = architecture.unwrap_or(architecture::DEFAULT);
+        let message =
+            format!("version {version:?} of machine image {name:?} is not for {architecture}");
+        report
+            .error(
+                &at.key("version"),
+                FindingKind::NotSupported,
+                "machine/image-architecture",
+                message,
+            )
+            .hint(format!(
+                "add {architecture} to its architectures in the CloudProfile if it is"
+            ));
+        return None;
+    }
     source(index, &image.name, &version.version)
 }
 
@@ -208,6 +229,7 @@ fn named<'o>(
 fn newest<'o>(
     context: &ValidationContext,
     image: &'o MachineImage,
+    architecture: Option<&str>,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) -> Option<&'o MachineImageVersion> {
@@ -216,10 +238,11 @@ fn newest<'o>(
         .iter()
         .filter(|it| !is_expired(it.expiration_date.as_deref(), context.input.now))
         .filter(|it| !is_preview(it.classification.as_deref()))
+        .filter(|it| has_image(it, architecture))
         .max_by_key(|it| Version::parse(&it.version));
     if newest.is_none() {
         let message = format!(
-            "all versions of machine image {:?} are expired or in preview",
+            "all versions of machine image {:?} are expired, in preview or for another architecture",
             image.name
         );
         report

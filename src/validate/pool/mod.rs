@@ -1,5 +1,6 @@
 //! The rules of `spec.provider.workers`.
 
+pub(crate) mod architecture;
 pub(crate) mod cloud_config;
 pub(super) mod context;
 mod machine;
@@ -122,7 +123,8 @@ fn check_one(
     settings(pool, version.as_deref(), report);
     let config = worker_config::check(context, pool, report);
     let machine_type = machine::machine_type(context, pool, report);
-    let image = machine::image(context, pool, report);
+    let architecture = architecture::check(context, pool, report);
+    let image = machine::image(context, pool, architecture.as_deref(), report);
     let root = volumes::root(context, pool, report);
     let mut data = volumes::data(context, pool, report);
     if let (Some(data), Some(root)) = (&mut data, &root) {
@@ -149,12 +151,14 @@ fn check_one(
         image: image?,
         root: root?,
         data: data?,
+        kubelet_volume: worker.kubelet_data_volume_name.clone(),
         worker: config?,
         labels: worker.labels.clone(),
         annotations: worker.annotations.clone(),
         taints: worker.taints.clone(),
         cri: worker.cri.as_ref().map(|it| it.name.clone()),
-        ca_bundle: worker.ca_bundle.clone(),
+        architecture,
+        ca_bundle: ca_bundle(context, worker),
         kubelet: kubelet(context, worker),
         system_components: system_components::are_allowed(worker),
         creation_timeout: timeout(
@@ -166,6 +170,18 @@ fn check_one(
             DRAIN_TIMEOUT,
         ),
     })
+}
+
+/// Certificates of the profile, which all machines trust, and those of the pool.
+fn ca_bundle(context: &ValidationContext, worker: &Worker) -> Option<String> {
+    let of_profile = context.input.profile.spec.ca_bundle.as_deref();
+    let all = [of_profile, worker.ca_bundle.as_deref()];
+    let all: Vec<&str> = all.into_iter().flatten().map(str::trim_end).collect();
+    match (of_profile, all.is_empty()) {
+        (_, true) => None,
+        (None, false) => worker.ca_bundle.clone(),
+        (Some(_), false) => Some(all.join("\n") + "\n"),
+    }
 }
 
 /// Settings of the pool, or else those of the shoot.
@@ -213,20 +229,50 @@ fn settings(pool: &PoolContext, version: Option<&str>, report: &mut FindingSink)
             kubernetes::kubelet(it, minor, &at.key("kubelet"), report);
         }
     }
-    if let Some(retries) = worker
-        .machine_controller_manager
-        .as_ref()
-        .and_then(|it| it.max_evict_retries)
-        && retries < 0
-    {
-        let at = &at.key("machineControllerManager");
-        let message = format!("must be at least 0 (is {retries})");
-        report.error(
-            &at.key("maxEvictRetries"),
-            FindingKind::Invalid,
-            "pool/negative",
-            message,
-        );
+    without_support(worker, at, report);
+}
+
+/// Refuses what a pool would rely on and not get.
+fn without_support(worker: &Worker, at: &FieldCursor, report: &mut FindingSink) {
+    let mut refuse = |at: &FieldCursor, message: String, hint: &str| {
+        let code = "pool/not-supported";
+        report
+            .error(at, FindingKind::NotSupported, code, message)
+            .hint(hint);
+    };
+    let runtimes = worker.cri.iter().flat_map(|it| &it.container_runtimes);
+    let at_runtimes = &at.key("cri");
+    let at_runtimes = &at_runtimes.key("containerRuntimes");
+    for (i, runtime) in runtimes.enumerate() {
+        let message = format!("container runtime {:?} is not installed", runtime.type_);
+        let hint =
+            "remove it, and install the runtime with userData and a RuntimeClass of your own";
+        refuse(&at_runtimes.index(i), message, hint);
+    }
+    let Some(settings) = &worker.machine_controller_manager else {
+        return;
+    };
+    let at = &at.key("machineControllerManager");
+    let repair = "unhealthy machines are not replaced automatically";
+    let given = [
+        (
+            "machineHealthTimeout",
+            settings.machine_health_timeout.is_some(),
+            repair,
+        ),
+        (
+            "nodeConditions",
+            !settings.node_conditions.is_empty(),
+            repair,
+        ),
+        (
+            "maxEvictRetries",
+            settings.max_evict_retries.is_some(),
+            "evictions are retried until machineDrainTimeout",
+        ),
+    ];
+    for (name, _, why) in given.into_iter().filter(|it| it.1) {
+        refuse(&at.key(name), format!("not supported: {why}"), "remove it");
     }
 }
 

@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 
 use crate::model::{
-    AffinityPresets, FindingKind, KubevirtMatcher, MachineLocation, TopologySpread, WorkerConfig,
+    AffinityPresets, FindingKind, KubevirtMatcher, MachineLocation, NodeLabelPreset,
+    TopologySpread, Worker, WorkerConfig,
 };
 use crate::validate::names;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::one_of;
 
+const REGION_LABEL: &str = "topology.kubernetes.io/region";
+const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 const PRESETS: [&str; 2] = ["soft", "hard"];
 const SPREADS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 const EVICTIONS: [&str; 2] = ["External", "LiveMigrate"];
@@ -65,6 +68,87 @@ pub(crate) fn check(config: &WorkerConfig, at: &FieldCursor, report: &mut Findin
         &at.key("preference"),
         report,
     );
+}
+
+/// Checks what can never hold together with the zones of the pool: each machine is required to be in one of them.
+pub(crate) fn check_zones(
+    config: &WorkerConfig,
+    pool: &Worker,
+    region: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let at_affinity = &at.key("affinity");
+    let affinity = config.affinity.as_ref();
+    let near = affinity.and_then(|it| it.pod_affinity_preset.as_deref());
+    if near == Some("hard") && pool.zones.len() > 1 && pool.maximum > 1 {
+        let code = "worker-config/affinity-over-zones";
+        let message = "machines in several zones cannot be on one host";
+        report
+            .error(
+                &at_affinity.key("podAffinityPreset"),
+                FindingKind::Forbidden,
+                code,
+                message,
+            )
+            .hint("use soft, or one zone");
+    }
+    if let Some(hosts) = affinity.and_then(|it| it.node_affinity_preset.as_ref()) {
+        hosts_in_zones(
+            hosts,
+            pool,
+            region,
+            &at_affinity.key("nodeAffinityPreset"),
+            report,
+        );
+    }
+    let at = &at.key("location");
+    let Some(location) = &config.location else {
+        return;
+    };
+    let code = "worker-config/location-elsewhere";
+    if let Some(own) = location.region.as_deref().filter(|it| *it != region) {
+        let message = format!("machines are in region {region:?}, not in {own:?}");
+        report
+            .error(&at.key("region"), FindingKind::Invalid, code, message)
+            .hint(format!("write {region}, or remove it"));
+    }
+    let other = pool
+        .zones
+        .iter()
+        .find(|it| location.zone.as_ref() != Some(it));
+    if let (Some(own), Some(other)) = (location.zone.as_deref(), other) {
+        let message = format!("machines are also in zone {other:?}, not only in {own:?}");
+        report
+            .error(&at.key("zone"), FindingKind::Invalid, code, message)
+            .hint("it is a label of all machines of the pool; use one zone, or remove it");
+    }
+}
+
+/// Checks a hard preset for the labels of region and zone.
+fn hosts_in_zones(
+    hosts: &NodeLabelPreset,
+    pool: &Worker,
+    region: &str,
+    at: &FieldCursor,
+    report: &mut FindingSink,
+) {
+    let has = |place: &str| hosts.values.is_empty() || hosts.values.iter().any(|it| it == place);
+    // Hosts of the place `default` have no such label.
+    let fits = |place: &str| place != "default" && has(place);
+    let excluded = match hosts.key.as_deref() {
+        _ if hosts.type_.as_deref() != Some("hard") => None,
+        Some(ZONE_LABEL) => pool.zones.iter().map(String::as_str).find(|it| !fits(it)),
+        Some(REGION_LABEL) => Some(region).filter(|it| !fits(it)),
+        _ => None,
+    };
+    if let Some(place) = excluded {
+        let code = "worker-config/affinity-without-zone";
+        let message = format!("no host fits machines in {place:?}, where the pool has some");
+        report
+            .error(&at.key("values"), FindingKind::Forbidden, code, message)
+            .hint("add it to the values, or remove the preset: zones place the machines");
+    }
 }
 
 fn affinity(affinity: &AffinityPresets, at: &FieldCursor, report: &mut FindingSink) {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::context::{PoolContext, ValidationContext};
 use super::{cloud_config, placement, template};
 use crate::model::{
-    Cpu, CpuFeature, CpuFeatureObject, FindingKind, Memory, ROOT_DISK, WorkerConfig,
+    Cpu, CpuFeature, CpuFeatureObject, Disk, FindingKind, Memory, ROOT_DISK, WorkerConfig,
 };
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::some_of;
@@ -15,7 +15,7 @@ const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Def
 
 /// Returns the configuration in normalized form: features as objects, and one spelling of networkInterfaceMultiqueue.
 pub(crate) fn check(
-    _: &ValidationContext,
+    context: &ValidationContext,
     pool: &PoolContext,
     report: &mut FindingSink,
 ) -> Option<WorkerConfig> {
@@ -33,6 +33,8 @@ pub(crate) fn check(
     }
     boot(given, at, report);
     placement::check(given, at, report);
+    let region = &context.input.shoot.spec.region;
+    placement::check_zones(given, pool.worker, region, at, report);
     template::check(given, at, report);
     Some(in_one_form(given))
 }
@@ -178,6 +180,9 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
     for (i, disk) in devices.disks.iter().enumerate() {
         let at = &at.index(i);
         let name = disk.name.as_str();
+        if pool.worker.kubelet_data_volume_name.as_deref() == Some(name) {
+            serial(disk, &at.key("serial"), report);
+        }
         if disk.boot_order.is_some() {
             report
                 .error(
@@ -211,6 +216,24 @@ fn disks(config: &WorkerConfig, pool: &PoolContext, at: &FieldCursor, report: &m
                 )
                 .hint(format!("available: {}", some_of(available)));
         }
+    }
+}
+
+/// Checks the serial number by which a machine finds the disk of its kubelet. It becomes part of a shell script, and
+/// virtio disks show 20 characters of it.
+fn serial(disk: &Disk, at: &FieldCursor, report: &mut FindingSink) {
+    const MOST: usize = 20;
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+    let given = disk.serial.as_deref();
+    let is_valid = |it: &str| !it.is_empty() && it.len() <= MOST && it.chars().all(is_plain);
+    if let Some(given) = given.filter(|it| !is_valid(it)) {
+        let message = format!("{given:?} is not a valid serial number of the kubelet's disk");
+        let code = "worker-config/serial";
+        report
+            .error(at, FindingKind::Invalid, code, message)
+            .hint(format!(
+                "use at most {MOST} letters, digits, hyphens, dots and underscores"
+            ));
     }
 }
 

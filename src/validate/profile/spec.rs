@@ -6,6 +6,8 @@ use jiff::Timestamp;
 
 use crate::model::{CloudProfile, FindingKind, MachineImage, MachineType, Region, Version};
 use crate::validate::names;
+use crate::validate::pool::architecture::{SUPPORTED, unsupported};
+use crate::validate::pool::is_pem_certificates;
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, unique};
 
@@ -25,6 +27,11 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
     machine_types(&spec.machine_types, &at.key("machineTypes"), report);
     volume_types(profile, &at.key("volumeTypes"), report);
     regions(&spec.regions, &at.key("regions"), report);
+    let bundle = spec.ca_bundle.as_deref();
+    if bundle.is_some_and(|it| !is_pem_certificates(it)) {
+        let (code, message) = ("profile/ca-bundle", "not a valid PEM certificate");
+        report.error(&at.key("caBundle"), FindingKind::Invalid, code, message);
+    }
 }
 
 /// A version of Kubernetes or of an image.
@@ -165,6 +172,13 @@ fn images(images: &[MachineImage], at: &FieldCursor, report: &mut FindingSink) {
                     )
                     .hint("for example 24.04 or 3815.2.0");
             }
+            let at_architectures = &at.key("architectures");
+            for (k, given) in version.architectures.iter().enumerate() {
+                if !SUPPORTED.contains(&given.as_str()) {
+                    let code = "profile/architecture";
+                    unsupported(given, code, &at_architectures.index(k), report);
+                }
+            }
             for (k, cri) in version
                 .cri
                 .iter()
@@ -192,6 +206,11 @@ fn machine_types(types: &[MachineType], at: &FieldCursor, report: &mut FindingSi
         let at = &at.index(i);
         not_negative(&it.cpu, &at.key("cpu"), report);
         not_negative(&it.memory, &at.key("memory"), report);
+        let architecture = it.architecture.as_deref();
+        if let Some(given) = architecture.filter(|it| !SUPPORTED.contains(it)) {
+            let code = "profile/architecture";
+            unsupported(given, code, &at.key("architecture"), report);
+        }
         if let Some(gpu) = &it.gpu {
             not_negative(gpu, &at.key("gpu"), report);
         }

@@ -1,6 +1,6 @@
 //! Admission plugins of kube-apiserver.
 
-use super::range;
+use super::minor::{KNOWN_MINORS, range};
 use crate::model::{FindingKind, suggest};
 use crate::validate::report::{FieldCursor, FindingSink};
 
@@ -62,7 +62,7 @@ pub(crate) fn check(name: &str, minor: Option<u64>, at: &FieldCursor, report: &m
     let hint = match later {
         Some((_, first)) if *first <= minor => return,
         Some((_, first)) => {
-            let last = *super::super::KNOWN_MINORS.end();
+            let last = *KNOWN_MINORS.end();
             format!("Kubernetes {} has it", range(*first, last))
         }
         None => {

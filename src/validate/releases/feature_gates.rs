@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::range;
+use super::minor::range;
 use crate::model::{FindingKind, suggest};
 use crate::validate::report::{FieldCursor, FindingSink};
 
@@ -91,15 +91,12 @@ fn all() -> impl Iterator<Item = Gate> + Clone {
 mod tests {
     use super::*;
     use crate::model::DocumentKind;
+    use crate::validate::releases::KNOWN_MINORS;
 
     #[test]
     fn every_line_of_the_table_is_read() {
         assert_eq!(all().count(), TABLE.lines().count());
-        assert!(
-            all()
-                .all(|it| it.first <= it.last
-                    && super::super::super::KNOWN_MINORS.contains(&it.last))
-        );
+        assert!(all().all(|it| it.first <= it.last && KNOWN_MINORS.contains(&it.last)));
     }
 
     #[test]

@@ -6,12 +6,9 @@ use crate::model::{
 };
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
-use crate::validate::releases;
+use crate::validate::releases::{self, KNOWN_MINORS};
 use crate::validate::report::{FieldCursor, FindingSink};
 use crate::validate::rules::{not_negative, some_of};
-
-/// Minor versions of Kubernetes that kvshoot supports.
-pub(crate) const KNOWN_MINORS: std::ops::RangeInclusive<u64> = 31..=36;
 
 /// A version that a manifest asks for.
 pub(crate) struct VersionRequest<'a> {
@@ -19,7 +16,7 @@ pub(crate) struct VersionRequest<'a> {
     pub(crate) wanted: &'a str,
     /// The full version that was last applied, which stays even if the profile no longer contains it.
     pub(crate) before: Option<&'a str>,
-    /// The newest version that `1.34` may stand for.
+    /// The newest version to choose for `1.34`.
     pub(crate) newest: Option<Version>,
 }
 

@@ -43,6 +43,49 @@ pub(crate) fn check(metadata: &Metadata, at: &FieldCursor, report: &mut FindingS
     let at_annotations = at.key("annotations");
     names::check_annotations(&at_annotations, &metadata.annotations, report);
     expiry(metadata, &at_annotations.key(EXPIRES), report);
+    without_effect(metadata, &at_annotations, report);
+}
+
+/// Annotations that Gardener writes itself, so that manifests copied out of it get no warnings.
+const OF_SERVERS: [&str; 2] = ["gardener.cloud/created-by", "gardener.cloud/timestamp"];
+
+/// Reasons of annotations whose absence is noticed; others are just not read.
+const REASONS: [(&str, &str); 4] = [
+    (
+        "gardener.cloud/operation",
+        "run `kvshoot apply`, which reconciles",
+    ),
+    (
+        "maintenance.shoot.gardener.cloud/operation",
+        "kvshoot has no maintenance windows",
+    ),
+    (
+        "confirmation.gardener.cloud/deletion",
+        "`kvshoot delete` asks, or takes --confirm",
+    ),
+    (
+        "shoot.gardener.cloud/ignore",
+        "run `kvshoot apply` only when you want to reconcile",
+    ),
+];
+
+/// Warns about each annotation of Gardener that kvshoot does not read.
+fn without_effect(metadata: &Metadata, at: &FieldCursor, report: &mut FindingSink) {
+    for key in metadata.annotations.keys() {
+        let domain = key.split_once('/').map_or("", |it| it.0);
+        let is_of_gardener = domain == "gardener.cloud" || domain.ends_with(".gardener.cloud");
+        if !is_of_gardener || key == EXPIRES || OF_SERVERS.contains(&key.as_str()) {
+            continue;
+        }
+        let why = REASONS.iter().find(|it| it.0 == key);
+        let why = why.map_or("kvshoot does not read it", |it| it.1);
+        report.warning(
+            &at.key(key),
+            FindingKind::NotSupported,
+            "metadata/no-effect",
+            format!("has no effect: {why}"),
+        );
+    }
 }
 
 /// Checks the expiry annotation.

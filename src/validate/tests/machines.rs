@@ -54,8 +54,29 @@ fn placement_is_validated() {
             ".evictionStrategy NotSupported: unsupported value \"None\"",
         ),
         (
+            "affinity: {nodeAffinityPreset: {type: hard, key: topology.kubernetes.io/zone, values: [europe-west1-c]}}",
+            "",
+        ),
+        (
+            "affinity: {nodeAffinityPreset: {type: soft, key: topology.kubernetes.io/zone, values: [other]}}",
+            "",
+        ),
+        (
+            "affinity: {nodeAffinityPreset: {type: hard, key: topology.kubernetes.io/zone, values: [other]}}",
+            ".affinity.nodeAffinityPreset.values Forbidden: no host fits machines in \"europe-west1-c\", where the pool has some",
+        ),
+        (
+            "affinity: {nodeAffinityPreset: {type: hard, key: topology.kubernetes.io/region, values: [other]}}",
+            ".affinity.nodeAffinityPreset.values Forbidden: no host fits machines in \"europe-west1\", where the pool has some",
+        ),
+        ("location: {region: europe-west1, zone: europe-west1-c}", ""),
+        (
+            "location: {region: other, zone: europe-west1-b}",
+            ".location.region Invalid: machines are in region \"europe-west1\", not in \"other\"\n.location.zone Invalid: machines are also in zone \"europe-west1-c\", not only in \"europe-west1-b\"",
+        ),
+        (
             "location: {zone: a b}",
-            ".location.zone Invalid: \"a b\" is not a valid label value",
+            ".location.zone Invalid: \"a b\" is not a valid label value\n.location.zone Invalid: machines are also in zone \"europe-west1-c\", not only in \"a b\"",
         ),
         (
             "subnet: A",
@@ -191,4 +212,46 @@ fn a_template_replaces_types_of_the_profile() {
         (disk.volume.class.as_str(), disk.volume.size.to_string()),
         ("fast", "1Gi".to_owned())
     );
+}
+
+#[test]
+fn machines_in_several_zones_cannot_be_required_on_one_host() {
+    let config = format!("minimum: 2\n      {HEAD}affinity: {{podAffinityPreset: hard}}}}");
+    let two = [
+        ("minimum: 1", config.as_str()),
+        ("maximum: 1", "maximum: 2"),
+    ];
+    assert_eq!(check(&two), "");
+    let zones = (
+        "zones: [europe-west1-c]",
+        "zones: [europe-west1-c, europe-west1-b]",
+    );
+    assert_eq!(
+        check(&[two[0], two[1], zones]),
+        format!(
+            "{AT}.affinity.podAffinityPreset Forbidden: machines in several zones cannot be on one host\n"
+        )
+    );
+}
+
+#[test]
+fn the_disk_of_the_kubelet_has_a_serial_number_that_a_shell_can_read() {
+    let volumes =
+        "dataVolumes: [{name: data, type: fast, size: 10Gi}]\n      kubeletDataVolumeName: data";
+    let with = |serial: &str| {
+        let config = with(&format!(
+            "devices: {{disks: [{{name: data, disk: {{}}{serial}}}]}}"
+        ));
+        let changed = format!("{config}\n      {volumes}");
+        check(&[("minimum: 1", &changed)])
+    };
+    assert_eq!(with(""), "");
+    assert_eq!(with(", serial: A-1_b.2"), "");
+    for serial in ["\"a'b\"", "a234567890123456789012"] {
+        let found = with(&format!(", serial: {serial}"));
+        assert!(
+            found.starts_with(&format!("{AT}.devices.disks[0].serial Invalid: ")),
+            "{found}"
+        );
+    }
 }

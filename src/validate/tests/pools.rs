@@ -381,3 +381,104 @@ fn a_pool_lags_by_at_most_three_minor_versions_and_is_never_downgraded() {
     assert_eq!(check_update(&[own], &[]), "", "a pool catches up");
     assert_eq!(check_update(&[own], &[own]), "");
 }
+
+#[test]
+fn the_architecture_of_a_pool_is_that_of_its_machine_type_and_image() {
+    let with = |own: &str, of_type: &str, of_image: &str| {
+        let machine = format!("machine: {{type: small{own}}}");
+        let shoot = SHOOT.replace("machine: {type: small}", &machine);
+        let profile = PROFILE
+            .replace("    memory: 4Gi\n", &format!("    memory: 4Gi\n{of_type}"))
+            .replace(
+                "    - version: \"24.04\"\n  - name",
+                &format!("    - version: \"24.04\"\n{of_image}  - name"),
+            );
+        let verdict = verdict(&format!("{shoot}---\n{profile}"));
+        let architecture = verdict
+            .shoot
+            .as_ref()
+            .map(|it| it.pools[0].architecture.clone());
+        (lines(&verdict), architecture.flatten())
+    };
+    let (own, of_type, of_image) = (
+        ", architecture: arm64",
+        "    architecture: arm64\n",
+        "      architectures: [arm64]\n",
+    );
+    let arm = Some("arm64".to_owned());
+    assert_eq!(with("", "", ""), (String::new(), None));
+    assert_eq!(with("", of_type, of_image), (String::new(), arm.clone()));
+    assert_eq!(with(own, of_type, of_image), (String::new(), arm));
+    let path = "spec.provider.workers[0].machine";
+    assert_eq!(
+        with(own, "", of_image).0,
+        format!(
+            "{path}.architecture Invalid: must be amd64, the architecture of machine type \"small\" (is arm64)\n"
+        )
+    );
+    assert_eq!(
+        with(", image: {name: ubuntu, version: \"24.04\"}", of_type, "").0,
+        format!(
+            "{path}.image.version NotSupported: version \"24.04\" of machine image \"ubuntu\" is not for arm64\n"
+        )
+    );
+    assert_eq!(
+        with(", architecture: s390x", "", "").0,
+        format!("{path}.architecture NotSupported: unsupported value \"s390x\"\n")
+    );
+}
+
+#[test]
+fn the_certificates_of_the_profile_reach_every_machine() {
+    let certificate = |letter: char| {
+        format!("-----BEGIN CERTIFICATE-----\\nM{letter}A=\\n-----END CERTIFICATE-----\\n")
+    };
+    let with = |of_profile: &str, own: &str| {
+        let shoot = SHOOT.replacen("    - name: cpu\n", &format!("    - name: cpu\n{own}"), 1);
+        let profile = PROFILE.replacen(
+            "  type: kubevirt\n",
+            &format!("  type: kubevirt\n{of_profile}"),
+            1,
+        );
+        valid_for_tests(&format!("{shoot}---\n{profile}")).pools[0]
+            .ca_bundle
+            .clone()
+    };
+    let of_profile = format!("  caBundle: \"{}\"\n", certificate('A'));
+    let own = format!("      caBundle: \"{}\"\n", certificate('B'));
+    let text = |letter: char| certificate(letter).replace("\\n", "\n");
+    assert_eq!(with("", ""), None);
+    assert_eq!(with("", &own), Some(text('B')));
+    assert_eq!(with(&of_profile, ""), Some(text('A')));
+    assert_eq!(with(&of_profile, &own), Some(text('A') + &text('B')));
+}
+
+#[test]
+fn what_a_pool_would_not_get_is_refused() {
+    let row = |given: &str| {
+        check(&[(
+            "    - name: cpu\n",
+            &format!("    - name: cpu\n      {given}\n"),
+        )])
+    };
+    for (given, expected) in [
+        (
+            "cri: {name: containerd, containerRuntimes: [{type: gvisor}]}",
+            "cri.containerRuntimes[0] NotSupported: container runtime \"gvisor\" is not installed",
+        ),
+        (
+            "machineControllerManager: {machineHealthTimeout: 5m}",
+            "machineControllerManager.machineHealthTimeout NotSupported: not supported: unhealthy machines are not replaced automatically",
+        ),
+        (
+            "machineControllerManager: {nodeConditions: [ReadonlyFilesystem]}",
+            "machineControllerManager.nodeConditions NotSupported: not supported: unhealthy machines are not replaced automatically",
+        ),
+        (
+            "machineControllerManager: {maxEvictRetries: 3}",
+            "machineControllerManager.maxEvictRetries NotSupported: not supported: evictions are retried until machineDrainTimeout",
+        ),
+    ] {
+        assert_eq!(row(given), format!("{POOL}.{expected}\n"));
+    }
+}

@@ -38,6 +38,12 @@ fn shoot_names_are_valid_and_leave_room_for_machine_names() {
             ),
             (
                 "  namespace: garden-dev\n",
+                "  annotations: {gardener.cloud/created-by: me, example.org/a: b, gardener.cloud/operation: retry, shoot.gardener.cloud/foo: bar}\n",
+                "warning: metadata.annotations[gardener.cloud/operation]: has no effect: run `kvshoot apply`, which reconciles\n\
+                 warning: metadata.annotations[shoot.gardener.cloud/foo]: has no effect: kvshoot does not read it",
+            ),
+            (
+                "  namespace: garden-dev\n",
                 "  labels: {a b: c}\n",
                 "metadata.labels[a b] Invalid: \"a b\" is not a valid label key",
             ),

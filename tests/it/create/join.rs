@@ -236,6 +236,42 @@ fn swap_is_disabled_permanently() {
 }
 
 #[test]
+fn the_disk_of_the_kubelet_is_formatted_once_and_mounted_before_it_starts() {
+    let pool = "      kubeletDataVolumeName: data\n      dataVolumes:\n      - name: data\n        type: standard\n        size: 10Gi\n      zones:\n      - zone-a\n";
+    let user_data = user_data(&[("      zones:\n      - zone-a\n", pool)]);
+    let machine = Machine::prebuilt(&user_data, "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
+    machine.program("mountpoint", "test -e \"$ROOT/mounted\"");
+    machine.program("lsblk", "printf '/dev/vda\\n/dev/vdc kubelet-data\\n'");
+    machine.program(
+        "blkid",
+        "case $* in *UUID*) echo 12-34 ;; *) cat \"$ROOT/type\" ;; esac",
+    );
+    machine.program(
+        "mkfs.ext4",
+        "echo ext4 >\"$ROOT/type\"; echo \"mkfs $*\" >>\"$ROOT/disks\"",
+    );
+    machine.program("umount", "echo umount >>\"$ROOT/disks\"");
+    let mount = "echo \"mount $1\" >>\"$ROOT/disks\"; case $2 in */var/lib/kubelet) : >\"$ROOT/mounted\" ;; esac";
+    machine.program("mount", mount);
+    machine.assert_joins();
+    machine.assert_joins();
+    assert_eq!(
+        machine.read("/disks"),
+        "mkfs -q /dev/vdc\nmount /dev/vdc\numount\nmount /dev/vdc\n"
+    );
+    assert_eq!(
+        machine.read("/etc/fstab"),
+        "UUID=12-34 /var/lib/kubelet ext4 defaults,nofail,x-systemd.required-by=kubelet.service 0 2\n"
+    );
+    // The files of the machine are on the disk.
+    assert!(
+        machine
+            .at("/var/lib/kvshoot/kubelet-volume/config.yaml")
+            .exists()
+    );
+}
+
+#[test]
 fn pods_do_not_use_the_stub_resolver() {
     let machine = Machine::prebuilt(&user_data(&[]), "1.34.2", CONTAINERD_2, SYSTEMD_CGROUPS);
     machine.write("/resolved", "", 0o644);
