@@ -12,8 +12,8 @@ use super::kubeconfig;
 use super::machine_deployments;
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{
-    ConfigVar, ConfigVarValue, FieldPath, FindingKind, MachineDeployment, ReferenceKind, Secret,
-    Shoot,
+    ConfigVar, ConfigVarValue, CredentialsReference, FieldPath, FindingKind, MachineDeployment,
+    ReferenceKind, Secret, Shoot,
 };
 use crate::state::hash::Hash;
 use crate::validate;
@@ -147,6 +147,12 @@ pub(super) fn check(
             problems.extend(problem.map(|it| (document, it)));
         }
     }
+    for (document, content) in manifest.documents() {
+        if let Content::CredentialsBinding(it) = content {
+            let problem = problem_of_reference(&it.credentials_ref);
+            problems.extend(problem.map(|it| (document, it)));
+        }
+    }
     for (document, problem) in problems {
         manifest.report(document, problem);
     }
@@ -216,6 +222,20 @@ fn problem_of_secret(
     Some((document, problem))
 }
 
+/// Only a Secret can hold a kubeconfig; a WorkloadIdentity is for clouds.
+fn problem_of_reference(reference: &CredentialsReference) -> Option<Problem> {
+    let (version, kind) = (reference.api_version.as_str(), reference.kind.as_str());
+    // Empty values are reported as missing.
+    if version.is_empty() || kind.is_empty() || (version, kind) == ("v1", "Secret") {
+        return None;
+    }
+    let path = FieldPath::root().child("credentialsRef").child("kind");
+    let message = format!("unsupported credentials \"{version}/{kind}\"");
+    let code = "credentials-binding/kind";
+    let problem = Problem::new(path, FindingKind::NotSupported, code, message);
+    Some(problem.hint(Some("refer to a Secret (v1) with a kubeconfig")))
+}
+
 /// A text that is not base64 is reported by the conversion.
 fn problem_of_machines(deployment: &MachineDeployment, allow_exec: bool) -> Option<Problem> {
     let ConfigVarValue::Inline(text) = of_machines(deployment)?.resolve() else {
@@ -262,7 +282,12 @@ fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> 
     manifest.documents().find_map(|(_, content)| {
         let (metadata, secret) = match content {
             Content::SecretBinding(it) if wanted.kind == "SecretBinding" => {
-                (&it.metadata, &it.secret_ref)
+                let secret = &it.secret_ref;
+                (&it.metadata, (&secret.name, &secret.namespace))
+            }
+            Content::CredentialsBinding(it) if wanted.kind == "CredentialsBinding" => {
+                let secret = &it.credentials_ref;
+                (&it.metadata, (&secret.name, &secret.namespace))
             }
             _ => return None,
         };
@@ -270,7 +295,7 @@ fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> 
         let found = metadata.name == wanted.name && is_same(own, namespace);
         found.then_some(Binding {
             namespace: own,
-            secret: (secret.name.as_str(), secret.namespace.as_deref()),
+            secret: (secret.0.as_str(), secret.1.as_deref()),
         })
     })
 }

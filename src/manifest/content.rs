@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{CloudProfile, MachineDeployment, Secret, SecretBinding, Shoot};
+use crate::model::{
+    CloudProfile, CredentialsBinding, MachineDeployment, Secret, SecretBinding, Shoot,
+};
 
 /// A document of a supported kind.
 #[derive(Debug)]
@@ -10,6 +12,7 @@ pub(crate) enum Content {
     Shoot(Arc<Shoot>),
     CloudProfile(Arc<CloudProfile>),
     SecretBinding(Arc<SecretBinding>),
+    CredentialsBinding(Arc<CredentialsBinding>),
     Secret(Arc<Secret>),
     MachineDeployment(Arc<MachineDeployment>),
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::model::{
-    CloudProfile, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot, suggest,
+    CloudProfile, CredentialsBinding, FieldPath, MachineDeployment, Secret, SecretBinding, Shoot,
+    suggest,
 };
 
 use super::content::Content;
@@ -40,6 +41,12 @@ const KNOWN: &[KnownKind] = &[
         kind: "SecretBinding",
         schema: schema::<SecretBinding>,
         read: |r| content(r, Content::SecretBinding),
+    },
+    KnownKind {
+        api_version: "security.gardener.cloud/v1alpha1",
+        kind: "CredentialsBinding",
+        schema: schema::<CredentialsBinding>,
+        read: |r| content(r, Content::CredentialsBinding),
     },
     KnownKind {
         api_version: "v1",

@@ -53,6 +53,10 @@ fn names(loaded: &Loaded) -> String {
             Content::Shoot(it) => ("shoot.core.gardener.cloud", &it.metadata.name),
             Content::CloudProfile(it) => ("cloudprofile.core.gardener.cloud", &it.metadata.name),
             Content::SecretBinding(it) => ("secretbinding.core.gardener.cloud", &it.metadata.name),
+            Content::CredentialsBinding(it) => (
+                "credentialsbinding.security.gardener.cloud",
+                &it.metadata.name,
+            ),
             Content::Secret(it) => ("secret", &it.metadata.name),
             Content::MachineDeployment(it) => {
                 ("machinedeployment.cluster.k8s.io", &it.metadata.name)

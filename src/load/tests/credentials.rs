@@ -71,6 +71,38 @@ fn a_credentials_binding_that_is_not_found_is_told_at_its_own_field() {
     );
 }
 
+/// Writes SecretBindings and their references as CredentialsBindings.
+fn as_credentials(text: &str) -> String {
+    text.replace("secretBindingName", "credentialsBindingName")
+        .replace(
+            "core.gardener.cloud/v1beta1\nkind: SecretBinding",
+            "security.gardener.cloud/v1alpha1\nkind: CredentialsBinding",
+        )
+        .replace(
+            "secretRef: {",
+            "credentialsRef: {apiVersion: v1, kind: Secret, ",
+        )
+}
+
+#[test]
+fn a_credentials_binding_works_as_a_secret_binding_does() {
+    let text = as_credentials(&(bound("demo", "b") + &binding("b", "https://192.0.2.1")));
+    assert_eq!(judged(&text, BindingLookup::Required), "");
+    let manifest = Manifest::parse([("s.yaml".to_owned(), text.clone().into_bytes())]);
+    let (_, found) = &provider_credentials(&manifest)[0];
+    let kubeconfig = found.kubeconfig.as_ref().expect("the Secret is there");
+    assert!(kubeconfig.expose_secret().contains("192.0.2.1"));
+    assert!(!misses_binding(&manifest));
+    let other = text.replace(
+        "v1, kind: Secret",
+        "security.gardener.cloud/v1alpha1, kind: WorkloadIdentity",
+    );
+    assert_eq!(
+        judged(&other, BindingLookup::Required),
+        "s.yaml:28:70 credentialsRef.kind NotSupported: unsupported credentials \"security.gardener.cloud/v1alpha1/WorkloadIdentity\"\n"
+    );
+}
+
 #[test]
 fn each_shoot_has_the_kubeconfig_of_its_own_binding() {
     let text = [

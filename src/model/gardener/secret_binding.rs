@@ -27,6 +27,41 @@ pub(crate) struct SecretBinding {
     pub(crate) quotas: Option<Unused>,
 }
 
+/// Reference to the Secret with the kubeconfig of the provider cluster, the form that replaced SecretBinding
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CredentialsBinding {
+    /// Always security.gardener.cloud/v1alpha1
+    pub(crate) api_version: String,
+    /// Always CredentialsBinding
+    pub(crate) kind: String,
+    /// Name of the CredentialsBinding, which Shoots refer to
+    pub(crate) metadata: Metadata,
+    /// Provider type
+    pub(crate) provider: Option<SecretBindingProvider>,
+    /// Secret with the kubeconfig of the provider cluster
+    pub(crate) credentials_ref: CredentialsReference,
+    /// No effect: Quotas of Gardener are not enforced; use a ResourceQuota in the provider namespace
+    pub(crate) quotas: Option<Unused>,
+}
+
+/// Reference to credentials
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CredentialsReference {
+    /// Always v1
+    #[schemars(length(min = 1))]
+    pub(crate) api_version: String,
+    /// Must be Secret
+    #[schemars(length(min = 1))]
+    pub(crate) kind: String,
+    /// Name of the Secret
+    #[schemars(length(min = 1))]
+    pub(crate) name: String,
+    /// Namespace of the Secret; that of the CredentialsBinding when absent
+    pub(crate) namespace: Option<String>,
+}
+
 /// Provider type
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SecretBindingProvider {
