@@ -15,7 +15,7 @@ pub(super) struct Reporter<'a> {
 
 /// The progress output of this run alone, or of several runs.
 enum Output<'a> {
-    Own(RefCell<Progress>),
+    Own(Box<RefCell<Progress>>),
     Group { group: &'a RunGroup, shoot: String },
 }
 
@@ -23,7 +23,7 @@ impl<'a> Reporter<'a> {
     pub(super) fn new(started: Instant, progress: Progress) -> Reporter<'a> {
         Reporter {
             started,
-            output: Output::Own(RefCell::new(progress)),
+            output: Output::Own(Box::new(RefCell::new(progress))),
         }
     }
 

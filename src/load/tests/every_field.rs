@@ -185,6 +185,7 @@ fn decided(shoot: &ValidShoot) -> String {
 fn rendered(shoot: &ValidShoot) -> String {
     let facts = Facts {
         namespace: "provider".into(),
+        expands_volumes: true,
         ..Facts::default()
     };
     let objects = first_apply(shoot, &facts);

@@ -232,6 +232,8 @@ pub(super) const ELSEWHERE: &[(&str, &str)] = &[
 
 /// Fields, and others that they need, with the values of these: in the same mapping, or with `/` from the root.
 pub(super) const BESIDE: &[(&str, &str, &str)] = &[
+    ("proxy.http", "https", "\"http://proxy.example.org\""),
+    ("proxy.noProxy", "https", "\"http://proxy.example.org\""),
     ("ports[].endPort", "port", "80"),
     ("ipBlock.cidr", "cidr", "\"10.0.0.0/16\""),
     (
@@ -373,6 +375,14 @@ pub(super) const BESIDE: &[(&str, &str, &str)] = &[
 
 /// Fields and another valid value; the longest path counts.
 pub(super) const VALUES: &[(&str, &str)] = &[
+    ("providerConfig.mtu", "1400"),
+    (
+        "providerConfig.proxy",
+        "{\"https\": \"http://proxy.example.org:3128\"}",
+    ),
+    ("proxy.http", "\"http://proxy.example.org:3128\""),
+    ("proxy.https", "\"http://proxy.example.org:3129\""),
+    ("proxy.noProxy", "[\".example.org\"]"),
     ("location.region", "\"europe-west1\""),
     ("virtualMachine.location.zone", "\"europe-west1-b\""),
     ("providerConfig.location.zone", "\"europe-west1-c\""),
