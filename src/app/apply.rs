@@ -71,13 +71,13 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
     })?
 }
 
-/// What all shoots of one command have in common.
+/// One command for all its shoots.
 struct ApplyCommand<'a> {
     options: &'a ApplyOptions,
     context: &'a Context,
     signals: &'a Signals,
     providers: &'a Providers,
-    /// Shoots whose record is an object of somebody else, by technical ID.
+    /// Shoots whose record has the name of an object of others, by technical ID.
     not_owned: &'a RefCell<HashMap<String, CommandError>>,
 }
 

@@ -439,7 +439,7 @@ fn log_lines_of_an_action_have_its_item_and_object() {
     tracing::subscriber::with_default(subscriber, || {
         runtime.block_on(one_run());
         // Another test may have reached a span for the first time at the moment when this subscriber was set, and
-        // tracing then takes it for one that nobody reads. From here on, all spans are known.
+        // tracing then disables the span. From here on, all spans are known.
         tracing::callsite::rebuild_interest_cache();
         runtime.block_on(one_run());
     });

@@ -21,7 +21,7 @@ pub(crate) struct Prepared {
     /// Shoots that already exist, by technical ID.
     pub(crate) records: HashMap<String, LastApplied>,
     pub(crate) providers: Providers,
-    /// Shoots whose record is an object of somebody else, by technical ID. Empty unless [`prepare_each`] was called.
+    /// Shoots whose record has the name of an object of others, by technical ID. Empty unless [`prepare_each`] was called.
     pub(crate) not_owned: HashMap<String, CommandError>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn prepare(
     not_owned.map_or(Ok(prepared), |(_, error)| Err(error))
 }
 
-/// Like [`prepare`], for commands that work on the other Shoots when the record of one is an object of somebody else.
+/// Like [`prepare`], for commands that continue with the other Shoots when an object of others has the name of a record.
 pub(crate) async fn prepare_each(
     texts: SourceTexts,
     context: &Context,
@@ -106,7 +106,7 @@ pub(crate) async fn prepare_each(
     })
 }
 
-/// What manifests depend on.
+/// Dependencies of manifests: provider clusters, records and referenced values.
 struct Fetched {
     providers: Providers,
     records: HashMap<String, LastApplied>,

@@ -1,6 +1,5 @@
 //! Several shoots at the same time, with one progress output and one budget of writes.
 
-use super::session::WRITES;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::flow::{EventKind, MergedRuns, RunEvent};
@@ -9,12 +8,15 @@ use std::cell::RefCell;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+/// Concurrent writes of a command. More gains nothing with an API server of two cores.
+pub(super) const WRITES: usize = 32;
+
 /// Runs of several shoots of one command.
 pub(crate) struct RunGroup {
     started: Instant,
     progress: RefCell<Progress>,
     runs: RefCell<MergedRuns>,
-    /// Concurrent writes of all runs: more gains nothing with an API server of two cores.
+    /// At most [`WRITES`] at a time in all runs.
     writes: Semaphore,
 }
 

@@ -1,7 +1,7 @@
 //! A locked and observed shoot, and the run that works on it.
 
 use super::background;
-use super::group::RunGroup;
+use super::group::{RunGroup, WRITES};
 use super::reporter::Reporter;
 use super::result::RunResult;
 use crate::app::context::Context;
@@ -25,8 +25,6 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Concurrent writes. More gains nothing with an API server of two cores.
-pub(super) const WRITES: usize = 32;
 /// Time limit of the last requests of a run when the server probably does not answer.
 const CLEANUP: Duration = Duration::from_secs(2);
 

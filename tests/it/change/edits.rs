@@ -173,9 +173,12 @@ fn a_setting_of_the_api_server_restarts_it_alone(provider: &Provider) {
         it.shoot["spec"]["kubernetes"]["kubeAPIServer"] = json!({"eventTTL": "2h"});
     });
     provider.assert_applied(&edited, "configured");
-    provider.wait_for("the old pod to be deleted", |_| {
-        names().len() == before.len()
-    });
+    let restarted = || {
+        provider.wait_for("the old pod to be deleted", |_| {
+            names().len() == before.len()
+        });
+    };
+    restarted();
     let after = names();
     let replaced: Vec<&String> = before.difference(&after).collect();
     assert!(
@@ -184,6 +187,7 @@ fn a_setting_of_the_api_server_restarts_it_alone(provider: &Provider) {
     );
     assert_eq!(uids(provider), machines);
     provider.assert_applied(&Manifest::small(NAME), "configured");
+    restarted();
 }
 
 /// The machine of the old pool is marked for removal after the new machine has become ready.
