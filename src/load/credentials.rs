@@ -248,9 +248,22 @@ fn problem_of_machines(deployment: &MachineDeployment, allow_exec: bool) -> Opti
     kubeconfig::problem(&decoded(&text)?, path, code, allow_exec)
 }
 
-/// An absent namespace matches any, since manifests are written by hand.
-fn is_same(given: Option<&str>, wanted: Option<&str>) -> bool {
-    given.is_none() || wanted.is_none() || given == wanted
+/// How the namespace of an object has to match the one that is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NamespaceMatch {
+    Exact,
+    /// An absent namespace matches any, since manifests are written by hand.
+    Lenient,
+}
+
+impl NamespaceMatch {
+    /// Best match first: an object of the same name without a namespace must not hide the exact one.
+    const ALL: [NamespaceMatch; 2] = [NamespaceMatch::Exact, NamespaceMatch::Lenient];
+
+    fn is_same(self, given: Option<&str>, wanted: Option<&str>) -> bool {
+        let is_open = given.is_none() || wanted.is_none();
+        given == wanted || (self == NamespaceMatch::Lenient && is_open)
+    }
 }
 
 /// The binding that a Shoot names; an empty name is none.
@@ -279,41 +292,47 @@ fn reference(shoot: &Shoot) -> Option<BindingReference<'_>> {
 fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> {
     let wanted = reference(shoot)?;
     let namespace = shoot.metadata.namespace.as_deref();
-    manifest.documents().find_map(|(_, content)| {
-        let (metadata, secret) = match content {
-            Content::SecretBinding(it) if wanted.kind == "SecretBinding" => {
-                let secret = &it.secret_ref;
-                (&it.metadata, (&secret.name, &secret.namespace))
-            }
-            Content::CredentialsBinding(it) if wanted.kind == "CredentialsBinding" => {
-                let secret = &it.credentials_ref;
-                (&it.metadata, (&secret.name, &secret.namespace))
-            }
-            _ => return None,
-        };
-        let own = metadata.namespace.as_deref();
-        let found = metadata.name == wanted.name && is_same(own, namespace);
-        found.then_some(Binding {
-            namespace: own,
-            secret: (secret.0.as_str(), secret.1.as_deref()),
+    let find = |by: NamespaceMatch| {
+        manifest.documents().find_map(|(_, content)| {
+            let (metadata, secret) = match content {
+                Content::SecretBinding(it) if wanted.kind == "SecretBinding" => {
+                    let secret = &it.secret_ref;
+                    (&it.metadata, (&secret.name, &secret.namespace))
+                }
+                Content::CredentialsBinding(it) if wanted.kind == "CredentialsBinding" => {
+                    let secret = &it.credentials_ref;
+                    (&it.metadata, (&secret.name, &secret.namespace))
+                }
+                _ => return None,
+            };
+            let own = metadata.namespace.as_deref();
+            let found = metadata.name == wanted.name && by.is_same(own, namespace);
+            found.then_some(Binding {
+                namespace: own,
+                secret: (secret.0.as_str(), secret.1.as_deref()),
+            })
         })
-    })
+    };
+    NamespaceMatch::ALL.into_iter().find_map(find)
 }
 
 /// The Secret that a Shoot's binding names, if it is among the documents.
 fn secret_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<(DocumentId, &'m Secret)> {
     let Binding { namespace, secret } = binding_of(manifest, shoot)?;
     let (name, wanted) = (secret.0, secret.1.or(namespace));
-    manifest
-        .documents()
-        .find_map(|(id, content)| match content {
-            Content::Secret(secret) => {
-                let found = secret.metadata.name == name
-                    && is_same(secret.metadata.namespace.as_deref(), wanted);
-                found.then_some((id, secret.as_ref()))
-            }
-            _ => None,
-        })
+    let find = |by: NamespaceMatch| {
+        manifest
+            .documents()
+            .find_map(|(id, content)| match content {
+                Content::Secret(secret) => {
+                    let found = secret.metadata.name == name
+                        && by.is_same(secret.metadata.namespace.as_deref(), wanted);
+                    found.then_some((id, secret.as_ref()))
+                }
+                _ => None,
+            })
+    };
+    NamespaceMatch::ALL.into_iter().find_map(find)
 }
 
 /// The kubeconfig in a Secret.

@@ -104,6 +104,32 @@ fn a_credentials_binding_works_as_a_secret_binding_does() {
 }
 
 #[test]
+fn a_binding_and_a_secret_in_the_namespace_of_the_shoot_win_over_those_without_a_namespace() {
+    // Both the binding and the Secret without a namespace come first.
+    let open = binding("a", "https://192.0.2.1");
+    let shoot = bound("demo", "a").replace("garden-dev", "garden-b");
+    let exact = binding("a", "https://192.0.2.2")
+        .replace("{name: a}", "{name: a, namespace: garden-b}")
+        .replace(
+            "metadata: {name: of-a}",
+            "metadata: {name: of-a, namespace: garden-b}",
+        );
+    let elsewhere = exact
+        .replace("garden-b", "garden-c")
+        .replace("192.0.2.2", "192.0.2.3");
+    for (documents, expected) in [
+        ([&elsewhere, &open, &exact], "192.0.2.2"),
+        ([&elsewhere, &open, &open], "192.0.2.1"),
+    ] {
+        let text = shoot.clone() + &documents.map(String::as_str).concat();
+        let manifest = Manifest::parse([("s.yaml".to_owned(), text.into_bytes())]);
+        let (_, found) = &provider_credentials(&manifest)[0];
+        let kubeconfig = found.kubeconfig.as_ref().expect("the Secret is there");
+        assert!(kubeconfig.expose_secret().contains(expected), "{expected}");
+    }
+}
+
+#[test]
 fn each_shoot_has_the_kubeconfig_of_its_own_binding() {
     let text = [
         bound("one", "a"),
