@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use crate::model::{FindingKind, suggest};
 use crate::validate::report::{FieldCursor, FindingSink};
 
-/// Groups of versions.
-const STAGES: [&str; 5] = ["api/all", "api/ga", "api/beta", "api/alpha", "api/legacy"];
+/// Groups of versions. `api/legacy` is not one of them anymore; kube-apiserver does not start with it.
+const STAGES: [&str; 4] = ["api/all", "api/ga", "api/beta", "api/alpha"];
 
 /// API versions of all supported versions. From the `register.go` of each package of `k8s.io/api`.
-const ALL: [&str; 53] = [
+/// The core group has an empty name.
+const ALL: [&str; 54] = [
+    "/v1",
     "admission.k8s.io/v1",
     "admission.k8s.io/v1beta1",
     "admissionregistration.k8s.io/v1",
@@ -114,5 +116,29 @@ pub(crate) fn check(
         report
             .error(&at.key(key), FindingKind::NotSupported, code, message)
             .hint(hint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DocumentKind;
+
+    #[test]
+    fn the_core_group_is_known_and_the_legacy_group_is_not() {
+        let verdict = |key: &str| {
+            let mut report = FindingSink::default();
+            let given = BTreeMap::from([(key.to_owned(), true)]);
+            let at = FieldCursor::root(DocumentKind::Shoot);
+            check(Some(34), Some(&given), &at, &mut report);
+            report.errors.pop().map(|it| it.message)
+        };
+        for key in ["/v1", "/v1/pods", "api/all", "apps/v1"] {
+            assert_eq!(verdict(key), None, "{key}");
+        }
+        for key in ["api/legacy", "v1", "/v2"] {
+            let expected = format!("kube-apiserver 1.34 has no API version {key:?}");
+            assert_eq!(verdict(key), Some(expected));
+        }
     }
 }
