@@ -24,6 +24,8 @@ struct Gate {
 }
 
 /// Reports gates that a component of this minor version does not know, and those that it does not let change.
+///
+/// A gate of a later version is a warning: fixes bring gates to patch releases of older versions, too.
 pub(crate) fn check(
     component: &str,
     minor: Option<u64>,
@@ -44,7 +46,15 @@ pub(crate) fn check(
             unknown(component, minor, name, hint, at, report);
             continue;
         };
-        if !(gate.first..=gate.last).contains(&minor) {
+        if minor < gate.first {
+            let message = format!(
+                "feature gate {name:?} was added in Kubernetes 1.{}; {component} 1.{minor} may not have it",
+                gate.first
+            );
+            report
+                .warning(at, FindingKind::NotSupported, CODE, message)
+                .hint("remove it, unless this patch release has it");
+        } else if minor > gate.last {
             let hint = format!(
                 "Kubernetes {} has it; remove it",
                 range(gate.first, gate.last)
@@ -106,7 +116,8 @@ mod tests {
             let gates = BTreeMap::from([(name.to_owned(), value)]);
             let at = FieldCursor::root(DocumentKind::Shoot);
             check("kubelet", Some(minor), Some(&gates), &at, &mut report);
-            let found = report.errors.pop();
+            let warning = report.warnings.pop();
+            let found = report.errors.pop().or(warning);
             found.map(|it| format!("{}; {}", it.message, it.hint.unwrap_or_default()))
         };
         for (name, value, minor) in [
@@ -114,6 +125,8 @@ mod tests {
             ("WatchList", true, 36),
             ("InPlacePodVerticalScaling", false, 34),
             ("InPlacePodVerticalScaling", true, 35),
+            ("OrderedNamespaceDeletion", true, 31),
+            ("StatefulSetSemanticRevisionComparison", false, 34),
         ] {
             assert_eq!(verdict(name, value, minor), None, "{name} {minor}");
         }
@@ -134,7 +147,7 @@ mod tests {
                 "SystemdWatchdog",
                 true,
                 31,
-                "kubelet 1.31 has no feature gate \"SystemdWatchdog\"; Kubernetes 1.32 to 1.36 has it; remove it",
+                "feature gate \"SystemdWatchdog\" was added in Kubernetes 1.32; kubelet 1.31 may not have it; remove it, unless this patch release has it",
             ),
             (
                 "InPlacePodVerticalScaling",
