@@ -1,8 +1,10 @@
 //! `spec.kubernetes`: the version, and the settings of its components.
 
+use std::collections::BTreeSet;
+
 use super::component_settings;
 use crate::model::{
-    FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Shoot, Version, suggest,
+    FindingKind, IntOrString, KubeProxy, Kubelet, Quantity, Shoot, Version, Worker, suggest,
 };
 use crate::validate::context::Input;
 use crate::validate::profile::index::{ProfileIndex, is_expired, is_preview};
@@ -144,8 +146,8 @@ fn offered(input: &Input, index: &ProfileIndex) -> String {
 pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink) {
     let kubernetes = &input.shoot.spec.kubernetes;
     if let Some(it) = &kubernetes.kubelet {
-        let minor = releases::minor(&kubernetes.version);
-        kubelet(it, minor, &at.key("kubelet"), report);
+        let minors = inherited_minors(input.shoot);
+        kubelet(it, minors, &at.key("kubelet"), report);
     }
     if let Some(it) = &kubernetes.kube_proxy {
         kube_proxy(it, &at.key("kubeProxy"), report);
@@ -159,6 +161,21 @@ pub(crate) fn settings(input: &Input, at: &FieldCursor, report: &mut FindingSink
         let at = &at.key("kubeControllerManager");
         node_mask(input, mask, &at.key("nodeCIDRMaskSize"), report);
     }
+}
+
+/// Minor versions of the pools without kubelet settings of their own, which have those of the Shoot; each one once.
+fn inherited_minors(shoot: &Shoot) -> BTreeSet<u64> {
+    let spec = &shoot.spec;
+    let of_pool = |pool: &Worker| {
+        let own = pool.kubernetes.as_ref();
+        if own.is_some_and(|it| it.kubelet.is_some()) {
+            return None;
+        }
+        let version = own.and_then(|it| it.version.as_deref());
+        let version = version.filter(|it| !it.is_empty());
+        releases::minor(version.unwrap_or(&spec.kubernetes.version))
+    };
+    spec.provider.workers.iter().filter_map(of_pool).collect()
 }
 
 fn kube_proxy(settings: &KubeProxy, at: &FieldCursor, report: &mut FindingSink) {
@@ -214,15 +231,17 @@ pub(crate) fn most_pods(shoot: &Shoot) -> i32 {
     settings.filter_map(|it| it.max_pods).max().unwrap_or(110)
 }
 
-/// Checks the settings of kubelets of a minor version.
+/// Checks the settings of kubelets of these minor versions.
 pub(crate) fn kubelet(
     settings: &Kubelet,
-    minor: Option<u64>,
+    minors: impl IntoIterator<Item = u64>,
     at: &FieldCursor,
     report: &mut FindingSink,
 ) {
     let gates = settings.feature_gates.as_ref();
-    releases::check_feature_gates("kubelet", minor, gates, at, report);
+    for minor in minors {
+        releases::check_feature_gates("kubelet", Some(minor), gates, at, report);
+    }
     let mut least = |name: &str, value: Option<i64>, least: i64| {
         if let Some(value) = value.filter(|value| *value < least) {
             let message = format!("must be at least {least} (is {value})");

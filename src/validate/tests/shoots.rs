@@ -363,6 +363,24 @@ fn components_have_only_what_their_version_knows() {
 }
 
 #[test]
+fn kubelet_gates_of_the_shoot_are_judged_by_the_versions_of_the_pools_that_inherit_them() {
+    // 1.32 is the last version with AppArmor.
+    let with = |pool: &str| {
+        let kubernetes = "    version: \"1.34\"";
+        let gates = format!("{kubernetes}\n    kubelet: {{featureGates: {{AppArmor: true}}}}");
+        check(&[(kubernetes, &gates), ("      minimum", pool)])
+    };
+    let path = "spec.kubernetes.kubelet.featureGates.AppArmor NotSupported";
+    let refused = |minor| format!("{path}: kubelet 1.{minor} has no feature gate \"AppArmor\"\n");
+    assert_eq!(with("      minimum"), refused(34));
+    assert_eq!(
+        with("      kubernetes: {version: 1.33.5}\n      minimum"),
+        refused(33)
+    );
+    assert_eq!(with("      kubernetes: {kubelet: {}}\n      minimum"), "");
+}
+
+#[test]
 fn gates_that_the_cloud_controller_manager_does_not_know_are_dropped() {
     let config = "    type: kubevirt\n    controlPlaneConfig:\n      apiVersion: kubevirt.provider.extensions.gardener.cloud/v1alpha1\n      kind: ControlPlaneConfig\n      cloudControllerManager: {featureGates: {CustomResourceValidation: true, ContextualLogging: false, DryRun: false}}\n";
     let verdict = verdict(&SHOOT.replacen("    type: kubevirt\n", config, 1));
