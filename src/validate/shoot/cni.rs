@@ -4,9 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use serde_json::Value;
-
-use crate::model::{Cidr, FindingKind};
+use crate::model::FindingKind;
 use crate::validate::report::{FieldCursor, FindingSink};
 
 const MAX_BYTES: usize = 1 << 20;
@@ -45,35 +43,6 @@ pub(crate) fn check(text: &str, at: &FieldCursor, report: &mut FindingSink) {
                 .inside(error.line().max(1), error.column().max(1));
         }
     }
-}
-
-/// Address ranges that the plugins of a CNI configuration assign; none for a configuration that cannot be read.
-///
-/// The plugins are host-local (`subnet`, `ranges`), whereabouts (`range`, `ipRanges`) and static (`addresses`).
-pub(crate) fn subnets(text: &str) -> Vec<Cidr> {
-    let config: Value = serde_json::from_str(text).unwrap_or_default();
-    let plugins = config["plugins"].as_array().map_or(&[][..], Vec::as_slice);
-    let all = plugins.iter().chain([&config]);
-    all.flat_map(|plugin| ranges(&plugin["ipam"])).collect()
-}
-
-fn ranges(ipam: &Value) -> Vec<Cidr> {
-    let list = |field: &str| ipam[field].as_array().map_or(&[][..], Vec::as_slice).iter();
-    let of_ranges = list("ranges")
-        .filter_map(Value::as_array)
-        .flatten()
-        .map(|it| &it["subnet"]);
-    let texts = [&ipam["subnet"], &ipam["range"]]
-        .into_iter()
-        .chain(of_ranges)
-        .chain(list("ipRanges").map(|it| &it["range"]))
-        .chain(list("addresses").map(|it| &it["address"]));
-    let found = texts.filter_map(Value::as_str).filter_map(|text| {
-        // whereabouts also reads FIRST-LAST/LENGTH.
-        let text = text.split_once('-').map_or(text, |it| it.1);
-        Cidr::parse(text).ok()
-    });
-    found.map(Cidr::canonical).collect()
 }
 
 fn invalid(code: &'static str, message: String, at: &FieldCursor, report: &mut FindingSink) {
@@ -206,40 +175,5 @@ impl<'de> Visitor<'de> for CniValueVisitor {
             object.push((key, entries.next_value()?));
         }
         Ok(CniValue::Object(object))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn subnets_of_all_address_managers_are_found() {
-        let found = |ipam: &str| {
-            let text = format!(r#"{{"plugins": [{{"type": "bridge", "ipam": {ipam}}}]}}"#);
-            let found = subnets(&text).into_iter();
-            found.map(|it| it.to_string()).collect::<Vec<_>>()
-        };
-        for (ipam, expected) in [
-            (r#"{"subnet": "10.1.0.0/16"}"#, &["10.1.0.0/16"][..]),
-            (
-                r#"{"ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.2.0.0/24"}]]}"#,
-                &["10.1.0.0/24", "10.2.0.0/24"],
-            ),
-            (r#"{"range": "10.1.2.3-10.1.2.9/24"}"#, &["10.1.2.0/24"]),
-            (
-                r#"{"ipRanges": [{"range": "10.1.0.0/24"}]}"#,
-                &["10.1.0.0/24"],
-            ),
-            (
-                r#"{"addresses": [{"address": "10.1.2.3/24"}]}"#,
-                &["10.1.2.0/24"],
-            ),
-            (r#"{"type": "dhcp"}"#, &[]),
-            (r#"{"subnet": 1, "ranges": ["a"]}"#, &[]),
-        ] {
-            assert_eq!(found(ipam), expected, "{ipam}");
-        }
-        assert_eq!(subnets("{").len(), 0);
     }
 }

@@ -4,6 +4,7 @@ mod cni;
 mod component_settings;
 pub(crate) mod control_plane;
 pub(super) mod infrastructure;
+mod ipam;
 pub(super) mod kubernetes;
 pub(super) mod maintenance;
 pub(super) mod metadata;

@@ -1,6 +1,6 @@
 //! `spec.networking`: the address ranges of nodes, pods and services.
 
-use super::cni;
+use super::ipam;
 use crate::model::{Cidr, DocumentKind, FindingKind, Shoot, TenantNetwork};
 use crate::validate::context::Input;
 use crate::validate::report::{FieldCursor, FindingSink};
@@ -133,7 +133,8 @@ fn tenant_networks(
         }
         let at_config = &list.index(i);
         let at_config = &at_config.key("config");
-        for subnet in cni::subnets(&network.config) {
+        for assigned in ipam::assigned_ranges(&network.config) {
+            let subnet = assigned.subnet;
             let mut refuse = |name: &str, message: String, hint: &str| {
                 report
                     .error(
@@ -142,7 +143,7 @@ fn tenant_networks(
                         "networking/tenant-network",
                         message,
                     )
-                    .see(at_config, format!("assigns addresses of {subnet}"))
+                    .see(at_config, format!("assigns addresses of {assigned}"))
                     .hint(hint);
             };
             for (name, range) in inside {
@@ -158,9 +159,9 @@ fn tenant_networks(
                     );
                 }
             }
-            if let Some(nodes) = nodes.filter(|it| network.default && !it.contains(subnet)) {
+            if let Some(nodes) = nodes.filter(|it| network.default && !assigned.is_within(*it)) {
                 let message = format!(
-                    "{nodes} does not contain {subnet}, from which tenant network {:?} assigns the addresses of the nodes",
+                    "{nodes} does not contain {assigned}, from which tenant network {:?} assigns the addresses of the nodes",
                     network.name
                 );
                 refuse("nodes", message, &format!("write {subnet}"));
