@@ -51,7 +51,8 @@ pub(crate) enum FetchedValues {
 /// Treatment of bindings that are not among the manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BindingLookup {
-    /// Bindings are not used: an option selects the provider cluster, or it is known already.
+    /// Bindings are not used: an option selects the provider cluster, or it is known already. Problems of kubeconfigs
+    /// in the manifests are warnings.
     Skipped,
     /// The command does not connect: a missing binding is a warning.
     Advisory,

@@ -38,7 +38,7 @@ impl ProviderCredentials {
         Hash::of(&(
             text(&self.kubeconfig),
             text(&self.machine_kubeconfig),
-            secret.map(|it| (&it.name, &it.key, it.binding.is_some())),
+            secret.map(|it| (&it.name, &it.namespace, &it.key, it.binding.is_some())),
         ))
     }
 }
@@ -47,6 +47,8 @@ impl ProviderCredentials {
 #[derive(Debug)]
 pub(crate) struct SecretLocation {
     pub(crate) name: String,
+    /// The namespace that the binding says, or else its own; None leaves it to the provider cluster.
+    pub(crate) namespace: Option<String>,
     pub(crate) key: String,
     /// The binding that names it, such as `SecretBinding "a"`; None if a MachineDeployment does.
     pub(crate) binding: Option<String>,
@@ -64,6 +66,14 @@ struct Binding<'m> {
     namespace: Option<&'m str>,
     /// Name and namespace of its Secret.
     secret: (&'m str, Option<&'m str>),
+}
+
+impl<'m> Binding<'m> {
+    /// Namespace of its Secret: its own unless it says another.
+    fn secret_namespace(&self) -> Option<&'m str> {
+        let given = self.secret.1.or(self.namespace);
+        given.filter(|it| !it.is_empty())
+    }
 }
 
 /// The credentials of each Shoot by technical ID, in the order of the documents.
@@ -106,6 +116,8 @@ fn of_shoot(
             ConfigVarValue::Reference(it) if it.kind == ReferenceKind::Secret => {
                 machine_secret = machine_secret.or(Some(SecretLocation {
                     name: it.name,
+                    // That of another cluster: Kubermatic's seed.
+                    namespace: None,
                     key: it.key,
                     binding: None,
                 }));
@@ -116,6 +128,7 @@ fn of_shoot(
     let bound = binding_of(manifest, shoot).zip(reference(shoot));
     let bound = bound.map(|(binding, reference)| SecretLocation {
         name: binding.secret.0.to_owned(),
+        namespace: binding.secret_namespace().map(str::to_owned),
         key: KEY.to_owned(),
         binding: Some(format!("{} {:?}", reference.kind, reference.name)),
     });
@@ -154,7 +167,11 @@ pub(super) fn check(
         }
     }
     for (document, problem) in problems {
-        manifest.report(document, problem);
+        match context.bindings {
+            // Another kubeconfig is used.
+            BindingLookup::Skipped => manifest.warn(document, problem),
+            _ => manifest.report(document, problem),
+        }
     }
     for (document, shoot) in shoots {
         report_missing_binding(manifest, *document, shoot, context.bindings);
@@ -318,8 +335,8 @@ fn binding_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<Binding<'m>> 
 
 /// The Secret that a Shoot's binding names, if it is among the documents.
 fn secret_of<'m>(manifest: &'m Manifest, shoot: &Shoot) -> Option<(DocumentId, &'m Secret)> {
-    let Binding { namespace, secret } = binding_of(manifest, shoot)?;
-    let (name, wanted) = (secret.0, secret.1.or(namespace));
+    let binding = binding_of(manifest, shoot)?;
+    let (name, wanted) = (binding.secret.0, binding.secret_namespace());
     let find = |by: NamespaceMatch| {
         manifest
             .documents()

@@ -17,7 +17,9 @@ mod report;
 mod tests;
 
 pub(crate) use context::{BindingLookup, FetchedValues, LastApplied, LoadContext, ProfileFile};
-pub(crate) use credentials::{ProviderCredentials, misses_binding, provider_credentials};
+pub(crate) use credentials::{
+    ProviderCredentials, SecretLocation, misses_binding, provider_credentials,
+};
 pub(crate) use judge::{Loaded, judge};
 pub(crate) use machine_deployments::ConvertedPool;
 pub(crate) use needs::{Needs, needs};

@@ -6,7 +6,7 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::cluster::{
     ApiClient, KubeconfigFiles, KubeconfigOverrides, KubeconfigSource, Permission,
 };
-use crate::load::ProviderCredentials;
+use crate::load::{ProviderCredentials, SecretLocation};
 use secrecy::SecretString;
 
 /// Connects to the provider cluster that options and the environment select.
@@ -52,20 +52,46 @@ pub(crate) async fn connect_for(
     let Some(secret) = credentials.secret.filter(|_| !is_settled) else {
         return Ok(provider);
     };
+    let read = provider.namespace();
     let found = provider.kubeconfig(&secret.name, &secret.key).await;
-    match (found.map_err(failed)?, secret.binding) {
-        (Some(text), _) => connect_to(context, source(context, Some(text), None).await?).await,
-        (None, None) => Ok(provider),
-        (None, Some(binding)) => {
-            let (name, namespace) = (&secret.name, provider.namespace());
-            let message = format!(
-                "Secret {name:?} of {binding} not found or not readable in namespace {namespace:?}"
-            );
-            Err(CommandError::new(Exit::Precondition, message).hint(
-                "add the Secret to the manifests, or select the provider cluster with --kubeconfig",
-            ))
+    match (found.map_err(failed)?, &secret.binding) {
+        (Some(text), binding) => {
+            // The namespace of a binding can be one of the garden, which the provider cluster does not have.
+            if let Some((binding, namespace)) = binding.as_ref().zip(other_namespace(&secret, read))
+            {
+                let name = &secret.name;
+                context.ui.warn(&format!(
+                    "Secret {name:?} of {binding} is read from namespace {read:?} instead of {namespace:?}"
+                ));
+            }
+            connect_to(context, source(context, Some(text), None).await?).await
         }
+        (None, None) => Ok(provider),
+        (None, Some(binding)) => Err(not_found(&secret, binding, read)),
     }
+}
+
+/// The namespace that a binding says, if it is not the one that is read.
+fn other_namespace<'s>(secret: &'s SecretLocation, read: &str) -> Option<&'s str> {
+    secret.namespace.as_deref().filter(|it| *it != read)
+}
+
+fn not_found(secret: &SecretLocation, binding: &str, read: &str) -> CommandError {
+    let name = &secret.name;
+    let (message, hint) = match other_namespace(secret, read) {
+        Some(namespace) => (
+            format!(
+                "Secret {name:?} of {binding} is in namespace {namespace:?}, but kvshoot reads namespace {read:?}"
+            ),
+            format!("pass -n {namespace}, or add the Secret to the manifests"),
+        ),
+        None => (
+            format!("Secret {name:?} of {binding} not found or not readable in namespace {read:?}"),
+            "add the Secret to the manifests, or select the provider cluster with --kubeconfig"
+                .to_owned(),
+        ),
+    };
+    CommandError::new(Exit::Precondition, message).hint(hint)
 }
 
 /// Formats permissions that are missing in the provider's namespace as a lower-case fragment.
@@ -147,4 +173,29 @@ fn environment_has_kubeconfig(context: &Context) -> bool {
 /// Returns true if an option selects the provider cluster, so that manifests do not.
 pub(crate) fn has_option(context: &Context) -> bool {
     context.provider.kubeconfig.is_some() || context.provider.sandbox.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_not_found_is_told_with_the_namespace_of_its_binding() {
+        let error = |namespace: Option<&str>| {
+            let secret = SecretLocation {
+                name: "kubevirt".to_owned(),
+                namespace: namespace.map(str::to_owned),
+                key: "kubeconfig".to_owned(),
+                binding: None,
+            };
+            not_found(&secret, "SecretBinding \"provider\"", "x").message
+        };
+        let unreadable = "Secret \"kubevirt\" of SecretBinding \"provider\" not found or not readable in namespace \"x\"";
+        assert_eq!(error(None), unreadable);
+        assert_eq!(error(Some("x")), unreadable);
+        assert_eq!(
+            error(Some("garden-b")),
+            "Secret \"kubevirt\" of SecretBinding \"provider\" is in namespace \"garden-b\", but kvshoot reads namespace \"x\""
+        );
+    }
 }

@@ -166,6 +166,41 @@ fn each_shoot_has_the_kubeconfig_of_its_own_binding() {
 }
 
 #[test]
+fn secrets_of_one_name_in_two_namespaces_do_not_share_a_connection() {
+    let binding = |name: &str, metadata: &str, secret: &str| {
+        format!(
+            "---\napiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {{name: {name}{metadata}}}\nsecretRef: {{name: kubevirt{secret}}}\n"
+        )
+    };
+    let text = [
+        bound("one", "a"),
+        binding("a", ", namespace: garden-dev", ""),
+        "---\n".to_owned() + &bound("two", "b"),
+        binding("b", ", namespace: garden-dev", ", namespace: garden-b"),
+        "---\n".to_owned() + &bound("three", "c"),
+        binding("c", "", ""),
+        "---\n".to_owned() + &bound("four", "d"),
+        binding("d", "", ", namespace: garden-dev"),
+    ]
+    .concat();
+    let manifest = Manifest::parse([("s.yaml".to_owned(), text.into_bytes())]);
+    let all = provider_credentials(&manifest);
+    let namespaces: Vec<_> = all
+        .iter()
+        .map(|it| it.1.secret.as_ref().expect("a Secret").namespace.as_deref())
+        .collect();
+    let expected = [
+        Some("garden-dev"),
+        Some("garden-b"),
+        None,
+        Some("garden-dev"),
+    ];
+    assert_eq!(namespaces, expected);
+    let same = |a: usize, b: usize| all[a].1.identity() == all[b].1.identity();
+    assert!(same(0, 3) && !same(0, 1) && !same(0, 2) && !same(1, 2));
+}
+
+#[test]
 fn a_kubeconfig_that_clients_reject_is_told_at_its_line() {
     for (from, to, expected) in [
         (
@@ -181,7 +216,10 @@ fn a_kubeconfig_that_clients_reject_is_told_at_its_line() {
     ] {
         let text = bound("demo", "b") + &binding("b", "https://192.0.2.1").replace(from, to);
         let reported = lines(&load(&[("s.yaml", &text), ("p.yaml", PROFILE)]));
-        let place = "s.yaml:35:5 stringData.kubeconfig ";
-        assert_eq!(reported, format!("{place}{expected}\n"));
+        let line = format!("s.yaml:35:5 stringData.kubeconfig {expected}\n");
+        assert_eq!(reported, line);
+        // With --kubeconfig it is not used.
+        let unused = judged(&text, BindingLookup::Skipped);
+        assert_eq!(unused, format!("warning: {line}"));
     }
 }

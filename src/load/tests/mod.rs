@@ -8,7 +8,7 @@ mod hostile;
 mod machine_deployments;
 mod speed;
 
-use super::{LastApplied, LoadContext, Loaded, judge};
+use super::{BindingLookup, LastApplied, LoadContext, Loaded, judge};
 use crate::manifest::{Manifest, Problem};
 use crate::model::Shoot;
 use crate::ui::problems;
@@ -29,6 +29,7 @@ pub(super) fn load_with(
     let context = LoadContext {
         profiles: profiles.iter().map(own).collect(),
         records: records.into_iter().collect(),
+        bindings: BindingLookup::Required,
         ..LoadContext::at(today())
     };
     judge(Manifest::parse(files.iter().map(own)), &context)
