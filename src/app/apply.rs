@@ -62,7 +62,7 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
             context,
             signals: &signals,
             providers: &prepared.providers,
-            not_owned: &RefCell::new(prepared.not_owned),
+            refused: &RefCell::new(prepared.refused),
         };
         match prepared.loaded.shoots.as_slice() {
             [shoot] => command.apply(shoot, None).await,
@@ -77,8 +77,8 @@ struct ApplyCommand<'a> {
     context: &'a Context,
     signals: &'a Signals,
     providers: &'a Providers,
-    /// Shoots whose record has the name of an object of others, by technical ID.
-    not_owned: &'a RefCell<HashMap<String, CommandError>>,
+    /// Shoots whose record cannot be read, by technical ID.
+    refused: &'a RefCell<HashMap<String, CommandError>>,
 }
 
 impl ApplyCommand<'_> {
@@ -118,8 +118,8 @@ impl ApplyCommand<'_> {
             started: &Cell::new(false),
             group,
         };
-        let not_owned = self.not_owned.borrow_mut().remove(&shoot.id);
-        if let Some(error) = not_owned {
+        let refused = self.refused.borrow_mut().remove(&shoot.id);
+        if let Some(error) = refused {
             return Err(error);
         }
         let provider = self.providers.of(&shoot.id);
@@ -208,10 +208,16 @@ pub(crate) async fn apply_shoot(
         let result = RunResult::refused(Exit::Precondition, &why, None);
         return finish(session, result, "refused").await;
     }
-    if first.record.is_none()
-        && let Some(result) = check_admission(provider, &session).await?
-    {
-        return finish(session, result, "refused").await;
+    if first.record.is_none() {
+        let checked = check_admission(provider, &session);
+        match signals.or_interrupted("check the namespace", checked).await {
+            Ok(None) => {}
+            Ok(Some(result)) => return finish(session, result, "refused").await,
+            Err(error) => {
+                session.unlock(error.exit).await;
+                return Err(error);
+            }
+        }
     }
     // Only shoots with instancetypes of their own need these permissions.
     let applies_types = instancetypes::is_missing(shoot, &first);

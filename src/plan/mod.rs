@@ -125,8 +125,12 @@ fn machines(planner: &mut Planner, shoot: &ValidShoot, base: Base, join: &[Depen
         all_slots.extend(slots.iter().copied());
     }
     // A pool that left the manifest is a pool of size 0. It may have been renamed, so its machines serve until those of
-    // the other pools do.
-    let all_slots: Arc<[Dependency]> = all_slots.into();
+    // the other pools do, unless there is no room for both.
+    let has_room = pool::capacity::shortages(shoot, &observed.facts).is_empty();
+    let all_slots: Arc<[Dependency]> = match has_room {
+        true => all_slots.into(),
+        false => Arc::from([]),
+    };
     let known: Vec<&str> = shoot.pools.iter().map(|it| it.name.as_str()).collect();
     for name in observed
         .facts

@@ -183,12 +183,12 @@ fn join(status: &str, reason: Option<&Arc<str>>) -> Arc<str> {
     }
 }
 
-/// Workloads or APIServices of the shoot, by name.
-/// Without the namespace.
+/// Name of an object without its namespace.
 fn short_name(key: &ObjectKey) -> &str {
     key.name.rsplit_once('/').map_or(&*key.name, |it| it.1)
 }
 
+/// Workloads or APIServices of the shoot, by name.
 fn components(facts: &Facts, side: ClusterSide, kind: ObjectKind) -> Vec<ComponentHealth> {
     let objects = facts
         .objects

@@ -21,8 +21,8 @@ pub(crate) struct Prepared {
     /// Shoots that already exist, by technical ID.
     pub(crate) records: HashMap<String, LastApplied>,
     pub(crate) providers: Providers,
-    /// Shoots whose record has the name of an object of others, by technical ID. Empty unless [`prepare_each`] was called.
-    pub(crate) not_owned: HashMap<String, CommandError>,
+    /// Shoots whose record cannot be read, by technical ID. Empty unless [`prepare_each`] was called.
+    pub(crate) refused: HashMap<String, CommandError>,
 }
 
 /// The provider clusters of manifests; at least one.
@@ -60,11 +60,11 @@ pub(crate) async fn prepare(
     context: &Context,
 ) -> Result<Prepared, CommandError> {
     let mut prepared = prepare_each(texts, context).await?;
-    let not_owned = prepared.not_owned.drain().next();
-    not_owned.map_or(Ok(prepared), |(_, error)| Err(error))
+    let refused = prepared.refused.drain().next();
+    refused.map_or(Ok(prepared), |(_, error)| Err(error))
 }
 
-/// Like [`prepare`], for commands that continue with the other Shoots when an object of others has the name of a record.
+/// Like [`prepare`], for commands that continue with the other Shoots when the record of one cannot be read.
 pub(crate) async fn prepare_each(
     texts: SourceTexts,
     context: &Context,
@@ -100,7 +100,7 @@ pub(crate) async fn prepare_each(
     };
     Ok(Prepared {
         providers: fetched.providers,
-        not_owned: fetched.not_owned,
+        refused: fetched.refused,
         loaded: accept(judge(manifest, &load_context), context)?,
         records: load_context.records,
     })
@@ -110,7 +110,7 @@ pub(crate) async fn prepare_each(
 struct Fetched {
     providers: Providers,
     records: HashMap<String, LastApplied>,
-    not_owned: HashMap<String, CommandError>,
+    refused: HashMap<String, CommandError>,
     values: HashMap<(String, KeyReference), ResolvedValue>,
 }
 
@@ -120,7 +120,7 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
         references,
     } = needs(manifest);
     let providers = connect_all(manifest, context).await?;
-    let (mut records, mut not_owned) = (HashMap::new(), HashMap::new());
+    let (mut records, mut refused) = (HashMap::new(), HashMap::new());
     for id in ids {
         match providers.of(&id).record(&id).await {
             Ok(Some(record)) => match last_applied(&record.data) {
@@ -130,8 +130,10 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
                 )),
             },
             Ok(None) => {}
-            // It would be found when the shoot is applied, too. Other errors are those of all shoots.
-            Err(error @ Error::NotOwned { .. }) => drop(not_owned.insert(id, failed(error))),
+            // It would be found when the shoot is applied, too.
+            Err(error @ Error::NotOwned { .. }) => drop(refused.insert(id, failed(error))),
+            // The Shoots of other provider clusters can do without this one.
+            Err(error) if !providers.others.is_empty() => drop(refused.insert(id, failed(error))),
             Err(error) => return Err(failed(error)),
         }
     }
@@ -143,7 +145,7 @@ async fn fetch(manifest: &Manifest, context: &Context) -> Result<Fetched, Comman
     Ok(Fetched {
         providers,
         records,
-        not_owned,
+        refused,
         values,
     })
 }

@@ -5,6 +5,7 @@ use crate::app::error::{CommandError, Exit};
 use crate::flow::{EventKind, MergedRuns, RunEvent};
 use crate::ui::Progress;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -16,6 +17,8 @@ pub(crate) struct RunGroup {
     started: Instant,
     progress: RefCell<Progress>,
     runs: RefCell<MergedRuns>,
+    /// Why shoots failed.
+    failures: RefCell<BTreeMap<String, String>>,
     /// At most [`WRITES`] at a time in all runs.
     writes: Semaphore,
 }
@@ -32,6 +35,7 @@ impl RunGroup {
             started: Instant::now(),
             progress: RefCell::new(context.ui.progress()),
             runs: RefCell::default(),
+            failures: RefCell::default(),
             writes: Semaphore::new(WRITES),
         };
         group.report(EventKind::RunStarted {
@@ -45,10 +49,23 @@ impl RunGroup {
 
     /// Reports an event of the run of one shoot.
     pub(super) fn forward(&self, shoot: &str, event: EventKind) {
+        if let EventKind::RunFinished {
+            exit_code: 1..,
+            summary,
+            ..
+        } = &event
+        {
+            self.set_failure(shoot, summary);
+        }
         let merged = self.runs.borrow_mut().merge(shoot, event);
         if let Some(event) = merged {
             self.report(event);
         }
+    }
+
+    fn set_failure(&self, shoot: &str, why: &str) {
+        let mut failures = self.failures.borrow_mut();
+        failures.insert(shoot.to_owned(), why.to_owned());
     }
 
     fn report(&self, kind: EventKind) {
@@ -73,6 +90,7 @@ impl RunGroup {
         let hints = error.hints.iter().map(|it| format!("; {it}"));
         let details: String = causes.chain(hints).collect();
         let text = format!("{}{details}", error.message);
+        self.set_failure(shoot, &error.message);
         self.forward(shoot, EventKind::Note { text });
     }
 
@@ -84,7 +102,7 @@ impl RunGroup {
         self.report(EventKind::RunFinished {
             exit_code: worst.code(),
             outcome: outcome(worst),
-            summary: summarize(exits, &elapsed),
+            summary: summarize(exits, &self.failures.borrow(), &elapsed),
             resume: resume.filter(|_| worst != Exit::Done),
         });
         worst
@@ -100,12 +118,20 @@ fn outcome(worst: Exit) -> &'static str {
     }
 }
 
-/// `Applied 9 of 10 shoots in 1m16s; failed: dev-3 (exit code 9)`.
-fn summarize(exits: &[(String, Exit)], elapsed: &str) -> String {
+/// `Applied 9 of 10 shoots in 1m16s; failed: dev-3 (exit code 9: image not found)`.
+fn summarize(
+    exits: &[(String, Exit)],
+    failures: &BTreeMap<String, String>,
+    elapsed: &str,
+) -> String {
     let failed: Vec<String> = exits
         .iter()
         .filter(|it| it.1 != Exit::Done)
-        .map(|(shoot, exit)| format!("{shoot} (exit code {})", exit.code()))
+        .map(|(shoot, exit)| {
+            let why = failures.get(shoot).map(|it| format!(": {it}"));
+            let why = why.unwrap_or_default();
+            format!("{shoot} (exit code {}{why})", exit.code())
+        })
         .collect();
     let all = exits.len();
     if failed.is_empty() {
@@ -125,10 +151,12 @@ mod tests {
         let exits = [Exit::Done, Exit::Infrastructure, Exit::Held];
         let names = ["a", "b", "c"].map(str::to_owned);
         let exits: Vec<_> = names.into_iter().zip(exits).collect();
-        assert_eq!(summarize(&exits[..1], "16s"), "Applied 1 shoots in 16s");
+        let failures = BTreeMap::from([("b".to_owned(), "image not found".to_owned())]);
+        let summary = |exits: &[_]| summarize(exits, &failures, "16s");
+        assert_eq!(summary(&exits[..1]), "Applied 1 shoots in 16s");
         assert_eq!(
-            summarize(&exits, "16s"),
-            "Applied 1 of 3 shoots in 16s; failed: b (exit code 9), c (exit code 6)"
+            summary(&exits),
+            "Applied 1 of 3 shoots in 16s; failed: b (exit code 9: image not found), c (exit code 6)"
         );
     }
 }

@@ -42,16 +42,12 @@ impl<'a> Reporter<'a> {
 
     /// Sends an event that happens now.
     pub(super) fn report(&self, kind: EventKind) {
-        self.forward(&RunEvent {
-            at: self.elapsed(),
-            kind,
-        });
-    }
-
-    pub(super) fn forward(&self, event: &RunEvent) {
         match &self.output {
-            Output::Own(progress) => progress.borrow_mut().event(event),
-            Output::Group { group, shoot } => group.forward(shoot, event.kind.clone()),
+            Output::Own(progress) => {
+                let at = self.elapsed();
+                progress.borrow_mut().event(&RunEvent { at, kind });
+            }
+            Output::Group { group, shoot } => group.forward(shoot, kind),
         }
     }
 

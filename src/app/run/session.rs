@@ -13,7 +13,7 @@ use crate::cluster::{
 };
 use crate::config::ProcessIdentity;
 use crate::flow::{self, ActionResult, EventKind, ItemStatus, RunEvent, RunLimits, RunReport};
-use crate::state::action::{Action, Desired};
+use crate::state::action::{Action, Desired, RenderedAction};
 use crate::state::facts::Facts;
 use crate::state::failure::Failure;
 use crate::state::observed::Observed;
@@ -83,14 +83,11 @@ impl<'a> Session<'a> {
             Some(group) => Reporter::of_group(started, group, info.shoot),
             None => Reporter::new(started, context.ui.progress()),
         };
-        reporter.forward(&RunEvent {
-            at: Duration::ZERO,
-            kind: EventKind::RunStarted {
-                verb: info.verb,
-                shoot: info.shoot.to_owned(),
-                technical_ids: vec![info.id.to_owned()],
-                namespace: provider.namespace().to_string(),
-            },
+        reporter.report(EventKind::RunStarted {
+            verb: info.verb,
+            shoot: info.shoot.to_owned(),
+            technical_ids: vec![info.id.to_owned()],
+            namespace: provider.namespace().to_string(),
         });
         let own = context.config.identity();
         let holder = LeaseHolder {
@@ -105,6 +102,8 @@ impl<'a> Session<'a> {
         let lease = signals
             .or_interrupted("lock the shoot", async { lease.await.map_err(failed) })
             .await?;
+        // Limits of the run do not include the time that it waited for the lock.
+        let started = Instant::now();
         let observed = Observer::start(provider, info.id, started, info.beside.clone());
         let observer = match signals
             .or_interrupted("observe the shoot", async {
@@ -162,14 +161,16 @@ impl<'a> Session<'a> {
         let perform = |action: Action, facts: Arc<Facts>| {
             let action = action.rendered(|desired| render(&facts, desired));
             async move {
-                let _permit = match self.info.group {
+                // A drain waits, for hours if a PodDisruptionBudget prevents it.
+                let drains = matches!(action, RenderedAction::Drain(_));
+                let _permit = match self.info.group.filter(|_| !drains) {
                     Some(group) => group.permit().await,
                     None => None,
                 };
                 answer(self.performer.execute(action).await)
             }
         };
-        let report = |event: RunEvent| self.reporter.forward(&event);
+        let report = |event: RunEvent| self.reporter.report(event.kind);
         let run = flow::run(&limits, self.observer.facts(), plan, admit, perform, report);
         let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
         tokio::select! {

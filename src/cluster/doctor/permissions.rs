@@ -170,14 +170,11 @@ const RULES: &[PermissionRule] = &[
             &["get"],
         )
     },
-    PermissionRule {
-        scope: PermissionScope::Diagnostics,
-        ..rule(
-            "quotas and limits shown by apply, plan and support bundles; optional",
-            &[&resources::QUOTA, &resources::LIMIT_RANGE],
-            &["get", "list"],
-        )
-    },
+    rule(
+        "quotas and limits, which the limits of the control plane follow",
+        &[&resources::QUOTA, &resources::LIMIT_RANGE],
+        &["get", "list"],
+    ),
     PermissionRule {
         scope: PermissionScope::Instancetypes,
         ..rule(

@@ -32,7 +32,7 @@ impl ServiceTranslation {
         match self {
             ServiceTranslation::Packets => None,
             ServiceTranslation::Sockets => Some(format!(
-                "machines cannot reach Services, because Cilium translates their addresses in pods only: {REMEDY}"
+                "machines cannot reach Services: Cilium translates Service addresses only for processes in pods: {REMEDY}"
             )),
             ServiceTranslation::Unknown => Some(format!(
                 "machines cannot reach Services if Cilium replaces kube-proxy with its default settings: {REMEDY}"
@@ -65,7 +65,7 @@ fn compare_ranges(address: &str, requirements: &ShootRequirements) -> CheckResul
         ),
         None => passed(
             SUBJECT,
-            "no Services of the provider cluster in those of the shoot",
+            "the ranges of the shoot contain no known Service of the provider cluster",
         ),
     }
 }
@@ -116,7 +116,7 @@ impl ApiClient {
             Some(problem) => warning(SUBJECT, problem),
             None => passed(
                 SUBJECT,
-                "Cilium translates their addresses for machines too",
+                "Cilium translates Service addresses for machines, too",
             ),
         }))
     }

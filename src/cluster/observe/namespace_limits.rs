@@ -3,7 +3,6 @@
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
 use crate::cluster::client::request::ResourceRef;
-use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::objects::core::limits::{PartialLimitRange, PartialResourceQuota};
 use crate::cluster::objects::reader::read_all;
@@ -11,11 +10,15 @@ use crate::state::facts::amounts;
 use crate::state::facts::{Limit, NamespaceLimits, Quota};
 use futures::future::try_join3;
 
-/// Without quotas and limits if they may not be read.
+/// Lists the quotas and limits.
+///
+/// # Errors
+///
+/// Listing is forbidden: without their rules, the control plane would lose the limits that it has.
 pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits, Error> {
     let list = async |resource: &'static Resource| {
         let resource_ref = ResourceRef::all(resource, Some(provider.namespace()));
-        empty_if_forbidden(provider.list(resource_ref, None).await.map(|it| it.items))
+        provider.list(resource_ref, None).await.map(|it| it.items)
     };
     let (quotas, ranges, assigns_users) = try_join3(
         list(&resources::QUOTA),

@@ -113,12 +113,23 @@ pub(crate) fn add(
 
 /// A failed item if the provider assigned an address that the shoot uses itself. Packets of machines to such an address
 /// would end at a Service or a pod of the shoot, and the same is true of the provider's DNS. Otherwise there is no item.
+///
+/// A shoot that has machines is not refused: they show that the address works.
 fn refused_address(
     planner: &mut Planner,
     shoot: &ValidShoot,
     known: &ControlPlaneFacts,
     services: Dependency,
 ) -> Option<Dependency> {
+    let has_machines = planner
+        .observed
+        .facts
+        .machines
+        .values()
+        .any(|it| !it.is_empty());
+    if has_machines || known.node_address.host != *known.cluster_ip {
+        return None;
+    }
     let ranges = [
         ("services", &shoot.networking.services),
         ("pods", &shoot.networking.pods),

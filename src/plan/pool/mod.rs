@@ -75,9 +75,10 @@ fn reserved_names(observed: &Observed, target: &PoolTarget) -> Vec<(usize, u32)>
 
 #[cfg(test)]
 mod tests {
+    use crate::model::Quantity;
     use crate::plan::{finished, plan};
     use crate::state::action::Action;
-    use crate::state::facts::{Facts, MachinePhase};
+    use crate::state::facts::{Facts, MachinePhase, Quota};
     use crate::state::key::ObjectKind;
     use crate::state::observed::Observed;
     use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan};
@@ -126,6 +127,18 @@ mod tests {
         let mut facts = (*old.facts).clone();
         let all = plan_of(&facts);
         let [(_, ItemState::Blocked)] = removals(&all)[..] else {
+            panic!("{:?}", removals(&all));
+        };
+        // There is no room for the new machine beside the old one.
+        let mut full = facts.clone();
+        let one = |count: &str| Quantity::parse(count).expect("a number");
+        full.namespace_limits.quotas = vec![Quota {
+            name: "machines".to_owned(),
+            hard: [("pods".to_owned(), one("1"))].into(),
+            used: [("pods".to_owned(), one("1"))].into(),
+        }];
+        let all = plan_of(&full);
+        let [(_, ItemState::Due(Action::Drain(_)))] = removals(&all)[..] else {
             panic!("{:?}", removals(&all));
         };
         // The new machine runs and is ready.

@@ -82,19 +82,26 @@ mount_kubelet_volume() {
         if [ "$serial" = "$KUBELET_VOLUME" ]; then printf '%s\n' "$path"; fi
     done)
     [ -n "$device" ] || fail "there is no disk $KUBELET_VOLUME for the data of kubelet; trying again later"
-    if [ -z "$(blkid -p -o value -s TYPE "$device" || true)" ]; then
+    found=0
+    type=$(blkid -p -o value -s TYPE "$device") || found=$?
+    if [ -z "$type" ]; then
+        # Only 2 means that nothing was found on it.
+        [ "$found" -eq 2 ] || fail "cannot tell what is on $device; not formatting it"
         log "formatting $device for the data of kubelet"
         mkfs.ext4 -q "$device"
     fi
     systemctl stop kubelet.service >/dev/null 2>&1 || true
     mkdir -p "$data" "$STATE/kubelet-volume"
     mount "$device" "$STATE/kubelet-volume"
-    if [ ! -e "$STATE/kubelet-volume/config.yaml" ]; then cp -a "$data/." "$STATE/kubelet-volume/"; fi
+    if [ ! -e "$STATE/kubelet-volume/.copied" ]; then
+        cp -a "$data/." "$STATE/kubelet-volume/"
+        : >"$STATE/kubelet-volume/.copied"
+    fi
     umount "$STATE/kubelet-volume"
     mount "$device" "$data"
     id=$(blkid -o value -s UUID "$device")
     if ! grep -q "$id" "$ROOT/etc/fstab" 2>/dev/null; then
-        printf 'UUID=%s /var/lib/kubelet ext4 defaults,nofail,x-systemd.required-by=kubelet.service 0 2\n' "$id" \
+        printf 'UUID=%s /var/lib/kubelet ext4 defaults,nofail,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n' "$id" \
             >>"$ROOT/etc/fstab"
     fi
 }
@@ -155,6 +162,8 @@ provide_containerd() {
 # A drop-in, unless the image was made for Kubernetes and has what it would say.
 configure_containerd() {
     restart_containerd=no
+    # It was started at boot, before its proxy was written.
+    if [ -f "$ROOT/etc/kvshoot/proxy.conf" ] && [ ! -e "$STATE/joined" ]; then restart_containerd=yes; fi
     dump=$(containerd config dump 2>/dev/null || true)
     if suits "$dump"; then return; fi
     config=$ROOT/etc/containerd/config.toml

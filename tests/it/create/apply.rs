@@ -67,7 +67,7 @@ fn several_shoots_are_applied_at_the_same_time_and_one_that_fails_stops_no_other
         "note     side-c: ConfigMap shoot--local--side-c",
         "side-a: Machine worker-z1-",
         "Applied 2 of 3 shoots in ",
-        "; failed: side-c (exit code 4)",
+        "; failed: side-c (exit code 4: ConfigMap shoot--local--side-c exists",
     ] {
         assert!(output.err.contains(part), "{part}: {output}");
     }

@@ -244,7 +244,7 @@ fn the_disk_of_the_kubelet_is_formatted_once_and_mounted_before_it_starts() {
     machine.program("lsblk", "printf '/dev/vda\\n/dev/vdc kubelet-data\\n'");
     machine.program(
         "blkid",
-        "case $* in *UUID*) echo 12-34 ;; *) cat \"$ROOT/type\" ;; esac",
+        "case $* in *UUID*) echo 12-34 ;; *) cat \"$ROOT/type\" 2>/dev/null || exit 2 ;; esac",
     );
     machine.program(
         "mkfs.ext4",
@@ -261,7 +261,7 @@ fn the_disk_of_the_kubelet_is_formatted_once_and_mounted_before_it_starts() {
     );
     assert_eq!(
         machine.read("/etc/fstab"),
-        "UUID=12-34 /var/lib/kubelet ext4 defaults,nofail,x-systemd.required-by=kubelet.service 0 2\n"
+        "UUID=12-34 /var/lib/kubelet ext4 defaults,nofail,x-systemd.before=kubelet.service,x-systemd.required-by=kubelet.service 0 2\n"
     );
     // The files of the machine are on the disk.
     assert!(

@@ -254,10 +254,16 @@ fn machines_without_the_pod_network_wait_for_the_load_balancer() {
 #[test]
 fn an_address_that_the_shoot_uses_itself_is_refused() {
     let mut shoot = two_pools();
-    let given = exhaust(&mut World::new(1, &shoot));
-    assert_eq!(open(&given), "");
+    let mut living = World::new(1, &shoot);
+    assert_eq!(open(&exhaust(&mut living)), "");
+    let living = living.observed();
     // The address that the simulation assigns.
     shoot.networking.services = "10.43.0.0/16".into();
+    let of_living = plan(&shoot, &living);
+    assert!(
+        !open(&of_living).contains("networking.services"),
+        "it has machines"
+    );
     let plan = exhaust(&mut World::new(1, &shoot));
     let open = open(&plan);
     assert!(

@@ -44,9 +44,10 @@ pub(crate) fn resources(rules: &NamespaceLimits, requests: (&str, &str)) -> Valu
         let amount = Quantity::parse(given).map_or(0.0, |it| it.value);
         let least = amount.max(rule.least);
         let given = match least > amount {
-            true => it.format(least),
+            true => it.round_up(least),
             false => given.to_owned(),
         };
+        let least = Quantity::parse(&given).map_or(least, |it| it.value);
         requested.insert(it.name.into(), json!(given));
         if rule.needs_limit {
             let wanted = (least * HEADROOM).max(it.floor);
@@ -63,6 +64,11 @@ pub(crate) fn resources(rules: &NamespaceLimits, requests: (&str, &str)) -> Valu
 }
 
 impl ResourceUnit {
+    /// The least that is allowed may not be undercut.
+    fn round_up(&self, amount: f64) -> String {
+        format!("{:.0}{}", (amount / self.unit - 1e-6).ceil(), self.suffix)
+    }
+
     fn format(&self, amount: f64) -> String {
         // Not rounded up: the largest limit that is allowed may not be exceeded.
         format!("{:.0}{}", (amount / self.unit + 1e-6).floor(), self.suffix)
