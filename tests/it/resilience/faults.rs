@@ -130,7 +130,8 @@ fn delete_succeeds_although_every_third_write_fails(wire: &Wire) {
 /// Returns true for one of three writes of each kind, including leases. Access reviews get no conflicts.
 fn is_affected(request: &RecordedRequest, reaction: Reaction) -> bool {
     let is_read = matches!(request.verb, "get" | "list" | "watch");
-    let is_access_review = request.resource.contains("rulesreviews");
+    let reviews = ["rulesreviews", "accessreviews"];
+    let is_access_review = reviews.iter().any(|it| request.resource.contains(it));
     !is_read
         && request.nth % 3 == 1
         && !(is_access_review && reaction == Reaction::Answer(409, None))
