@@ -64,7 +64,7 @@ fn escape(at: usize, info: &str) -> Option<Cause> {
 
 /// A tab, or a character that only looks like a space, in the indentation.
 ///
-/// `may_break` tells which characters can be the cause: a tab in a comment or a text of several lines is none.
+/// `may_break` returns true for characters that can be the cause: not for a tab in a comment or in a block scalar.
 fn indentation(
     source: &SourceFile,
     line: usize,
@@ -90,7 +90,7 @@ fn indentation(
     })
 }
 
-/// Braces of a template. `may_break` tells by the text before them whether they can be the cause.
+/// Braces of a template. `may_break` returns true if the text before them allows them to be the cause.
 fn template(
     source: &SourceFile,
     line: usize,
