@@ -3,8 +3,6 @@
 use crate::command_line::completion;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
-use crate::support::shoots::Manifest;
-use serde_json::json;
 
 #[test]
 fn a_shoot_is_created_in_all_zones_completed_on_the_command_line_and_deleted() {
@@ -36,59 +34,6 @@ fn a_shoot_is_created_in_all_zones_completed_on_the_command_line_and_deleted() {
     ] {
         assert_eq!(provider.names(kind), Vec::<String>::new(), "{}", kind.2);
     }
-}
-
-#[test]
-fn several_shoots_are_applied_at_the_same_time_and_one_that_fails_stops_no_other() {
-    let provider = Provider::new();
-    let names = ["side-a", "side-b", "side-c"];
-    let mut documents: Vec<String> = names
-        .iter()
-        .map(|name| serde_yaml::to_string(&Manifest::small(name).shoot).unwrap())
-        .collect();
-    documents.push(serde_yaml::to_string(&Manifest::small("any").profile).unwrap());
-    let kvshoot = provider
-        .kvshoot()
-        .file("shoots.yaml", &documents.join("---\n"));
-    // The record of the third shoot would overwrite it.
-    let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shoot--local--side-c"}});
-    provider.create(provider::CONFIG_MAP, other);
-    let output = kvshoot.run("apply -f shoots.yaml");
-    assert_eq!(output.code, 4, "{output}");
-    let mut created: Vec<&str> = output.out.lines().collect();
-    created.sort_unstable();
-    let line = |name: &str| format!("shoot.core.gardener.cloud/{name} created");
-    assert_eq!(
-        created,
-        names[..2].iter().map(|it| line(it)).collect::<Vec<_>>(),
-        "{output}"
-    );
-    for part in [
-        "note     side-c: ConfigMap shoot--local--side-c",
-        "side-a: Machine worker-z1-",
-        "Applied 2 of 3 shoots in ",
-        "; failed: side-c (exit code 4: ConfigMap shoot--local--side-c exists",
-    ] {
-        assert!(output.err.contains(part), "{part}: {output}");
-    }
-    // Both were in progress at the same time.
-    let position = |text: &str| {
-        output
-            .err
-            .find(text)
-            .unwrap_or_else(|| panic!("{text}: {output}"))
-    };
-    for (one, other) in [("side-a", "side-b"), ("side-b", "side-a")] {
-        let begun = position(&format!("{one}: Deploy etcd"));
-        assert!(
-            begun < position(&format!("Created shoot {other}")),
-            "{output}"
-        );
-    }
-    provider.delete(provider::CONFIG_MAP, "shoot--local--side-c");
-    let output = kvshoot.run("apply -f shoots.yaml --parallel 1");
-    assert_eq!(output.code, 0, "{output}");
-    assert_eq!(provider.names(provider::VM).len(), 3);
 }
 
 #[test]
