@@ -6,27 +6,27 @@ use super::manifests::addons;
 use super::manifests::files::ManifestFiles;
 use super::provider::connect::format_missing;
 use super::provider::doctor::used_features;
+use super::provider::external_objects::external_objects;
 use super::provider::prepare::{Providers, prepare_each};
+use super::run::diagnosis::with_root_cause;
 use super::run::group::RunGroup;
 use super::run::history;
 use super::run::result::RunResult;
 use super::run::session::{RunInfo, RunOptions, Session};
 use super::signals::Signals;
-use crate::cluster::{ApiClient, ProviderContext, VmAdmission};
+use crate::cluster::{ApiClient, VmAdmission};
 use crate::flow::{self, Outcome};
 use crate::plan::pool::capacity;
 use crate::state::desired::instancetypes;
 use crate::state::facts::Facts;
 use crate::state::plan::Plan;
-use crate::state::prerequisite;
 use crate::ui::format_duration;
-use crate::validate::{Network, ValidShoot};
+use crate::validate::ValidShoot;
 use crate::{plan, render};
 use futures::{StreamExt as _, stream};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Options of `kvshoot apply`.
@@ -64,9 +64,12 @@ pub(crate) fn apply(options: &ApplyOptions, context: &Context) -> Result<Exit, C
             providers: &prepared.providers,
             refused: &RefCell::new(prepared.refused),
         };
-        match prepared.loaded.shoots.as_slice() {
-            [shoot] => command.apply(shoot, None).await,
-            shoots => Ok(command.apply_all(shoots).await),
+        match (
+            prepared.loaded.shoots.as_slice(),
+            prepared.invalid.as_slice(),
+        ) {
+            ([shoot], []) => command.apply(shoot, None).await,
+            (shoots, invalid) => Ok(command.apply_all(shoots, invalid).await),
         }
     })?
 }
@@ -82,23 +85,26 @@ struct ApplyCommand<'a> {
 }
 
 impl ApplyCommand<'_> {
-    /// Applies several shoots at the same time. One that fails does not stop the others.
-    async fn apply_all(&self, shoots: &[ValidShoot]) -> Exit {
-        let ids = shoots.iter().map(|it| it.id.clone()).collect();
-        let namespace = self.providers.of(&shoots[0].id).namespace();
-        let group = RunGroup::start(self.context, "apply", ids, namespace);
+    /// Applies several shoots at the same time. One that fails does not stop the others; the errors of those that are
+    /// `invalid` were reported.
+    async fn apply_all(&self, shoots: &[ValidShoot], invalid: &[String]) -> Exit {
+        let group = RunGroup::start(self.context, "apply", shoots, self.providers);
         let applies = shoots.iter().map(async |shoot| {
             let exit = match self.apply(shoot, Some(&group)).await {
                 Ok(exit) => exit,
                 Err(error) => {
-                    group.report_error(&shoot.name, &error);
+                    group.report_error(group.label(&shoot.id), &error);
                     error.exit
                 }
             };
-            (shoot.name.clone(), exit)
+            (group.label(&shoot.id).to_owned(), exit)
         });
         let applies = stream::iter(applies).buffer_unordered(self.options.parallel);
         let mut exits: Vec<(String, Exit)> = applies.collect().await;
+        for name in invalid {
+            group.set_failure(name, "invalid manifest");
+            exits.push((name.clone(), Exit::Manifest));
+        }
         exits.sort_by(|one, other| one.0.cmp(&other.0));
         group.finish(&exits, Some(self.context.config.command_line()))
     }
@@ -237,6 +243,9 @@ pub(crate) async fn apply_shoot(
     }
     let admit = |plan: &Plan| {
         flow::check_feasible(plan)?;
+        if let Some(failure) = capacity::too_small_quota(shoot, &first) {
+            return Err(failure);
+        }
         for shortage in capacity::shortages(shoot, &first) {
             // Whatever fits is created anyway.
             session.note(shortage);
@@ -266,6 +275,7 @@ pub(crate) async fn apply_shoot(
         let written = history::write(&session, &report, first.record.is_none(), context);
         session.with_deadline(result.exit, written).await;
     }
+    let result = with_root_cause(result, &report, &session, context).await;
     finish(session, result, verb).await
 }
 
@@ -323,29 +333,6 @@ fn summarize(verb: &str, name: &str, elapsed: Duration, facts: &Facts) -> String
     };
     let elapsed = format_duration(elapsed);
     format!("{action} shoot {name} in {elapsed} ({nodes}/{nodes} nodes ready)")
-}
-
-/// Objects that a shoot uses and does not own.
-pub(crate) fn external_objects(shoot: &ValidShoot, provider: &ApiClient) -> ProviderContext {
-    let config = &shoot.profile.spec.provider_config;
-    ProviderContext {
-        networks: shared_networks(shoot, provider),
-        prerequisites: prerequisite::of(shoot, provider.namespace()),
-        templates: config.template_namespace.as_deref().map(Arc::from),
-        is_deletion: false,
-    }
-}
-
-/// Networks of other owners, as `namespace/name`.
-fn shared_networks(shoot: &ValidShoot, provider: &ApiClient) -> Vec<Arc<str>> {
-    let reference = |network: &Network| match network {
-        Network::Shared { name, namespace } => {
-            let namespace = namespace.as_deref().unwrap_or(provider.namespace());
-            Some(format!("{namespace}/{name}").into())
-        }
-        Network::Tenant { .. } => None,
-    };
-    shoot.networks.iter().filter_map(reference).collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub(crate) struct ProviderOptions {
     pub(crate) sandbox: Option<String>,
     /// Allows exec plugins in kubeconfigs from manifests.
     pub(crate) allow_exec: bool,
+    /// Folders whose files manifests may name.
+    pub(crate) allow_files: Vec<PathBuf>,
     /// Names of the options that came from the command line, not from the environment.
     pub(crate) typed: Vec<&'static str>,
 }

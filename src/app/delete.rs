@@ -228,6 +228,7 @@ async fn verify(
         exit,
         outcome: "failed",
         summary,
+        hint: None,
         resume: session.resume(),
     };
     let unverified = |exit, why: &str| {

@@ -1,10 +1,10 @@
-//! SIGINT and SIGTERM: the first one ends a run gracefully, the second one immediately.
+//! SIGINT, SIGTERM and SIGHUP, which counts as SIGTERM: the first one ends a run gracefully, the second one immediately.
 
 use super::error::{CommandError, Exit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,10 @@ impl Signals {
         };
         let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
         let mut terminations = signal(SignalKind::terminate()).map_err(cannot)?;
+        let mut hangups = match is_hangup_ignored() {
+            true => None,
+            false => Some(signal(SignalKind::hangup()).map_err(cannot)?),
+        };
         let signals = Signals {
             first: CancellationToken::new(),
             second: CancellationToken::new(),
@@ -37,6 +41,7 @@ impl Signals {
                 tokio::select! {
                     Some(()) = interrupts.recv() => {}
                     Some(()) = terminations.recv() => received.was_term.store(true, Ordering::Relaxed),
+                    Some(()) = hangup(&mut hangups) => received.was_term.store(true, Ordering::Relaxed),
                     else => return,
                 }
                 if received.first.is_cancelled() {
@@ -102,5 +107,20 @@ impl Signals {
             result = work => result,
             () = self.first.cancelled() => Err(CommandError::new(self.exit(), "interrupted").hint("nothing was changed")),
         }
+    }
+}
+
+/// True if the program was started with nohup.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|it| it.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    mask.is_some_and(|it| it & 1 == 1)
+}
+
+async fn hangup(hangups: &mut Option<Signal>) -> Option<()> {
+    match hangups {
+        Some(hangups) => hangups.recv().await,
+        None => std::future::pending().await,
     }
 }

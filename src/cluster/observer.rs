@@ -6,24 +6,17 @@ use super::observe::observation_store::ObservationStore;
 use super::observe::shoot::{may_be_reachable, watch_shoot};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::ResourceRef;
-use crate::cluster::client::request::empty_if_forbidden;
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::diagnose::collect::watch_causes;
 use crate::cluster::objects::api_resource::PartialApiResourceList;
-use crate::cluster::objects::kubevirt::network::PartialNetworkAttachment;
-use crate::cluster::objects::reader::{read, read_all};
-use crate::cluster::observe::namespace_limits;
-use crate::cluster::observe::offers::{hosts_by_zone, storage_class};
-use crate::cluster::observe::prerequisites;
+use crate::cluster::objects::reader::read;
+use crate::cluster::observe::shared_watches::{SharedWatches, Subscription};
+use crate::cluster::observe::static_facts::{ProviderContext, static_facts};
 use crate::cluster::observe::watcher::Watcher;
-use crate::state::facts::{Facts, NamespaceLimits, ShootApi};
+use crate::state::facts::{Facts, ShootApi};
 use crate::state::failure::Failure;
 use crate::state::key::{ClusterSide, ObjectKind};
-use crate::state::names;
-use crate::state::prerequisite::Prerequisite;
-use futures::future::{join_all, try_join_all};
-use std::collections::BTreeSet;
+use futures::future::try_join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,19 +29,8 @@ pub(crate) struct Observer {
     pub(crate) store: Arc<ObservationStore>,
     /// Aborted when dropped.
     _tasks: JoinSet<()>,
-}
-
-/// Objects to observe besides those of the shoot.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct ProviderContext {
-    /// Networks that the shoot uses without owning them, as `namespace/name`.
-    pub(crate) networks: Vec<Arc<str>>,
-    /// Objects that the pools refer to.
-    pub(crate) prerequisites: BTreeSet<Prerequisite>,
-    /// Namespace of templates of instancetypes and preferences.
-    pub(crate) templates: Option<Arc<str>>,
-    /// The shoot is being deleted: user resources in the provider are observed, and in the shoot nothing else.
-    pub(crate) is_deletion: bool,
+    /// Ends when dropped.
+    _subscription: Option<Subscription>,
 }
 
 impl Observer {
@@ -66,41 +48,54 @@ impl Observer {
         started: Instant,
         context: ProviderContext,
     ) -> Result<Observer, Error> {
+        Observer::observe(provider, id, started, context, None).await
+    }
+
+    /// Like [`Observer::start`], with watches that other shoots use as well. Not for shoots that are being deleted,
+    /// since not all that they may leave behind is labelled with the shoot.
+    pub(crate) async fn start_shared(
+        watches: &Arc<SharedWatches>,
+        id: &str,
+        started: Instant,
+        context: ProviderContext,
+    ) -> Result<Observer, Error> {
+        Observer::observe(watches.provider(), id, started, context, Some(watches)).await
+    }
+
+    async fn observe(
+        provider: &ApiClient,
+        id: &str,
+        started: Instant,
+        context: ProviderContext,
+        watches: Option<&Arc<SharedWatches>>,
+    ) -> Result<Observer, Error> {
         let store = Arc::new(ObservationStore::new(id, started, context.is_deletion));
         let has_networks = provider.serves(&resources::NETWORK).await?;
-        let mut kinds = vec![
-            ObjectKind::Record,
-            ObjectKind::ImageVolume,
-            ObjectKind::UserData,
-            ObjectKind::Machine,
-        ];
-        kinds.extend(resources::CONTROL_PLANE_KINDS);
-        kinds.extend(resources::INSTANCETYPE_KINDS);
-        match context.is_deletion {
-            true => {
-                kinds.extend(resources::DELETION_PROVIDER_KINDS);
-                let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
-                kinds.extend(has_snapshots.then_some(ObjectKind::VolumeSnapshot));
-            }
-            false => kinds.push(ObjectKind::VirtualMachineInstance),
-        }
-        if has_networks {
-            kinds.push(ObjectKind::NetworkAttachmentDefinition);
-        }
-        let watchers = kinds
-            .into_iter()
-            .map(|kind| Watcher::new(provider, &store, (ClusterSide::Provider, kind), id));
-        let first = watchers.map(async |watcher| Ok((initial_list(&watcher).await?, watcher)));
+        let kinds = provider_kinds(provider, &context, has_networks).await?;
+        let subscription = watches.map(|it| it.join(id, store.clone()));
+        let first = kinds.into_iter().map(async |kind| {
+            let listed = match &subscription {
+                Some(subscription) => subscription.list_and_watch(kind).await.map(|()| None),
+                None => {
+                    let scope = (ClusterSide::Provider, kind);
+                    let watcher = Watcher::new(provider, &store, scope, id);
+                    let version = watcher.initial_list().await;
+                    version.map(|version| Some((watcher, version)))
+                }
+            };
+            Ok((kind, unless_optional(kind, listed)?))
+        });
         let (mut static_facts, first) = futures::future::try_join(
             static_facts(provider, id, &context, has_networks),
             try_join_all(first),
         )
         .await?;
         let mut tasks = JoinSet::new();
-        for (version, watcher) in first {
-            match version {
-                Ok(version) => drop(tasks.spawn(watcher.run(version))),
-                Err(why) => drop(static_facts.unreadable.insert(watcher.scope.1, why)),
+        for (kind, listed) in first {
+            match listed {
+                Ok(Some((watcher, version))) => drop(tasks.spawn(watcher.run(version))),
+                Ok(None) => {}
+                Err(why) => drop(static_facts.unreadable.insert(kind, why)),
             }
         }
         store.change(|cache, _| cache.static_facts = static_facts);
@@ -114,6 +109,7 @@ impl Observer {
             provider: provider.clone(),
             store,
             _tasks: tasks,
+            _subscription: subscription,
         })
     }
 
@@ -172,89 +168,46 @@ const OPTIONAL_KINDS: [ObjectKind; 4] = [
     ObjectKind::VolumeSnapshot,
 ];
 
-/// The version to watch a kind from; or the failure, for kinds that not every shoot needs.
-async fn initial_list(watcher: &Watcher) -> Result<Result<String, Failure>, Error> {
-    match watcher.initial_list().await {
+/// Kinds that are observed in the provider namespace.
+async fn provider_kinds(
+    provider: &ApiClient,
+    context: &ProviderContext,
+    has_networks: bool,
+) -> Result<Vec<ObjectKind>, Error> {
+    let mut kinds = vec![
+        ObjectKind::Record,
+        ObjectKind::ImageVolume,
+        ObjectKind::UserData,
+        ObjectKind::Machine,
+    ];
+    kinds.extend(resources::CONTROL_PLANE_KINDS);
+    kinds.extend(resources::INSTANCETYPE_KINDS);
+    match context.is_deletion {
+        true => {
+            kinds.extend(resources::DELETION_PROVIDER_KINDS);
+            let has_snapshots = provider.serves(&resources::VOLUME_SNAPSHOT).await?;
+            kinds.extend(has_snapshots.then_some(ObjectKind::VolumeSnapshot));
+        }
+        false => kinds.push(ObjectKind::VirtualMachineInstance),
+    }
+    if has_networks {
+        kinds.push(ObjectKind::NetworkAttachmentDefinition);
+    }
+    Ok(kinds)
+}
+
+/// The result of the first LIST of a kind; or the failure, for kinds that not every shoot needs.
+fn unless_optional<T>(
+    kind: ObjectKind,
+    listed: Result<T, Error>,
+) -> Result<Result<T, Failure>, Error> {
+    match listed {
         Err(error @ (Error::Forbidden { .. } | Error::NotFound { .. }))
-            if OPTIONAL_KINDS.contains(&watcher.scope.1) =>
+            if OPTIONAL_KINDS.contains(&kind) =>
         {
             Ok(Err(error.failure()))
         }
         other => other.map(Ok),
-    }
-}
-
-/// Reads once: StorageClasses, zones and shared networks.
-async fn static_facts(
-    provider: &ApiClient,
-    id: &str,
-    context: &ProviderContext,
-    has_networks: bool,
-) -> Result<Facts, Error> {
-    let networks = context.networks.iter().map(async |name| {
-        let config = match has_networks {
-            true => shared_network(provider, name).await?,
-            false => None,
-        };
-        Ok((name.clone(), config))
-    });
-    let bounds = async {
-        match context.is_deletion {
-            true => Ok(NamespaceLimits::default()),
-            false => namespace_limits::read_limits(provider).await,
-        }
-    };
-    let expands = async {
-        match context.is_deletion {
-            true => Ok(false),
-            false => prerequisites::may_expand_volumes(provider, id).await,
-        }
-    };
-    let bounds = futures::future::try_join(bounds, expands);
-    let (classes, hosts, shared, relied, bounds) = futures::future::join5(
-        provider.list(ResourceRef::all(&resources::STORAGE_CLASS, None), None),
-        provider.list(
-            ResourceRef::all(&resources::NODE, None),
-            Some(names::ZONE_LABEL),
-        ),
-        join_all(networks),
-        prerequisites::read_prerequisites(
-            provider,
-            &context.prerequisites,
-            context.templates.as_deref(),
-        ),
-        bounds,
-    )
-    .await;
-    let (namespace_limits, expands_volumes) = bounds?;
-    let classes = empty_if_forbidden(classes.map(|it| it.items))?;
-    let hosts = empty_if_forbidden(hosts.map(|it| it.items))?;
-    Ok(Facts {
-        namespace: provider.namespace().clone(),
-        storage_classes: read_all(&resources::STORAGE_CLASS, &classes)?
-            .iter()
-            .map(storage_class)
-            .collect(),
-        hosts: hosts_by_zone(&read_all(&resources::NODE, &hosts)?),
-        shared_networks: shared.into_iter().collect::<Result<_, Error>>()?,
-        prerequisites: relied?,
-        namespace_limits,
-        expands_volumes,
-        time: provider.server_time().unwrap_or_default(),
-        ..Facts::default()
-    })
-}
-
-async fn shared_network(provider: &ApiClient, name: &str) -> Result<Option<Arc<str>>, Error> {
-    let (namespace, name) = name.split_once('/').unwrap_or((provider.namespace(), name));
-    let resource_ref = ResourceRef::one(&resources::NETWORK, namespace, name);
-    match provider.get_with_retry(resource_ref).await {
-        Ok(network) => {
-            let network: PartialNetworkAttachment = read(&resources::NETWORK, &network)?;
-            Ok(Some(network.spec.config.into()))
-        }
-        Err(Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

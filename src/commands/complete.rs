@@ -7,20 +7,28 @@ use crate::app::inspect::wait_condition::WORDS;
 use crate::app::provider::{connect, sandbox};
 use crate::cluster::{ApiClient, FactsScope, KubeconfigSource, NamespaceScope, RecordSnapshot};
 use crate::load::last_applied;
+use crate::manifest::read_value;
 use crate::model::Worker;
 use crate::state::conditions::CONDITIONS;
 use crate::state::facts::{Facts, ObservedMachine};
+use crate::state::printable::one_line;
 use crate::ui::UiSettings;
-use clap::{Arg, Command, FromArgMatches};
-use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use clap::{Arg, Command, FromArgMatches, ValueHint};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
 /// Time limit of a completion.
 const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The most bytes of a kubeconfig.
+const MAX_KUBECONFIG: usize = 1 << 20;
 
 /// A name and its description.
 type Candidate = (String, Option<String>);
@@ -56,8 +64,29 @@ fn completer(command: &str, arg: &Arg) -> Option<ArgValueCompleter> {
         "prefix" if command != "pod-crash" => ArgValueCompleter::new(sandbox_machines),
         // A removed context may belong to a shoot that no longer exists.
         "name" if arg.is_positional() && command != "remove" => ArgValueCompleter::new(shoots),
-        _ => return None,
+        _ => ArgValueCompleter::new(paths(arg.get_value_hint())?),
     })
+}
+
+/// The completer of files or directories. That of clap offers any name.
+fn paths(hint: ValueHint) -> Option<impl Fn(&OsStr) -> Vec<CompletionCandidate> + Send + Sync> {
+    let paths = match hint {
+        ValueHint::AnyPath => PathCompleter::any(),
+        ValueHint::FilePath => PathCompleter::file(),
+        ValueHint::DirPath => PathCompleter::dir(),
+        _ => return None,
+    };
+    Some(move |current: &OsStr| {
+        let mut found = paths.complete(current);
+        found.retain(|it| it.get_value().to_str().is_some_and(is_plain));
+        found
+    })
+}
+
+/// True for names that every shell reads as one word and nothing else: no quotes, expansions, separators or options.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "._/:@+=,-".contains(it);
+    !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 /// Remembers the line. Has to be called before completion starts, with all arguments of the program.
@@ -206,9 +235,15 @@ fn candidates(
     names.sort();
     names.dedup_by(|one, other| one.0 == other.0);
     let current = current.to_string_lossy();
-    let fitting = names.into_iter().filter(|it| it.0.starts_with(&*current));
+    // Names come from clusters and files. What is not plain could run as a command of the shell.
+    let fitting = names
+        .into_iter()
+        .filter(|(name, _)| is_plain(name) && name.starts_with(&*current));
     fitting
-        .map(|(name, help)| CompletionCandidate::new(name).help(help.map(Into::into)))
+        .map(|(name, help)| {
+            let help = help.map(|it| one_line(&it).into());
+            CompletionCandidate::new(name).help(help)
+        })
         .collect()
 }
 
@@ -242,7 +277,11 @@ fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Candidate> {
         Some(file) => vec![file.clone()],
         None => context.config.kubeconfigs(),
     };
-    let texts = files.iter().filter_map(|it| fs::read_to_string(it).ok());
+    let texts = files.iter().filter_map(|it| {
+        let file = File::open(it).ok()?;
+        let most = MAX_KUBECONFIG as u64 + 1;
+        io::read_to_string(file.take(most)).ok()
+    });
     texts
         .flat_map(|text| names(&text, list))
         .map(|name| (name, None))
@@ -250,8 +289,8 @@ fn names_in_kubeconfigs(context: &Context, list: &str) -> Vec<Candidate> {
 }
 
 fn names(kubeconfig: &str, list: &str) -> Vec<String> {
-    let value: serde_yaml::Value = serde_yaml::from_str(kubeconfig).unwrap_or_default();
-    let entries = value.get(list).and_then(|it| it.as_sequence());
-    let name = |entry: &serde_yaml::Value| Some(entry.get("name")?.as_str()?.to_owned());
-    entries.into_iter().flatten().filter_map(name).collect()
+    let value = read_value(kubeconfig, MAX_KUBECONFIG).unwrap_or_default();
+    let entries = value[list].as_array().into_iter().flatten();
+    let names = entries.filter_map(|it| it["name"].as_str());
+    names.map(str::to_owned).collect()
 }

@@ -48,6 +48,9 @@ pub(crate) struct Global {
     /// Allow exec credential plugins in kubeconfigs from manifests
     #[arg(long, global = true, env = "KVSHOOT_ALLOW_EXEC", value_parser = FalseyValueParser::new())]
     allow_exec: bool,
+    /// Allow manifests to name files in this folder (file:// URLs of network manifests); can be repeated
+    #[arg(long, global = true, value_name = "DIR", env = "KVSHOOT_ALLOW_FILES", value_hint = clap::ValueHint::DirPath)]
+    allow_files: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -147,6 +150,7 @@ impl Global {
             namespace: self.namespace.clone(),
             sandbox: self.sandbox(),
             allow_exec: self.allow_exec,
+            allow_files: self.allow_files.clone(),
             typed: Vec::new(),
         }
     }

@@ -98,10 +98,31 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok((cli, matches)) => run(&cli, &matches),
         Err(error) => {
             let error = suggestions::improve(error);
-            // A closed pipe is not an error of help.
-            let _ = error.print();
+            print_error(&error);
             ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()))
         }
+    }
+}
+
+/// Prints help, or an error, which quotes arguments and variables and is therefore printed like text of others.
+fn print_error(error: &clap::Error) {
+    if !error.use_stderr() {
+        // A closed pipe is not an error of help.
+        let _ = error.print();
+        return;
+    }
+    let config = Config::default();
+    let ui = Ui::new(UiSettings {
+        no_color: config.no_color(),
+        force_color: config.force_color(),
+        dumb: config.dumb_terminal(),
+        unicode: config.unicode(),
+        ..UiSettings::default()
+    });
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(rest) => ui.problems(&format!("{} {rest}", ui.err_style().red("error:")), []),
+        None => ui.problems(&text, []),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Files that only their owner can read, from creation on, and the lock file that kubectl uses for kubeconfigs.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -51,6 +51,28 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|it| failed(it.error))?;
     Ok(())
+}
+
+/// Opens a file to append to, created with mode 0600. Symbolic links are not followed.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    match options.clone().create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => return other,
+    }
+    let named = fs::symlink_metadata(path)?;
+    let is_same = |opened: &Metadata| (opened.dev(), opened.ino()) == (named.dev(), named.ino());
+    let link = || io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link");
+    if named.is_symlink() {
+        return Err(link());
+    }
+    let file = options.open(path)?;
+    // It may have been replaced by a link in between.
+    match is_same(&file.metadata()?) {
+        true => Ok(file),
+        false => Err(link()),
+    }
 }
 
 /// Reads a file; empty if it does not exist.
@@ -153,6 +175,24 @@ mod tests {
         assert_eq!((mode(&path), read(&path).unwrap()), (0o600, "two".into()));
         let file = temporary("three").unwrap();
         assert_eq!(mode(file.path()), 0o600);
+    }
+
+    #[test]
+    fn a_log_is_private_and_not_behind_a_link() {
+        let home = TempDir::new().unwrap();
+        let (path, link) = (home.path().join("log"), home.path().join("link"));
+        for text in ["one ", "two"] {
+            append(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(
+            (mode(&path), read(&path).unwrap()),
+            (0o600, "one two".into())
+        );
+        symlink(&path, &link).unwrap();
+        assert!(append(&link).is_err());
+        fs::remove_file(&path).unwrap();
+        assert!(append(&link).is_err());
+        assert!(!path.exists());
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(crate) enum EventKind {
         outcome: &'static str,
         /// The result in one line, such as `Created shoot dev in 16s (2/2 nodes ready)`.
         summary: String,
+        /// Advice on the root cause.
+        hint: Option<String>,
         /// The command that resumes the run.
         resume: Option<String>,
     },

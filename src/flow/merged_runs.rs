@@ -52,15 +52,20 @@ impl MergedRuns {
                 self.is_interrupted = true;
                 EventKind::Interrupted
             }
-            // The summary of a success begins with the name of the shoot.
+            // The summary of a success has the name of the shoot.
             EventKind::RunFinished {
                 exit_code: 0,
                 summary,
                 ..
-            } => EventKind::Note { text: summary },
-            EventKind::RunFinished { summary, .. } => EventKind::Note {
-                text: named(&summary),
-            },
+            } if summary.split_whitespace().any(|it| it == shoot) => {
+                EventKind::Note { text: summary }
+            }
+            EventKind::RunFinished { summary, hint, .. } => {
+                let hint = hint.map(|it| format!("; {it}")).unwrap_or_default();
+                EventKind::Note {
+                    text: named(&format!("{summary}{hint}")),
+                }
+            }
         })
     }
 }
@@ -96,6 +101,7 @@ mod tests {
             exit_code,
             outcome: "any",
             summary: summary.to_owned(),
+            hint: None,
             resume: None,
         }
     }
@@ -134,6 +140,9 @@ mod tests {
         let created = "Created shoot a in 16s (1/1 nodes ready)";
         assert_eq!(note(finished(0, created)), created);
         assert_eq!(note(finished(9, "no space left")), "a: no space left");
+        // Of two shoots called b, in different namespaces.
+        let created = "Created shoot b in 16s";
+        assert_eq!(note(finished(0, created)), format!("a: {created}"));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::context::LoadContext;
 use super::machine_deployments::{self, ConvertedPool};
 use super::networks;
+use super::problem::DUPLICATE;
 use super::report::{Documents, Reported, report_all};
+use super::unaffected;
 use crate::manifest::{Content, DocumentId, Manifest, Problem};
 use crate::model::{CloudProfile, FieldPath, FindingKind, Shoot};
 use crate::validate::{self, Input, ValidShoot};
@@ -20,6 +22,8 @@ pub(crate) struct Loaded {
     pub(crate) manifest: Manifest,
     /// In the order of the files; empty when there are errors.
     pub(crate) shoots: Vec<ValidShoot>,
+    /// With errors, the Shoots that these do not concern; otherwise empty.
+    pub(crate) unaffected: Vec<ValidShoot>,
     /// Pools that MachineDeployments were converted to.
     pub(crate) pools: Vec<ConvertedPool>,
 }
@@ -79,12 +83,10 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
             profile: offered.and_then(|it| it.0),
             pools: Some(&pools),
         };
-        valid.extend(report_all(
-            &mut manifest,
-            &documents,
-            verdict,
-            &mut reported,
-        ));
+        if let Some(shoot) = report_all(&mut manifest, &documents, verdict, &mut reported) {
+            let origins = [Some(*document), documents.profile];
+            valid.push((shoot, origins));
+        }
         converted.extend(pools.into_converted());
     }
     for (document, profile) in profiles.values() {
@@ -112,12 +114,19 @@ pub(crate) fn judge(mut manifest: Manifest, context: &LoadContext) -> Loaded {
     }
     super::credentials::check(&mut manifest, &shoots, context);
     manifest.sort_problems();
-    if !manifest.problems().is_empty() {
-        valid.clear();
-    }
+    let is_valid = manifest.problems().is_empty();
+    let unaffected = match is_valid {
+        true => Vec::new(),
+        false => unaffected::of(&manifest, &valid),
+    };
     Loaded {
+        shoots: valid
+            .into_iter()
+            .filter(|_| is_valid)
+            .map(|it| it.0)
+            .collect(),
+        unaffected,
         manifest,
-        shoots: valid,
         pools: converted,
     }
 }
@@ -177,7 +186,7 @@ fn report_duplicate(
 ) {
     let path = FieldPath::root().child("metadata").child("name");
     let related = manifest.locate(first, &path);
-    let mut problem = Problem::new(path, FindingKind::Duplicate, "manifest/duplicate", message);
+    let mut problem = Problem::new(path, FindingKind::Duplicate, DUPLICATE, message);
     if let Some(place) = related {
         problem = problem.related(place, "first defined here");
     }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::manifest::Problem;
+use crate::manifest::{Problem, read_value};
 use crate::model::{FieldPath, FindingKind};
 
 /// Credentials that run a program or read a local file, with the name of what they use.
@@ -15,6 +15,9 @@ const LOCAL: [(&str, &str); 5] = [
     ("client-certificate", "a local file in client-certificate"),
     ("client-key", "a local file in client-key"),
 ];
+
+/// The most bytes of a kubeconfig.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Values in base64, by the list that they are in.
 const ENCODED: [(&str, &str); 3] = [
@@ -33,11 +36,22 @@ pub(super) fn problem(
     allow_exec: bool,
 ) -> Option<Problem> {
     let invalid = |why: String| Problem::new(path.clone(), FindingKind::Invalid, code, why);
-    let config: Option<Value> = serde_yaml::from_str(text).ok();
+    if text.len() > MAX_BYTES {
+        return Some(invalid(format!(
+            "kubeconfig must be at most {MAX_BYTES} bytes"
+        )));
+    }
+    let config = read_value(text, MAX_BYTES);
     let Some(config) = config.filter(|it| it["clusters"].is_array()) else {
         return Some(invalid("is not a kubeconfig".to_owned()));
     };
+    let authority = entries(&config, "clusters", "cluster");
+    let authority = authority.filter(|it| !it["certificate-authority"].is_null());
+    let authority = authority
+        .map(|_| "a local file in certificate-authority")
+        .next();
     let forbidden = entries(&config, "users", "user").find_map(uses_local);
+    let forbidden = forbidden.or(authority);
     if let Some(what) = forbidden.filter(|_| !allow_exec) {
         let message = format!("kubeconfig must not use {what}");
         let hint = "use a token or client-certificate-data; --allow-exec allows it for manifests that you trust";
@@ -113,6 +127,7 @@ fn broken_data(config: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     const GOOD: &str = "\
 clusters: [{name: c, cluster: {server: 'https://192.0.2.1:6443', certificate-authority-data: YQ==}}]
@@ -173,6 +188,42 @@ current-context: x
         ] {
             assert_eq!(verdict(from, to, false), format!("Invalid: {expected}"));
         }
+    }
+
+    #[test]
+    fn the_time_for_a_hostile_kubeconfig_grows_with_its_size_only() {
+        let texts: [fn(usize) -> String; 5] = [
+            |size| "[".repeat(size),
+            |size| "{a: ".repeat(size),
+            |size| format!("clusters: [{}]", "{},".repeat(size)),
+            |size| "- ".repeat(size),
+            |size| "a\n".repeat(size),
+        ];
+        for text in texts {
+            // The shortest of three, since other processes run as well.
+            let time = |size| {
+                let text = text(size);
+                let times = [(); 3].map(|()| {
+                    let begun = Instant::now();
+                    let problem = problem(&text, FieldPath::root(), "secret/kubeconfig", false);
+                    assert!(problem.is_some());
+                    begun.elapsed()
+                });
+                times.into_iter().min().unwrap_or_default()
+            };
+            let (small, large) = (time(10_000).max(Duration::from_millis(5)), time(40_000));
+            // The square would be 16 times as long.
+            assert!(large < small * 10, "{small:?} and {large:?}: {:?}", text(3));
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_cluster_is_forbidden_unless_it_is_allowed() {
+        let file = "certificate-authority: /dev/zero";
+        let expected = "Forbidden: kubeconfig must not use a local file in certificate-authority";
+        let given = "certificate-authority-data: YQ==";
+        assert_eq!(verdict(given, file, false), expected);
+        assert_eq!(verdict(given, file, true), "");
     }
 
     #[test]

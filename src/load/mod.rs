@@ -15,6 +15,7 @@ mod record;
 mod report;
 #[cfg(test)]
 mod tests;
+mod unaffected;
 
 pub(crate) use context::{BindingLookup, FetchedValues, LastApplied, LoadContext, ProfileFile};
 pub(crate) use credentials::{
@@ -24,3 +25,4 @@ pub(crate) use judge::{Loaded, judge};
 pub(crate) use machine_deployments::ConvertedPool;
 pub(crate) use needs::{Needs, needs};
 pub(crate) use record::{last_applied, recorded_shoot};
+pub(crate) use unaffected::names_of_others;

@@ -6,6 +6,9 @@ use super::problem::{FindingKind, Problem};
 use super::source::{self, FileSpan, SourceFile};
 use super::tree::{self, Tree};
 
+/// Code of problems with files whose text is not read.
+pub(crate) const ENCODING: &str = "yaml/encoding";
+
 /// Decodes and parses a file; another encoding than UTF-8 is reported as a problem.
 pub(super) fn parse(
     number: u32,
@@ -40,7 +43,7 @@ fn encoding_problem(number: u32, at: u32, message: &str) -> Problem {
         end: at,
     };
     let kind = FindingKind::Syntax;
-    Problem::new(FieldPath::root(), kind, "yaml/encoding", message)
+    Problem::new(FieldPath::root(), kind, ENCODING, message)
         .at(place)
         .hint(Some("save it as UTF-8"))
 }

@@ -22,10 +22,11 @@ mod tree;
 use crate::model::{FieldPath, FindingKind};
 
 pub(crate) use content::Content;
+pub(crate) use decode::ENCODING;
 pub(crate) use kinds::{kinds, schema_of};
-pub(crate) use objects::ManifestObjects;
+pub(crate) use objects::{ManifestObjects, read_value};
 pub(crate) use problem::Problem;
-pub(crate) use source::{FileSpan, SourceFile};
+pub(crate) use source::{FileSpan, SUBSTITUTE, SourceFile};
 
 use document::{ManifestDocument, read_document};
 use tree::{NodeId, Tree};
@@ -102,6 +103,11 @@ impl Manifest {
             .iter()
             .enumerate()
             .map(|(i, document)| (DocumentId(i), &document.content))
+    }
+
+    /// Index of the file of a document in [`Manifest::sources`].
+    pub(crate) fn source_of(&self, document: DocumentId) -> usize {
+        self.documents[document.0].source
     }
 
     /// Problems that do not prevent the documents from being used.

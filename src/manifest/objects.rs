@@ -88,6 +88,18 @@ impl ManifestObjects {
     }
 }
 
+/// Reads one document as a value, within the limits of manifests and at most `most` bytes; None if it has problems.
+pub(crate) fn read_value(text: &str, most: usize) -> Option<Value> {
+    if text.len() > most {
+        return None;
+    }
+    let (source, tree, problems) = decode::parse(0, String::new(), text.into(), BOUNDS);
+    match tree.roots.as_slice() {
+        [root] if problems.is_empty() => Some(value(&tree, &source, *root)),
+        _ => None,
+    }
+}
+
 fn text<'a>(tree: &'a Tree, source: &'a SourceFile, map: NodeId, key: &str) -> Option<&'a str> {
     let (_, value) = tree.entry(source, map, key)?;
     tree.text(source, value).map(|it| it.0)

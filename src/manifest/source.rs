@@ -22,11 +22,14 @@ pub(crate) struct SourceFile {
     secrets: Vec<Range<u32>>,
     /// Byte ranges of kubeconfigs and subscription passwords in MachineDeployments.
     masked: Vec<Range<u32>>,
-    /// The text with the masked ranges replaced, if there are any.
+    /// The text with masked ranges and escape characters replaced, if there are any.
     shown: Option<String>,
 }
 
 const BLOCK: usize = 1024;
+
+/// Replaces escape characters in text for display, because the printer of excerpts adds colors.
+pub(crate) const SUBSTITUTE: &str = "\x1a";
 
 impl SourceFile {
     pub(crate) fn new(name: String, text: String) -> Self {
@@ -51,7 +54,7 @@ impl SourceFile {
             lines,
             blocks,
             secrets,
-            shown: (!masked.is_empty()).then(|| without(&text, &masked)),
+            shown: (!masked.is_empty() || text.contains('\x1b')).then(|| without(&text, &masked)),
             masked,
             text,
         }
@@ -120,7 +123,7 @@ impl SourceFile {
         self.masked.iter().any(|range| range.contains(&at))
     }
 
-    /// The text for display: credentials are replaced by asterisks, byte by byte.
+    /// The text for display: credentials are replaced by asterisks, and escape characters, byte by byte.
     pub(crate) fn shown(&self) -> &str {
         self.shown.as_ref().unwrap_or(&self.text)
     }
@@ -201,7 +204,7 @@ fn without(text: &str, masked: &[Range<u32>]) -> String {
         }
         done = end;
     }
-    shown + &text[done..]
+    (shown + &text[done..]).replace('\x1b', SUBSTITUTE)
 }
 
 /// End of the block that starts in the line of `at`.

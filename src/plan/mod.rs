@@ -26,8 +26,9 @@ mod record;
 mod system;
 
 use crate::state::desired;
+use crate::state::key::ClusterSide;
 use crate::state::observed::Observed;
-use crate::state::plan::{Dependency, Plan};
+use crate::state::plan::{Dependency, Item, ItemKind, ItemState, Plan};
 use crate::validate::ValidShoot;
 pub(crate) use delete::delete;
 use planner::Planner;
@@ -47,7 +48,30 @@ pub(crate) fn plan(shoot: &ValidShoot, observed: &Observed) -> Plan {
     machines(&mut planner, shoot, base, &join);
     pool::node::add(&mut planner);
     component::unwanted(&mut planner);
+    block_without_nodes(&mut planner.plan, observed);
     planner.plan
+}
+
+/// Once all machines have failed, workloads of the shoot wait for nodes that do not come, and keep no run alive.
+fn block_without_nodes(plan: &mut Plan, observed: &Observed) {
+    let is_machine = |item: &&Item| matches!(item.kind, ItemKind::Machine(_));
+    let mut machines = plan.items.iter().filter(is_machine).peekable();
+    let has_node = observed.facts.nodes.values().any(|it| it.serves);
+    let have_failed =
+        machines.peek().is_some() && machines.all(|it| matches!(it.state, ItemState::Failed(_)));
+    if has_node || !have_failed {
+        return;
+    }
+    for item in &mut plan.items {
+        let needs_nodes = match &item.kind {
+            ItemKind::Component { side, .. } => *side == ClusterSide::Shoot,
+            ItemKind::AddOn(_) => true,
+            _ => false,
+        };
+        if needs_nodes && matches!(item.state, ItemState::Waiting(_)) {
+            item.state = ItemState::Blocked;
+        }
+    }
 }
 
 /// Items that machines depend on.

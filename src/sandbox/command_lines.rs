@@ -4,6 +4,12 @@ use super::process::Program;
 use super::state::{Ports, Row};
 use std::path::Path;
 
+/// Sockets in the sandbox's folder, which is the working directory of its programs and closed to other users. etcd has
+/// no other listeners: it would answer everybody who reaches a port, including web pages in the user's browser. etcd
+/// demands the form HOST:PORT, and makes a file name of it.
+const ETCD: &str = "unix://etcd-client:1";
+const ETCD_PEER: &str = "unix://etcd-peer:1";
+
 /// Values that the command lines depend on.
 pub(super) struct CommandLines<'a> {
     pub(super) folder: &'a Path,
@@ -27,8 +33,6 @@ impl CommandLines<'_> {
     }
 
     pub(super) fn etcd(&self) -> Program {
-        let client = format!("http://127.0.0.1:{}", self.ports.etcd());
-        let peer = format!("http://127.0.0.1:{}", self.ports.etcd_peer());
         Program {
             name: "etcd",
             args: vec![
@@ -37,11 +41,11 @@ impl CommandLines<'_> {
                 "--unsafe-no-fsync".into(),
                 "--log-level=error".into(),
                 "--quota-backend-bytes=8589934592".into(),
-                format!("--listen-client-urls={client}"),
-                format!("--advertise-client-urls={client}"),
-                format!("--listen-peer-urls={peer}"),
-                format!("--initial-advertise-peer-urls={peer}"),
-                format!("--initial-cluster=sandbox={peer}"),
+                format!("--listen-client-urls={ETCD}"),
+                format!("--advertise-client-urls={ETCD}"),
+                format!("--listen-peer-urls={ETCD_PEER}"),
+                format!("--initial-advertise-peer-urls={ETCD_PEER}"),
+                format!("--initial-cluster=sandbox={ETCD_PEER}"),
             ],
         }
     }
@@ -50,7 +54,7 @@ impl CommandLines<'_> {
         Program {
             name: "kube-apiserver",
             args: vec![
-                format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd()),
+                format!("--etcd-servers={ETCD}"),
                 "--bind-address=127.0.0.1".into(),
                 format!("--secure-port={}", self.ports.api()),
                 // Loopback addresses are refused, and without a default route none would be found.

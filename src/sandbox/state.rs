@@ -77,12 +77,6 @@ impl Ports {
     pub(super) fn api(self) -> u16 {
         self.first
     }
-    pub(super) fn etcd(self) -> u16 {
-        self.first + 1
-    }
-    pub(super) fn etcd_peer(self) -> u16 {
-        self.first + 2
-    }
     pub(super) fn controller_manager(self) -> u16 {
         self.first + 3
     }

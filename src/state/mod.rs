@@ -15,6 +15,7 @@ pub(crate) mod names;
 pub(crate) mod observed;
 pub(crate) mod plan;
 pub(crate) mod prerequisite;
+pub(crate) mod printable;
 pub(crate) mod record;
 pub(crate) mod site;
 pub(crate) mod store;

@@ -150,6 +150,11 @@ pub(crate) fn selector(id: &str) -> String {
     format!("{MANAGED_BY}={KVSHOOT},{PART_OF}={id}")
 }
 
+/// Label selector of all objects of several shoots.
+pub(crate) fn selector_of_any(ids: &[String]) -> String {
+    format!("{MANAGED_BY}={KVSHOOT},{PART_OF} in ({})", ids.join(","))
+}
+
 /// Name of an object of the control plane, such as `<id>-kube-apiserver`.
 pub(crate) fn control_plane(id: &str, part: &str) -> String {
     format!("{id}-{part}")

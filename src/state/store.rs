@@ -98,6 +98,11 @@ impl<T> Store<T> {
         self.dead.insert(uid);
     }
 
+    /// True after the first LIST.
+    pub(crate) fn is_listed(&self) -> bool {
+        &*self.listed.0 != "0"
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&StoredObject<T>> {
         self.names.get(name)?.object.as_ref()
     }

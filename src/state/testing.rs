@@ -18,6 +18,7 @@ pub(crate) fn machine(look: MachinePhase) -> ObservedMachine {
         runs: true,
         evacuating: false,
         since: Duration::ZERO,
+        unschedulable_since: None,
         image: None,
         networks: [].into(),
         types: [].into(),

@@ -2,6 +2,7 @@
 
 use super::settings::CiSystem;
 use super::tty_stream::Stream;
+use crate::state::printable::{one_line, visible};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -21,12 +22,12 @@ impl<'a> LogGroup<'a> {
         name: &'static str,
         title: &str,
     ) -> LogGroup<'a> {
-        let title = title.replace(['\n', '\r'], " ");
+        let title = one_line(title);
         match system {
-            Some(CiSystem::GitHub) => stream.write(&format!("::group::{title}\n")),
+            Some(CiSystem::GitHub) => stream.write_command(&format!("::group::{title}\n")),
             Some(CiSystem::GitLab) => {
                 let start = section("start", &format!("{name}[collapsed=true]"));
-                stream.write(&format!("{start}{title}\n"));
+                stream.write_command(&format!("{start}{title}\n"));
             }
             None => {}
         }
@@ -43,19 +44,19 @@ pub(super) fn annotation(system: Option<CiSystem>, level: &str, problem: &Value)
     if system != Some(CiSystem::GitHub) {
         return None;
     }
-    let text = |key: &str| problem[key].as_str().unwrap_or_default();
-    let title = format!("title={}", escaped(text("code"), true));
+    let text = |key: &str| visible(problem[key].as_str().unwrap_or_default());
+    let title = format!("title={}", escaped(&text("code"), true));
     let properties: Vec<String> = [("file", "file"), ("line", "line"), ("column", "col")]
         .into_iter()
         .filter_map(|(key, name)| match &problem[key] {
-            Value::String(text) => Some(format!("{name}={}", escaped(text, true))),
+            Value::String(text) => Some(format!("{name}={}", escaped(&visible(text), true))),
             Value::Number(number) => Some(format!("{name}={number}")),
             _ => None,
         })
         .chain([title])
         .collect();
-    let message = match text("path") {
-        "" => text("message").to_owned(),
+    let message = match text("path").as_str() {
+        "" => text("message"),
         path => format!("{path}: {}", text("message")),
     };
     let (properties, message) = (properties.join(","), escaped(&message, false));
@@ -65,10 +66,10 @@ pub(super) fn annotation(system: Option<CiSystem>, level: &str, problem: &Value)
 impl Drop for LogGroup<'_> {
     fn drop(&mut self) {
         match self.system {
-            Some(CiSystem::GitHub) => self.stream.write("::endgroup::\n"),
+            Some(CiSystem::GitHub) => self.stream.write_command("::endgroup::\n"),
             Some(CiSystem::GitLab) => {
                 let end = section("end", self.name);
-                self.stream.write(&format!("{end}\n"));
+                self.stream.write_command(&format!("{end}\n"));
             }
             None => {}
         }

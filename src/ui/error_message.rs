@@ -12,7 +12,7 @@ pub(crate) struct ErrorMessage<'a> {
 
 impl ErrorMessage<'_> {
     pub(super) fn text(&self, style: Style) -> String {
-        let mut text = format!("{} {}\n", style.red("error:"), self.message);
+        let mut text = format!("{} {}\n", style.red("error:"), indented(self.message, "  "));
         for (index, cause) in self.causes.iter().enumerate() {
             text += &match self.causes.len() {
                 1 => format!("  because {}\n", indented(cause, "  ")),
@@ -27,6 +27,6 @@ impl ErrorMessage<'_> {
 }
 
 /// Indents all lines but the first.
-fn indented(text: &str, indent: &str) -> String {
+pub(super) fn indented(text: &str, indent: &str) -> String {
     text.trim_end().replace('\n', &format!("\n{indent}"))
 }

@@ -4,6 +4,7 @@ use super::error_message::ErrorMessage;
 use super::settings::RunLabel;
 use super::tty_stream::Stream;
 use crate::flow::{EventKind, RunEvent};
+use crate::state::json::to_json_line;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -130,8 +131,7 @@ impl JsonEvents {
             verb: self.run.verb,
             fields,
         };
-        let line = serde_json::to_string(&line).expect("plain data is JSON");
-        self.err.write(&format!("{line}\n"));
+        self.err.write(&to_json_line(&line));
     }
 }
 
@@ -196,11 +196,13 @@ fn fields(kind: &EventKind) -> Map<String, Value> {
             exit_code,
             outcome,
             summary,
+            hint,
             resume,
         } => json!({
             "exit_code": exit_code,
             "outcome": outcome,
             "summary": summary,
+            "hint": hint,
             "resume": resume,
         }),
     })

@@ -18,7 +18,7 @@ mod words;
 pub(crate) use ci_log_groups::LogGroup;
 pub(crate) use error_message::ErrorMessage;
 pub(crate) use format::relative_time::age;
-pub(crate) use format::style::{Color, Style};
+pub(crate) use format::style::{Color, Style, signed};
 pub(crate) use format::table::Table;
 pub(crate) use output::{Format, ListRow, wide_table};
 pub(crate) use panic::{BUG_EXIT_CODE, install_panic_hook};

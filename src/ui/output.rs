@@ -2,7 +2,8 @@
 
 use super::format::table::Table;
 use super::printer::Ui;
-use crate::state::json::to_yaml;
+use crate::state::json::{to_json, to_yaml};
+use crate::state::printable::one_line;
 use serde::Serialize;
 
 /// Output format
@@ -76,11 +77,10 @@ impl Ui {
 
     /// Prints a value as JSON with `-o json`, otherwise as YAML.
     pub(crate) fn value<T: Serialize>(&self, format: Format, value: &T) {
-        let text = match format {
-            Format::Json => serde_json::to_string_pretty(value).map(|it| it + "\n"),
-            _ => Ok(to_yaml(value)),
-        };
-        self.data(&text.expect("plain data is JSON"));
+        self.data(&match format {
+            Format::Json => to_json(value),
+            _ => to_yaml(value),
+        });
     }
 }
 
@@ -101,5 +101,5 @@ fn table<T: ListRow>(format: Format, rows: &[T]) -> Table {
 }
 
 fn names<T: ListRow>(rows: &[T]) -> String {
-    rows.iter().map(|it| it.name() + "\n").collect()
+    rows.iter().map(|it| one_line(&it.name()) + "\n").collect()
 }

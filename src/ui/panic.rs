@@ -1,5 +1,6 @@
 //! Panics: a short message, a hint to report the bug, and exit code 70.
 
+use super::format::style::printable;
 use super::json_events::JsonEvents;
 use std::io::{Write, stderr};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
@@ -12,7 +13,7 @@ pub(crate) const BUG_EXIT_CODE: u8 = 70;
 pub(crate) fn install_panic_hook() {
     set_hook(Box::new(|info| {
         // An error cannot be reported if stderr is closed.
-        let _ = stderr().write_all(text(info).as_bytes());
+        let _ = stderr().write_all(printable(&text(info)).as_bytes());
         exit();
     }));
 }

@@ -1,13 +1,14 @@
 //! The printer that all commands use.
 
 use super::ci_log_groups::{self, LogGroup};
-use super::error_message::ErrorMessage;
+use super::error_message::{ErrorMessage, indented};
 use super::format::style::Style;
 use super::format::width;
 use super::json_events::JsonEvents;
 use super::panic;
 use super::settings::{ProgressMode, UiSettings};
 use super::tty_stream::Stream;
+use crate::state::printable::one_line;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -74,21 +75,25 @@ impl Ui {
     /// Prints a line about progress or an empty result, unless `--quiet` is set.
     pub(crate) fn status(&self, text: &str) {
         if !self.settings.quiet {
-            self.print("info", text, text);
+            self.print("info", text, &indented(text, "  "));
         }
     }
 
     /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         let prefix = self.err_style().yellow("warning:");
-        self.print("warning", text, &format!("{prefix} {text}"));
+        self.print(
+            "warning",
+            text,
+            &format!("{prefix} {}", indented(text, "  ")),
+        );
     }
 
     /// Prints a hint on what to do next, a complete command or a sentence, unless `--quiet` is set.
     pub(crate) fn hint(&self, text: &str) {
         if !self.settings.quiet {
             let prefix = self.err_style().cyan("hint:");
-            self.print("hint", text, &format!("{prefix} {text}"));
+            self.print("hint", text, &format!("{prefix} {}", indented(text, "  ")));
         }
     }
 
@@ -106,7 +111,7 @@ impl Ui {
         for (level, problem) in values {
             let annotation = ci_log_groups::annotation(self.settings.ci_system, level, &problem);
             if let Some(annotation) = annotation {
-                self.err.write(&annotation);
+                self.err.write_command(&annotation);
             }
         }
     }
@@ -217,8 +222,9 @@ impl Write for LogLine {
 impl Drop for LogLine {
     fn drop(&mut self) {
         let line = String::from_utf8_lossy(&self.line);
+        let line = line.trim_end();
         if !line.is_empty() {
-            self.ui.print("log", line.trim_end(), &line);
+            self.ui.print("log", line, &one_line(line));
         }
     }
 }

@@ -8,7 +8,9 @@ use miette::{
 };
 use serde_json::{Value, json};
 
-use crate::manifest::{FileSpan, Problem, SourceFile};
+use super::format::style::signed;
+use crate::manifest::{FileSpan, Problem, SUBSTITUTE, SourceFile};
+use crate::state::printable::{one_line, visible};
 
 /// The output of `kvshoot validate -o json`.
 pub(crate) fn json(errors: &[Problem], warnings: &[Problem], sources: &[SourceFile]) -> Value {
@@ -84,6 +86,7 @@ pub(crate) fn text(
     width: usize,
 ) -> String {
     let mut out = String::new();
+    let problem = &printable(problem);
     let theme = if color {
         GraphicalTheme::unicode()
     } else {
@@ -119,7 +122,21 @@ pub(crate) fn text(
             .render_report(&mut out, &RelatedExcerpt(file))
             .expect("writing to a String cannot fail");
     }
-    out
+    // All escapes are miette's now: those of excerpts were substituted, those of messages are visible.
+    signed(&out).replace(SUBSTITUTE, "\\x1b")
+}
+
+/// Copies a problem with visible texts, so that all escapes in the output of miette are its own.
+fn printable(problem: &Problem) -> Problem {
+    let related = problem.related.iter();
+    Problem {
+        message: visible(&problem.message),
+        hint: problem.hint.as_deref().map(visible),
+        related: related
+            .map(|(place, label)| (*place, one_line(label)))
+            .collect(),
+        ..problem.clone()
+    }
 }
 
 /// True if two places fit in one excerpt. miette prints all lines between them, so they must be close.
@@ -151,11 +168,11 @@ impl fmt::Display for ProblemDiagnostic<'_> {
         if let Some(place) = self.place.filter(|place| self.is_secret(*place)) {
             let source = &self.sources[place.source as usize];
             let (line, column) = source.line_column(place.start);
-            write!(f, "{}:{line}:{column}: ", source.name)?;
+            write!(f, "{}:{line}:{column}: ", one_line(&source.name))?;
         }
         let path = self.problem.path.to_string();
         if !path.is_empty() {
-            write!(f, "{path}: ")?;
+            write!(f, "{}: ", one_line(&path))?;
         }
         f.write_str(&self.problem.message)
     }
@@ -290,7 +307,7 @@ impl SourceCode for SourceFile {
             .ok_or(MietteError::OutOfBounds)?;
         let span = SourceSpan::from((begin as usize, (finish - begin) as usize));
         Ok(Box::new(MietteSpanContents::new_named(
-            self.name.clone(),
+            one_line(&self.name),
             data,
             span,
             line - 1,

@@ -1,6 +1,7 @@
 //! Confirmation prompts, shown only on an interactive terminal.
 
 use super::printer::Ui;
+use crate::state::printable::one_line;
 use std::io::{IsTerminal, stdin};
 
 /// Attempts to answer a question before the command ends.
@@ -50,21 +51,21 @@ impl Ui {
         };
         for _ in 0..ATTEMPTS {
             let mut input = dialoguer::Input::<String>::new()
-                .with_prompt(printable(&text))
+                .with_prompt(one_line(&text))
                 .allow_empty(true);
             if let Some(default) = question.default {
-                input = input.default(printable(default));
+                input = input.default(one_line(default));
             }
             let answer = input.interact_on(&console::Term::stderr());
             let answer = answer.map_err(|_| Refused::Declined)?;
             // The default may have been cleaned for display.
             let answer = match question.default {
-                Some(default) if answer == printable(default) => default,
+                Some(default) if answer == one_line(default) => default,
                 _ => answer.trim(),
             };
             match (question.check)(answer) {
                 Ok(()) => return Ok(answer.to_owned()),
-                Err(why) => self.warn(&printable(&why)),
+                Err(why) => self.warn(&why),
             }
         }
         Err(Refused::Declined)
@@ -76,7 +77,7 @@ impl Ui {
             return Err(Refused::NotInteractive);
         }
         let answer = dialoguer::Input::<String>::new()
-            .with_prompt(question)
+            .with_prompt(one_line(question))
             .allow_empty(true)
             .interact_on(&console::Term::stderr());
         // An error while reading counts as no.
@@ -84,27 +85,5 @@ impl Ui {
             Ok(answer) if is_confirmed(answer.trim()) => Ok(()),
             Ok(_) | Err(_) => Err(Refused::Declined),
         }
-    }
-}
-
-/// Replaces characters of foreign text that would control the terminal or change the order of the text.
-fn printable(text: &str) -> String {
-    let is_bidi = |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let shown = |character: char| match character.is_control() || is_bidi(character) {
-        true => '\u{fffd}',
-        false => character,
-    };
-    text.chars().map(shown).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::printable;
-
-    #[test]
-    fn foreign_text_cannot_control_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
-        assert_eq!(printable("\u{202e}x"), "\u{fffd}x");
-        assert_eq!(printable("gr\u{fc}n"), "gr\u{fc}n");
     }
 }

@@ -1,7 +1,7 @@
 //! Stdout and stderr: their capabilities, and writing that tolerates a closed reader.
 
 use super::format::ascii::to_ascii;
-use super::format::style::Color;
+use super::format::style::{Color, printable};
 use super::settings::UiSettings;
 use indicatif::ProgressBar;
 use std::fmt;
@@ -90,8 +90,14 @@ impl Stream {
         }
     }
 
+    /// Writes text of anyone: only the control characters of own colors pass, and no workflow command of a CI system.
     pub(super) fn write(&self, text: &str) {
-        self.write_bytes(text.as_bytes());
+        self.write_bytes(printable(text).as_bytes());
+    }
+
+    /// Writes a workflow command of kvshoot itself.
+    pub(super) fn write_command(&self, command: &str) {
+        self.write_bytes(command.as_bytes());
     }
 
     pub(super) fn write_bytes(&self, bytes: &[u8]) {

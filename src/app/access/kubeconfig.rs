@@ -8,6 +8,7 @@ use crate::app::provider::connect::connect;
 use crate::cluster::{self, ApiClient};
 use crate::config::kubeconfig::{self, EntryOwner, KubeconfigError};
 use crate::config::secure_file::{self, FileError, FileLock};
+use crate::state::json::to_yaml;
 use crate::state::names;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ pub(crate) async fn get(options: &GetOptions, context: &Context) -> Result<(), C
     let record = find_or_only(&provider, options.name.as_deref(), context).await?;
     let name = context_name(&record.name);
     let value = new_kubeconfig(&provider, &record.name, &name, &options.access, context).await?;
-    let text = serde_yaml::to_string(&value).expect("JSON is YAML");
+    let text = to_yaml(&value);
     match &options.file {
         Some(file) => secure_file::write(file, &text).map_err(file_error)?,
         None => context.ui.data(&text),

@@ -2,7 +2,7 @@
 
 use crate::app::error::{CommandError, Exit};
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use tokio::process::{Child, Command};
@@ -26,7 +26,13 @@ pub(crate) fn spawn(
     let [program, args @ ..] = command else {
         return Err(CommandError::new(Exit::Usage, "no command given"));
     };
-    let spawned = Command::new(program).args(args).envs(variables).spawn();
+    let mut child = Command::new(program);
+    child.args(args).envs(variables);
+    // A terminal sends its signals to the group of this process.
+    if !std::io::stdin().is_terminal() {
+        child.process_group(0);
+    }
+    let spawned = child.spawn();
     spawned.map_err(|error| {
         let exit = match error.kind() {
             ErrorKind::NotFound => Exit::Child(NO_SUCH_PROGRAM),
@@ -38,11 +44,13 @@ pub(crate) fn spawn(
     })
 }
 
-/// Sends a signal to a child.
+/// Sends a signal to a child, and to all processes of its group if it has a group of its own.
 pub(crate) fn send(child: &Child, signal: Signal) {
     let number = child.id().and_then(|it| i32::try_from(it).ok());
-    if let Some(process) = number.and_then(rustix::process::Pid::from_raw) {
-        // It may have just ended.
+    if let Some(process) = number.and_then(rustix::process::Pid::from_raw)
+        && rustix::process::kill_process_group(process, signal).is_err()
+    {
+        // It has no group of its own, or has just ended.
         let _ = rustix::process::kill_process(process, signal);
     }
 }

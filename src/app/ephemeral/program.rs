@@ -145,9 +145,11 @@ impl EphemeralCommand<'_> {
             _ = child.wait() => {}
             () = sleep_until(Instant::now() + GRACE) => {
                 self.print(&format!("{program} did not exit within {}, killing it", format_duration(GRACE)));
+                process::send(child, Signal::KILL);
                 let _ = child.kill().await;
             }
             () = self.signals.second.cancelled() => {
+                process::send(child, Signal::KILL);
                 let _ = child.kill().await;
             }
         }

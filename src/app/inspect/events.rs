@@ -6,7 +6,9 @@ use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
 use crate::app::signals::Signals;
 use crate::cluster::{ApiClient, EventStream, KubernetesEvent, NamespaceScope};
+use crate::state::json::to_json_line;
 use crate::state::key::ClusterSide;
+use crate::state::printable::one_line;
 use crate::ui::{Format, ListRow, age};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -166,9 +168,7 @@ impl EventsOptions {
 
 fn line(event: &EventRow, format: Format) -> String {
     match format {
-        Format::Json | Format::Yaml => {
-            serde_json::to_string(event).expect("plain data is JSON") + "\n"
-        }
+        Format::Json | Format::Yaml => to_json_line(event),
         _ => {
             let EventRow {
                 side,
@@ -179,7 +179,8 @@ fn line(event: &EventRow, format: Format) -> String {
                 ..
             } = event;
             let time = event.last_seen.as_deref().unwrap_or("<unknown>");
-            format!("{time}  {side:<8}  {kind:<7}  {reason}  {object}: {message}\n")
+            let line = format!("{time}  {side:<8}  {kind:<7}  {reason}  {object}: {message}");
+            one_line(&line) + "\n"
         }
     }
 }
@@ -199,8 +200,7 @@ impl EventRow {
             reason: seen.reason.to_string(),
             namespace: seen.namespace.to_string(),
             object: seen.object,
-            // One line, without control characters.
-            message: seen.message.replace(char::is_control, " "),
+            message: seen.message,
             count: seen.count,
             source: seen.source.to_string(),
             first_seen: shown(seen.first),
@@ -271,7 +271,7 @@ mod tests {
         let event = EventRow::of(seen, Some(19));
         assert_eq!(
             line(&event, Format::Table),
-            "1970-01-01T00:00:09Z  shoot     Warning  BackOff  pod/a: no  [2J\n"
+            "1970-01-01T00:00:09Z  shoot     Warning  BackOff  pod/a: no\\n\\x1b[2J\n"
         );
         assert_eq!(event.cells()[0], "10s");
         let json: serde_json::Value = serde_json::from_str(&line(&event, Format::Json)).unwrap();
@@ -279,5 +279,6 @@ mod tests {
             (&json["type"], &json["count"]),
             (&"Warning".into(), &2.into())
         );
+        assert_eq!(json["message"], "no\n\x1b[2J");
     }
 }

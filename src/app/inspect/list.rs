@@ -1,11 +1,13 @@
 //! `kvshoot list`.
 
-use super::shoot_summary::ShootSummary;
+use super::shoot_summary::{RunSummary, ShootSummary};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::provider::connect::connect;
-use crate::cluster::NamespaceScope;
+use crate::app::run::session::is_gone;
+use crate::cluster::{CurrentRun, NamespaceScope, RecordSnapshot};
 use crate::ui::{Format, ListRow};
+use futures::future::join;
 
 /// Lists the shoots of the namespace, or of all namespaces.
 pub(crate) fn list(
@@ -17,15 +19,23 @@ pub(crate) fn list(
         true => NamespaceScope::All,
         false => NamespaceScope::Current,
     };
-    let (provider, records) = context.block_on(async {
+    let (provider, records, runs) = context.block_on(async {
         let provider = connect(context).await?;
-        let records = provider.records(place).await.map_err(failed)?;
-        Ok::<_, CommandError>((provider, records))
+        let (records, runs) = join(provider.records(place), provider.current_runs(place)).await;
+        // Readers of records may lack the permission to list leases.
+        let runs = runs.unwrap_or_default();
+        Ok::<_, CommandError>((provider, records.map_err(failed)?, runs))
     })??;
     let now = provider.server_time();
+    let is_gone = is_gone(context.config.identity());
+    let run_of = |record: &RecordSnapshot| {
+        let is_of = |it: &&CurrentRun| it.namespace == record.namespace && it.id == record.name;
+        let run = runs.iter().find(is_of)?;
+        Some(RunSummary::of(run.clone(), &is_gone))
+    };
     let shoots: Vec<ShootSummary> = records
         .iter()
-        .map(|record| ShootSummary::of(record, now))
+        .map(|record| ShootSummary::of(record, now).with_run(run_of(record)))
         .collect();
     let none = match all_namespaces {
         true => "no shoots found".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
-use crate::cluster::{ApiClient, NamespaceScope, RecordSnapshot};
+use crate::cluster::{ApiClient, CurrentRun, NamespaceScope, RecordSnapshot};
 use crate::load::last_applied;
 use crate::state::names::{id_of, parts};
 use crate::state::record::{LAST_OPERATION, Operation};
@@ -23,12 +23,46 @@ pub(crate) struct ShootSummary {
     pub(crate) purpose: String,
     pub(crate) pools: usize,
     pub(crate) last_operation: Option<Operation>,
+    /// The run in progress, or one that was killed. Absent if leases may not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<RunSummary>,
     pub(crate) deleting: bool,
     #[serde(skip)]
     pub(crate) age: Option<Duration>,
 }
 
+/// A run that works on a shoot, or did when it was killed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunSummary {
+    /// The subcommand.
+    pub(crate) verb: String,
+    /// User, host and run.
+    pub(crate) holder: String,
+    pub(crate) active: bool,
+    /// Items done, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<u8>,
+}
+
+impl RunSummary {
+    /// `is_gone` returns true for the identity of a process of this computer that has ended.
+    pub(crate) fn of(run: CurrentRun, is_gone: impl Fn(&str) -> bool) -> RunSummary {
+        RunSummary {
+            active: run.is_fresh && !is_gone(&run.identity),
+            verb: run.verb,
+            holder: run.holder,
+            progress: run.percent,
+        }
+    }
+}
+
 impl ShootSummary {
+    /// The same shoot with its run.
+    pub(crate) fn with_run(self, run: Option<RunSummary>) -> ShootSummary {
+        ShootSummary { run, ..self }
+    }
+
     /// `now` is the server's time, in seconds since 1970.
     pub(crate) fn of(record: &RecordSnapshot, now: Option<i64>) -> ShootSummary {
         let applied = last_applied(&record.data).map(|it| it.0);
@@ -53,18 +87,41 @@ impl ShootSummary {
                 .data
                 .get(LAST_OPERATION)
                 .and_then(|it| serde_json::from_str(it).ok()),
+            run: None,
             deleting: record.leaving,
             age: record.created.zip(now).map(|(then, now)| since(then, now)),
         }
     }
 
-    /// The last operation in Gardener's format: `Create Succeeded (100%)`.
+    /// The last operation in Gardener's format: `Create Succeeded (100%)`. A run that was killed is `Aborted`.
     pub(crate) fn operation(&self) -> String {
-        match &self.last_operation {
-            _ if self.deleting => "Delete Processing".to_owned(),
-            Some(it) => format!("{} {} ({}%)", it.kind, it.state, it.progress),
-            None => "Create Processing".to_owned(),
-        }
+        let Some(run) = &self.run else {
+            return match &self.last_operation {
+                _ if self.deleting => "Delete Processing".to_owned(),
+                Some(it) => format!("{} {} ({}%)", it.kind, it.state, it.progress),
+                None => "Create Processing".to_owned(),
+            };
+        };
+        let kind = match &self.last_operation {
+            _ if self.deleting || run.verb == "delete" => "Delete",
+            Some(_) => "Reconcile",
+            None => "Create",
+        };
+        let state = if run.active { "Processing" } else { "Aborted" };
+        let progress = run.progress.map(|it| format!(" ({it}%)"));
+        format!("{kind} {state}{}", progress.unwrap_or_default())
+    }
+
+    /// The run in words; None without one.
+    pub(crate) fn describe_run(&self) -> Option<String> {
+        let run = self.run.as_ref()?;
+        Some(match run.active {
+            true => format!("{} by {} in progress", run.verb, run.holder),
+            false => format!(
+                "{} by {} was killed; run the same command again to resume",
+                run.verb, run.holder
+            ),
+        })
     }
 }
 
@@ -169,5 +226,62 @@ pub(crate) async fn find_or_only(
             );
             Err(CommandError::new(Exit::Usage, message).hint("pass the name of one of them"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn summary(last_operation: Option<&str>, run: Option<(&str, bool, Option<u8>)>) -> String {
+        let operation = last_operation.map(|it| {
+            let text = format!(
+                r#"{{"type": "Create", "state": "{it}", "progress": 100, "description": "", "lastUpdateTime": ""}}"#
+            );
+            (LAST_OPERATION.to_owned(), text)
+        });
+        let record = RecordSnapshot {
+            namespace: "lab".into(),
+            name: "shoot--local--dev".into(),
+            uid: "1".into(),
+            created: None,
+            leaving: false,
+            annotations: BTreeMap::new(),
+            data: operation.into_iter().collect(),
+        };
+        let run = run.map(|(verb, active, progress)| RunSummary {
+            verb: verb.to_owned(),
+            holder: "ann@host, run 1".to_owned(),
+            active,
+            progress,
+        });
+        ShootSummary::of(&record, None).with_run(run).operation()
+    }
+
+    #[test]
+    fn the_operation_of_a_run_in_progress_replaces_the_last_one() {
+        let rolls = Some(("apply", true, Some(40)));
+        assert_eq!(summary(Some("Succeeded"), None), "Create Succeeded (100%)");
+        assert_eq!(
+            summary(Some("Succeeded"), rolls),
+            "Reconcile Processing (40%)"
+        );
+        assert_eq!(
+            summary(None, Some(("apply", true, None))),
+            "Create Processing"
+        );
+        let delete = Some(("delete", true, Some(7)));
+        assert_eq!(summary(Some("Succeeded"), delete), "Delete Processing (7%)");
+    }
+
+    #[test]
+    fn a_run_that_was_killed_is_aborted() {
+        let killed = Some(("apply", false, Some(40)));
+        assert_eq!(summary(None, killed), "Create Aborted (40%)");
+        assert_eq!(
+            summary(Some("Succeeded"), killed),
+            "Reconcile Aborted (40%)"
+        );
     }
 }

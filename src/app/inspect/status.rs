@@ -1,14 +1,16 @@
 //! `kvshoot status`.
 
 use super::health;
-use super::shoot_summary::{ShootSummary, find_or_only};
+use super::shoot_summary::{RunSummary, ShootSummary, find_or_only};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::app::expiry::expiry;
 use crate::app::protection;
 use crate::app::provider::connect::connect;
+use crate::app::run::session::is_gone;
 use crate::cluster::{ApiClient, RecordSnapshot};
 use crate::state::conditions::Condition;
+use crate::state::printable::one_line;
 use crate::ui::Format;
 use serde::Serialize;
 
@@ -58,7 +60,8 @@ pub(crate) fn status(
     let status = context.block_on(async {
         let provider = connect(context).await?;
         let record = find_or_only(&provider, name, context).await?;
-        status_of(&provider, &record).await
+        let is_gone = is_gone(context.config.identity());
+        status_of(&provider, &record, is_gone).await
     })??;
     match output {
         Format::Json | Format::Yaml => context.ui.value(output, &status),
@@ -73,16 +76,20 @@ pub(crate) async fn status_text(
     provider: &ApiClient,
     record: &RecordSnapshot,
 ) -> Result<String, CommandError> {
-    Ok(text(&status_of(provider, record).await?))
+    // The lease of a run that was killed expires soon.
+    Ok(text(&status_of(provider, record, |_| false).await?))
 }
 
 async fn status_of(
     provider: &ApiClient,
     record: &RecordSnapshot,
+    is_gone: impl Fn(&str) -> bool,
 ) -> Result<ShootStatus, CommandError> {
     let conditions = health::conditions(provider, record).await?;
     let addresses = provider.shoot_urls(&record.name).await;
-    let summary = ShootSummary::of(record, provider.server_time());
+    let run = provider.current_run(&record.name).await.ok().flatten();
+    let run = run.map(|it| RunSummary::of(it, is_gone));
+    let summary = ShootSummary::of(record, provider.server_time()).with_run(run);
     Ok(ShootStatus {
         expires: expiry(record).map(|end| format!("{end:.0}")),
         protection: protection::message(record, &summary.name),
@@ -98,31 +105,40 @@ fn text(status: &ShootStatus) -> String {
     let shoot = &status.summary;
     let mut out = format!(
         "shoot {} in namespace {}: {}\n  last operation   {}\n",
-        shoot.name,
-        shoot.namespace,
+        one_line(&shoot.name),
+        one_line(&shoot.namespace),
         if status.healthy {
             "healthy"
         } else {
             "not healthy"
         },
-        shoot.operation()
+        one_line(&shoot.operation())
     );
+    if let Some(run) = shoot.describe_run() {
+        out += &format!("  run              {}\n", one_line(&run));
+    }
     for error in shoot.last_operation.iter().flat_map(|it| &it.last_errors) {
-        out += &format!("    {}: {}\n", error.task_id, error.description);
+        let description = one_line(&error.description);
+        out += &format!("    {}: {description}\n", one_line(&error.task_id));
     }
     if let Some(end) = &status.expires {
         out += &format!("  expires          {end}\n");
     }
     if let Some(protection) = &status.protection {
-        out += &format!("  {protection}\n");
+        out += &format!("  {}\n", one_line(protection));
     }
     if !status.addresses.is_empty() {
-        out += &format!("  API server       {}\n", status.addresses.join(", "));
+        out += &format!(
+            "  API server       {}\n",
+            one_line(&status.addresses.join(", "))
+        );
     }
     for condition in &status.conditions {
         out += &format!(
             "  {:<24} {:<6} {}\n",
-            condition.kind, condition.status, condition.message
+            condition.kind,
+            condition.status,
+            one_line(&condition.message)
         );
     }
     out

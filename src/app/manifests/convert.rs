@@ -4,7 +4,7 @@ use super::files::ManifestFiles;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::load::ConvertedPool;
-use crate::state::json::to_yaml;
+use crate::state::json::{to_json, to_yaml};
 use serde_yaml::Value;
 
 /// Prints the pools that MachineDeployments are converted to, as YAML or JSON.
@@ -31,7 +31,7 @@ pub(crate) fn convert(
     let pools: Vec<Value> = loaded.pools.iter().map(to_minimal_value).collect();
     context.ui.data(&match as_json {
         false => to_yaml(&pools),
-        true => serde_json::to_string_pretty(&pools).expect("pools are JSON") + "\n",
+        true => to_json(&pools),
     });
     Ok(Exit::Done)
 }

@@ -10,8 +10,12 @@ use crate::validate::{ManifestSet, ValidShoot};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+/// The most bytes of a local file, as of a download.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Returns the network add-on of a shoot; None when the profile has no manifest for its network type.
 pub(super) async fn of(
@@ -43,7 +47,7 @@ async fn fetch(manifest: &NetworkManifest, context: &Context) -> Result<Vec<u8>,
     }
     let url = &manifest.url;
     let bytes = match url.strip_prefix("file://") {
-        Some(path) => fs::read(path).map_err(|it| it.to_string()),
+        Some(path) => local_file(Path::new(path), &context.provider.allow_files),
         None => download(url).await,
     };
     let bytes = bytes.map_err(|why| {
@@ -61,8 +65,12 @@ async fn fetch(manifest: &NetworkManifest, context: &Context) -> Result<Vec<u8>,
     let found = digest(&bytes);
     if found != manifest.digest {
         let message = format!("digest mismatch for {url}");
-        return Err(CommandError::new(Exit::Precondition, message)
-            .cause(format!("SHA-256 is {found}"))
+        let mut error = CommandError::new(Exit::Precondition, message);
+        // The digest of a local file would confirm guesses of its content.
+        if !url.starts_with("file:") {
+            error = error.cause(format!("SHA-256 is {found}"));
+        }
+        return Err(error
             .cause(format!("the profile expects {}", manifest.digest))
             .hint("nothing was changed; review the file before you update the digest"));
     }
@@ -70,6 +78,28 @@ async fn fetch(manifest: &NetworkManifest, context: &Context) -> Result<Vec<u8>,
         write_cache(&path, &bytes);
     }
     Ok(bytes)
+}
+
+/// Reads a file that a manifest names, if it is in one of the folders that the user allows.
+///
+/// # Errors
+///
+/// A message that is the same for all other files, whether they exist or not.
+fn local_file(path: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
+    let real = fs::canonicalize(path).ok().filter(|path| {
+        let folders = folders.iter().filter_map(|it| fs::canonicalize(it).ok());
+        path.is_file() && folders.into_iter().any(|it| path.starts_with(it))
+    });
+    let Some(real) = real else {
+        return Err("no such file in a folder of --allow-files".to_owned());
+    };
+    let mut bytes = Vec::new();
+    let read = File::open(real).and_then(|it| it.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|it| it.to_string())?;
+    match bytes.len() as u64 > MAX_BYTES {
+        true => Err(format!("the file is larger than {MAX_BYTES} bytes")),
+        false => Ok(bytes),
+    }
 }
 
 fn cache_path(digest: &str, context: &Context) -> Option<PathBuf> {
@@ -97,4 +127,45 @@ fn digest(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BYTES, local_file};
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    #[test]
+    fn only_regular_files_in_allowed_folders_are_read() {
+        let home = tempfile::tempdir().unwrap();
+        let (inside, outside) = (home.path().join("in"), home.path().join("out"));
+        let other = home.path().join("inner");
+        for folder in [&inside, &outside, &other] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("a.yaml"), "a").unwrap();
+        }
+        std::os::unix::fs::symlink(outside.join("a.yaml"), inside.join("link")).unwrap();
+        let large = File::create(inside.join("large")).unwrap();
+        large.set_len(MAX_BYTES + 1).unwrap();
+        let folders = [inside.clone()];
+        assert_eq!(
+            local_file(&inside.join("a.yaml"), &folders),
+            Ok(b"a".to_vec())
+        );
+        let refused = Err("no such file in a folder of --allow-files".to_owned());
+        for path in [
+            inside.join("link"),
+            inside.join("missing"),
+            inside.join("../out/a.yaml"),
+            outside.join("a.yaml"),
+            outside.join("missing"),
+            other.join("a.yaml"),
+            inside.clone(),
+            Path::new("/dev/zero").to_owned(),
+        ] {
+            assert_eq!(local_file(&path, &folders), refused, "{}", path.display());
+        }
+        assert_eq!(local_file(&inside.join("a.yaml"), &[]), refused);
+        assert!(local_file(&inside.join("large"), &folders).is_err());
+    }
 }

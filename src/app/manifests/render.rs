@@ -7,8 +7,9 @@ use crate::plan::preview::first_apply;
 use crate::render;
 use crate::render::images::image;
 use crate::state::facts::Facts;
-use crate::state::json::to_yaml;
+use crate::state::json::{to_json, to_yaml};
 use crate::state::key::ClusterSide;
+use crate::state::printable::one_line;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -66,7 +67,7 @@ pub(crate) fn render(options: &RenderOptions, context: &Context) -> Result<Exit,
     context.ui.data(&match options.format {
         RenderFormat::Yaml => objects.iter().map(document).collect(),
         RenderFormat::Json => list(objects),
-        RenderFormat::Images => images.iter().map(|image| format!("{image}\n")).collect(),
+        RenderFormat::Images => images.iter().map(|image| one_line(image) + "\n").collect(),
     });
     Ok(Exit::Done)
 }
@@ -93,5 +94,5 @@ fn find_images(value: &Value, images: &mut BTreeSet<String>) {
 
 fn list(objects: Vec<Value>) -> String {
     let list = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-    serde_json::to_string_pretty(&list).expect("a list is JSON") + "\n"
+    to_json(&list)
 }

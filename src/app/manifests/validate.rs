@@ -7,6 +7,8 @@ use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
 use crate::load::{FetchedValues, Loaded};
 use crate::manifest::Content;
+use crate::state::json::to_json_line;
+use crate::state::printable::one_line;
 use crate::ui::problems;
 use std::path::Path;
 
@@ -30,7 +32,7 @@ pub(crate) fn validate(
         let manifest = &loaded.manifest;
         let (errors, warnings) = (manifest.problems(), manifest.warnings());
         let json = problems::json(errors, warnings, manifest.sources());
-        context.ui.data(&format!("{json}\n"));
+        context.ui.data(&to_json_line(&json));
     } else {
         report(&loaded, context);
         if loaded.is_valid() {
@@ -62,7 +64,7 @@ fn names(loaded: &Loaded) -> String {
                 ("machinedeployment.cluster.k8s.io", &it.metadata.name)
             }
         };
-        format!("{kind}/{name} valid\n")
+        format!("{kind}/{} valid\n", one_line(name))
     };
     let documents = loaded.manifest.documents();
     documents.map(|(_, content)| line(content)).collect()

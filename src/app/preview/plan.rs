@@ -2,11 +2,11 @@
 
 use super::types::Preview;
 use super::{diff, format};
-use crate::app::apply::external_objects;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::manifests::addons;
 use crate::app::manifests::files::ManifestFiles;
+use crate::app::provider::external_objects::external_objects;
 use crate::app::provider::prepare::prepare;
 use crate::app::signals::Signals;
 use crate::cluster::{ApiClient, Observer, RecordSnapshot};

@@ -2,6 +2,7 @@
 
 pub(crate) mod connect;
 pub(crate) mod doctor;
+pub(crate) mod external_objects;
 pub(crate) mod fetch;
 pub(crate) mod prepare;
 pub(crate) mod sandbox;

@@ -4,11 +4,11 @@ use super::connect::{connect_for, has_option};
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::manifests::files::{SourceTexts, load_context};
-use crate::app::manifests::report::accept;
+use crate::app::manifests::report::{accept, report};
 use crate::cluster::{ApiClient, Error};
 use crate::load::{
     BindingLookup, FetchedValues, LastApplied, LoadContext, Loaded, Needs, judge, last_applied,
-    misses_binding, needs, provider_credentials,
+    misses_binding, names_of_others, needs, provider_credentials,
 };
 use crate::manifest::Manifest;
 use crate::model::{KeyReference, ReferenceKind};
@@ -23,6 +23,8 @@ pub(crate) struct Prepared {
     pub(crate) providers: Providers,
     /// Shoots whose record cannot be read, by technical ID. Empty unless [`prepare_each`] was called.
     pub(crate) refused: HashMap<String, CommandError>,
+    /// Names of Shoots and files with errors, which were reported. Empty unless [`prepare_each`] was called.
+    pub(crate) invalid: Vec<String>,
 }
 
 /// The provider clusters of manifests; at least one.
@@ -60,11 +62,15 @@ pub(crate) async fn prepare(
     context: &Context,
 ) -> Result<Prepared, CommandError> {
     let mut prepared = prepare_each(texts, context).await?;
+    if !prepared.invalid.is_empty() {
+        return Err(CommandError::silent(Exit::Manifest));
+    }
     let refused = prepared.refused.drain().next();
     refused.map_or(Ok(prepared), |(_, error)| Err(error))
 }
 
-/// Like [`prepare`], for commands that continue with the other Shoots when the record of one cannot be read.
+/// Like [`prepare`], for commands that continue with the other Shoots when one is invalid, or its record cannot be
+/// read.
 pub(crate) async fn prepare_each(
     texts: SourceTexts,
     context: &Context,
@@ -98,11 +104,21 @@ pub(crate) async fn prepare_each(
         records: fetched.records,
         ..load_context
     };
+    let mut loaded = judge(manifest, &load_context);
+    let mut invalid = Vec::new();
+    if loaded.unaffected.is_empty() {
+        loaded = accept(loaded, context)?;
+    } else {
+        report(&loaded, context);
+        loaded.shoots = std::mem::take(&mut loaded.unaffected);
+        invalid = names_of_others(&loaded.manifest, &loaded.shoots);
+    }
     Ok(Prepared {
         providers: fetched.providers,
         refused: fetched.refused,
-        loaded: accept(judge(manifest, &load_context), context)?,
+        loaded,
         records: load_context.records,
+        invalid,
     })
 }
 

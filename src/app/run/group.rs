@@ -2,10 +2,14 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
+use crate::app::provider::prepare::Providers;
+use crate::cluster::SharedWatches;
 use crate::flow::{EventKind, MergedRuns, RunEvent};
 use crate::ui::Progress;
+use crate::validate::ValidShoot;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
@@ -15,6 +19,7 @@ pub(super) const WRITES: usize = 32;
 /// Runs of several shoots of one command.
 pub(crate) struct RunGroup {
     started: Instant,
+    shoots: HashMap<String, GroupMember>,
     progress: RefCell<Progress>,
     runs: RefCell<MergedRuns>,
     /// Why shoots failed.
@@ -23,16 +28,27 @@ pub(crate) struct RunGroup {
     writes: Semaphore,
 }
 
+/// A shoot of a group.
+struct GroupMember {
+    /// Name in messages.
+    label: String,
+    /// Shared with the other shoots of its provider cluster.
+    watches: Arc<SharedWatches>,
+}
+
 impl RunGroup {
-    /// Reports the start of all runs. `ids` are the technical IDs of the shoots.
+    /// Reports the start of all runs.
     pub(crate) fn start(
         context: &Context,
         verb: &'static str,
-        ids: Vec<String>,
-        namespace: &str,
+        shoots: &[ValidShoot],
+        providers: &Providers,
     ) -> RunGroup {
+        let ids = shoots.iter().map(|it| it.id.clone()).collect::<Vec<_>>();
+        let namespace = providers.of(&ids[0]).namespace().to_string();
         let group = RunGroup {
             started: Instant::now(),
+            shoots: members(shoots, providers),
             progress: RefCell::new(context.ui.progress()),
             runs: RefCell::default(),
             failures: RefCell::default(),
@@ -42,12 +58,22 @@ impl RunGroup {
             verb,
             shoot: format!("{} shoots", ids.len()),
             technical_ids: ids,
-            namespace: namespace.to_owned(),
+            namespace,
         });
         group
     }
 
-    /// Reports an event of the run of one shoot.
+    /// Name of a shoot in messages: its own name, or the technical ID if another shoot has the same name.
+    pub(crate) fn label(&self, id: &str) -> &str {
+        self.shoots.get(id).map_or("", |it| &it.label)
+    }
+
+    /// Watches that the shoot shares with others.
+    pub(super) fn watches(&self, id: &str) -> Option<&Arc<SharedWatches>> {
+        self.shoots.get(id).map(|it| &it.watches)
+    }
+
+    /// Reports an event of the run of one shoot, given by its label.
     pub(super) fn forward(&self, shoot: &str, event: EventKind) {
         if let EventKind::RunFinished {
             exit_code: 1..,
@@ -63,7 +89,8 @@ impl RunGroup {
         }
     }
 
-    fn set_failure(&self, shoot: &str, why: &str) {
+    /// Sets the reason in the summary.
+    pub(crate) fn set_failure(&self, shoot: &str, why: &str) {
         let mut failures = self.failures.borrow_mut();
         failures.insert(shoot.to_owned(), why.to_owned());
     }
@@ -103,10 +130,35 @@ impl RunGroup {
             exit_code: worst.code(),
             outcome: outcome(worst),
             summary: summarize(exits, &self.failures.borrow(), &elapsed),
+            hint: None,
             resume: resume.filter(|_| worst != Exit::Done),
         });
         worst
     }
+}
+
+/// All shoots of a command, by technical ID.
+fn members(shoots: &[ValidShoot], providers: &Providers) -> HashMap<String, GroupMember> {
+    let mut members = HashMap::new();
+    for (provider, is_on_it) in providers.all() {
+        let of_provider = shoots.iter().filter(|it| is_on_it(&it.id));
+        let ids: Vec<String> = of_provider.clone().map(|it| it.id.clone()).collect();
+        let watches = Arc::new(SharedWatches::new(provider, ids));
+        for shoot in of_provider {
+            let namesakes = shoots.iter().filter(|it| it.name == shoot.name).count();
+            let label = if namesakes > 1 {
+                &shoot.id
+            } else {
+                &shoot.name
+            };
+            let member = GroupMember {
+                label: label.clone(),
+                watches: watches.clone(),
+            };
+            members.insert(shoot.id.clone(), member);
+        }
+    }
+    members
 }
 
 fn outcome(worst: Exit) -> &'static str {

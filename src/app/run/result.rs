@@ -10,6 +10,8 @@ pub(crate) struct RunResult {
     /// The outcome in events: converged, failed, timeout, interrupted or refused.
     pub(crate) outcome: &'static str,
     pub(crate) summary: String,
+    /// Advice on the root cause.
+    pub(crate) hint: Option<String>,
     /// The command that resumes the run.
     pub(crate) resume: Option<String>,
 }
@@ -21,6 +23,7 @@ impl RunResult {
             exit,
             outcome: "refused",
             summary: format!("{why}; nothing was changed"),
+            hint: None,
             resume,
         }
     }
@@ -30,6 +33,7 @@ impl RunResult {
             exit: Exit::Done,
             outcome: "converged",
             summary,
+            hint: None,
             resume: None,
         }
     }
@@ -74,6 +78,7 @@ impl RunResult {
             exit,
             outcome,
             summary,
+            hint: None,
         }
     }
 }

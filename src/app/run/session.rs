@@ -7,6 +7,8 @@ use super::result::RunResult;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit, failed};
 use crate::app::signals::Signals;
+use crate::app::why::root_cause::RootCause;
+use crate::app::why::root_causes::root_causes_of_run;
 use crate::cluster::{
     ApiClient, Error, Executor, Lease, LeaseHolder, Observer, ProviderContext, RemainingObjects,
     Retryability,
@@ -80,7 +82,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, CommandError> {
         let started = Instant::now();
         let reporter = match info.group {
-            Some(group) => Reporter::of_group(started, group, info.shoot),
+            Some(group) => Reporter::of_group(started, group, group.label(info.id)),
             None => Reporter::new(started, context.ui.progress()),
         };
         reporter.report(EventKind::RunStarted {
@@ -104,7 +106,13 @@ impl<'a> Session<'a> {
             .await?;
         // Limits of the run do not include the time that it waited for the lock.
         let started = Instant::now();
-        let observed = Observer::start(provider, info.id, started, info.beside.clone());
+        let observed = async {
+            let beside = info.beside.clone();
+            match info.group.and_then(|it| it.watches(info.id)) {
+                Some(watches) => Observer::start_shared(watches, info.id, started, beside).await,
+                None => Observer::start(provider, info.id, started, beside).await,
+            }
+        };
         let observer = match signals
             .or_interrupted("observe the shoot", async {
                 observed.await.map_err(failed)
@@ -170,7 +178,12 @@ impl<'a> Session<'a> {
                 answer(self.performer.execute(action).await)
             }
         };
-        let report = |event: RunEvent| self.reporter.report(event.kind);
+        let report = |event: RunEvent| {
+            if let EventKind::Progress { done, total } = event.kind {
+                self.lease.set_progress(done, total);
+            }
+            self.reporter.report(event.kind);
+        };
         let run = flow::run(&limits, self.observer.facts(), plan, admit, perform, report);
         let background = background::run(&self.reporter, &self.observer, &self.lease, lost);
         tokio::select! {
@@ -222,6 +235,14 @@ impl<'a> Session<'a> {
         self.observer.facts().borrow().cluster_ip(self.info.id)
     }
 
+    /// The root causes that keep the shoot from being healthy, from the observation of this run. None without a record.
+    pub(crate) async fn root_causes(
+        &self,
+        context: &Context,
+    ) -> Result<Option<Vec<RootCause>>, CommandError> {
+        root_causes_of_run(&self.observer, &self.provider, self.info.id, context).await
+    }
+
     pub(crate) fn verb(&self) -> &'static str {
         self.info.verb
     }
@@ -271,6 +292,7 @@ impl<'a> Session<'a> {
             exit_code: result.exit.code(),
             outcome: result.outcome,
             summary: result.summary,
+            hint: result.hint,
             resume: result.resume,
         });
         result.exit

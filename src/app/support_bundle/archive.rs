@@ -1,5 +1,6 @@
 //! A tar.gz archive with mode 0600, which is written completely or not at all.
 
+use crate::state::printable::{one_line, visible};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::{self, File, OpenOptions};
@@ -40,13 +41,15 @@ impl Archive {
         })
     }
 
+    /// Adds a text, with escapes for what would control the terminal of a reader.
     pub(super) fn add(&mut self, path: &str, text: &str) -> io::Result<()> {
+        let text = visible(text);
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
         header.set_mode(0o600);
         header.set_mtime(self.time);
         header.set_size(text.len() as u64);
-        let path = format!("{}/{}", self.root, sanitized(path));
+        let path = format!("{}/{}", one_line(&self.root), one_line(&sanitized(path)));
         self.builder
             .append_data(&mut header, &path, text.as_bytes())?;
         self.files.push((path, text.len()));

@@ -7,6 +7,8 @@ use crate::app::inspect::status::status_text;
 use crate::app::preview::plan::plan_text;
 use crate::app::provider::doctor::doctor_text;
 use crate::cluster::{ApiClient, CollectedPart, RecordSnapshot, Redactor};
+use crate::manifest::read_value;
+use crate::state::json::to_yaml;
 use crate::state::record::{HISTORY, PROFILE, RunRecord, SHOOT};
 use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, join_all};
@@ -15,6 +17,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
+/// The most bytes that a ConfigMap can have.
+const MAX_RECORD: usize = 2 << 20;
 /// Time limit of each command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -99,7 +103,7 @@ pub(super) fn user_data(record: &RecordSnapshot) -> Vec<String> {
     let mut found = Vec::new();
     for key in [SHOOT, PROFILE] {
         let text = record.data.get(key).map_or("", String::as_str);
-        if let Ok(value) = serde_yaml::from_str(text) {
+        if let Some(value) = read_value(text, MAX_RECORD) {
             find(&value, &mut found);
         }
     }
@@ -108,12 +112,12 @@ pub(super) fn user_data(record: &RecordSnapshot) -> Vec<String> {
 
 /// A manifest without the values of secret fields.
 fn manifest(text: &str, redactor: &Redactor) -> String {
-    match serde_yaml::from_str::<Value>(text) {
-        Ok(mut value) => {
+    match read_value(text, MAX_RECORD) {
+        Some(mut value) => {
             redactor.object(&mut value);
             yaml(&value)
         }
-        Err(_) => format!("<{} bytes, not valid YAML>\n", text.len()),
+        None => format!("<{} bytes, not valid YAML>\n", text.len()),
     }
 }
 
@@ -130,5 +134,5 @@ fn history(text: &str) -> String {
 }
 
 fn yaml(value: &Value) -> String {
-    serde_yaml::to_string(value).expect("JSON is YAML")
+    to_yaml(value)
 }

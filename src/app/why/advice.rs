@@ -43,6 +43,17 @@ impl AdviceContext<'_> {
                     None => console,
                 }
             }
+            Advice::Clock { behind } => {
+                format!("the clock of machine {object} is {behind} behind; check NTP and the RTC of its host")
+            }
+            Advice::Network => {
+                let path = "check NetworkPolicies and the route to that address";
+                let console = format!("open the console: virtctl console {object} -n {namespace}");
+                match &self.network_problem {
+                    Some(problem) => format!("the machine cannot reach its API server: {problem}"),
+                    None => format!("the machine cannot reach its API server: {path}, or {console}"),
+                }
+            }
             Advice::Finalizer => format!(
                 "the owner of the finalizer has to remove it from {} {object}",
                 cause.kind

@@ -8,6 +8,7 @@ use crate::app::inspect::shoot_summary::find;
 use crate::app::provider::connect::connect;
 use crate::cluster::{ApiClient, Cause, RecordSnapshot};
 use crate::state::names;
+use crate::state::printable::one_line;
 use crate::ui::{Format, count};
 use serde::Serialize;
 
@@ -44,7 +45,10 @@ pub(crate) fn why(name: &str, output: Format, context: &Context) -> Result<Exit,
         }
         Format::Name => {
             let objects = findings.iter().filter_map(|it| it.chain.causes.last());
-            let line = |object: &Cause| format!("{}/{}\n", object.kind.to_lowercase(), object.name);
+            let line = |it: &Cause| {
+                let name = format!("{}/{}", it.kind.to_lowercase(), it.name);
+                one_line(&name) + "\n"
+            };
             context.ui.data(&objects.map(line).collect::<String>());
         }
         Format::Table | Format::Wide => print(context, &name, &findings),
@@ -64,7 +68,7 @@ fn print(context: &Context, name: &str, findings: &[RootCause]) {
     for finding in findings {
         context.ui.line(&finding.to_string());
         for line in &finding.chain.log {
-            context.ui.data(&format!("  | {line}\n"));
+            context.ui.data(&format!("  | {}\n", one_line(line)));
         }
         let hint = finding.hint.as_deref();
         hints.extend(hint.filter(|hint| !hints.contains(hint)));

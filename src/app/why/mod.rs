@@ -3,5 +3,5 @@
 mod advice;
 pub(crate) mod explain;
 mod missing;
-mod root_cause;
+pub(crate) mod root_cause;
 pub(crate) mod root_causes;

@@ -3,19 +3,22 @@
 use super::advice::AdviceContext;
 use super::missing;
 use super::root_cause::RootCause;
-use crate::app::apply::external_objects;
 use crate::app::context::Context;
 use crate::app::error::{CommandError, failed};
+use crate::app::provider::external_objects::external_objects;
 use crate::cluster::{
     Advice, ApiClient, Cause, CauseChain, Observer, ProviderContext, RecordSnapshot,
     is_foreign_finalizer,
 };
 use crate::load::recorded_shoot;
 use crate::plan;
+use crate::state::facts::Facts;
 use crate::state::names;
 use crate::state::observed::Observed;
 use crate::ui::count;
+use crate::validate::ValidShoot;
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -38,8 +41,21 @@ pub(crate) async fn root_causes(
     let observer = Observer::start(provider, &record.name, Instant::now(), external);
     let observer = observer.await.map_err(failed)?;
     let facts = observer.complete_facts(INSIDE_TIMEOUT).await;
-    let mut chains = observer.diagnose(&facts).await.map_err(failed)?;
-    if let Some(shoot) = &shoot {
+    let shoot = shoot.as_ref();
+    observed_causes(&observer, &facts, provider, record, shoot, context).await
+}
+
+/// Returns the root causes in an observation of a shoot that is not being deleted. `shoot` is the shoot in the record.
+async fn observed_causes(
+    observer: &Observer,
+    facts: &Arc<Facts>,
+    provider: &ApiClient,
+    record: &RecordSnapshot,
+    shoot: Option<&ValidShoot>,
+    context: &Context,
+) -> Result<Vec<RootCause>, CommandError> {
+    let mut chains = observer.diagnose(facts).await.map_err(failed)?;
+    if let Some(shoot) = shoot {
         let observed = Observed {
             facts: facts.clone(),
             ahead: true,
@@ -48,10 +64,27 @@ pub(crate) async fn root_causes(
         let plan = plan::plan(shoot, &observed);
         let (name, is_explained) = (names::display_name(&record.name), !chains.is_empty());
         let errors = missing::last_errors(record);
-        let missing = missing::chains(&facts, &plan, &errors, &name, is_explained);
+        let missing = missing::chains(facts, &plan, &errors, &name, is_explained);
         chains.extend(missing);
     }
     with_hints(chains, provider, &record.name, context).await
+}
+
+/// Returns the root causes at the end of a run, from its own observation. None without a record.
+pub(crate) async fn root_causes_of_run(
+    observer: &Observer,
+    provider: &ApiClient,
+    id: &str,
+    context: &Context,
+) -> Result<Option<Vec<RootCause>>, CommandError> {
+    let Some(record) = provider.record(id).await.map_err(failed)? else {
+        return Ok(None);
+    };
+    let shoot = recorded_shoot(&record.name, &record.data, Timestamp::now());
+    let facts = observer.facts().borrow().clone();
+    let shoot = shoot.as_ref();
+    let found = observed_causes(observer, &facts, provider, &record, shoot, context).await?;
+    Ok(Some(found))
 }
 
 /// Returns what blocks the deletion of a shoot: machines by what they wait for, other objects by their finalizers. Works
@@ -100,7 +133,7 @@ pub(crate) async fn deletion_causes(
 
 /// Asked only if a machine runs without a node. What cannot be found out is left out.
 async fn network_problem(chains: &[CauseChain], provider: &ApiClient) -> Option<String> {
-    let is_silent = |it: &CauseChain| matches!(it.advice, Some(Advice::Console));
+    let is_silent = |it: &CauseChain| matches!(it.advice, Some(Advice::Console | Advice::Network));
     if !chains.iter().any(is_silent) {
         return None;
     }

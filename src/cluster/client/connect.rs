@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Limit for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The most bytes of a kubeconfig in a manifest or Secret.
+const MAX_BYTES: usize = 1 << 20;
+
 /// Source of the kubeconfig of a provider cluster.
 #[derive(Debug)]
 pub(crate) enum KubeconfigSource {
@@ -129,6 +132,10 @@ async fn load_files(files: KubeconfigFiles) -> Result<Config, Error> {
 }
 
 async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Error> {
+    if text.expose_secret().len() > MAX_BYTES {
+        let message = format!("it is larger than {MAX_BYTES} bytes");
+        return Err(Error::InvalidKubeconfig(message));
+    }
     let kubeconfig = Kubeconfig::from_yaml(text.expose_secret()).map_err(|it| match it {
         // The parser's message quotes the surrounding lines, which may hold secrets.
         kube::config::KubeconfigError::Parse(_) => {
@@ -136,6 +143,14 @@ async fn load_text(text: &SecretString, allow_exec: bool) -> Result<Config, Erro
         }
         other => kubeconfig_error(&other),
     })?;
+    let mut clusters = kubeconfig
+        .clusters
+        .iter()
+        .filter_map(|it| it.cluster.as_ref());
+    let authority = clusters.find_map(|it| it.certificate_authority.as_ref());
+    if let Some(file) = authority.filter(|_| !allow_exec) {
+        return Err(local_file(file));
+    }
     for user in &kubeconfig.auth_infos {
         let runs = user.auth_info.as_ref().and_then(|it| it.exec.as_ref());
         if let Some(exec) = runs
@@ -163,11 +178,15 @@ fn refuse_files(user: Option<&kube::config::AuthInfo>, allowed: bool) -> Result<
     }
     let files = [&user.token_file, &user.client_certificate, &user.client_key];
     match files.into_iter().flatten().next() {
-        Some(file) => Err(Error::InvalidKubeconfig(format!(
-            "it comes from a manifest and refers to the local file {file}"
-        ))),
+        Some(file) => Err(local_file(file)),
         None => Ok(()),
     }
+}
+
+fn local_file(file: &str) -> Error {
+    Error::InvalidKubeconfig(format!(
+        "it comes from a manifest and refers to the local file {file}"
+    ))
 }
 
 fn kubeconfig_error(error: &kube::config::KubeconfigError) -> Error {

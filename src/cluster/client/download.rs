@@ -1,5 +1,6 @@
 //! Download of a single file, with the TLS stack that is used for API servers.
 
+use super::transport::{ReadError, read_at_most};
 use http::header::{CONTENT_RANGE, LOCATION, RANGE};
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -139,8 +140,12 @@ async fn read_body(answer: Response<Body>) -> Result<Vec<u8>, String> {
     if length.is_some_and(|it| it > MAX_BYTES) {
         return Err(format!("the file is larger than {MAX_BYTES} bytes"));
     }
-    let bytes = answer.into_body().collect_bytes().await;
-    bytes.map(|it| it.to_vec()).map_err(|it| root_cause(&it))
+    let most = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
+    match read_at_most(most, answer.into_body()).await {
+        Ok(bytes) => Ok(bytes),
+        Err(ReadError::TooLarge) => Err(format!("the file is larger than {MAX_BYTES} bytes")),
+        Err(ReadError::Failed(error)) => Err(root_cause(&error)),
+    }
 }
 
 /// The innermost error describes what happened.

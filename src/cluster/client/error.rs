@@ -67,6 +67,9 @@ pub(crate) enum Error {
     },
     #[error("{what}: invalid response: {message}")]
     InvalidResponse { what: RequestInfo, message: String },
+    /// More bytes, values, items or pages than any cluster has that kvshoot can manage.
+    #[error("{what}: the response is too large")]
+    ResponseTooLarge { what: RequestInfo },
     /// A field of an object is missing or has another type. The message has its path, and no values.
     #[error("invalid {}: {message}", what.object())]
     InvalidObject { what: RequestInfo, message: String },
@@ -184,6 +187,7 @@ impl Error {
             | Error::ExecNotAllowed { .. } => Retryability::Fatal(ErrorClass::Missing),
             Error::Rejected { .. } => Retryability::Fatal(ErrorClass::Refused),
             Error::InvalidObject { .. }
+            | Error::ResponseTooLarge { .. }
             | Error::UnorderedVersion { .. }
             | Error::Certificate { .. } => Retryability::Fatal(ErrorClass::Infrastructure),
             Error::Untrusted { .. } | Error::LeaseHeld { .. } | Error::LeaseLost { .. } => {
@@ -205,9 +209,10 @@ impl Error {
     /// True if the request may have been carried out nevertheless.
     pub(crate) fn is_ambiguous(&self) -> bool {
         match self {
-            Error::Unreachable { .. } | Error::Timeout { .. } | Error::InvalidResponse { .. } => {
-                true
-            }
+            Error::Unreachable { .. }
+            | Error::Timeout { .. }
+            | Error::InvalidResponse { .. }
+            | Error::ResponseTooLarge { .. } => true,
             Error::Server { code, .. } => *code >= 500,
             _ => false,
         }

@@ -13,3 +13,6 @@ pub(crate) mod request;
 pub(crate) mod resources;
 pub(crate) mod transport;
 pub(crate) mod tunnel;
+
+#[cfg(test)]
+mod bounds_tests;

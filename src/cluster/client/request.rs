@@ -2,13 +2,13 @@
 
 use super::error::{Error, RequestInfo};
 use super::resources::Resource;
-use super::transport::{ApiRequest, JSON, timeout_error};
+use super::transport::{ApiRequest, JSON, timeout_error, too_large};
 use crate::cluster::client::api_client::ApiClient;
 use crate::state::names;
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -16,6 +16,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Items per page of a LIST.
 const PAGE_SIZE: u32 = 500;
+/// Limits of all pages of a LIST.
+const MAX_PAGES: usize = 1000;
+const MAX_ITEMS: usize = 100_000;
+const LIST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time after which the server closes a watch.
 const WATCH_SECONDS: u32 = 290;
 
@@ -185,7 +189,14 @@ impl ApiClient {
     ) -> Result<ObjectList, Error> {
         let mut items = Vec::new();
         let mut next: Option<String> = None;
-        loop {
+        let begun = Instant::now();
+        for _ in 0..MAX_PAGES {
+            if begun.elapsed() > LIST_TIMEOUT {
+                return Err(timeout_error(
+                    &resource_ref.request_info("list"),
+                    LIST_TIMEOUT,
+                ));
+            }
             let mut request = ApiRequest::new("GET", resource_ref.path())
                 .accept(accept)
                 .query("limit", &PAGE_SIZE.to_string());
@@ -205,7 +216,16 @@ impl ApiClient {
                 items.extend(page);
             }
             match page["metadata"]["continue"].as_str() {
-                Some(more) if !more.is_empty() => next = Some(more.to_owned()),
+                // A server that repeats a token would be asked forever.
+                Some(more) if !more.is_empty() && next.as_deref() == Some(more) => {
+                    let message = "it repeats a continue token".to_owned();
+                    let what = resource_ref.request_info("list");
+                    return Err(Error::InvalidResponse { what, message });
+                }
+                Some(more) if !more.is_empty() && items.len() <= MAX_ITEMS => {
+                    next = Some(more.to_owned());
+                }
+                Some(more) if !more.is_empty() => break,
                 _ => {
                     let version = page["metadata"]["resourceVersion"].as_str();
                     return Ok(ObjectList {
@@ -215,6 +235,7 @@ impl ApiClient {
                 }
             }
         }
+        Err(too_large(&resource_ref.request_info("list")))
     }
 
     /// Watches from `version` on, for at most [`WATCH_SECONDS`].

@@ -3,6 +3,7 @@
 use super::error::{Error, RequestInfo};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kube::core::Status;
 use serde_json::Value;
@@ -11,6 +12,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{Instrument as _, Span};
 
 pub(crate) const JSON: &str = "application/json";
+/// The most bytes and values of a response, which bound the memory that a server can use.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_VALUES: usize = 1_000_000;
 /// Limit for retries of requests that change nothing.
 const RETRY_WINDOW: Duration = Duration::from_secs(30);
 
@@ -87,8 +91,15 @@ impl ApiClient {
         if let Some(time) = head.headers.get(http::header::DATE) {
             self.clock.record_date(time.to_str().unwrap_or_default());
         }
-        let body = body.collect_bytes().await.map_err(failed)?;
+        let body = match read_at_most(MAX_BYTES, body).await {
+            Ok(body) => body,
+            Err(ReadError::TooLarge) => return Err(too_large(what)),
+            Err(ReadError::Failed(error)) => return Err(failed(error)),
+        };
         if head.status.is_success() {
+            if has_more_values(&body, MAX_VALUES) {
+                return Err(too_large(what));
+            }
             // A response may hold secrets, so none of it is shown.
             return serde_json::from_slice(&body).map_err(|_| Error::InvalidResponse {
                 what: what.clone(),
@@ -119,6 +130,47 @@ impl ApiClient {
             },
         )
     }
+}
+
+/// Why a body was not read.
+pub(super) enum ReadError {
+    TooLarge,
+    Failed(kube::Error),
+}
+
+/// Reads a body of at most `most` bytes. The rest of a larger one is not awaited.
+pub(super) async fn read_at_most(most: usize, mut body: Body) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(ReadError::Failed)?.into_data() else {
+            // Trailers.
+            continue;
+        };
+        if bytes.len() + data.len() > most {
+            return Err(ReadError::TooLarge);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
+/// True if JSON has more than `most` values. Each takes many times its bytes once it is parsed.
+fn has_more_values(json: &[u8], most: usize) -> bool {
+    let (mut values, mut in_text, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > most
+}
+
+pub(super) fn too_large(what: &RequestInfo) -> Error {
+    Error::ResponseTooLarge { what: what.clone() }
 }
 
 pub(crate) fn timeout_error(what: &RequestInfo, after: Duration) -> Error {

@@ -38,6 +38,10 @@ pub(crate) enum Advice {
     Image,
     /// Check the machine's serial console.
     Console,
+    /// Correct the machine's clock, which is behind by a duration in words.
+    Clock { behind: String },
+    /// Let the machine reach its API server.
+    Network,
     /// Have the owner of the finalizer remove it.
     Finalizer,
     /// Read the log of the crashed container.

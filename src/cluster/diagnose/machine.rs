@@ -4,6 +4,7 @@ use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
     CauseIndex, StorageClasses, event_message, failed_condition, single_line,
 };
+use super::guest::guest_advice;
 use super::pod;
 use crate::cluster::objects::condition::PartialCondition;
 use crate::cluster::objects::kubevirt::virtual_machine_instance::PartialVirtualMachineInstance;
@@ -150,10 +151,13 @@ impl CauseIndex {
         };
         let phase = instance.map_or("", |it| it.status.phase.as_str());
         let warned = |link: Cause| {
-            Some(CauseChain::reported(
-                link.clone(),
-                self.recent_warning(&link, pending)?,
-            ))
+            let warning = self.recent_warning(&link, pending)?;
+            let advice = guest_advice(&warning);
+            let chain = CauseChain::reported(link, warning);
+            Some(CauseChain {
+                advice: chain.advice.or(advice),
+                ..chain
+            })
         };
         deep.or_else(of_pod)
             .or(shallow)

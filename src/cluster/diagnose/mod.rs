@@ -4,6 +4,8 @@ pub(crate) mod cause_chain;
 pub(crate) mod cause_index;
 pub(crate) mod collect;
 pub(crate) mod diagnosis;
+mod guest;
+mod log_lines;
 pub(crate) mod machine;
 pub(crate) mod pod;
 pub(crate) mod volume;

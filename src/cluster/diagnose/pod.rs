@@ -4,12 +4,8 @@ use super::cause_chain::{Advice, Cause, CauseChain};
 use super::cause_index::{
     CauseIndex, StorageClasses, event_message, failed_condition, single_line,
 };
+use super::log_lines::{last_lines, last_message};
 use crate::cluster::objects::core::pod::{ContainerStatus, PartialPod};
-
-/// Maximum length of a message of one or two sentences, in bytes.
-const MAX_MESSAGE: usize = 200;
-/// Lines of a log that are kept.
-const LOG_LINES: usize = 5;
 
 impl CauseIndex {
     /// Why the pods of a workload are missing or not ready.
@@ -126,23 +122,4 @@ fn container(own: Cause, status: &ContainerStatus) -> Option<CauseChain> {
         (_, message) => single_line(message),
     };
     Some(CauseChain::reported(own, words))
-}
-
-/// A message may be the end of a log, whose last line has the cause.
-fn last_message(message: &str) -> String {
-    let whole = single_line(message);
-    match message.trim().lines().next_back() {
-        Some(last) if whole.len() > MAX_MESSAGE => single_line(last),
-        _ => whole,
-    }
-}
-
-/// The last lines, if there are more than one or two sentences.
-fn last_lines(message: &str) -> Vec<String> {
-    if single_line(message).len() <= MAX_MESSAGE {
-        return Vec::new();
-    }
-    let lines: Vec<&str> = message.trim().lines().collect();
-    let last = lines.len().saturating_sub(LOG_LINES);
-    lines[last..].iter().map(|it| single_line(it)).collect()
 }

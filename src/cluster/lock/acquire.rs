@@ -3,11 +3,8 @@
 use super::fence::{HeldLease, LEASE_DURATION};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::error::Error;
-use crate::cluster::client::request::ResourceRef;
-use crate::cluster::client::resources;
 use crate::cluster::objects::lease::PartialLease;
 use crate::cluster::objects::metadata::seconds;
-use crate::cluster::objects::reader::read;
 use crate::state::names::{self, role};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -19,6 +16,8 @@ pub(crate) const IN_FLIGHT_GRACE: Duration = Duration::from_secs(1);
 pub(crate) const HOLDER_ANNOTATION: &str = "kvshoot.io/holder";
 /// Annotation with the command of the holder.
 pub(crate) const VERB_ANNOTATION: &str = "kvshoot.io/verb";
+/// Annotation with the progress of the holder, in percent.
+pub(crate) const PROGRESS_ANNOTATION: &str = "kvshoot.io/progress";
 
 /// A candidate for the lease.
 #[derive(Debug, Clone)]
@@ -113,7 +112,11 @@ pub(crate) fn takeover_patch(existing: &PartialLease, holder: &LeaseHolder) -> V
         "metadata": {
             "uid": existing.metadata.uid,
             "resourceVersion": existing.metadata.resource_version,
-            "annotations": { HOLDER_ANNOTATION: holder.identity, VERB_ANNOTATION: holder.verb },
+            "annotations": {
+                HOLDER_ANNOTATION: holder.identity,
+                VERB_ANNOTATION: holder.verb,
+                PROGRESS_ANNOTATION: null,
+            },
         },
         "spec": {
             "holderIdentity": holder.name,
@@ -138,58 +141,6 @@ pub(crate) fn held_lease(
         version: lease.metadata.resource_version,
         renewed: Some(asked),
         lost: None,
-    }
-}
-
-impl ApiClient {
-    /// Display name of the current holder of a shoot's lease. For display only, since clocks differ.
-    ///
-    /// # Errors
-    ///
-    /// Reading the lease is forbidden, or the server does not answer.
-    pub(crate) async fn current_holder(&self, id: &str) -> Result<Option<String>, Error> {
-        let existing = self.taken_lease(id).await?.filter(|it| self.is_fresh(it));
-        Ok(existing.and_then(|it| it.holder().map(str::to_owned)))
-    }
-
-    /// True if the last run of a shoot had command `verb` and ended without releasing the lease, as a killed one does.
-    /// A hint only: whether a closer check is worth it.
-    ///
-    /// # Errors
-    ///
-    /// Reading the lease is forbidden, or the server does not answer.
-    pub(crate) async fn was_interrupted(
-        &self,
-        id: &str,
-        verb: &str,
-        is_gone: impl Fn(&str) -> bool,
-    ) -> Result<bool, Error> {
-        let existing = self.taken_lease(id).await?;
-        Ok(existing.is_some_and(|it| {
-            let annotation = |key| it.metadata.annotation(key);
-            let identity = annotation(HOLDER_ANNOTATION).unwrap_or_default();
-            annotation(VERB_ANNOTATION) == Some(verb) && (is_gone(identity) || !self.is_fresh(&it))
-        }))
-    }
-
-    /// The lease of a shoot unless it was released.
-    async fn taken_lease(&self, id: &str) -> Result<Option<PartialLease>, Error> {
-        let resource_ref = ResourceRef::one(&resources::LEASE, self.namespace(), id);
-        match self.get_with_retry(resource_ref).await {
-            Ok(existing) => {
-                let existing: PartialLease = read(&resources::LEASE, &existing)?;
-                Ok(Some(existing).filter(|it| it.holder().is_some()))
-            }
-            Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// True if it was renewed in time by the server's clock.
-    fn is_fresh(&self, lease: &PartialLease) -> bool {
-        let renewed = lease.renewed().zip(self.server_time());
-        let age = renewed.map_or(i64::MAX, |(then, now)| now - then);
-        age <= i64::try_from(LEASE_DURATION.as_secs()).unwrap_or(i64::MAX)
     }
 }
 

@@ -1,8 +1,8 @@
 //! One writer per shoot: a Lease whose expiry is judged by observed change and never by wall clocks.
 
 use super::acquire::{
-    HOLDER_ANNOTATION, LeaseAvailability, LeaseHolder, ObservedLease, VERB_ANNOTATION, assess,
-    held_lease, new_lease, takeover_patch, timestamp,
+    HOLDER_ANNOTATION, LeaseAvailability, LeaseHolder, ObservedLease, PROGRESS_ANNOTATION,
+    VERB_ANNOTATION, assess, held_lease, new_lease, takeover_patch, timestamp,
 };
 use super::fence::{Fence, HeldLease, LEASE_DURATION};
 use crate::cluster::client::api_client::ApiClient;
@@ -13,6 +13,8 @@ use crate::cluster::client::resources;
 use crate::cluster::objects::lease::PartialLease;
 use crate::cluster::objects::reader::read;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -26,6 +28,8 @@ pub(crate) struct Lease {
     provider: ApiClient,
     name: String,
     fence: Fence,
+    /// Progress of the run in percent, published with the next renewal.
+    percent: Arc<AtomicU8>,
     renewal: JoinHandle<()>,
 }
 
@@ -140,7 +144,7 @@ impl Lease {
         }
         let (uid, version) = uid_and_version(&self.fence);
         let free = json!({
-            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { HOLDER_ANNOTATION: null, VERB_ANNOTATION: null } },
+            "metadata": { "uid": uid, "resourceVersion": version, "annotations": { HOLDER_ANNOTATION: null, VERB_ANNOTATION: null, PROGRESS_ANNOTATION: null } },
             "spec": { "holderIdentity": "" },
         });
         let result = match self.fence.remaining() {
@@ -159,15 +163,28 @@ impl Lease {
         }
     }
 
+    /// Sets the progress that other commands see within seconds.
+    pub(crate) fn set_progress(&self, done: usize, total: usize) {
+        let percent = (done * 100).checked_div(total).unwrap_or(100).min(100);
+        let percent = u8::try_from(percent).unwrap_or(100);
+        self.percent.store(percent, Ordering::Relaxed);
+    }
+
     fn hold(provider: &ApiClient, name: &str, held: HeldLease) -> Lease {
         let fence = Fence::new(held);
-        let renewal =
-            tokio::spawn(renew(provider.clone(), name.to_owned(), fence.clone()).in_current_span());
+        let percent = Arc::new(AtomicU8::new(0));
+        let renewal = renew(
+            provider.clone(),
+            name.to_owned(),
+            fence.clone(),
+            percent.clone(),
+        );
         Lease {
             provider: provider.clone(),
             name: name.to_owned(),
             fence,
-            renewal,
+            percent,
+            renewal: tokio::spawn(renewal.in_current_span()),
         }
     }
 
@@ -223,7 +240,7 @@ fn read_lease(lease: &Value) -> Result<PartialLease, Error> {
 
 /// Renews until another run has the lease. Each renewal requires the version of the one before, so a late one succeeds
 /// only if no other run had the lease in between.
-async fn renew(provider: ApiClient, name: String, fence: Fence) {
+async fn renew(provider: ApiClient, name: String, fence: Fence, percent: Arc<AtomicU8>) {
     let resource_ref = ResourceRef::one(&resources::LEASE, provider.namespace(), &name);
     loop {
         sleep(RENEW_INTERVAL).await;
@@ -231,8 +248,13 @@ async fn renew(provider: ApiClient, name: String, fence: Fence) {
         loop {
             let asked = Instant::now();
             let (uid, version) = uid_and_version(&fence);
+            let percent = percent.load(Ordering::Relaxed).to_string();
             let renewal = json!({
-                "metadata": { "uid": uid, "resourceVersion": version },
+                "metadata": {
+                    "uid": uid,
+                    "resourceVersion": version,
+                    "annotations": { PROGRESS_ANNOTATION: percent },
+                },
                 "spec": { "renewTime": timestamp() },
             });
             let answer = provider.patch(resource_ref, &renewal, RENEW_INTERVAL).await;

@@ -169,7 +169,7 @@ async fn a_killed_run_is_recognized_by_its_command() {
     let annotations = lease.expect("it was not renewed")["metadata"]["annotations"].clone();
     assert_eq!(
         annotations,
-        json!({ HOLDER_ANNOTATION: null, VERB_ANNOTATION: null })
+        json!({ HOLDER_ANNOTATION: null, PROGRESS_ANNOTATION: null, VERB_ANNOTATION: null })
     );
 }
 

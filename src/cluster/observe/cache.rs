@@ -48,6 +48,7 @@ pub(crate) struct Cache {
 struct MachineHistory {
     look: MachinePhase,
     since: Duration,
+    unschedulable_since: Option<Duration>,
     was_ready: bool,
 }
 
@@ -152,6 +153,11 @@ impl Cache {
         self.stores.get(&scope)?.get(name)
     }
 
+    /// True if all objects of the scope were listed.
+    pub(crate) fn is_listed(&self, scope: ResourceScope) -> bool {
+        self.stores.get(&scope).is_some_and(Store::is_listed)
+    }
+
     pub(crate) fn facts(&mut self, now: Duration) -> Facts {
         let mut facts = self.static_facts.clone();
         facts.record = self.record();
@@ -210,8 +216,13 @@ impl Cache {
                         let cause = self.drains.get(&object.uid).cloned().or(cause);
                         // The node of a machine that is deleted may be gone first.
                         let cause = cause.or(missing.filter(|_| !object.fact.deleting));
+                        let unschedulable_since =
+                            unschedulable_since(&mut self.history, &object.uid, &vm.status, now);
                         let instance = self.instance(object);
-                        let machine = machine_fact(object, vm, look, since, cause, instance);
+                        let machine = ObservedMachine {
+                            unschedulable_since,
+                            ..machine_fact(object, vm, look, since, cause, instance)
+                        };
                         pool.insert(object.name.clone(), machine);
                     }
                     ParsedBody::Image(volume) => {
@@ -307,6 +318,7 @@ impl Cache {
                     .or_insert_with(|| MachineHistory {
                         look: MachinePhase::Provisioning,
                         since: now,
+                        unschedulable_since: None,
                         was_ready: time.is_some_and(|it| it.saturating_sub(born) > ESTABLISHED_AGE),
                     });
             }
@@ -401,6 +413,7 @@ fn phase_since(
     let history = history.entry(uid.clone()).or_insert(MachineHistory {
         look,
         since: now,
+        unschedulable_since: None,
         was_ready: false,
     });
     if history.look != look {
@@ -408,6 +421,19 @@ fn phase_since(
         history.since = now;
     }
     history.since
+}
+
+/// When this run first observed KubeVirt's status for machines that no host can run.
+fn unschedulable_since(
+    history: &mut HashMap<Arc<str>, MachineHistory>,
+    uid: &Arc<str>,
+    status: &str,
+    now: Duration,
+) -> Option<Duration> {
+    let history = history.get_mut(uid)?;
+    history.unschedulable_since =
+        (status == "ErrorUnschedulable").then(|| history.unschedulable_since.unwrap_or(now));
+    history.unschedulable_since
 }
 
 fn machine_fact(
@@ -429,6 +455,7 @@ fn machine_fact(
         runs: vm.ready,
         evacuating: instance.is_some_and(|it| it.evacuating),
         since,
+        unschedulable_since: None,
         image: vm.image.clone(),
         networks: vm.networks.clone(),
         types: vm.types.clone(),

@@ -1,4 +1,4 @@
-//! Observation of one shoot: a LIST and a WATCH per kind, parsed into facts.
+//! Observation of shoots: a LIST and a WATCH per kind, parsed into facts.
 
 pub(crate) mod cache;
 pub(crate) mod namespace_limits;
@@ -6,5 +6,8 @@ pub(crate) mod observation_store;
 pub(crate) mod offers;
 pub(crate) mod parse;
 pub(crate) mod prerequisites;
+pub(crate) mod shared_watches;
 pub(crate) mod shoot;
+pub(crate) mod static_facts;
+pub(crate) mod watch_target;
 pub(crate) mod watcher;

@@ -38,6 +38,7 @@ pub(crate) async fn read_limits(provider: &ApiClient) -> Result<NamespaceLimits,
 fn quota(quota: PartialResourceQuota) -> Quota {
     Quota {
         name: quota.metadata.name,
+        is_scoped: quota.spec.is_scoped(),
         hard: amounts(&quota.spec.hard),
         used: amounts(&quota.status.used),
     }

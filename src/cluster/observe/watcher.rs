@@ -1,12 +1,14 @@
 //! One kind: a LIST, then a WATCH for the rest of the run.
 
 use super::observation_store::ObservationStore;
+use super::watch_target::{SharedStores, WatchTarget};
 use crate::cluster::client::api_client::ApiClient;
 use crate::cluster::client::backoff::Backoff;
 use crate::cluster::client::error::{Error, Retryability};
 use crate::cluster::client::request::{ObjectList, ResourceRef};
 use crate::cluster::client::resources::{self, Resource, ResourceScope};
-use crate::state::key::ClusterSide;
+use crate::state::key::{ClusterSide, ObjectKind};
+use crate::state::names;
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde_json::Value;
@@ -23,32 +25,49 @@ const IDLE_TIMEOUT_WITH_BOOKMARKS: Duration = Duration::from_secs(130);
 const PROVIDER_RETRY_WINDOW: Duration = Duration::from_secs(120);
 const SHOOT_RETRY_WINDOW: Duration = Duration::from_secs(30);
 
-/// Watches one kind of one shoot, in the provider namespace or in the shoot.
+/// Watches one kind in the provider namespace, of one or several shoots, or in a shoot.
 #[derive(Clone)]
 pub(crate) struct Watcher {
-    pub(crate) provider: ApiClient,
-    pub(crate) store: Arc<ObservationStore>,
+    server: ApiClient,
+    target: WatchTarget,
     pub(crate) scope: ResourceScope,
-    pub(crate) selector: String,
+    selector: String,
 }
 
 impl Watcher {
     pub(crate) fn new(
-        provider: &ApiClient,
+        server: &ApiClient,
         store: &Arc<ObservationStore>,
         scope: ResourceScope,
         id: &str,
     ) -> Watcher {
         Watcher {
-            provider: provider.clone(),
-            store: store.clone(),
+            server: server.clone(),
+            target: WatchTarget::Shoot(store.clone()),
             scope,
             selector: selector(scope, id),
         }
     }
 
+    /// Watches a kind in the provider namespace that is labelled with its shoot, for several shoots.
+    pub(super) fn shared(
+        provider: &ApiClient,
+        stores: &Arc<SharedStores>,
+        kind: ObjectKind,
+        ids: &[String],
+    ) -> Watcher {
+        let owners = names::selector_of_any(ids);
+        let role = resources::role_selector(ClusterSide::Provider, kind);
+        Watcher {
+            server: provider.clone(),
+            target: WatchTarget::Shared(stores.clone()),
+            scope: (ClusterSide::Provider, kind),
+            selector: join_selectors([owners, role]),
+        }
+    }
+
     fn resource_ref(&self) -> ResourceRef<'_> {
-        resource_ref(&self.provider, self.scope)
+        resource_ref(&self.server, self.scope)
     }
 
     /// Runs the first LIST; returns the version to watch from.
@@ -66,7 +85,7 @@ impl Watcher {
                 // Reading all pages took so long that their version expired.
                 Err(Error::Expired { .. }) => {}
                 Err(error) if error.retryability() == Retryability::Retry => {
-                    self.store.report_failure(self.scope, &error);
+                    self.target.report_failure(self.scope, &error);
                 }
                 Err(error) => return Err(error),
             }
@@ -75,12 +94,9 @@ impl Watcher {
     }
 
     async fn list(&self) -> Result<String, Error> {
-        let listed = list_kind(&self.provider, self.scope, &self.selector).await?;
-        let time = self.provider.server_time();
-        self.store.change(|cache, now| {
-            cache.list(self.scope, &listed.version, &listed.items, now, time)
-        })?;
-        self.store.report_success(self.scope);
+        let listed = list_kind(&self.server, self.scope, &self.selector).await?;
+        let time = self.server.server_time();
+        self.target.list(self.scope, &listed, time)?;
         Ok(listed.version)
     }
 
@@ -104,7 +120,7 @@ impl Watcher {
                 Ok(()) if begun.elapsed() > Duration::from_secs(5) => backoff.reset(),
                 Ok(()) => backoff.wait().await,
                 Err(error) => {
-                    self.store.report_failure(self.scope, &error);
+                    self.target.report_failure(self.scope, &error);
                     backoff.wait().await;
                 }
             }
@@ -113,10 +129,10 @@ impl Watcher {
 
     async fn watch(&self, version: &mut String) -> Result<(), Error> {
         let events = self
-            .provider
+            .server
             .watch(self.resource_ref(), &self.selector, version)
             .await?;
-        self.store.report_success(self.scope);
+        self.target.report_success(self.scope);
         let mut events = std::pin::pin!(events);
         let mut idle = IDLE_TIMEOUT;
         loop {
@@ -139,22 +155,20 @@ impl Watcher {
                     update_version(version, &object);
                 }
                 WatchEvent::Deleted(object) => {
-                    self.store
-                        .change(|cache, _| cache.remove(self.scope, &object))?;
+                    self.target.remove(self.scope, &object)?;
                     update_version(version, &object);
                 }
                 WatchEvent::Error(status) => {
                     let what = self.resource_ref().request_info("watch");
-                    return Err(Error::from_status(what, self.provider.server(), &status));
+                    return Err(Error::from_status(what, self.server.server(), &status));
                 }
             }
         }
     }
 
     fn put(&self, object: &Value) -> Result<(), Error> {
-        let time = self.provider.server_time();
-        self.store
-            .change(|cache, now| cache.put(self.scope, object, now, time))
+        let time = self.server.server_time();
+        self.target.put(self.scope, object, time)
     }
 }
 
@@ -164,6 +178,10 @@ pub(crate) fn selector((side, kind): ResourceScope, id: &str) -> String {
         resources::ownership_selector(kind, id),
         resources::role_selector(side, kind),
     ];
+    join_selectors(parts)
+}
+
+fn join_selectors(parts: [String; 2]) -> String {
     let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
     parts.join(",")
 }

@@ -10,6 +10,7 @@ use crate::cluster::client::error::Error;
 use crate::cluster::client::request::{ListSelector, ResourceRef};
 use crate::cluster::client::resources::{self, Resource};
 use crate::cluster::event::KubernetesEvent;
+use crate::state::json::to_yaml;
 use crate::state::names::{CAPI_CLUSTER, CSI_CLUSTER, selector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -171,7 +172,7 @@ impl BundleCollector {
             object["kind"] = resource.kind.into();
         }
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-        let text = serde_yaml::to_string(&list).expect("JSON is valid YAML");
+        let text = to_yaml(&list);
         let path = format!("{side}/objects/{resource}.yaml");
         send(parts, CollectedPart::File { path, text }).await;
     }

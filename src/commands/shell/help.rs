@@ -2,7 +2,7 @@
 
 use crate::app::context::Context;
 use crate::app::error::{CommandError, Exit};
-use crate::ui::Table;
+use crate::ui::{Table, signed};
 use clap::Command;
 
 /// Print help on a command or a topic
@@ -113,7 +113,7 @@ fn of_command(
     }
     let help = command.render_long_help();
     Ok(match context.ui.style().on {
-        true => help.ansi().to_string(),
+        true => signed(&help.ansi().to_string()),
         false => help.to_string(),
     })
 }

@@ -7,6 +7,7 @@ mod fuzz;
 mod hostile;
 mod machine_deployments;
 mod speed;
+mod unaffected;
 
 use super::{BindingLookup, LastApplied, LoadContext, Loaded, judge};
 use crate::manifest::{Manifest, Problem};

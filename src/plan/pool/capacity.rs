@@ -4,6 +4,7 @@ use crate::model::Quantity;
 use crate::plan::control_plane::room;
 use crate::state::desired::{self, instancetypes};
 use crate::state::facts::Facts;
+use crate::state::failure::{ErrorClass, Failure};
 use crate::validate::{PoolSpec, ValidShoot};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const PODS: [&str; 2] = ["pods", "count/pods"];
 /// Quotas and limits that the new control plane and the new machines exceed, as lower-case fragments with all numbers. The overhead of launcher
 /// pods is not counted.
 pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
-    let asked = asked(shoot, facts);
+    let asked = asked(shoot, facts, Estimate::Likely);
     let quotas = facts.namespace_limits.quotas.iter().flat_map(|quota| {
         let asked = &asked;
         quota.hard.iter().filter_map(move |(resource, hard)| {
@@ -36,6 +37,41 @@ pub(crate) fn shortages(shoot: &ValidShoot, facts: &Facts) -> Vec<String> {
     quotas.chain(limits).collect()
 }
 
+/// Returns the failure of a shoot that lacks more than a quota allows even with nothing else in use. Nothing but another
+/// quota or another manifest changes that, so a run that waits for it is useless.
+///
+/// Quotas for some of the pods only are left out, since KubeVirt decides which of them its pods belong to.
+pub(crate) fn too_small_quota(shoot: &ValidShoot, facts: &Facts) -> Option<Failure> {
+    let asked = asked(shoot, facts, Estimate::Least);
+    let quotas = facts.namespace_limits.quotas.iter();
+    let quotas = quotas.filter(|quota| !quota.is_scoped);
+    let mut problems = quotas.flat_map(|quota| {
+        let asked = &asked;
+        quota.hard.iter().filter_map(move |(resource, hard)| {
+            let asked = asked
+                .get(resource.as_str())
+                .filter(|it| **it > hard.value)?;
+            let used = quota.used.get(resource).map_or("0", Quantity::text);
+            Some(format!(
+                "ResourceQuota {}: {resource} used {used}, requested {}, limit {hard}",
+                quota.name,
+                format_amount(resource, *asked)
+            ))
+        })
+    });
+    let problem = problems.next()?;
+    Some(Failure::new(ErrorClass::Quota, problem))
+}
+
+/// How requests are estimated.
+#[derive(Clone, Copy, PartialEq)]
+enum Estimate {
+    /// As the manifest says.
+    Likely,
+    /// Without CPU and memory of machines: KubeVirt may be configured to overcommit both.
+    Least,
+}
+
 /// Number of machines that a pool lacks.
 fn to_make(facts: &Facts, pool: &PoolSpec) -> usize {
     let there = facts
@@ -46,7 +82,7 @@ fn to_make(facts: &Facts, pool: &PoolSpec) -> usize {
 }
 
 /// Resources requested by the control plane and the machines to be created, by quota resource name.
-fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
+fn asked(shoot: &ValidShoot, facts: &Facts, estimate: Estimate) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<String, f64> = BTreeMap::new();
     let mut add =
         |resource: &str, amount: f64| *all.entry(resource.to_owned()).or_default() += amount;
@@ -60,12 +96,14 @@ fn asked(shoot: &ValidShoot, facts: &Facts) -> BTreeMap<String, f64> {
         for pods in PODS {
             add(pods, machines);
         }
-        for (names, amount) in [
+        let compute = [
             (&["cpu", "requests.cpu"][..], kind.cpu.value),
             (&["memory", "requests.memory"], memory.value),
             (&["limits.cpu"], limit(&kind.cpu_limit)),
             (&["limits.memory"], limit(&kind.memory_limit)),
-        ] {
+        ];
+        let compute = compute.iter().filter(|_| estimate == Estimate::Likely);
+        for (names, amount) in compute {
             names.iter().for_each(|it| add(it, machines * amount));
         }
         let data = pool.data.iter().map(|it| &it.volume);
@@ -180,6 +218,7 @@ mod tests {
     fn a_shortage_is_reported_with_all_numbers() {
         let shoot = valid_for_tests(&SHOOT.replace("imum: 1", "imum: 3"));
         let quota = Quota {
+            is_scoped: false,
             name: "few".to_owned(),
             hard: amounts(&[
                 (MACHINES, "4"),
@@ -210,10 +249,58 @@ mod tests {
     }
 
     #[test]
+    fn a_quota_below_what_the_shoot_lacks_fails_and_one_that_others_use_does_not() {
+        let shoot = valid_for_tests(&SHOOT.replace("imum: 1", "imum: 3"));
+        let found = |hard: &[(&str, &str)], used: &[(&str, &str)], is_scoped| {
+            let mut facts = Facts::default();
+            facts.namespace_limits.quotas.push(Quota {
+                name: "compute".to_owned(),
+                is_scoped,
+                hard: amounts(hard),
+                used: amounts(used),
+            });
+            too_small_quota(&shoot, &facts)
+        };
+        let failure = found(&[(MACHINES, "2")], &[(MACHINES, "1")], false);
+        let message =
+            "ResourceQuota compute: count/virtualmachines.kubevirt.io used 1, requested 3, limit 2";
+        assert_eq!(failure, Some(Failure::new(ErrorClass::Quota, message)));
+        let failure = found(&[("pods", "3")], &[], false).unwrap();
+        assert!(
+            failure.message.contains("pods used 0, requested"),
+            "{failure:?}"
+        );
+        let failure = found(&[("requests.storage", "50Gi")], &[], false).unwrap();
+        let storage = "requests.storage used 0, requested 70Gi, limit 50Gi";
+        assert!(failure.message.ends_with(storage), "{failure:?}");
+        // Others may release it.
+        assert_eq!(found(&[(MACHINES, "3")], &[(MACHINES, "3")], false), None);
+        // Other pods than those of the shoot, as far as is known.
+        assert_eq!(found(&[("pods", "0")], &[], true), None);
+        // Machines of KubeVirt may request less than they have.
+        assert_eq!(found(&[("requests.memory", "40Gi")], &[], false), None);
+    }
+
+    #[test]
+    fn the_control_plane_counts_with_its_cpu_and_memory() {
+        let shoot = valid_for_tests(SHOOT);
+        let mut facts = Facts::default();
+        facts.namespace_limits.quotas.push(Quota {
+            name: "compute".to_owned(),
+            hard: amounts(&[("requests.memory", "16Mi")]),
+            ..Quota::default()
+        });
+        let failure = too_small_quota(&shoot, &facts).unwrap();
+        let begin = "ResourceQuota compute: requests.memory used 0, requested ";
+        assert!(failure.message.starts_with(begin), "{failure:?}");
+    }
+
+    #[test]
     fn the_memory_of_an_owned_instancetype_is_counted() {
         let shoot = SHOOT.replace("maximum: 1", "maximum: 3");
         let shoot = valid_for_tests(&shoot.replace("      minimum: 1\n", TYPED));
         let quota = Quota {
+            is_scoped: false,
             name: "few".to_owned(),
             hard: amounts(&[("requests.memory", "40Gi"), ("requests.cpu", "1")]),
             used: amounts(&[]),

@@ -78,13 +78,15 @@ mod tests {
     use crate::model::Quantity;
     use crate::plan::{finished, plan};
     use crate::state::action::Action;
-    use crate::state::facts::{Facts, MachinePhase, Quota};
+    use crate::state::facts::{Facts, MachinePhase, ObservedMachine, Quota};
+    use crate::state::failure::{ErrorClass, Failure};
     use crate::state::key::ObjectKind;
     use crate::state::observed::Observed;
     use crate::state::plan::{Item, ItemKind, ItemState, MachineStep, Plan};
     use crate::state::testing::node;
     use crate::validate::testing::{SHOOT, valid_for_tests};
     use std::sync::Arc;
+    use std::time::Duration;
 
     /// Machines that are to be made.
     fn made(facts: &Facts) -> Vec<String> {
@@ -110,6 +112,73 @@ mod tests {
         items.map(|it| (it.title.as_str(), &it.state)).collect()
     }
 
+    /// States of the slots of a shoot whose only machine is changed.
+    fn slots(change: impl Fn(&mut ObservedMachine), now: u64) -> Plan {
+        let shoot = valid_for_tests(SHOOT);
+        let mut observed = finished(&shoot);
+        observed.now = Duration::from_secs(now);
+        let facts = Arc::make_mut(&mut observed.facts);
+        facts.nodes.values_mut().for_each(|it| it.serves = false);
+        let machines = facts.machines.values_mut();
+        machines.flat_map(|it| it.values_mut()).for_each(change);
+        plan(&shoot, &observed)
+    }
+
+    fn slot_state(plan: &Plan) -> &ItemState {
+        let mut items = plan.items.iter();
+        let slot = items.find(|it| matches!(it.kind, ItemKind::Machine(_)));
+        &slot.unwrap().state
+    }
+
+    #[test]
+    fn a_machine_without_a_host_fails_after_half_of_its_creation_timeout_and_stays() {
+        let full = |machine: &mut ObservedMachine| {
+            machine.phase = MachinePhase::Provisioning;
+            machine.runs = false;
+            machine.status = "ErrorUnschedulable".into();
+            machine.unschedulable_since = Some(Duration::from_secs(5));
+        };
+        let early = slots(full, 604);
+        assert!(matches!(slot_state(&early), ItemState::Waiting(_)));
+        assert_eq!(early.wake, Some(Duration::from_secs(605)));
+        let late = slots(full, 605);
+        let ItemState::Failed(failure) = slot_state(&late) else {
+            panic!("{:?}", slot_state(&late));
+        };
+        assert_eq!(failure.class, ErrorClass::Infrastructure);
+        let numbers = "has no host with 1 CPU and 4Gi free (pool cpu): ErrorUnschedulable";
+        assert!(failure.message.contains(numbers), "{failure:?}");
+        assert_eq!(removals(&late), []);
+        let waits = |it: &&Item| matches!(it.state, ItemState::Waiting(_) | ItemState::Due(_));
+        let waits: Vec<_> = late.items.iter().filter(waits).collect();
+        assert!(waits.is_empty(), "they keep the run alive: {waits:?}");
+    }
+
+    #[test]
+    fn a_zone_is_given_up_after_one_machine_that_ran_and_did_not_join() {
+        let shoot = valid_for_tests(SHOOT);
+        let mut observed = finished(&shoot);
+        let machines = observed.facts.machines.values().flatten();
+        let machine = machines.map(|it| it.1.clone()).next().unwrap();
+        let pool: Arc<str> = "cpu".into();
+        let facts = Arc::make_mut(&mut observed.facts);
+        facts.machines.clear();
+        facts.nodes.clear();
+        observed
+            .zone_failures
+            .insert((pool.clone(), machine.hash), vec![1]);
+        let mut state_after = |class| {
+            let last = (class, "no network".into());
+            observed.last_zone_failure.insert((pool.clone(), 0), last);
+            slot_state(&plan(&shoot, &observed)).clone()
+        };
+        let message = "1 machine failed in this zone during this run, the last with: no network";
+        let given_up = ItemState::Failed(Failure::new(ErrorClass::Guest, message));
+        assert_eq!(state_after(ErrorClass::Guest), given_up);
+        let again = state_after(ErrorClass::Infrastructure);
+        assert!(!matches!(again, ItemState::Failed(_)), "{again:?}");
+    }
+
     #[test]
     fn the_machines_of_a_renamed_pool_serve_until_the_new_ones_do() {
         let before = SHOOT.replace("type: calico", "type: flannel");
@@ -133,6 +202,7 @@ mod tests {
         let mut full = facts.clone();
         let one = |count: &str| Quantity::parse(count).expect("a number");
         full.namespace_limits.quotas = vec![Quota {
+            is_scoped: false,
             name: "machines".to_owned(),
             hard: [("pods".to_owned(), one("1"))].into(),
             used: [("pods".to_owned(), one("1"))].into(),

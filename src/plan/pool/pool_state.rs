@@ -1,10 +1,11 @@
 //! Input of the rolling update: existing machines, and requests without a response.
 
 use super::rolling_update::{self, RollingPhase};
-use super::target::PoolTarget;
+use super::target::{PoolTarget, ZONE_FAILURE_LIMIT};
 use crate::plan::planner::Planner;
 use crate::state::action::{Action, Desired, Payload};
 use crate::state::facts::{MachinePhase, ObservedMachine};
+use crate::state::failure::ErrorClass;
 use crate::state::key::{ObjectKey, ObjectKind};
 use crate::state::observed::Observed;
 use std::collections::HashSet;
@@ -37,6 +38,9 @@ pub(crate) fn pool_state<'a>(planner: &mut Planner<'a>, target: &PoolTarget) -> 
         let phase = phase(observed.now, machine, target.creation_limit);
         if phase == RollingPhase::Creating && target.creation_limit < Duration::MAX {
             planner.plan.wake_at(machine.since + target.creation_limit);
+            if let Some(since) = machine.unschedulable_since {
+                planner.plan.wake_at(since + target.scheduling_limit);
+            }
         }
         let ObservedMachine {
             zone,
@@ -117,6 +121,7 @@ fn setbacks(observed: &Observed, target: &PoolTarget) -> Vec<u32> {
         .cloned()
         .unwrap_or_default();
     setbacks.resize(target.targets.len(), 0);
+    give_up_silent_zones(observed, target, &mut setbacks);
     for (action, _) in observed.refused.values() {
         if let Action::Apply(Desired {
             payload: Payload::Machine { pool, zone, .. },
@@ -126,10 +131,26 @@ fn setbacks(observed: &Observed, target: &PoolTarget) -> Vec<u32> {
             && (pool, *hash) == (&target.pool, target.hash)
             && let Some(count) = setbacks.get_mut(*zone)
         {
-            *count = crate::plan::pool::target::ZONE_FAILURE_LIMIT;
+            *count = ZONE_FAILURE_LIMIT;
         }
     }
     setbacks
+}
+
+/// A zone is given up after one machine that ran and did not join, unless another machine of the same hash has joined:
+/// the next one would have the same image, user data and network.
+fn give_up_silent_zones(observed: &Observed, target: &PoolTarget, setbacks: &mut [u32]) {
+    let mut machines = observed.pool(&target.pool).map(|it| it.1);
+    let has_joined = machines.any(|it| {
+        it.hash == target.hash && matches!(it.phase, MachinePhase::Ready | MachinePhase::NotReady)
+    });
+    for (zone, count) in setbacks.iter_mut().enumerate() {
+        let last = observed.last_zone_failure.get(&(target.pool.clone(), zone));
+        let is_silent = last.is_some_and(|it| it.0 == ErrorClass::Guest);
+        if *count > 0 && is_silent && !has_joined {
+            *count = (*count).max(ZONE_FAILURE_LIMIT);
+        }
+    }
 }
 
 /// The only place where time matters: a machine that was never ready fails at its time limit.
@@ -164,6 +185,7 @@ mod tests {
             runs: false,
             evacuating: false,
             since: Duration::from_secs(since),
+            unschedulable_since: None,
             image: None,
             networks: [].into(),
             types: [].into(),

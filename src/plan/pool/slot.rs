@@ -162,9 +162,32 @@ fn taken(
         RollingPhase::Ready => start(format!("Machine {name} is ready"), ItemState::Done),
         _ => start(
             format!("Start machine {name}"),
-            ItemState::Waiting(why(machine)),
+            match unschedulable(observed, target, machine) {
+                Some(failure) => ItemState::Failed(failure),
+                None => ItemState::Waiting(why(machine)),
+            },
         ),
     }
+}
+
+/// The failure of a machine that has waited for a host for too long. It stays, and starts if a host has room for it.
+fn unschedulable(
+    observed: &Observed,
+    target: &PoolTarget,
+    machine: &ObservedMachine,
+) -> Option<Failure> {
+    let since = machine.unschedulable_since?;
+    if observed.now.saturating_sub(since) < target.scheduling_limit {
+        return None;
+    }
+    let message = format!(
+        "{} has no host with {} free (pool {}): {}",
+        target.zone(machine.zone),
+        target.machine_size,
+        target.pool,
+        why(machine)
+    );
+    Some(Failure::new(ErrorClass::Infrastructure, message))
 }
 
 fn is_sent(observed: &Observed, name: &Arc<str>) -> bool {
@@ -245,9 +268,13 @@ fn empty(
     let given_up = || {
         let last = observed.last_zone_failure.get(&(target.pool.clone(), zone));
         let why = last.map(|(_, it)| format!(", the last with: {it}"));
-        let count = pool_state.zone_failures[zone];
+        let key = (target.pool.clone(), target.hash);
+        let counts = observed.zone_failures.get(&key);
+        let count = counts.and_then(|it| it.get(zone)).copied();
+        let count = count.unwrap_or(pool_state.zone_failures[zone]);
+        let machines = if count == 1 { "machine" } else { "machines" };
         let message = format!(
-            "{count} machines failed in this zone during this run{}",
+            "{count} {machines} failed in this zone during this run{}",
             why.unwrap_or_default()
         );
         let class = last.map_or(ErrorClass::Infrastructure, |it| it.0);

@@ -29,6 +29,10 @@ pub(crate) struct PoolTarget {
     /// Labels and annotations of its machines, as canonical JSON. None if the pool is removed.
     pub(crate) metadata: Option<String>,
     pub(crate) creation_limit: Duration,
+    /// Time that a machine waits for a host before it fails.
+    pub(crate) scheduling_limit: Duration,
+    /// CPU and memory of a machine, in words.
+    pub(crate) machine_size: String,
     /// Time limit for draining a machine.
     pub(crate) drain_limit: Duration,
 }
@@ -53,6 +57,12 @@ impl PoolTarget {
             needs: needs.to_vec(),
             metadata: Some(desired::pool_metadata(pool)),
             creation_limit: pool.creation_timeout,
+            // An autoscaler of the provider cluster may add a host; before the machine is replaced, which does not help.
+            scheduling_limit: pool.creation_timeout / 2,
+            machine_size: format!(
+                "{} CPU and {}",
+                pool.machine_type.cpu, pool.machine_type.memory
+            ),
             drain_limit: pool.drain_timeout,
         }
     }
@@ -70,6 +80,8 @@ impl PoolTarget {
             needs: vec![successors],
             metadata: None,
             creation_limit: Duration::MAX,
+            scheduling_limit: Duration::MAX,
+            machine_size: String::new(),
             drain_limit: DRAIN_LIMIT,
         }
     }

@@ -53,7 +53,7 @@ fn manager(context: &ControlPlaneContext, volumes: &[PodVolume; 4]) -> Value {
         .set("service-account-private-key-file", accounts.file("key"))
         .set("cluster-signing-cert-file", root.file("tls.crt"))
         .set("cluster-signing-key-file", root.file("tls.key"))
-        .set("cluster-signing-duration", "8760h")
+        .set("cluster-signing-duration", "720h")
         // These two are not enabled by default, and nodes cannot join without them.
         .set("controllers", "*,bootstrapsigner,tokencleaner")
         .set("use-service-account-credentials", true)

@@ -21,6 +21,8 @@ pub(crate) struct ObservedMachine {
     pub(crate) evacuating: bool,
     /// When this run first observed this phase.
     pub(crate) since: Duration,
+    /// When this run first observed that no host can run it; None if KubeVirt does not report that now.
+    pub(crate) unschedulable_since: Option<Duration>,
     /// Name of the golden volume that it was cloned from.
     pub(crate) image: Option<Arc<str>>,
     /// Other networks than the pod network, as `namespace/name`.

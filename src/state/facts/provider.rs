@@ -13,9 +13,11 @@ pub(crate) struct NamespaceLimits {
     pub(crate) assigns_users: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Quota {
     pub(crate) name: String,
+    /// It limits only some of the pods.
+    pub(crate) is_scoped: bool,
     pub(crate) hard: BTreeMap<String, Quantity>,
     pub(crate) used: BTreeMap<String, Quantity>,
 }

@@ -1,7 +1,9 @@
 //! JSON without absent fields, and its text as YAML.
 
+mod exact;
 mod yaml;
 
+pub(crate) use exact::{quiet_json, to_json, to_json_line};
 use serde::Serialize;
 use serde_json::Value;
 pub(crate) use yaml::to_yaml;

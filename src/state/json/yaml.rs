@@ -1,12 +1,14 @@
 //! YAML text that every parser reads as the same value.
 
+use super::exact::{needs_quotes, quoted_yaml};
 use serde::Serialize;
 use serde_yaml::Value;
 
 /// Words that are booleans in YAML 1.1, which kubectl reads, and strings in YAML 1.2, which `serde_yaml` writes.
 const WORDS: [&str; 6] = ["y", "yes", "on", "n", "no", "off"];
 
-/// Formats a value as YAML. Strings that YAML 1.1 and 1.2 read differently are quoted.
+/// Formats a value as YAML. Strings that YAML 1.1 and 1.2 read differently are quoted, and those
+/// with characters or marks that must not be printed as they are.
 pub(crate) fn to_yaml(value: &impl Serialize) -> String {
     let mut value = serde_yaml::to_value(value).expect("plain data is YAML");
     let mut quotes = Quotes {
@@ -27,7 +29,7 @@ struct Quotes {
 impl Quotes {
     fn take(&mut self, value: &mut Value) {
         match value {
-            Value::String(text) if is_ambiguous(text) => {
+            Value::String(text) if is_ambiguous(text) || needs_quotes(text) => {
                 let mark = format!("{0}{1}{0}", self.mark, self.texts.len());
                 self.texts.push(std::mem::replace(text, mark));
             }
@@ -55,7 +57,7 @@ impl Quotes {
                 0 => part.to_owned(),
                 _ => {
                     let text = part.parse::<usize>().ok().and_then(|it| texts.get(it));
-                    format!("\"{}\"", text.expect("a mark has the index of its text"))
+                    quoted_yaml(text.expect("a mark has the index of its text"))
                 }
             })
             .collect()
@@ -82,7 +84,7 @@ fn contains(value: &Value, mark: &str) -> bool {
     }
 }
 
-/// Words and numbers. They contain nothing that must be escaped in quotes.
+/// Words and numbers.
 fn is_ambiguous(text: &str) -> bool {
     let is_word = WORDS.iter().any(|it| text.eq_ignore_ascii_case(it));
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);

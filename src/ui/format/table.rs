@@ -1,5 +1,6 @@
 //! Tables in the style of kubectl: upper-case headers, three spaces between columns, no borders.
 
+use crate::state::printable::one_line;
 use comfy_table::presets::NOTHING;
 
 /// A table of text cells.
@@ -21,7 +22,7 @@ impl Table {
     pub(crate) fn add<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let printed = |cell: String| match cell.is_empty() {
             true => "<none>".to_owned(),
-            false => cell.replace(['\n', '\r', '\t'], " "),
+            false => one_line(&cell),
         };
         self.rows
             .push(cells.into_iter().map(|cell| printed(cell.into())).collect());

@@ -1,10 +1,15 @@
 //! State of the items reported so far.
 
+use super::percentage::percent;
 use super::short_names::subject;
 use crate::flow::ItemStatus;
 use crate::state::plan::ItemKind;
+use crate::ui::format::relative_time::elapsed;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
+
+/// Time after which a percentage that has not changed is shown as such.
+const STALL: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
 pub(super) struct ItemTracker {
@@ -23,6 +28,8 @@ pub(super) struct TrackedItem {
     pub(super) why: Option<String>,
     /// Start of the item, or its first report if it is not running.
     pub(super) since: Duration,
+    /// When status or reason last changed.
+    changed: Duration,
     order: usize,
 }
 
@@ -55,6 +62,10 @@ impl ItemTracker {
             status,
             why: why.map(str::to_owned),
             since: still_running.map_or(at, |it| it.since),
+            changed: before
+                .as_ref()
+                .filter(|it| it.status == status && it.why.as_deref() == why)
+                .map_or(at, |it| it.changed),
             order,
         };
         self.items.insert(id.to_owned(), now);
@@ -121,6 +132,17 @@ impl ItemTracker {
 impl TrackedItem {
     pub(super) fn is_running(&self) -> bool {
         is_running(self.status)
+    }
+
+    /// The reason; of a percentage that has not changed for a while, with that time.
+    pub(super) fn why_at(&self, now: Duration) -> Option<String> {
+        let why = self.why.as_ref()?;
+        let unchanged = now.saturating_sub(self.changed);
+        let is_stalled = unchanged >= STALL && percent(why).is_some();
+        Some(match is_stalled {
+            true => format!("{why}, unchanged for {}", elapsed(unchanged)),
+            false => why.clone(),
+        })
     }
 
     /// Pool of the machine, if the item is one.

@@ -118,7 +118,8 @@ fn item_line(
 ) -> Line {
     let time = elapsed(now.saturating_sub(item.since));
     let room = columns.saturating_sub(indent.len() + 17);
-    let why = item.why.as_deref();
+    let why = item.why_at(now);
+    let why = why.as_deref();
     // If the title leaves no room for the reason, the name alone is shown.
     let title = match fits(&item.title, why, room) {
         true => &item.title,

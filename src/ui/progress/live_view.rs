@@ -2,7 +2,7 @@
 
 use super::item_tracker::ItemTracker;
 use super::layout::{Header, frame};
-use super::plain_lines::{INTERRUPTED, MIN_WAIT, resume_hint};
+use super::plain_lines::{INTERRUPTED, MIN_WAIT, hints};
 use super::short_names::{ShortNames, deleted_object, is_part, subject};
 use super::terminal::FrameTerminal;
 use crate::flow::{EventKind, ItemStatus, RunEvent};
@@ -184,6 +184,7 @@ impl LiveView {
         let EventKind::RunFinished {
             exit_code,
             summary,
+            hint,
             resume,
             ..
         } = &event.kind
@@ -196,9 +197,9 @@ impl LiveView {
             0 => self.style.green(summary),
             _ => self.style.red(summary),
         });
-        let hint = resume_hint(self.style, resume.as_deref());
-        if !hint.is_empty() {
-            self.bar.println(hint.trim_end());
+        let hints = hints(self.style, hint.as_deref(), resume.as_deref());
+        if !hints.is_empty() {
+            self.bar.println(hints.trim_end());
         }
         self.close();
     }

@@ -3,6 +3,7 @@
 mod item_tracker;
 mod layout;
 mod live_view;
+mod percentage;
 mod plain_lines;
 mod short_names;
 mod terminal;
@@ -15,6 +16,7 @@ use super::json_events::JsonEvents;
 use super::printer::Ui;
 use super::settings::ProgressMode;
 use crate::flow::{EventKind, RunEvent};
+use crate::state::printable::one_line;
 use live_view::LiveView;
 use plain_lines::PlainLines;
 use std::sync::Arc;
@@ -70,8 +72,11 @@ impl Progress {
 
     pub(crate) fn event(&mut self, event: &RunEvent) {
         match &mut self.reader {
-            Reader::Live(view) => view.event(event),
-            Reader::Plain(lines) => self.ui.err.write_text(&lines.event(event)),
+            Reader::Live(view) => view.event(&printable(event)),
+            Reader::Plain(lines) => {
+                let text = lines.event(&printable(event));
+                self.ui.err.write_text(&text);
+            }
             Reader::Json(log) => log.event(event),
             Reader::Silent => self.print_error(event),
         }
@@ -93,6 +98,7 @@ impl Progress {
         if let EventKind::RunFinished {
             exit_code: 1..,
             summary,
+            hint,
             resume,
             ..
         } = &event.kind
@@ -100,7 +106,7 @@ impl Progress {
             self.ui.failure(ErrorMessage {
                 message: &lower_case(summary),
                 causes: &[],
-                hints: resume.as_slice(),
+                hints: &[hint.as_slice(), resume.as_slice()].concat(),
             });
         }
     }
@@ -114,6 +120,27 @@ impl Drop for Progress {
         }
         self.ui.err.set_live(None);
     }
+}
+
+/// A copy for people, whose texts are single lines without anything that a terminal or CI system obeys.
+fn printable(event: &RunEvent) -> RunEvent {
+    let mut event = event.clone();
+    let texts = match &mut event.kind {
+        EventKind::RunStarted {
+            shoot, namespace, ..
+        } => vec![shoot, namespace],
+        EventKind::Item { title, why, .. } => [title].into_iter().chain(why).collect(),
+        EventKind::Retried { cause, .. } => vec![cause],
+        EventKind::Note { text } => vec![text],
+        EventKind::RunFinished {
+            summary, resume, ..
+        } => [summary].into_iter().chain(resume).collect(),
+        EventKind::ItemGone { .. } | EventKind::Progress { .. } | EventKind::Interrupted => vec![],
+    };
+    for text in texts {
+        *text = one_line(text);
+    }
+    event
 }
 
 /// The summary is a sentence; errors begin with a lower-case letter.

@@ -1,6 +1,7 @@
 //! Plain progress: one line per change, for logs of CI jobs, and a periodic line if nothing changes.
 
 use super::item_tracker::{ItemTracker, is_running};
+use super::percentage::percent;
 use super::short_names::{ShortNames, deleted_object, is_part, subject};
 use crate::flow::{EventKind, ItemStatus, RunEvent};
 use crate::state::plan::ItemKind;
@@ -94,6 +95,7 @@ impl PlainLines {
             EventKind::RunFinished {
                 exit_code,
                 summary,
+                hint,
                 resume,
                 ..
             } => {
@@ -102,8 +104,8 @@ impl PlainLines {
                     0 => self.style.green(summary),
                     _ => self.style.red(summary),
                 };
-                let hint = resume_hint(self.style, resume.as_deref());
-                format!("{}  {summary}\n{hint}", clock(at))
+                let hints = hints(self.style, hint.as_deref(), resume.as_deref());
+                format!("{}  {summary}\n{hints}", clock(at))
             }
         }
     }
@@ -120,7 +122,7 @@ impl PlainLines {
         };
         let time = elapsed(now.saturating_sub(longest.since));
         let title = format!("{} ({time})", longest.title);
-        let mut text = with_reason(&title, longest.why.as_deref());
+        let mut text = with_reason(&title, longest.why_at(now).as_deref());
         if running > 1 {
             text += &format!(" (and {} more)", running - 1);
         }
@@ -238,23 +240,15 @@ impl Reason {
 pub(super) const INTERRUPTED: &str =
     "Interrupted. Finishing current operations; interrupt again to exit now.";
 
-pub(super) fn resume_hint(style: Style, resume: Option<&str>) -> String {
-    resume.map_or_else(String::new, |command| {
-        format!("{} {command}\n", style.cyan("To resume:"))
-    })
+/// Lines below the result: advice on the root cause, and the command that resumes the run.
+pub(super) fn hints(style: Style, hint: Option<&str>, resume: Option<&str>) -> String {
+    let hint = hint.map(|text| format!("{} {text}\n", style.cyan("hint:")));
+    let resume = resume.map(|command| format!("{} {command}\n", style.cyan("To resume:")));
+    [hint, resume].into_iter().flatten().collect()
 }
 
 fn with_reason(title: &str, why: Option<&str>) -> String {
     why.map_or_else(|| title.to_owned(), |why| format!("{title}: {why}"))
-}
-
-fn percent(why: &str) -> Option<u32> {
-    let (before, _) = why.split_once('%')?;
-    let whole = before.split('.').next()?.trim_end();
-    let digits = whole
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |it| it + 1);
-    whole[digits..].parse().ok()
 }
 
 fn same_but_numbers(one: Option<&str>, other: Option<&str>) -> bool {

@@ -1,5 +1,6 @@
 //! The terminal below the live view.
 
+use crate::ui::format::style::printable;
 use console::{Term, measure_text_width};
 use indicatif::TermLike;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -91,14 +92,14 @@ impl TermLike for FrameTerminal {
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {
-        self.state().next.lines.push(text.to_owned());
+        self.state().next.lines.push(printable(text));
         Ok(())
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
         let next = &mut self.state().next;
         if !next.filler_follows {
-            next.lines.push(text.to_owned());
+            next.lines.push(printable(text));
         }
         next.filler_follows = !next.filler_follows;
         Ok(())

@@ -20,6 +20,22 @@ pub(crate) fn check(profile: &CloudProfile, at: &FieldCursor, report: &mut Findi
             )
             .hint("for example https://mirror.example.org");
     }
+    if downloads.digests.is_empty()
+        && let Some(mirror) = downloads
+            .mirror
+            .as_ref()
+            .filter(|it| it.starts_with("http://"))
+    {
+        let message = format!("{mirror} without TLS requires digests");
+        report
+            .error(
+                &at.key("mirror"),
+                FindingKind::Forbidden,
+                "profile/mirror-digests",
+                message,
+            )
+            .hint("use an https:// URL, or list the SHA-256 digests of the files in digests");
+    }
     let at = &at.key("digests");
     for (url, digest) in &downloads.digests {
         check_digest(digest, &at.key(url), report);
@@ -64,6 +80,16 @@ mod tests {
         assert_eq!(
             check(&format!(
                 "{{mirror: \"https://m.example.org/k8s\", digests: {{\"https://a/b\": \"{good}\"}}}}"
+            )),
+            none
+        );
+        assert_eq!(
+            check("{mirror: \"http://m.example.org\"}"),
+            ["profile/mirror-digests"]
+        );
+        assert_eq!(
+            check(&format!(
+                "{{mirror: \"http://m.example.org\", digests: {{\"https://a/b\": \"{good}\"}}}}"
             )),
             none
         );

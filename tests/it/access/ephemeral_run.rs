@@ -289,18 +289,20 @@ fn failures_of_run_itself_exit_with_125_and_delete_all_objects() {
     let count = "count/virtualmachines.kubevirt.io";
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "none" },
-        "spec": { "hard": { count: "0" } },
+        "spec": { "hard": { count: "1" } },
     });
     provider.create(QUOTA, quota);
-    provider.wait_for("the quota to have a status", |it| {
-        it.get(QUOTA, "none").unwrap().data["status"]["used"][count].is_string()
+    // A quota that this shoot alone exceeds is reported before anything is created.
+    provider.create_other_vm("other");
+    provider.wait_for("the quota to be used", |it| {
+        it.get(QUOTA, "none").unwrap().data["status"]["used"][count] == "1"
     });
     let empty = provider.dump();
     let kvshoot =
         with_scripts(provider.kvshoot()).file("broken.yaml", "kind: Shoot\nspec:\n\tx: 1\n");
     let quota = kvshoot.run("run -f shoot.yaml --artifacts found -- true");
     assert_eq!(quota.code, 125, "{quota}");
-    let numbers = "requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=0, limited: count/virtualmachines.kubevirt.io=0";
+    let numbers = "requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=1, limited: count/virtualmachines.kubevirt.io=1";
     assert!(quota.err.contains(numbers), "{quota}");
     assert_eq!(provider.dump(), empty);
     let found = std::fs::read_dir(kvshoot.home().join("found")).unwrap();

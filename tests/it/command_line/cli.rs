@@ -43,6 +43,7 @@ fn help_lists_the_environment_variables() {
         str![[r#"
 VARIABLE                        MEANING
 KVSHOOT_ALLOW_EXEC              --allow-exec: Allow exec credential plugins in kubeconfigs from manifests
+KVSHOOT_ALLOW_FILES             --allow-files: Allow manifests to name files in this folder (file:// URLs of network manifests); can be repeated
 KVSHOOT_ARTIFACTS               --artifacts: Directory for the support bundle on failure
 KVSHOOT_CLUSTER                 --cluster: Cluster in the kubeconfig, overriding that of the context
 KVSHOOT_COLOR                   --color: When to use colors

@@ -3,4 +3,5 @@
 mod cli;
 pub(crate) mod completion;
 mod generated;
+mod hostile_text;
 mod render;

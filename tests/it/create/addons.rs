@@ -233,17 +233,21 @@ fn manifests_with_a_wrong_digest_are_not_applied() {
     let wrong = "0".repeat(64);
     let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&wrong));
     let output = kvshoot.run("apply -f shoot.yaml");
+    assert_eq!(output.code, 4, "{output}");
+    let refused = "no such file in a folder of --allow-files";
+    assert!(output.err.contains(refused), "{output}");
+    let output = kvshoot.run("apply -f shoot.yaml --allow-files .");
     let digest: String = Sha256::digest(CALICO)
         .iter()
         .map(|it| format!("{it:02x}"))
         .collect();
     assert_eq!(output.code, 4, "{output}");
     assert!(
-        output.err.contains(&wrong) && output.err.contains(&digest),
+        output.err.contains(&wrong) && !output.err.contains(&digest),
         "{output}"
     );
     let kvshoot = kvshoot.file("shoot.yaml", &shoot_with_digest(&digest));
-    let output = kvshoot.run("plan -f shoot.yaml");
+    let output = kvshoot.run("plan -f shoot.yaml --allow-files .");
     assert_eq!(output.code, 0, "{output}");
     assert!(output.out.contains("calico"), "{output}");
     // The cached copy is used.

@@ -3,6 +3,9 @@
 use crate::command_line::completion;
 use crate::support::kvshoot::Kvshoot;
 use crate::support::provider::{self, Provider};
+use crate::support::proxy::{Proxy, RecordedRequest};
+use crate::support::shoots::Manifest;
+use serde_json::json;
 
 #[test]
 fn a_shoot_is_created_in_all_zones_completed_on_the_command_line_and_deleted() {
@@ -34,6 +37,79 @@ fn a_shoot_is_created_in_all_zones_completed_on_the_command_line_and_deleted() {
     ] {
         assert_eq!(provider.names(kind), Vec::<String>::new(), "{}", kind.2);
     }
+}
+
+#[test]
+fn several_shoots_are_applied_at_the_same_time_and_one_that_fails_stops_no_other() {
+    let provider = Provider::new();
+    let names = ["side-a", "side-b", "side-c"];
+    let mut documents: Vec<String> = names
+        .iter()
+        .map(|name| serde_yaml::to_string(&Manifest::small(name).shoot).unwrap())
+        .collect();
+    documents.push(serde_yaml::to_string(&Manifest::small("any").profile).unwrap());
+    let proxy = Proxy::new(&provider);
+    let kvshoot = proxy
+        .kvshoot(&provider)
+        .file("shoots.yaml", &documents.join("---\n"))
+        .file(
+            "broken.yaml",
+            &documents[0]
+                .replace("side-a", "broken")
+                .replace("small", "smal"),
+        );
+    // The record of the third shoot would overwrite it.
+    let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shoot--local--side-c"}});
+    provider.create(provider::CONFIG_MAP, other);
+    let output = kvshoot.run("apply -f shoots.yaml -f broken.yaml");
+    assert_eq!(output.code, 4, "{output}");
+    let mut created: Vec<&str> = output.out.lines().collect();
+    created.sort_unstable();
+    let line = |name: &str| format!("shoot.core.gardener.cloud/{name} created");
+    assert_eq!(
+        created,
+        names[..2].iter().map(|it| line(it)).collect::<Vec<_>>(),
+        "{output}"
+    );
+    for part in [
+        "note     side-c: ConfigMap shoot--local--side-c",
+        "side-a: Machine worker-z1-",
+        "machine type \"smal\" not found",
+        "Applied 2 of 4 shoots in ",
+        "; failed: broken (exit code 3: invalid manifest), side-c (exit code 4: ConfigMap shoot--local--side-c exists",
+    ] {
+        assert!(output.err.contains(part), "{part}: {output}");
+    }
+    // Both were in progress at the same time.
+    let position = |text: &str| {
+        output
+            .err
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {output}"))
+    };
+    for (one, other) in [("side-a", "side-b"), ("side-b", "side-a")] {
+        let begun = position(&format!("{one}: Deploy etcd"));
+        assert!(
+            begun < position(&format!("Created shoot {other}")),
+            "{output}"
+        );
+    }
+    // The runs share their watches, and wait for a LIST together.
+    for (resource, kinds) in [("virtualmachines.kubevirt.io", 1), ("secrets", 2)] {
+        let count = |verb| {
+            let requests = proxy.requests();
+            let of = |it: &&RecordedRequest| it.resource == resource && it.verb == verb;
+            requests.iter().filter(of).count()
+        };
+        let (lists, watches) = (count("list"), count("watch"));
+        println!("{resource}: {lists} LISTs and {watches} WATCHes for 3 shoots");
+        assert_eq!(watches, kinds, "{resource}");
+        assert!((kinds..=2 * kinds).contains(&lists), "{resource}: {lists}");
+    }
+    provider.delete(provider::CONFIG_MAP, "shoot--local--side-c");
+    let output = kvshoot.run("apply -f shoots.yaml --parallel 1");
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(provider.names(provider::VM).len(), 3);
 }
 
 #[test]

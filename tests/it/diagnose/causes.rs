@@ -147,7 +147,7 @@ impl Faulty {
         run.interrupt();
         let _ = run.wait();
         output = kvshoot.run("why classless");
-        let unfinished = ["Shoot classless: not finished: remaining steps: Create machine "];
+        let unfinished = ["Shoot classless: not finished: remaining steps: "];
         assert!(has_line_with(&output, &unfinished), "{output}");
         let hint = "hint: to resume: kvshoot get classless -o yaml | kvshoot apply -f -";
         assert!(output.err.contains(hint), "{output}");

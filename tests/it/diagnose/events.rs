@@ -47,7 +47,7 @@ pub(super) fn are_listed_and_watched(provider: &Provider, shoot: &Manifest) {
         "of another shoot",
     );
     create_event(provider, "ours", &vm, "of ours,\nin two lines");
-    let wanted = format!("Warning  Reported  virtualmachine/{vm}: of ours, in two lines\n");
+    let wanted = format!("Warning  Reported  virtualmachine/{vm}: of ours,\\nin two lines\n");
     let end = Instant::now() + Duration::from_secs(60);
     while !watch.stdout().contains(&wanted) {
         assert!(Instant::now() < end, "{}", watch.stdout());

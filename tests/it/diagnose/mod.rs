@@ -3,6 +3,7 @@
 mod causes;
 mod events;
 mod guest_faults;
+mod headlines;
 mod observation;
 mod permissions;
 mod support_bundle;

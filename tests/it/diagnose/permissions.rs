@@ -91,10 +91,13 @@ fn an_exceeded_quota_is_reported_with_its_numbers_and_the_rest_is_created() {
         QUOTA,
         json!({
             "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
-            "spec": { "hard": { count: "2" } },
+            "spec": { "hard": { count: "4" } },
         }),
     );
-    wait_until(|| provider.get(QUOTA, "few").unwrap().data["status"]["used"][count].is_string());
+    // With fewer, nothing would be created: the shoot alone would exceed the quota.
+    provider.create_other_vm("other-0");
+    provider.create_other_vm("other-1");
+    wait_until(|| provider.get(QUOTA, "few").unwrap().data["status"]["used"][count] == "2");
     let shoot = Small {
         pools: vec![("one", 2), ("two", 2)],
         ..Small::new("quota")
@@ -103,13 +106,13 @@ fn an_exceeded_quota_is_reported_with_its_numbers_and_the_rest_is_created() {
     let output = kvshoot.run("apply -f shoot.yaml");
     println!("{output}");
     assert_eq!(output.code, 9, "{output}");
-    let numbers = "exceeded quota: few, requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=2, limited: count/virtualmachines.kubevirt.io=2";
+    let numbers = "exceeded quota: few, requested: count/virtualmachines.kubevirt.io=1, used: count/virtualmachines.kubevirt.io=4, limited: count/virtualmachines.kubevirt.io=4";
     assert!(output.err.contains(numbers), "{output}");
-    let before = "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 0, requested 4, limit 2";
+    let before = "quota few would be exceeded for count/virtualmachines.kubevirt.io: used 2, requested 4, limit 4";
     assert!(output.err.contains(before), "{output}");
-    assert_eq!(provider.names(provider::VM).len(), 2);
+    assert_eq!(provider.names(provider::VM).len(), 4);
     provider.delete(QUOTA, "few");
     let output = kvshoot.run("apply -f shoot.yaml");
     assert_eq!(output.code, 0, "{output}");
-    assert_eq!(provider.names(provider::VM).len(), 4);
+    assert_eq!(provider.names(provider::VM).len(), 6);
 }

@@ -92,6 +92,17 @@ impl Locked {
         holder.unwrap_or_default().to_owned()
     }
 
+    /// Asserts what other commands say about the run.
+    fn assert_operation(&self, operation: &str, run: &str, state: &str) {
+        let list = self.other().run("list");
+        assert!(list.out.contains(operation), "{list}");
+        let status = self.other().run("status held");
+        let line = status.out.lines().find(|it| it.contains("  run  "));
+        let line = line.unwrap_or_else(|| panic!("{status}"));
+        assert!(line.contains(run) && line.contains(state), "{status}");
+        assert!(status.out.contains(operation), "{status}");
+    }
+
     /// Asserts that the next apply succeeds and completes the shoot.
     fn assert_resumes(&self) {
         self.proxy.forward_all();
@@ -131,6 +142,7 @@ fn a_second_apply_fails_with_the_holder_of_the_lock_or_waits(locked: &mut Locked
     assert_eq!(second.code, 6, "{second}");
     assert!(second.err.contains(&holder), "{second}");
     assert!(second.err.contains("--lock-timeout"), "{second}");
+    locked.assert_operation("Reconcile Processing", "apply by ", " in progress");
     let third = locked.other().run("apply -f shoot.yaml --lock-timeout 3m");
     assert_eq!(third.code, 0, "{third}");
     assert!(third.out.ends_with(" unchanged\n"), "{third}");
@@ -223,7 +235,10 @@ fn a_second_signal_exits_immediately(locked: &mut Locked) {
         output.err.contains("kvshoot apply -f shoot.yaml"),
         "{output}"
     );
+    locked.assert_operation("Reconcile Aborted", "apply by ", " was killed; ");
     locked.assert_resumes();
+    let list = locked.other().run("list");
+    assert!(list.out.contains(" Succeeded (100%)"), "{list}");
 }
 
 fn waiting_for_the_lock_can_be_interrupted(locked: &mut Locked) {

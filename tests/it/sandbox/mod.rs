@@ -1,5 +1,6 @@
 //! The sandbox: its command and its control-plane pods.
 
 mod command;
+mod listeners;
 mod package;
 mod pods;

@@ -30,12 +30,18 @@ const MAY_USE: [(&str, &[&str]); 14] = [
 ];
 
 /// Effects, each with the rooms that may have it.
-const DOORS: [(&str, &[&str]); 17] = [
+const DOORS: [(&str, &[&str]); 22] = [
     ("kube::Client", &["cluster"]),
     ("kube::Api", &["cluster"]),
     ("indicatif", &["ui"]),
     ("dialoguer", &["ui"]),
     ("comfy_table", &["ui"]),
+    ("miette", &["ui"]),
+    ("console", &["ui"]),
+    ("std::io::stdout", &["ui"]),
+    ("std::io::stderr", &["ui"]),
+    // Marks escapes as kvshoot's own; only help that clap has formatted has some outside of `ui`.
+    ("crate::ui::signed", &["commands"]),
     // `ui` derives the values of `--output`, `--color` and `--progress`.
     ("clap", &["commands", "ui"]),
     ("std::env", &["config", "main"]),

@@ -3,8 +3,9 @@
 use super::kvshoot::Kvshoot;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,6 +59,7 @@ pub(crate) const PREFERENCE: Resource = Resource(
 pub(crate) const SECRET: Resource = Resource("", "v1", "Secret");
 pub(crate) const CONFIG_MAP: Resource = Resource("", "v1", "ConfigMap");
 pub(crate) const LEASE: Resource = Resource("coordination.k8s.io", "v1", "Lease");
+pub(crate) const QUOTA: Resource = Resource("", "v1", "ResourceQuota");
 pub(crate) const POD: Resource = Resource("", "v1", "Pod");
 pub(crate) const CLAIM: Resource = Resource("", "v1", "PersistentVolumeClaim");
 pub(crate) const SERVICE: Resource = Resource("", "v1", "Service");
@@ -286,10 +288,42 @@ pub(crate) fn cache() -> PathBuf {
     }
 }
 
+/// Memory that has to be available for the data of sandboxes to be in memory.
+const MIN_MEMORY_KIB: u64 = 12 << 20;
+
+/// The state directory of sandboxes of tests, if it is not that of the user: in memory, where the many control planes
+/// do not wait for the disk. `.ci/run` knows it, too.
+fn state_in_memory() -> Option<&'static Path> {
+    static STATE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let choose = || {
+        let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let available = memory.lines().find(|it| it.starts_with("MemAvailable:"))?;
+        let available: u64 = available.split_whitespace().nth(1)?.parse().ok()?;
+        // Containers often have little of it.
+        let mut df = Command::new("df");
+        let df = df
+            .args(["-k", "--output=avail", "/dev/shm"])
+            .output()
+            .ok()?;
+        let df = String::from_utf8(df.stdout).ok()?;
+        let free: u64 = df.lines().nth(1)?.trim().parse().ok()?;
+        if available.min(free) < MIN_MEMORY_KIB {
+            return None;
+        }
+        let user = std::fs::metadata("/proc/self").ok()?.uid();
+        let folder = PathBuf::from(format!("/dev/shm/kvshoot-tests-{user}"));
+        std::fs::create_dir_all(&folder).ok()?;
+        let is_own = std::fs::metadata(&folder).ok()?.uid() == user;
+        is_own.then_some(folder)
+    };
+    STATE.get_or_init(choose).as_deref()
+}
+
 /// Returns the program with the environment of the test process.
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kvshoot"));
     command.args(args).stdin(Stdio::null());
+    command.envs(state_in_memory().map(|it| ("XDG_STATE_HOME", it)));
     command
 }
 
@@ -304,6 +338,7 @@ fn reset_after_exit(name: &str) {
     );
     let watchdog = Command::new("sh")
         .args(["-c", &script])
+        .envs(state_in_memory().map(|it| ("XDG_STATE_HOME", it)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -244,6 +244,19 @@ impl Provider {
         dump
     }
 
+    /// Creates a stopped VM of another owner, which counts for quotas.
+    pub(crate) fn create_other_vm(&self, name: &str) {
+        let vm = serde_json::json!({
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": { "name": name },
+            "spec": { "runStrategy": "Halted", "template": { "spec": { "domain": { "devices": {} } } } },
+        });
+        self.create(provider::VM, vm);
+        self.wait_for("the VM to be stopped", |it| {
+            let vm = it.get(provider::VM, name);
+            vm.is_some_and(|it| it.data["status"]["printableStatus"] == "Stopped")
+        });
+    }
+
     pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&Provider) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !holds(self) {

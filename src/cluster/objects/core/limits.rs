@@ -2,6 +2,7 @@
 
 use crate::cluster::objects::metadata::PartialObjectMeta;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -14,9 +15,18 @@ pub(crate) struct PartialResourceQuota {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(crate) struct ResourceQuotaSpec {
     pub(crate) hard: BTreeMap<String, String>,
+    scopes: Vec<String>,
+    scope_selector: Option<Value>,
+}
+
+impl ResourceQuotaSpec {
+    /// True if it limits only some of the pods.
+    pub(crate) fn is_scoped(&self) -> bool {
+        !self.scopes.is_empty() || self.scope_selector.is_some()
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -142,6 +142,7 @@ impl World<'_> {
             runs: false,
             evacuating: false,
             since: Duration::ZERO,
+            unschedulable_since: None,
             image: golden.map(|it| it.name),
             networks: networks.into_iter().map(|it| it.reference).collect(),
             types: instancetype::of_machine(self.shoot, &self.truth, wants),

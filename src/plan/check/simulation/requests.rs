@@ -215,6 +215,7 @@ impl World<'_> {
             runs: false,
             evacuating: false,
             since: now,
+            unschedulable_since: None,
             image: golden.map(|it| it.name),
             networks: attachments.into_iter().map(|it| it.reference).collect(),
             types: instancetype::of_machine(shoot, facts, wants),

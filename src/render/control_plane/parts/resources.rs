@@ -106,6 +106,7 @@ mod tests {
         let requests = json!({ "requests": { "cpu": "50m", "memory": "64Mi" } });
         assert_eq!(free, requests);
         let quota = Quota {
+            is_scoped: false,
             name: "q".to_owned(),
             hard: list(&[("limits.memory", "64Gi"), ("requests.cpu", "10")]),
             used: list(&[]),

@@ -61,6 +61,7 @@ fn a_provider_that_assigns_users_is_not_told_one() {
 fn every_container_has_limits_where_a_quota_asks_for_them() {
     let hard = ["limits.cpu", "limits.memory"].map(|it| (it.to_owned(), "99".to_owned()));
     let quota = Quota {
+        is_scoped: false,
         name: "q".to_owned(),
         hard: amounts(&hard.into()),
         used: amounts(&Default::default()),

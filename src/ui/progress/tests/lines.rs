@@ -142,6 +142,23 @@ fn the_longest_running_item_is_printed_every_thirty_seconds() {
 }
 
 #[test]
+fn a_percentage_that_does_not_change_is_reported_with_its_age() {
+    let import = |at, why| item(at, "image/a", "Import image a", ItemStatus::Waiting, why);
+    assert_data_eq!(
+        check(
+            [import(0.0, "import at 3%"), import(6.0, "import at 12%")],
+            75
+        ),
+        str![[r#"
++00:05  waiting  Import image a: import at 3%
++00:35  still    Import image a (35s): import at 12%
++01:05  still    Import image a (1m05s): import at 12%, unchanged for 59s
+
+"#]]
+    );
+}
+
+#[test]
 fn machines_that_swap_slots_are_printed_once() {
     let machine = |at, slot: usize, (name, title): (&str, &str), status, why| {
         let kind = ItemKind::Machine(MachineItem {
@@ -222,6 +239,7 @@ fn notes_and_interrupts_are_printed() {
                 exit_code: 130,
                 outcome: "interrupted",
                 summary: "Interrupted after 3s (3 of 6 items done)".to_owned(),
+                hint: None,
                 resume: Some("kvshoot apply -f shoot.yaml".to_owned()),
             },
         ),
